@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crossing costs: ours beside others' in one process, and the C++ core beside its floor.
+"""Benchmarks of exports and imports against other libraries, and of the C++ core against a minimum.
 
-``python -m benchmarks`` measures and prints; see ``--help``. ``pip install '.[benchmarks]'`` brings
-what it needs. Numbers to keep are made on an idle machine, with ``--json`` and ``--plot`` into
-`results`.
+``python -m benchmarks`` measures and prints; see ``--help``. ``pip install '.[benchmarks]'``
+installs the requirements. Measure published numbers on an idle machine, and write them to `results`
+with ``--json`` and ``--plot``.
 
-In host memory ours stands beside pyarrow's and nanoarrow's, on a GPU beside pylibcudf's own
-interop, and frames beside cuDF's own way to and from pylibcudf's tables (`peers.py`). Each case
-(`cases.py`, `device.py`) lets the same data cross by each way, in turns: one sample of each in
-random order, hundreds of times (`measure.py`), so that noise meets all of them alike and the ratio
-of their medians is steady where the times are not. That is why pytest-benchmark, which measures one
-way after the other, runs the same cases (`test_cases.py`) but makes no results.
+In host memory, the peers are pyarrow and nanoarrow. On a GPU, the peer is pylibcudf's own interop.
+For frames, a further peer is cuDF's own conversion to and from pylibcudf tables (`peers.py`). Each
+case (`cases.py`, `device.py`) transfers the same data in each way. The ways take turns: one sample
+of each in random order, hundreds of times (`measure.py`). Noise then affects all ways equally, and
+the ratio of their medians is stable although the times are not. pytest-benchmark measures one way
+after the other. Therefore it runs the same cases (`test_cases.py`), but not for published results.
 
-Each way is measured twice. One at a time, what a call made is released before the next one, with
-the garbage collector on, as where batches arrive, are used and go: these are the numbers that are
-shown first, and that goals are about. Kept, all results of a sample stay, so that each call pays
-for fresh memory. Each case has its peak memory too (`memory.py`), and `startup.py` times the import
-of the package. `speed_page.py` is the table of docs/speed.md.
+Each way is measured twice. "Dropped": the result of a call is released before the next call, with
+the garbage collector enabled, as in processing of a stream of batches. Reports show these numbers
+first, and performance goals refer to them. "Kept": all results of a sample are kept, so that each
+call allocates fresh memory. Each case also reports its peak memory (`memory.py`). `startup.py`
+measures the import of the package. `speed_page.py` writes the table of docs/speed.md.
 
-The data is never touched, so all that crossing costs is bookkeeping. Its floor is in
-`native/floor.cpp`: loops that make what a flat table of int64 columns needs, nanoarrow's structs
-or libcudf's columns, check nothing and own nothing. `native` is a program of its own, built against
-the installed package, that lets one table cross both ways, in turns with the floor's, each sample
-in a process forked for it, since how the last job left the heap decides what the next one pays. It
-counts nanoseconds and allocations. Where there is a valgrind, that counts instructions, which
-hardly depend on the machine. `python_bookkeeping.py` counts both for tables and frames in Python,
-and the functions that are called, beside pyarrow's and cuDF's own counts, in processes started for
-it. `tests/project/test_bookkeeping.py` holds all of these counts, no times.
+The transfers do not read or write the data, so their cost is only bookkeeping. `native/floor.cpp`
+implements its minimum, the floor: loops that create the nanoarrow structs or libcudf columns of a
+flat table of int64 columns, without checks and ownership. `native` is a separate program, built
+against the installed package. It exports and imports one table, in turns with the floor. It runs
+each sample in a forked process, since the state of the heap after one job affects the next. It
+measures nanoseconds and allocations, and with valgrind it counts instructions, which hardly depend
+on the machine. `python_bookkeeping.py` counts allocations, instructions and function calls for
+tables and frames in Python, and for pyarrow and cuDF, in separate processes.
+`tests/project/test_bookkeeping.py` checks these counts, but no times.
 """

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-# What is measured is the installed package, not the sources that stand beside this folder.
+# Measure the installed package, not the sources next to this folder.
 sys.path.append(sys.path.pop(0))
 
 from rich.console import Console
@@ -54,7 +54,7 @@ def main() -> None:
         parser.error("--from measures nothing: of the others it takes --plot and --markdown")
     if options.plot is not None:
         try:
-            plot.figure_class()  # before minutes of measuring
+            plot.figure_class()  # check before minutes of measuring
         except ModuleNotFoundError as error:
             parser.error(str(error))
 
@@ -80,8 +80,8 @@ def main() -> None:
 def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
     rows = 10_000 if effort is _QUICK else 10_000_000
     offered = device.cases() if has_gpu() else cases.cases(conversion_rows=rows)
-    # One after another: the data of all cases would leave the C library's heap in pieces, where
-    # whoever allocates its structs one by one takes several times as long.
+    # Create one case at a time. The data of all cases would fragment the heap, where ways that
+    # allocate structs one by one take several times as long.
     chosen = (case for case in offered if only in f"{case.group}: {case.name}")
     records = [
         report.record(case, measure(case, effort), peaks(case))
@@ -112,7 +112,7 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
 
 
 def _bookkeeping(effort: Effort, counted: dict[str, list[dict[str, Any]]]) -> list[str]:
-    """Measure the C++ core and count what Python's ways take, or say why that was left out."""
+    """Measure the C++ core and the counts of Python. Return the reason if this was not possible."""
     why = "Left out: the C++ core beside its floor, and what Python's tables and frames take"
     try:
         with tempfile.TemporaryDirectory() as folder:

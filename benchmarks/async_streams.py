@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What asynchronous streams cost: ``python -m benchmarks.async_streams``."""
+"""The cost of asynchronous streams: ``python -m benchmarks.async_streams``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    # What is measured is the installed package, not the sources that stand beside this folder.
+    # Measure the installed package, not the sources next to this folder.
     sys.path.append(sys.path.pop(0))
 
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge._core.fences import FenceSet
+from cudf_arrow_bridge._core.stream.fences import FenceSet
 
 from .bookkeeping import Program
 from .fences import wake_latency
@@ -65,7 +65,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _per_batch(rounds: int, count: int) -> dict[str, float]:
-    """Return microseconds for each batch, the ways taking turns."""
+    """Return the microseconds per batch of each way, measured in turns."""
     table = _batches(count)
     ways: dict[str, Callable[[], object]] = {"synchronous": lambda: _synchronous(table)}
     for ahead in _PREFETCH:
@@ -81,7 +81,7 @@ def _per_batch(rounds: int, count: int) -> dict[str, float]:
 
 
 async def _lateness(rounds: int) -> float:
-    """Return the milliseconds that a ticking task is late while a slow batch is pending."""
+    """Return the 99th percentile of a timer's delay in milliseconds while a batch is pending."""
     late: list[float] = []
 
     async def tick() -> None:
@@ -103,12 +103,12 @@ async def _lateness(rounds: int) -> float:
 
 
 def _resident() -> int:
-    """Return the bytes of this process that are in memory."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 async def _growth(count: int) -> float:
-    """Return the KiB by which this process grows while many batches go through it."""
+    """Return the growth of this process in KiB during the import of many batches."""
     batch = _batches(1).to_batches()[0]
     begin = 0
     number = 0
@@ -120,13 +120,13 @@ async def _growth(count: int) -> float:
 
 
 def _native(rounds: int, count: int) -> dict[str, float]:
-    """Return microseconds for each batch in C++ alone."""
+    """Return the microseconds per batch of each way in C++."""
     with tempfile.TemporaryDirectory() as folder:
         return Program(Path(folder)).streams(_COLUMNS, count, rounds)
 
 
 def _plain_fences(count: int) -> float:
-    """Return microseconds to add, end and poll a fence of many, without asyncio."""
+    """Return the microseconds per fence to add, end and poll many fences without asyncio."""
     fences = FenceSet()
 
     def run() -> None:
@@ -138,30 +138,32 @@ def _plain_fences(count: int) -> float:
 
 
 def measure(rounds: int, count: int, fences: int) -> dict[str, float]:
-    """Return what each thing takes, by a name that says in which unit."""
+    """Return all results by a description that includes the unit."""
     woken = wake_latency(fences, fences // 10)
     in_cpp = f"µs for each batch of {_COLUMNS} int64 columns, C++, "
     batch = f"µs for each batch of {_COLUMNS} int64 columns, to pylibcudf, "
-    fence = f"µs for each of {fences:,} fences, "
     return {
         **{in_cpp + way: taken for way, taken in _native(rounds, count).items()},
         **{batch + way: taken for way, taken in _per_batch(rounds, count).items()},
-        "ms that 99 of 100 ticks of a task are late at most, while a slow batch is pending": (
-            asyncio.run(_lateness(rounds))
+        "ms of delay of a task's timer while a slow batch is pending, 99th percentile": asyncio.run(
+            _lateness(rounds)
         ),
-        f"KiB that memory grows by, from the tenth part of {50 * count:,} batches on": asyncio.run(
-            _growth(50 * count)
+        "KiB of growth of the process while the last nine tenths of "
+        f"{50 * count:,} batches are imported": asyncio.run(_growth(50 * count)),
+        f"µs from the end of a fence until its task runs, while up to {fences:,} fences are "
+        "pending": woken["one_us"],
+        f"µs for each fence until all tasks run, if nine tenths of {fences:,} fences end at "
+        "once": woken["each_at_once_us"],
+        f"µs for each fence to add, end and poll {fences:,} fences, without asyncio": (
+            _plain_fences(fences)
         ),
-        fence + "from its end until its task runs, while the others are pending": woken["one_us"],
-        fence + "the same where all end at once": woken["each_at_once_us"],
-        fence + "added, ended and polled, without asyncio": _plain_fences(fences),
     }
 
 
 def table(results: dict[str, float]) -> str:
-    """Lay results out in Markdown, for docs/async.md."""
+    """Format results as Markdown for docs/async.md."""
     rows = [f"| {what} | {value:.3g} |" for what, value in results.items()]
-    return "\n".join(["| what | taken |", "| --- | --: |", *rows])
+    return "\n".join(["| measurement | result |", "| --- | --: |", *rows])
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ core beside the floor: a program of its own, built against the installed package."""
+"""The C++ core against its floor: a separate program built against the installed package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["COLUMNS", "FLOORS", "Program", "counts_instructions", "instructions"
 
 COLUMNS = (1, 10, 100, 1000)
 
-#: What is measured, and the floor that it is a multiple of.
+#: The measured jobs, and the floor (minimum cost) that each is compared with.
 FLOORS = {
     "export": "export floor",
     "export by schema": "export floor",
@@ -28,30 +28,30 @@ FLOORS = {
     "borrow": "import floor",
 }
 
-_COUNTED = 40  # tables of each job under callgrind
+_COUNTED = 40  # tables per job under callgrind
 _DUMP = re.compile(r"^desc: Trigger: Client Request: (.+)\n(?:.*\n)*?totals: (\d+)$", re.MULTILINE)
 
 
 def counts_instructions() -> bool:
-    """Whether there is a valgrind to count them, with its header."""
+    """Return whether valgrind and its header are installed, so that it can count instructions."""
     found = shutil.which("valgrind")
     return found is not None and (Path(found).parents[1] / "include/valgrind/callgrind.h").exists()
 
 
 def instructions(*command: str, **env: str) -> dict[str, int]:
-    """Count the instructions that a command says under callgrind that it wants counted.
+    """Count the instructions of the sections that a command selects under callgrind.
 
     Parameters
     ----------
     *command
-        What to run. It starts to count by itself and asks for dumps.
+        The command. It starts the instrumentation and requests the dumps.
     **env
-        Its environment, beside what this process has.
+        Environment variables in addition to those of this process.
 
     Returns
     -------
     dict
-        The instructions of each dump, by the name that the command gives it.
+        The instructions of each dump, by the name that the command sets.
     """
     with tempfile.TemporaryDirectory() as folder:
         callgrind = ("valgrind", "--tool=callgrind", "--instr-atstart=no")
@@ -69,24 +69,24 @@ def run(*command: str, **env: str) -> str:
 
 
 class Program:
-    """`benchmarks/native`, built.
+    """The programs of `benchmarks/native`, which the constructor builds.
 
     Attributes
     ----------
     counters
-        The library with which `python_bookkeeping` counts.
+        The library with the counters of `python_bookkeeping`.
 
     Parameters
     ----------
     build_dir
-        Where to build it.
+        The build folder.
 
     Raises
     ------
     FileNotFoundError
-        There is no cmake.
+        If cmake is not installed.
     subprocess.CalledProcessError
-        It does not build.
+        If the build fails.
     """
 
     def __init__(self, build_dir: Path) -> None:
@@ -104,24 +104,24 @@ class Program:
         self.counters = build_dir / "libcounters.so"
 
     def measure(self, num_columns: int, rounds: int) -> dict[str, dict[str, Any]]:
-        """Measure all jobs in turns: nanoseconds per table, and calls of ``operator new``."""
+        """Measure the nanoseconds and calls of ``operator new`` per table of all jobs, in turns."""
         printed = run(str(self._path), "measure", str(num_columns), str(rounds))
         measured: dict[str, dict[str, Any]] = json.loads(printed)
         return measured
 
     def streams(self, num_columns: int, num_batches: int, rounds: int) -> dict[str, float]:
-        """Measure ways through streams of small batches, in turns: microseconds for each."""
+        """Measure the microseconds per small batch of each way to stream them, in turns."""
         arguments = map(str, (num_columns, num_batches, rounds))
         taken = json.loads(run(str(self._streams), *arguments))
         return {way: measured["ns_per_batch"] / 1000 for way, measured in taken.items()}
 
     def instructions(self, num_columns: int) -> dict[str, float]:
-        """Count each job's instructions per table, all in one run: starting takes the longest."""
+        """Count the instructions per table of all jobs in one run, since startup is slow."""
         counted = instructions(str(self._path), "count", str(num_columns), str(_COUNTED))
         return {job: total / _COUNTED for job, total in counted.items()}
 
     def records(self, rounds: int, *, instructions: bool) -> list[dict[str, Any]]:
-        """Measure each job at each width, as multiples of its floor."""
+        """Measure each job for each number of columns, also as a multiple of its floor."""
         result = []
         for num_columns in COLUMNS:
             measured = self.measure(num_columns, rounds)
@@ -148,7 +148,7 @@ def _record(job: str, num_columns: int, measured: dict[str, dict[str, Any]]) -> 
 
 
 def table(records: list[dict[str, Any]]) -> Table:
-    """Lay records out for the terminal."""
+    """Format records as a table for the terminal."""
     result = Table(
         title="The C++ core beside its floors, which are bare loops: int64 columns, per column",
         caption=(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured in host memory: each case lets the same data cross by several ways."""
+"""The cases in host memory. Each case transfers the same data in several ways."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import cudf_arrow_bridge
 
 from . import conversions, peers
 from .data import COLUMN_TYPES, batch_of, ints
-from .measure import Case, Contestant
-from .ways import (
+from .exchanges import (
     OURS,
-    HandedStream,
+    StreamProtocolOnly,
     drain,
     export_of,
     import_of,
     round_trip_of,
     to_pylibcudf,
 )
+from .measure import Case, Contestant
 
 __all__ = ["cases"]
 
 _COLUMNS = (1, 10, 100, 1000)
 _ROW_EXPONENTS = range(3, 9)
-_BATCH_ROWS = 1000  # of a stream
+_BATCH_ROWS = 1000  # rows of each batch of a stream
 
 
 def _both(name: str, batch: pa.RecordBatch, at: tuple[str, int] | None = None) -> Iterator[Case]:
@@ -52,14 +52,14 @@ def _types() -> Iterator[Case]:
 
 
 def _rows() -> Iterator[Case]:
-    """Show that nobody's cost depends on the number of rows."""
+    """Show that the cost does not depend on the number of rows."""
     for exponent in _ROW_EXPONENTS:
         rows = 10**exponent
         yield from _both(f"1 x int64, 1e{exponent} rows", batch_of(ints, 1, rows), ("rows", rows))
 
 
 def _arrays() -> Iterator[Case]:
-    """One column by itself, not in a batch."""
+    """Yield the cases of a single column without a batch."""
     array = ints(1000)
     ours = export_of(to_pylibcudf(array))
     yield Case("column export", "int64", (ours, *peers.exports(array)))
@@ -68,7 +68,7 @@ def _arrays() -> Iterator[Case]:
 
 
 def _frames() -> Iterator[Case]:
-    """Ours is a frame of cuDF; theirs, where they have none, a batch."""
+    """Yield the cases of cuDF frames. Peers without frames use a batch."""
     for count in _COLUMNS:
         name, at = f"{count} x int64", ("columns", count)
         batch = batch_of(ints, count, 1000)
@@ -81,17 +81,17 @@ def _frames() -> Iterator[Case]:
 
 
 def _batches(count: int) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
-    """One batch, and the small ones that it consists of."""
+    """Return a batch and the small batches that it is split into."""
     whole = batch_of(ints, 10, _BATCH_ROWS * count)
     return whole, [whole.slice(i * _BATCH_ROWS, _BATCH_ROWS) for i in range(count)]
 
 
 def _pull(table: pa.Table) -> None:
-    drain(pa.RecordBatchReader.from_stream(HandedStream(table.to_reader())))
+    drain(pa.RecordBatchReader.from_stream(StreamProtocolOnly(table.to_reader())))
 
 
 def _streams() -> Iterator[Case]:
-    """Each call is a whole stream of many small batches, pulled and let go one by one."""
+    """Yield the cases of streams. A call reads many small batches and drops them one by one."""
     count = 10_000
     whole, batches = _batches(count)
     table = pa.Table.from_batches(batches)
@@ -99,12 +99,12 @@ def _streams() -> Iterator[Case]:
 
     def ours_out() -> None:
         stream = cudf_arrow_bridge.to_arrow_device_stream(frame, max_rows=_BATCH_ROWS)
-        drain(pa.RecordBatchReader.from_stream(HandedStream(stream)))
+        drain(pa.RecordBatchReader.from_stream(StreamProtocolOnly(stream)))
 
     def ours_in() -> None:
         drain(
             cudf_arrow_bridge.from_arrow_device_stream(
-                HandedStream(table.to_reader()), to="pylibcudf", concat=False
+                StreamProtocolOnly(table.to_reader()), to="pylibcudf", concat=False
             )
         )
 
@@ -115,7 +115,7 @@ def _streams() -> Iterator[Case]:
 
 
 def _streams_to_frames() -> Iterator[Case]:
-    """The same into frames; fewer, as each of them takes longer."""
+    """Yield the case of a stream into frames, with fewer batches, as each of them takes longer."""
     count = 100
     _, batches = _batches(count)
     table = pa.Table.from_batches(batches)
@@ -125,7 +125,7 @@ def _streams_to_frames() -> Iterator[Case]:
     def ours() -> None:
         drain(
             cudf_arrow_bridge.from_arrow_device_stream(
-                HandedStream(table.to_reader()), concat=False
+                StreamProtocolOnly(table.to_reader()), concat=False
             )
         )
 
@@ -142,12 +142,12 @@ def _streams_to_frames() -> Iterator[Case]:
 
 
 def cases(conversion_rows: int = 1_000_000) -> Iterator[Case]:
-    """All cases, each with its data, which is made when it is asked for.
+    """Yield all cases. The data of a case is created when the case is requested.
 
     Parameters
     ----------
     conversion_rows
-        The rows of what is converted; nothing else costs more with more rows.
+        The number of rows in the conversion cases. The cost of other cases does not depend on it.
     """
     for some in (_columns, _types, _rows, _arrays, _frames, _streams, _streams_to_frames):
         yield from some()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What conversions in host memory cost, beside the same work done by numpy and pyarrow.
+"""The cost of conversions in host memory, against the same conversions in numpy and pyarrow.
 
-Ours are whole imports and exports; theirs are kernels on data that they hold. Each makes its result
-in memory that it allocates.
+Our times are for whole imports and exports. Those of the peers are for kernels on their own data.
+All allocate the memory of the result.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import cudf_arrow_bridge
 
 from . import peers
+from .exchanges import OURS, to_pylibcudf
 from .measure import Case, Contestant
-from .ways import OURS, to_pylibcudf
 
 __all__ = ["cases"]
 
@@ -129,7 +129,7 @@ def _numbers(rows: int) -> Iterator[Case]:
         "time32 out",
         wide.view(pa.duration("s")),
         pa.time32("s"),
-        # To cast is to check.
+        # The export also checks the range, as pyarrow's cast does.
         _numpy(lambda: (there.min(), there.max(), there.astype("int32"))),
         _pyarrow(lambda: wide.cast(pa.int32())),
     )
@@ -159,12 +159,12 @@ def _lists(rows: int) -> Iterator[Case]:
 
 
 def cases(rows: int) -> Iterator[Case]:
-    """All cases, each with its data, which is made when it is asked for.
+    """Yield all cases. The data of a case is created when the case is requested.
 
     Parameters
     ----------
     rows
-        How many rows the columns have; those of strings and dictionaries have a tenth.
+        The number of rows. Columns of strings and dictionaries have a tenth of it.
     """
     for some in (_bits, _runs, _dictionaries, _views, _numbers, _lists):
         yield from some(rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data that crosses: record batches of any shape."""
+"""The data of the cases: record batches with any number of columns and rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["COLUMN_TYPES", "batch_of", "ints"]
 
 
 def ints(num_rows: int) -> pa.Array:
-    # Pages that nobody touches take no memory, so 1e8 rows are affordable.
+    # Pages that are not accessed use no memory, so 1e8 rows are possible.
     return pa.array(np.zeros(num_rows, "int64"))
 
 
@@ -44,7 +44,7 @@ def _dictionaries(num_rows: int) -> pa.Array:
     return _strings(num_rows).dictionary_encode()
 
 
-#: Kinds of columns that cross without a conversion, and how to make one.
+#: The kinds of columns that need no conversion, each with a function that creates one.
 COLUMN_TYPES: dict[str, Callable[[int], pa.Array]] = {
     "int64": ints,
     "int64 with nulls": _nullable_ints,

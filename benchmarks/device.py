@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crosses on a GPU: ours beside pylibcudf's own interop, and cuDF's for frames."""
+"""The cases on a GPU, against pylibcudf's own interop, and cuDF's for frames."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import cudf_arrow_bridge
 
 from . import peers
 from .data import batch_of, ints
+from .exchanges import OURS, ArrayProtocolOnly, export_of, import_of, round_trip_of, to_pylibcudf
 from .measure import Case, Contestant
-from .ways import OURS, Handed, export_of, import_of, round_trip_of, to_pylibcudf
 
 __all__ = ["cases", "sliced_strings"]
 
@@ -23,7 +23,7 @@ PEER = "pylibcudf"
 
 
 def settle() -> None:
-    """Let the GPU finish what earlier samples enqueued, so that nobody pays for another."""
+    """Wait for the work of earlier samples, so that it is not measured as part of the next."""
     from cuda.bindings import runtime
 
     (error,) = runtime.cudaDeviceSynchronize()
@@ -39,14 +39,14 @@ def _tables(name: str, at: tuple[str, int], table: plc.Table) -> Iterator[Case]:
     theirs = Contestant(PEER, plc.Table.from_arrow, ours.prepare)
     yield Case("gpu import", name, (ours, theirs), at, settle)
 
-    theirs = Contestant(PEER, lambda: plc.Table.from_arrow(Handed(table)))
+    theirs = Contestant(PEER, lambda: plc.Table.from_arrow(ArrayProtocolOnly(table)))
     yield Case("gpu round trip", name, (round_trip_of(table), theirs), at, settle)
 
 
 def _frames(
     name: str, at: tuple[str, int], table: plc.Table, batch: pa.RecordBatch
 ) -> Iterator[Case]:
-    """Ours and cuDF's are frames; pylibcudf's, which has none, tables."""
+    """Yield the cases of frames. pylibcudf has no frames and uses tables."""
     names = batch.schema.names
     frame = peers.to_frame(table, names)
     theirs = Contestant(PEER, table.__arrow_c_device_array__)
@@ -58,7 +58,7 @@ def _frames(
     contestants = (ours, theirs, peers.frame_import(table, names))
     yield Case("gpu frame import", name, contestants, at, settle)
 
-    # From host memory, which is all that cuDF's own interop takes.
+    # From host memory, since cuDF's own interop supports only that.
     ours = import_of(batch, cudf_arrow_bridge.from_arrow_device)
     host = pa.Table.from_batches([batch])
     theirs = Contestant(peers.CUDF, lambda: cudf.DataFrame.from_arrow(host))
@@ -66,7 +66,7 @@ def _frames(
 
 
 def cases() -> Iterator[Case]:
-    """All cases, with their data in device memory."""
+    """Yield all cases, with their data in device memory."""
     for count in (1, 10, 100, 1000):
         name, at = f"{count} x int64", ("columns", count)
         batch = batch_of(ints, count, 1000)
@@ -76,7 +76,7 @@ def cases() -> Iterator[Case]:
 
 
 def sliced_strings() -> dict[str, Any]:
-    """Rows 1 to 2 of a, b, c, as each of the two exports them; read back by us."""
+    """Return rows 1 to 2 of a, b, c as each library exports them, imported by this package."""
     column = plc.Column.from_arrow(pa.array(["a", "b", "c"]))
     part = plc.copying.slice(column, [1, 3])[0]
     return {
@@ -88,7 +88,7 @@ def sliced_strings() -> dict[str, Any]:
 
 def _rows(exporter: Any) -> Any:
     try:
-        array = cudf_arrow_bridge.to_arrow_device(Handed(exporter)).to_host()
+        array = cudf_arrow_bridge.to_arrow_device(ArrayProtocolOnly(exporter)).to_host()
         return pa.array(array).to_pylist()
     except Exception as error:
         return f"{type(error).__name__}: {error}"

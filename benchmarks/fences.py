@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How soon a task of asyncio is woken by its fence, among thousands that are pending."""
+"""The time until an asyncio task resumes after its fence ends, with thousands of pending fences."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .measure import Spread
 
 __all__ = ["wake_latency"]
 
-_PAUSE = 2e-4  # between two fences that are ended one by one, so that the loop sleeps again
+_PAUSE = 2e-4  # seconds between two single fences, so that the event loop sleeps again
 
 
 def wake_latency(pending: int = 10_000, samples: int = 1000) -> dict[str, Any]:
-    """Time what lies between the end of a fence on another thread and its task's next step.
+    """Measure the time between the end of a fence on another thread and the next step of its task.
 
     Parameters
     ----------
     pending
-        How many tasks wait, each for a fence of its own.
+        The number of waiting tasks, each with its own fence.
     samples
-        How many of the fences end one by one. The others then end at once.
+        The number of fences that end one at a time. The others then end together.
 
     Returns
     -------
     dict
-        The microseconds of one among all that are pending, and how many each takes of those that
-        end at once.
+        The microseconds of a single fence while the others are pending, and the microseconds per
+        fence of those that end together.
     """
     return asyncio.run(_wake_latency(pending, samples))
 

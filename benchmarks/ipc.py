@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Arrow IPC costs beside pyarrow's writer and reader: ``python -m benchmarks.ipc``."""
+"""The cost of Arrow IPC against pyarrow's writer and reader: ``python -m benchmarks.ipc``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    # What is measured is the installed package, not the sources that stand beside this folder.
+    # Measure the installed package, not the sources next to this folder.
     sys.path.append(sys.path.pop(0))
 
 import numpy as np
@@ -22,18 +22,18 @@ import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 
+from .exchanges import OURS, drain
 from .gpu import bandwidth
 from .measure import Case, Contestant, Effort, measure
 from .memory import peaks
 from .reporting.report import context, short
-from .ways import OURS, drain
 
 _PYARROW = "pyarrow"
 _COLUMNS = (1, 100, 1000)
 _ROWS = tuple(10**power for power in range(3, 9))
-#: Data, the same written, and the same read must fit in 1.5 GB.
+#: The data, the written copy and the read copy must fit in 1.5 GB.
 _MOST_BYTES = bandwidth.SIZE
-_MANY = 100  # batches of one row, for what metadata costs
+_MANY = 100  # batches of one row, for the cost of metadata
 _QUICK = Effort(rounds=2, sample_seconds=1e-4)
 _FULL = Effort(rounds=100, sample_seconds=1e-3, seconds=2)
 
@@ -46,7 +46,7 @@ _SINKS: dict[str, Callable[[], Any]] = {
 
 
 def _batch(columns: int, rows: int) -> pa.RecordBatch:
-    """Columns of int32, each in memory of its own that is really there."""
+    """Return a batch of int32 columns, each in separate memory with resident pages."""
     return pa.record_batch({f"column {i}": np.arange(rows, dtype="int32") for i in range(columns)})
 
 
@@ -107,7 +107,7 @@ def _reads(batch: pa.RecordBatch, folders: dict[str, Path]) -> Iterator[Case]:
 
 
 def _metadata(columns: int) -> Iterator[Case]:
-    """Messages of a single row: what is left is metadata."""
+    """Yield the cases of messages with one row, whose cost is that of the metadata."""
     batch = _batch(columns, 1)
     arrays = [cab.to_arrow_device(batch)] * _MANY
     messages = [pa.ipc.read_message(batch.schema.serialize())]
@@ -151,14 +151,14 @@ def _shapes(most_bytes: int) -> list[tuple[int, int]]:
 
 
 def run(effort: Effort, most_bytes: int) -> dict[str, Any]:
-    """Measure all; returns what docs/ipc.md's tables are made of.
+    """Run all benchmarks and return the data for the tables of docs/ipc.md.
 
     Parameters
     ----------
     effort
         How long to measure each case.
     most_bytes
-        How large the largest batch may be.
+        The maximum size of a batch.
     """
     times, memory = [], []
     shapes = _shapes(most_bytes)
@@ -181,7 +181,7 @@ def run(effort: Effort, most_bytes: int) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """Lay results out in Markdown, for docs/ipc.md."""
+    """Format results as Markdown for docs/ipc.md."""
     head = ["what", "columns", *(f"{rows:,} rows" for rows in _ROWS)]
     lines = [_line(head), _line(["---", "--:", *["--:"] * len(_ROWS)])]
     sized = [entry for entry in results["times"] if entry["rows"] > 1]
@@ -208,7 +208,7 @@ def _line(cells: list[str]) -> str:
 
 
 def _cell(entry: Record | None) -> str:
-    """Microseconds of ours, and in brackets as a multiple of pyarrow's."""
+    """Format our microseconds, followed by the ratio to pyarrow's in parentheses."""
     if entry is None:
         return ""
     return f"{short(entry['ours_us'], 1)} ({entry['ours_us'] / entry['pyarrow_us']:.2f})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure contestants against each other on a noisy machine."""
+"""Comparative measurement of contestants on a noisy machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Case", "Contestant", "Effort", "Measured", "Spread", "measure"]
 
 
 def nothing() -> None:
-    """All that there is to wait for in host memory."""
+    """Do nothing: in host memory there is no work to wait for."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Contestant:
     Attributes
     ----------
     name
-        Who does it.
+        The name of the library.
     call
-        The job, timed.
+        The job, which is timed.
     prepare
-        Makes the argument of each call, not timed; None if the job takes none.
+        The function that returns the argument of each call and is not timed. None: no argument.
     """
 
     name: str
@@ -40,24 +40,24 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the report: the first contestant is compared with each of the others.
+    """One line of the report, which compares the first contestant with each of the others.
 
     Attributes
     ----------
     group, name
-        What it is.
+        The kind of the job and its data.
     contestants
-        Who does it.
+        The ways to do the job.
     at
-        What varies in the series of cases that it is of, and its value: where a plot has it.
+        The parameter that varies in a series of cases, and its value on the axis of a plot.
     settle
-        Waits for what is left running elsewhere; called before what is timed.
+        The function that waits for pending work. It is called before the timed call.
     jobs
-        How many jobs a call does, such as the batches of a stream; times are of one.
+        The number of jobs per call, such as the batches of a stream. Times are per job.
     converts
-        Whether it is data that takes time and memory, not bookkeeping. A few results fill so much
-        memory that they cannot all be kept, and the C library's malloc, numpy, pyarrow and ours
-        each have other ways to use it again.
+        Whether the cost depends on the data instead of the bookkeeping. The results are too large
+        to keep many of them, and glibc's malloc, numpy, pyarrow and this package reuse memory in
+        different ways.
     """
 
     group: str
@@ -71,11 +71,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure each case, each of the two ways of `measure`."""
+    """How long to measure each case in each of the two modes of `measure`."""
 
     rounds: int
-    sample_seconds: float  # that one sample should last
-    seconds: float = math.inf  # after which `_FEWEST_ROUNDS` are enough
+    sample_seconds: float  # the target duration of a sample
+    seconds: float = math.inf  # the time after which `_FEWEST_ROUNDS` are sufficient
 
 
 _FEWEST_ROUNDS = 20
@@ -83,7 +83,7 @@ _FEWEST_ROUNDS = 20
 
 @dataclass(frozen=True)
 class Spread:
-    """Seconds per call: the median over the samples and the quartiles around it."""
+    """The median and the quartiles of the samples, in seconds per call."""
 
     median: float
     lower: float
@@ -95,7 +95,7 @@ class Spread:
         return cls(median, lower, upper)
 
 
-#: Of each contestant, its parts: "dropped" and, unless a case converts, "kept" and
+#: For each contestant, the parts "dropped" and, unless the case converts, "kept" and
 #: "kept_with_release".
 Measured = dict[str, dict[str, Spread]]
 
@@ -103,17 +103,17 @@ _Sample = dict[str, float]  # seconds of one job in each part
 
 
 def measure(case: Case, effort: Effort) -> Measured:
-    """Measure a case's contestants in turns, so that noise meets all of them alike.
+    """Measure the contestants of a case in turns, so that noise affects all of them equally.
 
-    Two ways. Dropped: each call with the release of what it took and made, before the next one is
-    prepared, as where batches arrive, are used and go; memory is at hand, and the garbage
-    collector runs when it runs. Kept: a sample's results all stay, so that each call pays for fresh
-    memory, and their release is timed apart; without the collector, which looks through ever more.
+    "dropped" times each call with the release of its argument and result, as in processing of a
+    stream of batches: memory is reused and the garbage collector is enabled. "kept" keeps all
+    results of a sample, so that each call allocates fresh memory, and times their release
+    separately. The collector is disabled, since it would traverse more and more objects.
     """
     calls = {c.name: _calls_per_sample(case, c, effort.sample_seconds) for c in case.contestants}
     clock = _clock_seconds()
     gc.collect()
-    # First, as what is kept leaves the heap in pieces.
+    # First, since kept results fragment the heap.
     measured = _in_turns(case, effort, lambda c: _dropped(case, c, calls[c.name], clock))
     if case.converts:
         return measured
@@ -142,7 +142,7 @@ def _in_turns(case: Case, effort: Effort, sample: Callable[[Contestant], _Sample
 
 
 def _dropped(case: Case, contestant: Contestant, calls: int, clock: float) -> _Sample:
-    """Time each call by itself, since preparing the next one comes between."""
+    """Time each call separately, since the preparation of the next one is not timed."""
     now, call, prepare, settle = time.perf_counter, contestant.call, contestant.prepare, case.settle
     taken = 0.0
     for _ in range(calls):
@@ -168,7 +168,7 @@ def _kept(case: Case, contestant: Contestant, calls: int) -> _Sample:
 
 
 def _clock_seconds() -> float:
-    """How long timing nothing takes, which is a part of what a microsecond's call seems to."""
+    """Return the overhead of the clock, which is significant for calls of a microsecond."""
     now = time.perf_counter
 
     def time_nothing() -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory a call takes at its peak, as Linux counts the pages of the process."""
+"""The peak memory of a call, from the resident pages of the process that Linux reports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["peaks", "supported"]
 
 _CLEAR = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
-_LOWER_THE_MARK = "5"  # the highest that the process has been becomes where it is now
+_LOWER_THE_MARK = "5"  # resets the peak resident size to the current size
 
 
 def supported() -> bool:
-    """Whether the system says how much a call took."""
+    """Return whether the system can reset and report the peak memory."""
     try:
         _CLEAR.write_text(_LOWER_THE_MARK)
         return _kib("VmHWM") > 0
@@ -27,11 +27,11 @@ def supported() -> bool:
 
 
 def peaks(case: Case) -> dict[str, int | None]:
-    """Return by how many KiB one call of each contestant makes the process grow at its peak.
+    """Return the peak growth of the process in KiB during one call of each contestant.
 
-    Whole pages, and what the C library had in hand before costs nothing: below some hundred KiB
-    this says only that it is little. None where the system does not say, or the case converts.
-    Contestants should have been called before, as what is loaded by a first call is not theirs.
+    Memory that glibc already holds does not count, and the resolution is whole pages: values below
+    some hundred KiB only mean that the growth is small. None: the system does not report it, or the
+    case converts. Call each contestant before, to exclude what the first call loads.
     """
     if case.converts or not supported():
         return dict.fromkeys(contestant.name for contestant in case.contestants)
@@ -54,7 +54,7 @@ def _peak(contestant: Contestant) -> int:
 
 
 def _give_back() -> None:
-    """Hand free memory back, so that its next use counts."""
+    """Return free memory to the system, so that its next use counts."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's own
     if trim is not None:

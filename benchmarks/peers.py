@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How others do the same: what ours stands beside."""
+"""The same jobs with other libraries, for comparison."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import nanoarrow.device
 import pyarrow as pa
 import pylibcudf as plc
 
+from .exchanges import ArrayProtocolOnly
 from .measure import Contestant
-from .ways import Handed
 
 __all__ = [
     "CUDF",
@@ -31,8 +31,8 @@ NANOARROW = "nanoarrow"
 
 
 def exports(array: pa.RecordBatch | pa.Array) -> tuple[Contestant, ...]:
-    """Of a batch or a column that each holds as what it computes on, made before."""
-    held = nanoarrow.device.c_device_array(Handed(array))
+    """Return the exports of a batch or a column that each library already has in its own form."""
+    held = nanoarrow.device.c_device_array(ArrayProtocolOnly(array))
     return (
         Contestant(PYARROW, array.__arrow_c_device_array__),
         Contestant(NANOARROW, held.__arrow_c_device_array__),
@@ -40,20 +40,20 @@ def exports(array: pa.RecordBatch | pa.Array) -> tuple[Contestant, ...]:
 
 
 def imports(array: pa.RecordBatch | pa.Array) -> tuple[Contestant, ...]:
-    """Of a batch or a column that each takes as what it computes on."""
+    """Return the imports of a batch or a column into the form that each library computes on."""
 
-    def hand() -> Handed:
-        return Handed(array)
+    def hand() -> ArrayProtocolOnly:
+        return ArrayProtocolOnly(array)
 
     take = pa.array if isinstance(array, pa.Array) else pa.record_batch
     return Contestant(PYARROW, take, hand), Contestant(NANOARROW, _viewed, hand)
 
 
 def round_trips(batch: pa.RecordBatch) -> tuple[Contestant, ...]:
-    held = nanoarrow.device.c_device_array(Handed(batch))
+    held = nanoarrow.device.c_device_array(ArrayProtocolOnly(batch))
     return (
-        Contestant(PYARROW, lambda: pa.record_batch(Handed(batch))),
-        Contestant(NANOARROW, lambda: _viewed(Handed(held))),
+        Contestant(PYARROW, lambda: pa.record_batch(ArrayProtocolOnly(batch))),
+        Contestant(NANOARROW, lambda: _viewed(ArrayProtocolOnly(held))),
     )
 
 
@@ -62,17 +62,17 @@ def to_frame(table: plc.Table, names: list[str]) -> cudf.DataFrame:
 
 
 def frame_export(frame: cudf.DataFrame) -> Contestant:
-    """As far as cuDF goes by itself: to libcudf's columns, without Arrow's structs."""
+    """Return cuDF's own export, which returns pylibcudf columns without Arrow structs."""
     return Contestant(CUDF, frame.to_pylibcudf)
 
 
 def frame_import(table: plc.Table, names: list[str]) -> Contestant:
-    """Of libcudf's columns that are there already."""
+    """Return cuDF's own import of existing pylibcudf columns."""
     return Contestant(CUDF, lambda: to_frame(table, names))
 
 
 def _viewed(array: Any) -> Any:
-    # A CDeviceArray only keeps two pointers, whatever they point to: the same for 1 column and for
-    # 1000. Its view is what reads schema and array, checks one by the other, and knows each
-    # column's type and buffers. It makes no object per column; ours and pyarrow's imports do.
+    # A CDeviceArray only stores two pointers, so its cost does not depend on the number of columns.
+    # Its view reads and checks the schema and the array, and has the type and buffers of each
+    # column. It creates no object per column, in contrast to our and pyarrow's imports.
     return nanoarrow.device.c_device_array(array).view()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What exchanges between processes cost, but for the transport: ``-m benchmarks.processes``."""
+"""The cost of exchanges between processes without the transport: ``-m benchmarks.processes``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    # What is measured is the installed package, not the sources that stand beside this folder.
+    # Measure the installed package, not the sources next to this folder.
     sys.path.append(sys.path.pop(0))
     if find_spec("distributed") is None:
         sys.exit("benchmarks.processes: distributed is not installed (the extra dask)")
@@ -33,7 +33,7 @@ _ROWS = (1, 1_000_000)
 _QUICK = Effort(rounds=2, sample_seconds=1e-4)
 _FULL = Effort(rounds=200, sample_seconds=2e-3, seconds=8)
 _PROTOCOL = 5
-_PEER = "pyarrow: IPC stream"  # what times are given as multiples of
+_PEER = "pyarrow: IPC stream"  # the way that times are compared with
 
 Record = dict[str, Any]
 
@@ -45,13 +45,13 @@ class Way:
     Attributes
     ----------
     name
-        What the table calls it.
+        The name in the table.
     send
-        Takes the data apart.
+        The function that serializes the data.
     receive
-        Puts what `send` returned together.
+        The function that deserializes the result of `send`.
     size
-        Returns how many bytes it has in all.
+        The function that returns the total number of bytes of the result of `send`.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Way:
     size: Callable[[Any], int]
 
     def exchange(self) -> Any:
-        """Do both."""
+        """Serialize and deserialize the data."""
         return self.receive(self.send())
 
 
@@ -94,7 +94,7 @@ def _serialized(data: Any) -> tuple[dict[str, Any], list[Any]]:
 
 
 def ways_of(columns: int, rows: int) -> list[Way]:
-    """List all ways to send columns of int32; ours, by pickle, comes first."""
+    """List all ways to send int32 columns. The first is pickling with this package."""
     batch = pa.record_batch({f"column {i}": np.arange(rows, dtype="int32") for i in range(columns)})
     array = cab.to_arrow_device(batch)
     cudf_frame = cab.from_arrow_device(array)
@@ -125,7 +125,7 @@ def ways_of(columns: int, rows: int) -> list[Way]:
         Way("pyarrow: pickle 5", lambda: _pickled(batch), *by_pickle),
         Way("pandas: pickle 5", lambda: _pickled(frame), *by_pickle),
         Way("pandas: distributed", lambda: _serialized(frame), *by_dask),
-        # It copies from a device, so that there must be one.
+        # It copies from a device, so it requires a GPU.
         *([Way("cuDF: pickle 5", lambda: _pickled(cudf_frame), *by_pickle)] * cab.has_gpu()),
     ]
 
@@ -146,7 +146,7 @@ def _measured(columns: int, rows: int, effort: Effort) -> list[Record]:
 
 
 def run(effort: Effort) -> list[Record]:
-    """Measure all; returns what the table of docs/processes.md is made of.
+    """Run all benchmarks and return the data for the table of docs/processes.md.
 
     Parameters
     ----------
@@ -162,10 +162,10 @@ def run(effort: Effort) -> list[Record]:
 
 
 def table(results: list[Record]) -> str:
-    """Lay results out in Markdown, for docs/processes.md."""
+    """Format results as Markdown for docs/processes.md."""
     shapes = list(dict.fromkeys((entry["columns"], entry["rows"]) for entry in results))
     head = ["exchange", *(f"{columns} x {rows:,}" for columns, rows in shapes)]
-    head += [f"bytes beside, {columns}" for columns in _COLUMNS]
+    head += [f"additional bytes, {columns} x 1" for columns in _COLUMNS]
     lines = [_line(head), _line(["---", *["--:"] * (len(head) - 1)])]
     found = {(entry["way"], entry["columns"], entry["rows"]): entry for entry in results}
     for way in dict.fromkeys(entry["way"] for entry in results):

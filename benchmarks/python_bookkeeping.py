@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tables and frames cost on their way from and to Python, in what can be counted."""
+"""The cost of exports and imports of tables and frames in Python, measured by counts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from cudf_arrow_bridge import from_arrow_device
 from . import peers
 from .bookkeeping import Program, instructions, run
 from .data import batch_of, ints
+from .exchanges import export_of, import_of, to_pylibcudf
 from .measure import Contestant
 from .reporting.report import short
-from .ways import export_of, import_of, to_pylibcudf
 
 __all__ = ["FLOORS", "records", "table"]
 
-#: What is counted, and whose count it is a multiple of.
+#: The counted jobs, and the job of a peer that each is compared with.
 FLOORS = {
     "table export": "pyarrow's export",
     "table import": "pyarrow's import",
@@ -34,25 +34,25 @@ FLOORS = {
 }
 _UNITS = ("allocations", "calls", "instructions")
 
-_FEW, _MANY = 10, 110  # columns; a hundred more tell the price of a column from that of a call
-_TIMES = 5  # that each job is counted
-_NOTHING = "nothing"  # a job, which tells what counting takes
-#: Sets of strings are in the same order in each run, and cuDF looks for no GPU.
+_FEW, _MANY = 10, 110  # columns; the difference separates the cost of a column from that of a call
+_TIMES = 5  # the number of counts of each job
+_NOTHING = "nothing"  # an empty job, which measures the overhead of counting
+#: Makes the order of sets of strings reproducible, and keeps cuDF from initializing a GPU.
 _SAME_EACH_TIME = {"PYTHONHASHSEED": "0", "RAPIDS_NO_INITIALIZE": "1"}
 
-_Counts = dict[str, float]  # of each job, by its name and its columns
+_Counts = dict[str, float]  # by name of the job and number of columns
 
 
 def records(program: Program, *, instructions: bool) -> list[dict[str, Any]]:
-    """Count what each job takes, with the release of what it makes, and what its floor takes.
+    """Count the cost of each job and of its peer, including the release of the results.
 
     Returns
     -------
     list
-        Of each job, by unit, what 10 columns take ("call") and each that there is more ("column"),
-        as a pair of ours and the floor's. Allocations are calls of ``malloc`` and the like from C,
-        C++ and Python, which allocates by it as well; calls are those of Python's functions, and of
-        others by them.
+        For each job and unit, the cost of 10 columns ("call") and of each further column
+        ("column"), as a pair of ours and the peer's. Allocations are calls of ``malloc`` and
+        related functions from C, C++ and Python, which also uses them. Calls are calls of Python
+        functions, and calls from these to C functions.
     """
     counted = json.loads(
         run(
@@ -96,12 +96,12 @@ def _child(function: str, library: Path) -> tuple[str, ...]:
         f"import sys; sys.path.append({str(Path(__file__).parents[1])!r});"
         f" from benchmarks.python_bookkeeping import {function}; {function}({str(library)!r})"
     )
-    # -P for the installed package rather than the sources.
+    # -P: import the installed package instead of the sources.
     return sys.executable, "-P", "-c", code
 
 
 def table(records: list[dict[str, Any]]) -> Table:
-    """Lay records out for the terminal."""
+    """Format records as a table for the terminal."""
     units = [unit for unit in _UNITS if unit in records[0]]
     result = Table(
         title="Python's tables and frames: int64 columns",
@@ -126,7 +126,7 @@ def _price(ours: float, floor: float) -> str:
     return f"{short(ours, 1)}{multiple}"
 
 
-# What follows runs in a process of its own.
+# The functions below run in a separate process.
 
 
 def _print_counts(library: str) -> None:
@@ -138,7 +138,7 @@ def _print_counts(library: str) -> None:
         after: int = counters.counters_allocations()
         return after - before
 
-    # Medians, as cuDF goes through sets that are in an order of addresses.
+    # Use medians, as cuDF iterates over sets whose order depends on addresses.
     counted = {
         unit: {name: statistics.median(map(count_one, _calls(job))) for name, job in _jobs()}
         for unit, count_one in (("allocations", allocations_of), ("calls", _calls_of))
@@ -180,7 +180,7 @@ def _calls_of(call: Callable[[], None]) -> int:
 
 
 def _jobs() -> Iterator[tuple[str, Contestant]]:
-    """All jobs, named with their columns, when what they look up once has been looked up."""
+    """Yield all jobs by name and number of columns, after a warm-up that fills their caches."""
     gc.disable()
     for num_columns in (_FEW, _MANY):
         for name, job in _jobs_of(num_columns):
@@ -204,7 +204,7 @@ def _jobs_of(num_columns: int) -> Iterator[tuple[str, Contestant]]:
 
 
 def _calls(job: Contestant) -> Iterator[Callable[[], None]]:
-    """Calls whose arguments are there already, and which let go of them and of what they make."""
+    """Yield calls with prepared arguments. Each call releases its arguments and results."""
     for _ in range(_TIMES):
         arguments = [] if job.prepare is None else [job.prepare()]
 

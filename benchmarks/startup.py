@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What importing the package adds to importing pylibcudf."""
+"""The time that the import of the package adds to the import of pylibcudf."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ print([between - start, time.perf_counter() - between])
 
 
 def import_cost(interpreters: int) -> dict[str, Any]:
-    """Time imports, each in a fresh interpreter, in milliseconds."""
-    _once()  # the first import compiles, and reads from disk; it does not count
+    """Measure imports in milliseconds, each in a new interpreter."""
+    _once()  # warm-up: the first import compiles bytecode and reads from disk
     pylibcudf, ours = zip(*(_once() for _ in range(interpreters)), strict=True)
     return {"pylibcudf": _milliseconds(pylibcudf), "cudf_arrow_bridge": _milliseconds(ours)}
 
@@ -33,7 +33,7 @@ def import_cost(interpreters: int) -> dict[str, Any]:
 def _once() -> list[float]:
     done = subprocess.run(
         [sys.executable, "-P", "-c", _TIMED],
-        # The driver's initialisation is cuDF's, and takes what the machine takes.
+        # Exclude the initialization of the driver by cuDF, whose time depends on the machine.
         env={**os.environ, "RAPIDS_NO_INITIALIZE": "1"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip

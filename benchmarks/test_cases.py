@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same cases under pytest-benchmark: ``pytest benchmarks --benchmark-only``.
+"""The same cases with pytest-benchmark: ``pytest benchmarks --benchmark-only``.
 
-Its comparisons and its history of runs are handy while working on something. The numbers that are
-kept come from ``python -m benchmarks``. ``--benchmark-disable-gc`` keeps Python's cyclic garbage
-collector out of single calls.
+Its comparisons and its history are useful during development. ``python -m benchmarks`` measures the
+published numbers. ``--benchmark-disable-gc`` disables Python's garbage collector during calls.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a column costs in tables of up to 100,000: ``python -m benchmarks.wide_tables``."""
+"""The cost per column of tables of up to 100,000 columns: ``python -m benchmarks.wide_tables``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 if __name__ == "__main__":
-    # What is measured is the installed package, not the sources that stand beside this folder.
+    # Measure the installed package, not the sources next to this folder.
     sys.path.append(sys.path.pop(0))
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ _Results = dict[str, list[float]]
 
 
 def _doors(count: int, folder: Path) -> dict[str, Callable[[], object]]:
-    """Return each way in and out of a table of so many columns, by name."""
+    """Return each export and import of a table with `count` columns, by name."""
     names = [f"c{i}" for i in range(count)]
     batch = pa.record_batch([pa.array([1, 2, 3])] * count, names=names)
     table = pa.Table.from_batches([batch, batch])
@@ -46,7 +46,7 @@ def _doors(count: int, folder: Path) -> dict[str, Callable[[], object]]:
     number = itertools.count()
 
     def with_new_schema(batch: pa.RecordBatch) -> pa.RecordBatch:
-        # The layout of a frame is read once for each schema.
+        # Imports cache the layout of a frame by schema.
         metadata = {**(batch.schema.metadata or {}), "number": str(next(number))}
         return batch.replace_schema_metadata(metadata)
 
@@ -76,7 +76,7 @@ def _doors(count: int, folder: Path) -> dict[str, Callable[[], object]]:
 
 
 def measure(counts: tuple[int, ...]) -> _Results:
-    """Return the microseconds for each column, the best of some rounds, for each count."""
+    """Return the microseconds per column of the fastest round, for each number of columns."""
     results: _Results = {}
     with tempfile.TemporaryDirectory() as folder:
         for count in counts:
@@ -87,7 +87,7 @@ def measure(counts: tuple[int, ...]) -> _Results:
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    # The garbage collector walks all objects of the process, however few the call makes.
+    # The garbage collector traverses all objects of the process, even if the call creates only few.
     gc.collect()
     gc.disable()
     try:
@@ -99,7 +99,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def table(counts: tuple[int, ...], results: _Results) -> str:
-    """Lay results out in Markdown, for docs/speed.md."""
+    """Format results as Markdown for docs/speed.md."""
     rows = [
         f"| {name} | {' | '.join(f'{us:.3g}' for us in row)} |" for name, row in results.items()
     ]

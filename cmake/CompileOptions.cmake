@@ -1,4 +1,4 @@
-# Flags for our own C++; the headers of the wheels are SYSTEM and stay silent.
+# Compiler flags for this project. Headers of the wheels are SYSTEM, so they cause no warnings.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -18,7 +18,7 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# GCC 12 sees overlaps in the concatenation of strings that are not there (its bug 105651).
+# -Wno-restrict: GCC 12 reports nonexistent overlaps in string concatenations (GCC bug 105651).
 add_library(cudf_arrow_bridge_warnings INTERFACE)
 target_compile_options(
   cudf_arrow_bridge_warnings
@@ -30,13 +30,13 @@ if(CUDF_ARROW_BRIDGE_SANITIZE)
   add_compile_options(
     -fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1
   )
-  # With its instrumentation in the way, GCC no longer sees that optionals are filled before use.
+  # With instrumentation, GCC does not detect that optionals are initialized before use.
   add_compile_options(-Wno-maybe-uninitialized)
   add_link_options(-fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE})
 endif()
 
-# Reading the headers of libcudf and CCCL is most of what a file costs: read them once for all targets
-# that are compiled alike. What GCC makes of them takes 300 MB.
+# Parsing the headers of libcudf and CCCL takes most of the compile time of a file, so they are
+# precompiled for each target. GCC's precompiled header takes 300 MB.
 function(cudf_arrow_bridge_precompile target)
   target_precompile_headers(
     ${target}
@@ -58,15 +58,15 @@ function(cudf_arrow_bridge_precompile target)
   )
 endfunction()
 
-# With CMAKE_UNITY_BUILD=ON the files of a room are compiled as one: the headers cost more than the
-# files do.
-function(cudf_arrow_bridge_group_by_room target)
+# With CMAKE_UNITY_BUILD=ON, compile the files of each folder as one file, since the headers take
+# longer to compile than the files.
+function(cudf_arrow_bridge_group_by_folder target)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-    string(MAKE_C_IDENTIFIER "${folder}" room)
-    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${room})
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()

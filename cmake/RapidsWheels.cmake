@@ -1,15 +1,14 @@
-# Imported targets for libcudf and what it needs, all taken from Python wheels.
+# Imported targets for libcudf and its dependencies from Python wheels.
 #
-# No CUDA toolkit is looked for, and one that is installed is never seen: libcudf's own CMake package
-# insists on one, so it is not used. The folders searched are RapidsWheels_ROOTS if set, else the import
-# path of the Python interpreter.
+# This module ignores installed CUDA toolkits. It does not use libcudf's own CMake package, which
+# requires a toolkit. It searches RapidsWheels_ROOTS if set, otherwise the import path of Python.
 #
-#   RapidsWheels::cudf       libcudf, librmm, rapids_logger and every header they include
-#   RapidsWheels::cudart     the CUDA runtime, static
-#   RapidsWheels::nanoarrow  nanoarrow as libcudf builds it, static
-#   RapidsWheels::loader     what an executable needs to start with libcudf when Python does not load it
+#   RapidsWheels::cudf       libcudf, librmm, rapids_logger and all headers they include
+#   RapidsWheels::cudart     the static CUDA runtime
+#   RapidsWheels::nanoarrow  the static nanoarrow library that libcudf builds
+#   RapidsWheels::loader     libraries that an executable needs to load libcudf without Python
 #
-# Sets RapidsWheels_VERSION (libcudf's) and RapidsWheels_CUDA (the major version of CUDA).
+# Sets RapidsWheels_VERSION (libcudf's version) and RapidsWheels_CUDA (the major version of CUDA).
 include_guard(DIRECTORY)
 
 if(NOT RapidsWheels_ROOTS)
@@ -39,7 +38,7 @@ if(CUDF_ARROW_BRIDGE_CUDA AND NOT CUDF_ARROW_BRIDGE_CUDA STREQUAL RapidsWheels_C
 endif()
 message(STATUS "libcudf ${RapidsWheels_VERSION} for CUDA ${RapidsWheels_CUDA} in ${libcudf_dir}")
 
-# The wheels of CUDA 12 have a folder for each component, those of CUDA 13 share one.
+# The CUDA 12 wheels have one folder per component. The CUDA 13 wheels share one folder.
 set(cuda_dirs nvidia/cu${RapidsWheels_CUDA})
 if(RapidsWheels_CUDA EQUAL 12)
   set(cuda_dirs nvidia/cuda_runtime nvidia/cuda_nvcc nvidia/nvjitlink nvidia/cuda_nvrtc)
@@ -95,8 +94,8 @@ set_target_properties(
   RapidsWheels::nanoarrow PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${nanoarrow_include}"
 )
 
-# libcudf.so has a RUNPATH of its own, so the loader looks for its dependencies nowhere else. They are
-# found all the same if the executable itself has loaded them before.
+# libcudf.so has a RUNPATH, so the dynamic loader searches its dependencies only there. It also finds
+# those that the executable has already loaded.
 if(NOT TARGET RapidsWheels::loader)
   add_library(RapidsWheels::loader INTERFACE IMPORTED)
   set_target_properties(

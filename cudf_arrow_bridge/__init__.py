@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hand cuDF data to anything that speaks Arrow, and take it back, without leaving the GPU."""
+"""Exchange cuDF data with any Arrow library in device memory."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,11 @@ from cudf_arrow_bridge.from_arrow import (  # noqa: E402
     iter_arrow_device_stream,
 )
 from cudf_arrow_bridge.from_arrow_async import from_arrow_device_async  # noqa: E402
-from cudf_arrow_bridge.installed_protocol import (  # noqa: E402
+from cudf_arrow_bridge.pickling import register_pickling  # noqa: E402
+from cudf_arrow_bridge.protocol_methods import (  # noqa: E402
     install_protocol,
     uninstall_protocol,
 )
-from cudf_arrow_bridge.pickling import teach_pickling  # noqa: E402
 from cudf_arrow_bridge.tensors import (  # noqa: E402
     from_cuda_array_interface,
     from_dlpack,
@@ -72,10 +72,10 @@ __all__ = [
 
 register_when_imported()
 register_with_dask()
-teach_pickling()
+register_pickling()
 
 
-#: Modules that take time to import, or other packages, which not everybody needs.
+#: Modules that are slow to import or need optional packages. They are imported on first access.
 _LAZY = ("dask", "ipc", "ray")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the release of libcudf, and load the libraries that the extension modules link to."""
+"""Check the release of libcudf and load the libraries that the extension modules link to."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ __all__ = ["check_release", "load_libraries"]
 
 
 def check_release(built: str, found: str) -> None:
-    """Refuse a libcudf of another release than the one built against.
+    """Raise if libcudf is of another release than the one this package was built against.
 
     Parameters
     ----------
     built, found
-        Versions such as ``"26.10.02"``. Only a release ``YY.MM`` as a whole keeps its C++ ABI.
+        Versions such as ``"26.10.02"``. The C++ ABI is stable only within one release ``YY.MM``.
 
     Raises
     ------
@@ -31,12 +31,12 @@ def check_release(built: str, found: str) -> None:
 
 
 def load_libraries() -> None:
-    """Load libcudf and what it needs, as pylibcudf does.
+    """Load libcudf and its dependencies, as pylibcudf does.
 
     Raises
     ------
     ImportError
-        If libcudf is of another release than the one built against.
+        If libcudf is of another release than the one this package was built against.
     """
     import libcudf
 

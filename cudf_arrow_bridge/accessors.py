@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
@@ -13,7 +13,7 @@ from .arrow.schemas import as_field, as_schema
 from .cuda.streams import cudf_handle_of_all_threads
 from .export.inputs import describe
 from .frames.proxies import proxy_class
-from .import_watcher import ImportWatcher
+from .import_hook import PostImportHook
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
@@ -23,20 +23,16 @@ __all__ = ["ArrowDeviceAccessor", "register_when_imported"]
 
 _NAME = "arrow_device"
 
-_Options = ParamSpec("_Options")
-_Result = TypeVar("_Result")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def _with_keywords_of(
-    function: Callable[Concatenate[Any, _Options], _Result],
-) -> Callable[[Callable[..., _Result]], Callable[Concatenate[Any, _Options], _Result]]:
-    """Give a method the keywords of a function whose first parameter is the object."""
+def _with_keywords_of(function: Callable[..., Any]) -> Callable[[_Method], _Method]:
+    """Set the signature of a method to the keywords of a function that takes the object first."""
+    signature = inspect.signature(function)
+    obj, *keywords = signature.parameters.values()
+    signature = signature.replace(parameters=[obj.replace(name="self"), *keywords])
 
-    def decorate(method: Callable[..., _Result]) -> Callable[Concatenate[Any, _Options], _Result]:
-        own = inspect.signature(method).parameters["self"]
-        signature = inspect.signature(function)
-        _, *keywords = signature.parameters.values()
-        signature = signature.replace(parameters=[own, *keywords])
+    def decorate(method: _Method) -> _Method:
         setattr(method, "__signature__", signature)  # noqa: B010
         return method
 
@@ -44,7 +40,7 @@ def _with_keywords_of(
 
 
 class ArrowDeviceAccessor:
-    """Hand a cuDF object to anything that speaks Arrow, without leaving the GPU.
+    """Export a cuDF object to any Arrow library in device memory.
 
     Examples
     --------
@@ -73,13 +69,13 @@ class ArrowDeviceAccessor:
 
     @property
     def schema(self) -> pa.Schema | pa.Field:
-        """The Arrow schema of a frame, or the field of a series or index, as it is exported."""
+        """The Arrow schema of the exported frame, or the field of the exported series or index."""
         if (known := describe(self._obj)) is None:
             return self.export().schema
         kind, schema = known
         return as_schema(schema) if kind == "table" else as_field(schema)
 
-    # Consumers may call these on any thread, and do not know which one made the data.
+    # Consumers call these on any thread and do not know which thread produced the data.
 
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
@@ -99,7 +95,7 @@ class ArrowDeviceAccessor:
     def __arrow_c_array__(self) -> Callable[..., tuple[object, object]]:
         """Export as PyCapsules ``arrow_schema`` and ``arrow_array``; host-accessible memory only.
 
-        A method for which ``hasattr`` is False where the memory cannot be read by the CPU.
+        ``hasattr`` returns False for this method if the CPU cannot read the memory.
         """
         return self.export(stream=cudf_handle_of_all_threads()).__arrow_c_array__
 
@@ -107,7 +103,7 @@ class ArrowDeviceAccessor:
     def __arrow_c_stream__(self) -> Callable[..., object]:
         """Export as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
 
-        A method for which ``hasattr`` is False where the memory cannot be read by the CPU.
+        ``hasattr`` returns False for this method if the CPU cannot read the memory.
         """
         return self.export_stream(stream=cudf_handle_of_all_threads()).__arrow_c_stream__
 
@@ -142,14 +138,14 @@ def _register_on_proxies() -> None:
         setattr(proxy_class(cls), _NAME, vars(cls)[_NAME])
 
 
-#: For cuDF's classes, and for their proxies, which are made when cudf.pandas is activated.
+#: For cuDF's classes, and for their proxies, which cudf.pandas creates when it is activated.
 _WATCHERS = (
-    ImportWatcher("cudf.pandas._wrappers.pandas", _register_on_proxies),
-    ImportWatcher("cudf", _register),
+    PostImportHook("cudf.pandas._wrappers.pandas", _register_on_proxies),
+    PostImportHook("cudf", _register),
 )
 
 
 def register_when_imported() -> None:
-    """Register the accessors now if their classes exist, else as soon as they do."""
+    """Register the accessors now if their classes exist, otherwise when they are imported."""
     for watcher in _WATCHERS:
         watcher.start()

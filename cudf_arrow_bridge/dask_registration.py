@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How dask.distributed comes to know how device arrays travel, whoever is imported first."""
+"""Registration of device arrays with dask.distributed, in either import order."""
 
 from __future__ import annotations
 
-from .import_watcher import ImportWatcher
+from .import_hook import PostImportHook
 
 __all__ = ["register_with_dask"]
 
 
 def register_with_dask() -> None:
-    """Tell Dask's dispatchers who knows our classes, now or as soon as it is imported."""
+    """Register our serializers with Dask's dispatchers now, or when Dask is imported."""
     _WATCHER.start()
 
 
@@ -30,4 +30,4 @@ def _import_serializers() -> None:
     from .dask import serializers  # noqa: F401
 
 
-_WATCHER = ImportWatcher("distributed.protocol", _register)
+_WATCHER = PostImportHook("distributed.protocol", _register)

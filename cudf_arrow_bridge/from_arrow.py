@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow arrays of any library as cuDF data: `from_arrow_device`, `from_arrow_device_stream`."""
+"""Import of Arrow arrays as cuDF data: `from_arrow_device`, `from_arrow_device_stream`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, overload
 
+from .arrow.errors import ANY_PROTOCOL, is_of_cudf, object_error
 from .arrow.options import Kind, Validation, check_kind, check_option
-from .arrow.refusals import ANY_PROTOCOL, is_of_cudf, refusal
 from .arrow.source_streams import SourceStream, has_stream_protocol, open_stream
 from .arrow.sources import find_array
 from .export.stream_sources import has_files, is_lazy
@@ -32,71 +32,76 @@ def from_arrow_device(
     validate: Validation = "minimal",
     sanitize: bool = True,
 ) -> Any:
-    """Import an Arrow array as cuDF data, without copying it where the layouts allow that.
+    """Import an Arrow array as cuDF data, without copying if the layouts allow it.
 
-    The buffers stay the producer's memory, kept alive by the result and released when the last
-    column that uses them goes. Without a GPU, arrays in host memory become frames in host memory.
+    The result shares the buffers of the producer. They are released when the last column that uses
+    them is deleted. Without a GPU, arrays in host memory become frames in host memory.
 
     Parameters
     ----------
     obj : Any
-        Anything with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or what
-        `from_arrow_device_stream` concatenates: a stream of arrays, files, a dataset, a lazy frame.
+        An object with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or a source whose
+        arrays `from_arrow_device_stream` concatenates: a stream of arrays, files, a dataset, a lazy
+        frame.
     stream : optional
-        The CUDA stream that will use the data, named as in `to_arrow_device`. It waits for the
-        producer. cuDF's default stream, on which frames are computed, waits for it, and memory is
-        freed after the work of both.
+        The CUDA stream that will use the data, as in `to_arrow_device`. It waits for the producer.
+        cuDF's default stream, on which cuDF operates on frames, waits for this stream. Memory is
+        freed after the work on both streams.
     mr : rmm.mr.DeviceMemoryResource, optional
-        The memory resource of converted buffers; None for rmm's current one. Where there is no GPU
-        it gives out host memory.
+        The memory resource for converted buffers. None: rmm's current resource. Without a GPU the
+        resource allocates host memory.
     to : {"cudf", "cudf.pandas", "pylibcudf"}
-        What to make: a frame or series, or a pylibcudf table or column. "cudf.pandas": the proxy of
-        a frame or series, which is pandas' to all who look at it; cudf.pandas must be active.
+        The library of the result: a frame or series, the cudf.pandas proxy of a frame or series, or
+        a pylibcudf table or column. The proxy behaves as an object of pandas; cudf.pandas must be
+        active.
     kind : {"table", "column"}, optional
-        What the array is. None: a table if `obj` is known to be one or its schema is a struct that
-        is not nullable, as Arrow's own libraries mark record batches; else a column.
+        Whether the array is a table or a column. None: a table if `obj` is known to be one or its
+        schema is a struct that is not nullable, as Arrow libraries export record batches; otherwise
+        a column.
     columns : sequence of str, optional
-        The names of a table's fields to import, in the order of the result; None: all. The others
-        are not looked at, so they may have any type, and the whole array is released with the last
-        of the columns. A frame keeps the index that the metadata names; pylibcudf's tables have no
-        index, and get the named columns only.
+        The names of the fields of a table to import, in the order of the result. None: all fields.
+        Other fields are not imported, so they can have any type. The whole array is released with
+        the last of the columns. A frame keeps the index that the metadata names. pylibcudf tables
+        have no index and get only the named columns.
     copy : bool, optional
-        None: what cannot be adopted is copied. False: never, an error names the columns that would
-        have to be, and why; first those that any column needs, then those that only frames need,
-        such as dates. True: all buffers are copied to the current device (to host memory without a
-        GPU), and the producer is released. Arrays of another device need that.
+        None: copy only the buffers that cannot be shared. False: never copy; raise an error that
+        names the columns that require a copy and the reason. It first names the columns that
+        require a copy in libcudf, then those that require one only in frames, such as dates. True:
+        copy all buffers to the current device (without a GPU, to host memory) and release the
+        producer's array. Arrays on another device require True.
     validate : {"minimal", "full"}
-        What to check before the array is used. "minimal": its structs, and in host memory the
-        first and last offsets. "full": also what the buffers hold, row by row on the CPU: offsets,
-        views, run ends, indices of dictionaries, null counts, and that strings and names are UTF-8.
-        Device memory is copied to the host for that, which waits. The size of a buffer is never
-        checked, since no Arrow struct says it.
+        The checks before the import. "minimal": the Arrow structs, and in host memory the first and
+        last offsets. "full": also the contents of the buffers, row by row on the CPU: offsets,
+        views, run ends, dictionary indices, null counts, and whether strings and names are UTF-8.
+        Device memory is copied to the host for this check, which synchronizes. The sizes of buffers
+        are never checked, since no Arrow struct contains them.
     sanitize : bool
-        Make nested columns as libcudf expects them: null wherever a parent struct is null, with
-        null lists and strings empty. Masks are rewritten and lists and strings copied only where
-        the producer's are not so. False skips the check (on a GPU, also a wait), for producers
-        known to be clean.
+        Whether to convert nested columns to the form that libcudf expects: null wherever a parent
+        struct is null, and null lists and strings empty. Validity bitmaps are rewritten, and lists
+        and strings copied, only where the producer's columns differ from this form. False skips the
+        check, which synchronizes on a GPU. Use False only for producers whose columns have this
+        form.
 
     Returns
     -------
     cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        By `to` and `kind`.
+        Depends on `to` and `kind`.
 
     Raises
     ------
     TypeError
-        If `obj` has none of these protocols, a column has a type that cuDF does not take, or an
-        argument is of another type.
+        If `obj` implements none of these protocols, a column has a type that cuDF does not support,
+        or an argument has the wrong type.
     KeyError
-        If `columns` has a name that no field has.
+        If `columns` contains a name that no field has.
     ValueError
-        If an argument has another value; if `columns` is given for a column, or names a field
-        twice; if the producer's struct contradicts its schema or the specification, lives on
-        another device than the current one, or is a table with null rows; if a full validation
-        finds rows that contradict it; if columns cannot be adopted with ``copy=False``. Its array
-        has been released.
+        If an argument has an invalid value. If `columns` is given for a column, or names a field
+        twice. If the producer's array contradicts its schema or the specification, is on another
+        device than the current one, or is a table with null rows. If full validation finds invalid
+        rows. If columns cannot be shared with ``copy=False``. The producer's array has been
+        released when this error is raised.
     OverflowError
-        If a column has more rows than a cuDF column can have.
+        If a column has more rows than a cuDF column supports.
 
     Examples
     --------
@@ -109,7 +114,7 @@ def from_arrow_device(
     'FLOAT64'
     >>> cab.from_arrow_device(pa.array([True]), copy=False)
     Traceback (most recent call last):
-    ValueError: columns that have to be copied found, none expected with copy=False: ...
+    ValueError: copy=False: expected columns that can be shared, got ...
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     source = find_array(obj)
@@ -118,8 +123,8 @@ def from_arrow_device(
         source = find_array(obj)
     if source is None:
         if not (has_stream_protocol(obj) or has_files(obj) or is_lazy(obj)):
-            expected = f"a path, a dataset, or one with {ANY_PROTOCOL}"
-            raise refusal(obj, expected, "from_arrow_device_stream")
+            expected = f"a path, a dataset, or an object with {ANY_PROTOCOL}"
+            raise object_error(obj, expected, "from_arrow_device_stream")
         return import_concatenated(_open_stream(obj, kind, columns, importer), kind, importer)
     kind = check_kind(kind) or source.kind
     if columns is not None:
@@ -172,47 +177,46 @@ def from_arrow_device_stream(
 ) -> Any:
     """Import a stream of Arrow arrays as cuDF data.
 
-    The buffers of each array are adopted without copying where the layouts allow; see
-    `from_arrow_device`.
+    The buffers of each array are shared if the layouts allow it; see `from_arrow_device`.
 
     Parameters
     ----------
     obj
-        Anything with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``; an iterable of
-        arrays, tables or frames that have the same types and names; or, as
-        `to_arrow_device_stream` reads them, files, a dataset or scanner of pyarrow, a
-        ``polars.LazyFrame``.
+        An object with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``; an iterable of
+        arrays, tables or frames with the same types and names; or files, a pyarrow dataset or
+        scanner, or a ``polars.LazyFrame``, which are read as in `to_arrow_device_stream`.
     stream : optional
         The CUDA stream that will use the data; see `from_arrow_device`.
     concat : bool
-        True: one object of all batches, concatenated in one pass; a stream of one batch is not
-        copied. False: what `iter_arrow_device_stream` returns.
+        True: concatenate all batches in one pass into one object; a stream of one batch is not
+        copied. False: return an iterator, as `iter_arrow_device_stream` does.
     mr, to, kind, columns, copy, validate, sanitize : optional
-        See `from_arrow_device`. In a stream a struct is a table, even if its schema is nullable,
-        but not the chunks of a ``pyarrow.ChunkedArray``. Of files, `columns` are those that are
-        read.
-        With ``copy=False`` there is nothing to concatenate: more than one batch is an error.
+        See `from_arrow_device`. The structs of a stream are tables, even if the schema is nullable,
+        except for the chunks of a ``pyarrow.ChunkedArray``. For files, only `columns` are read.
+        With ``copy=False`` batches cannot be concatenated, so more than one batch is an error.
 
     Returns
     -------
     cudf.DataFrame, cudf.Series, pylibcudf.Table, pylibcudf.Column, or an iterator of one of them
-        By `to`, `kind` and `concat`. A stream of no batches makes an empty object of its schema.
+        Depends on `to`, `kind` and `concat`. A stream without batches becomes an empty object of
+        its schema.
 
     Raises
     ------
     TypeError
-        If `obj` has none of these protocols, a column has a type that cuDF does not take, or an
-        argument is of another type.
+        If `obj` implements none of these protocols, a column has a type that cuDF does not support,
+        or an argument has the wrong type.
     KeyError
-        If `columns` has a name that no field has.
+        If `columns` contains a name that no field has.
     ValueError
-        If an argument has another value; if an array contradicts the schema or the specification,
-        or would have to be copied with ``copy=False``; or if the producer says EINVAL.
+        If an argument has an invalid value. If an array contradicts the schema or the
+        specification, or requires a copy with ``copy=False``. If the producer returns EINVAL.
     OverflowError
-        If there are more rows in all than a cuDF column holds: use `iter_arrow_device_stream`.
+        If the total number of rows exceeds what a cuDF column supports. Use
+        `iter_arrow_device_stream` instead.
     OSError, MemoryError, NotImplementedError
-        For other error codes of the producer. The exception of a Python producer in this process is
-        raised itself.
+        For other error codes of the producer. If the producer is Python code in this process, its
+        own exception is raised.
 
     Examples
     --------
@@ -241,10 +245,10 @@ def iter_arrow_device_stream(
     validate: Validation = "minimal",
     sanitize: bool = True,
 ) -> Iterator[Any]:
-    """Import a stream of Arrow arrays as cuDF data, one batch after the other.
+    """Import a stream of Arrow arrays as cuDF data, one batch at a time.
 
-    Each batch is pulled from the producer when it is asked for. Closing the iterator releases the
-    rest.
+    The iterator requests each batch from the producer when ``next`` is called. Closing it releases
+    the stream.
 
     Parameters
     ----------
@@ -254,12 +258,12 @@ def iter_arrow_device_stream(
     Returns
     -------
     Iterator of cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        By `to` and `kind`. The rows of a range index go on from batch to batch.
+        Depends on `to` and `kind`. A range index continues from batch to batch.
 
     Raises
     ------
     TypeError, KeyError, ValueError, OSError, MemoryError, NotImplementedError
-        See `from_arrow_device_stream`; those of a later batch are raised in its turn.
+        See `from_arrow_device_stream`. Errors of a later batch are raised when it is requested.
 
     Examples
     --------
@@ -283,7 +287,7 @@ def iter_arrow_device_stream(
 
 
 def _with_index(obj: Any, kind: Kind | None, importer: Importer) -> Any:
-    """Export a series of pandas with its name and index, which pandas' own stream lacks."""
+    """Export a pandas series with its name and index, which pandas' own stream does not have."""
     if kind is not None or not importer.makes_frames or not is_pandas_series(obj):
         return obj
     is_range = type(obj.index).__name__ == "RangeIndex"
@@ -304,5 +308,5 @@ def _open_stream(
 
 
 def _is_exported(obj: Any) -> bool:
-    """Say whether a source has no arrays of its own: lazy frames, and lists of cuDF's objects."""
+    """Return whether a source must be exported first: a lazy frame or a list of cuDF objects."""
     return is_lazy(obj) or (isinstance(obj, (list, tuple)) and any(map(is_of_cudf, obj)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow arrays as cuDF data, awaited one by one: `from_arrow_device_async`."""
+"""Asynchronous import of Arrow arrays as cuDF data: `from_arrow_device_async`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from .arrow.device_array_stream import DeviceArrayStream
+from .arrow.errors import ANY_PROTOCOL, object_error
 from .arrow.options import Kind, Validation, check_kind, check_prefetch
-from .arrow.refusals import ANY_PROTOCOL, refusal
 from .arrow.source_streams import has_stream_protocol
 from .arrow.sources import has_array_protocol
 from .async_.device_array_stream import AsyncDeviceArrayStream
@@ -18,7 +18,7 @@ from .import_.importer import Importer
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
-    from .async_.arrays import Arrays
+    from .async_.array_sources import AsyncArraySource
 
 __all__ = ["from_arrow_device_async"]
 
@@ -36,39 +36,40 @@ def from_arrow_device_async(
     validate: Validation = "minimal",
     sanitize: bool = True,
 ) -> AsyncGenerator[Any, None]:
-    """Import arrays while an event loop does other things: ``async for frame in ...``.
+    """Import arrays without blocking the event loop: ``async for frame in ...``.
 
-    Arrays are made ahead, on other threads, and adopted as by `from_arrow_device_stream`.
+    Arrays are produced ahead on other threads and imported as in `from_arrow_device_stream`.
 
     Parameters
     ----------
     source
-        What `to_arrow_device_async` gives; anything with ``__arrow_c_device_stream__`` or
+        The result of `to_arrow_device_async`; an object with ``__arrow_c_device_stream__`` or
         ``__arrow_c_stream__``, such as a pyarrow table; an iterable or async iterable of frames or
-        of arrays; or a producer in C: a function that takes the address of an
-        ``ArrowAsyncDeviceStreamHandler``, called on a thread of its own. What has ``__aiter__`` is
-        iterated, whatever else it has.
+        arrays; or a producer in C: a function that takes the address of an
+        ``ArrowAsyncDeviceStreamHandler`` and is called on its own thread. ``__aiter__`` takes
+        precedence over the other protocols.
     prefetch : int
-        How many arrays may be asked for, or waiting, beside the one that was returned last.
+        The maximum number of arrays that are requested or queued, in addition to the array returned
+        last.
     stream, mr, to, kind, columns, copy, validate, sanitize : optional
         See `from_arrow_device_stream`.
 
     Returns
     -------
     async generator of cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        By `to` and `kind`. The source is begun when the first is asked for. ``aclose()``, and a
-        task that is cancelled while it waits, end the source, with one cancel, and release what it
-        has made.
+        Depends on `to` and `kind`. The source is started when the first item is requested.
+        ``aclose()``, or cancellation of a task that awaits an item, cancels the source once and
+        releases the arrays that it has produced.
 
     Raises
     ------
     TypeError
-        If `source` is none of these, or an argument is of another type.
+        If `source` is not supported, or an argument has the wrong type.
     ValueError
-        If an argument has another value.
+        If an argument has an invalid value.
     Exception
-        From the generator: what `from_arrow_device_stream` raises. The exception of a producer in
-        C has its metadata in ``metadata``, a dictionary of bytes.
+        The generator raises the exceptions of `from_arrow_device_stream`. The exception of a
+        producer in C has the attribute ``metadata``, a dictionary of bytes.
 
     Notes
     -----
@@ -85,16 +86,16 @@ def from_arrow_device_async(
     >>> asyncio.run(sizes())
     [2, 1]
     """
-    # Importing asyncio takes a while, which other callers are spared.
-    from .async_.import_batches import import_awaited
+    # Importing asyncio is slow, so it is imported only here.
+    from .async_.import_batches import import_async
 
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     open_arrays = partial(_opener_of(source), check_prefetch(prefetch))
-    return import_awaited(open_arrays, check_kind(kind), columns, importer)
+    return import_async(open_arrays, check_kind(kind), columns, importer)
 
 
-def _opener_of(source: Any) -> Callable[[int], Awaitable[Arrays]]:
-    """Return what begins a source, with the number of arrays to make ahead."""
+def _opener_of(source: Any) -> Callable[[int], Awaitable[AsyncArraySource]]:
+    """Return a function that starts a source, given the number of arrays to produce ahead."""
     from .async_.batches import IteratedBatches, ThreadedBatches
     from .async_.sources import await_foreign_stream, await_producer, is_producer
 
@@ -109,8 +110,8 @@ def _opener_of(source: Any) -> Callable[[int], Awaitable[Arrays]]:
     if is_producer(source):
         return partial(await_producer, source)
     if isinstance(source, (str, os.PathLike, dict, type)):
-        expected = f"one with {ANY_PROTOCOL} or __aiter__, an iterable of frames or arrays, or a"
-        raise refusal(source, f"{expected} producer's function")
+        expected = f"an object with {ANY_PROTOCOL} or __aiter__, an iterable of frames or arrays"
+        raise object_error(source, f"{expected}, or the function of a C producer")
     return ThreadedBatches(to_arrow_device_stream(source)).open
 
 

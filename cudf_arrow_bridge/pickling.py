@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pickles of device arrays, by protocol 5 with buffers out of band."""
+"""Pickling of device arrays, with out-of-band buffers in protocol 5."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from .arrow.device_array import DeviceArray
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["restore", "teach_pickling"]
+__all__ = ["register_pickling", "restore"]
 
-#: The first protocol of pickle with buffers.
+#: The first pickle protocol with out-of-band buffers.
 WITH_BUFFERS = 5
 
 
-def teach_pickling() -> None:
-    """Tell arrays how they are pickled: what does it stands above them."""
+def register_pickling() -> None:
+    """Set the function that pickles arrays.
+
+    The array module cannot import it, since it is in a higher layer.
+    """
     DeviceArray._reduce = staticmethod(_reduce)
 
 
 def restore(header: bytes, labels: tuple[Any, ...], *buffers: Any) -> DeviceArray:
-    """Make the array of a pickle; see `unpack`."""
+    """Return the array of a pickle; see `unpack`."""
     from .processes.packing import unpack
 
     return unpack(header, list(buffers), labels)
 
 
 def _reduce(array: DeviceArray, protocol: SupportsIndex) -> tuple[Callable[..., Any], Any]:
-    # It takes time to import, which those who do not pickle do not need.
+    # Import only when needed, because it is slow.
     from .processes.packing import pack
 
     header, buffers = pack(array)

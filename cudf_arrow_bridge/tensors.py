@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of any library as cuDF data."""
+"""Import of tensors as cuDF data."""
 
 from __future__ import annotations
 
@@ -25,43 +25,45 @@ def from_dlpack(
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     copy: bool | None = None,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
-    """Import a tensor as cuDF data, without copying it where its columns are contiguous.
+    """Import a tensor as cuDF data, without copying if its columns are contiguous.
 
-    One dimension becomes a column, two a table: zero-copy in Fortran order, gathered into columns
-    otherwise. The memory stays the producer's: its deleter is called once, after the last column
-    over it has gone and the work that may still read it is done.
+    A tensor of one dimension becomes a column. A tensor of two dimensions becomes a table: shared
+    in Fortran order, otherwise copied into columns. The producer owns the memory. Its deleter is
+    called once, after the last column that uses the memory is deleted and the work that may read it
+    has finished.
 
     Parameters
     ----------
     obj : Any
-        Anything with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule. With a capsule,
-        the caller orders `stream` behind the producer's work.
+        An object with ``__dlpack__`` and ``__dlpack_device__``, or a DLPack capsule. For a capsule,
+        the caller makes `stream` wait for the producer's work.
     stream : optional
-        The CUDA stream that will use the data, named as in `to_arrow_device`; the producer makes it
-        wait.
+        The CUDA stream that will use the data, as in `to_arrow_device`. The producer makes it wait
+        for the data.
     mr : rmm.mr.DeviceMemoryResource, optional
-        The memory resource of copies; None for rmm's current one.
+        The memory resource for copies. None: rmm's current resource.
     to : {"cudf", "cudf.pandas", "pylibcudf"}
-        What to make: a frame or series, their proxy, or a pylibcudf table or column; see
-        `from_arrow_device`.
+        The library of the result: a frame or series, its cudf.pandas proxy, or a pylibcudf table or
+        column; see `from_arrow_device`.
     copy : bool, optional
-        None: copy what cannot be shared; True: always; False: never, which is an error where the
-        columns are not contiguous or the memory is the host's and there is a GPU.
+        None: copy only if the memory cannot be shared. True: always copy. False: never copy; raise
+        an error if the columns are not contiguous, or if the tensor is in host memory and there is
+        a GPU.
 
     Returns
     -------
     cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        By the number of dimensions and `to`. A frame's columns are numbered.
+        Depends on the number of dimensions and `to`. The columns of a frame are numbered.
 
     Raises
     ------
     TypeError
-        If `obj` speaks no DLPack, or cuDF has no such type.
+        If `obj` does not implement DLPack, or cuDF does not have its type.
     ValueError
-        If the tensor contradicts itself, has neither one nor two dimensions, lives on another
-        device than the current one (unless copied), or would have to be copied with ``copy=False``.
+        If the tensor is inconsistent, does not have one or two dimensions, is on another device
+        than the current one (unless copied), or requires a copy with ``copy=False``.
     OverflowError
-        If it has more rows than a cuDF column can have.
+        If it has more rows than a cuDF column supports.
 
     Examples
     --------
@@ -87,40 +89,41 @@ def from_cuda_array_interface(
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import an object with the CUDA array interface as cuDF data, without copying if possible.
 
-    One dimension becomes a column, two a table: zero-copy in Fortran order, gathered into columns
-    otherwise. The object is released after the last column over its memory, and after the work that
-    may still read it.
+    An array of one dimension becomes a column. An array of two dimensions becomes a table: shared
+    in Fortran order, otherwise copied into columns. The object is released after the last column
+    that uses its memory is deleted and the work that may read it has finished.
 
     Parameters
     ----------
     obj : Any
-        Anything with ``__cuda_array_interface__``.
+        An object with ``__cuda_array_interface__``.
     stream : optional
-        The CUDA stream that will use the data, named as in `to_arrow_device`. It waits for the
-        stream that the interface names.
+        The CUDA stream that will use the data, as in `to_arrow_device`. It waits for the stream in
+        the interface.
     mr : rmm.mr.DeviceMemoryResource, optional
-        The memory resource of copies; None for rmm's current one.
+        The memory resource for copies. None: rmm's current resource.
     to : {"cudf", "cudf.pandas", "pylibcudf"}
-        What to make: a frame or series, their proxy, or a pylibcudf table or column; see
-        `from_arrow_device`.
+        The library of the result: a frame or series, its cudf.pandas proxy, or a pylibcudf table or
+        column; see `from_arrow_device`.
     copy : bool, optional
-        None: copy what cannot be shared; True: always; False: never, which is an error where the
-        columns are not contiguous or the memory is the host's and there is a GPU.
+        None: copy only if the memory cannot be shared. True: always copy. False: never copy; raise
+        an error if the columns are not contiguous, or if the array is in host memory and there is a
+        GPU.
 
     Returns
     -------
     cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        By the number of dimensions and `to`. A frame's columns are numbered.
+        Depends on the number of dimensions and `to`. The columns of a frame are numbered.
 
     Raises
     ------
     TypeError
-        If `obj` has no such interface, a mask, or a type that cuDF lacks.
+        If `obj` does not have this interface, has a mask, or has a type that cuDF does not have.
     ValueError
-        If the interface contradicts itself, has neither one nor two dimensions, lives on another
-        device than the current one (unless copied), or would have to be copied with ``copy=False``.
+        If the interface is inconsistent, does not have one or two dimensions, is on another device
+        than the current one (unless copied), or requires a copy with ``copy=False``.
     OverflowError
-        If it has more rows than a cuDF column can have.
+        If it has more rows than a cuDF column supports.
 
     Examples
     --------

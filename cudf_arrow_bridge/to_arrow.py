@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF data as Arrow device arrays: `to_arrow_device`, `to_arrow_device_stream`."""
+"""Export of cuDF data as Arrow device arrays: `to_arrow_device`, `to_arrow_device_stream`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .arrow.options import check_max_rows, export_arguments
 from .cuda.residency import DeviceType
 from .export.exporter import ArrayExporter, export_object
 from .export.stream_sources import open_source
-from .export.streams import StreamPasses
+from .export.streams import ObjectStreamSource
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -34,84 +34,96 @@ def to_arrow_device(
     copy: bool | None = None,
     device_type: Literal["cuda"] | DeviceType | None = None,
 ) -> DeviceArray:
-    """Export cuDF data through Arrow's C device data interface, without copying it.
+    """Export cuDF data through the Arrow C device data interface without copying.
 
-    Every buffer whose layout Arrow shares is shared; only bools and durations in days are
-    converted. Slices are zero-copy, too.
+    Buffers whose layout is the same in libcudf and Arrow are shared. Only bools and durations in
+    days are converted. Slices are shared as well.
 
     Parameters
     ----------
     obj : cudf.DataFrame, cudf.Series, cudf.Index, pylibcudf.Table, pylibcudf.Column or Any
-        The data. Anything else that `from_arrow_device` takes is imported first: frames and series
-        of pandas and polars, tables, batches and arrays of pyarrow, a `DeviceArray` if `compact` or
-        `device_type` asks for another. The batches of a stream, or the chunks of a table, are
-        concatenated unless there is one: in host memory by pyarrow. A pandas object while
-        cudf.pandas is active is exported from where it is: without copying if that is the GPU.
-        The result shares ownership of the buffers: `obj` may be dropped first.
+        The data. Any other object that `from_arrow_device` accepts is imported first: frames and
+        series of pandas and polars, tables, batches and arrays of pyarrow, and a `DeviceArray` if
+        `compact` or `device_type` requires a different one. The batches of a stream and the chunks
+        of a table are concatenated if there is more than one; pyarrow concatenates those in host
+        memory. While cudf.pandas is active, a pandas object is exported from its current memory,
+        without a copy if that is device memory. The result shares ownership of the buffers, so
+        `obj` may be deleted before the result.
     stream : optional
-        The CUDA stream that made the data, as an object with ``__cuda_stream__``, a stream of cupy,
-        torch or numba, or a handle; None for cuDF's default stream. With
-        ``CUDF_PER_THREAD_STREAM=1`` that is the stream of the calling thread; for data of several
-        threads pass 1, the legacy default stream, which comes after the streams of all threads. The
-        host waits for the stream where the data is pageable CPU memory that a GPU's kernels may be
-        writing to.
+        The CUDA stream that produced the data: an object with ``__cuda_stream__``, a stream of
+        cupy, torch or numba, or a handle. None: cuDF's default stream. With
+        ``CUDF_PER_THREAD_STREAM=1`` this is the stream of the calling thread; for data of several
+        threads pass 1, the legacy default stream, which synchronizes with the streams of all
+        threads. The host synchronizes with the stream if the data is pageable host memory that
+        kernels of a GPU can write to.
     mr : rmm.mr.DeviceMemoryResource, optional
-        The memory resource of the buffers that the export itself makes, which lives as long as
-        they; None for rmm's current one. Where there is no GPU it gives out host memory. libcudf
-        makes some of a frame's columns first, such as a range index, with rmm's current one.
+        The memory resource for the buffers that the export allocates. It stays alive as long as
+        these buffers. None: rmm's current resource. Without a GPU the resource allocates host
+        memory. libcudf creates some columns of a frame before the export, for example those of a
+        range index, with rmm's current resource.
     requested_schema : optional
-        The schema that a consumer asks for: a schema, field or type of Arrow (anything with
-        ``__arrow_c_schema__``, or a capsule of one). Each field is met as far as possible and else
-        keeps its own type; the notes list what is possible.
+        The schema that a consumer requests: an Arrow schema, field or type (any object with
+        ``__arrow_c_schema__``, or its capsule). Each field is converted to the requested type if
+        possible and keeps its own type otherwise. The notes list the possible conversions.
     preserve_index : bool, optional
-        For cuDF's objects; what others export keeps its columns. None: a RangeIndex goes into the
-        metadata, any other index becomes columns, or is dropped where a series becomes an array.
-        True: always columns, for which a series becomes a table. False: dropped.
+        Whether to export the index of cuDF objects. Objects of other libraries keep their columns.
+        None: a RangeIndex is stored in the metadata; any other index is exported as columns, except
+        that the index of a series exported as an array is dropped. True: the index is always
+        exported as columns, and a series becomes a table. False: the index is dropped.
     compact : bool
-        Whether to copy the masks of slices that do not begin at a multiple of 512 rows, so that no
-        array has an offset, for consumers that take none. libcudf's own import reads a slice of
-        strings or lists wrong without one.
+        Whether to copy the validity bitmaps of slices that do not start at a multiple of 512 rows,
+        so that no array has an offset. Use it for consumers that do not support offsets. The import
+        of libcudf itself reads slices of strings or lists with an offset incorrectly.
     copy : bool, optional
-        None: what cannot be shared is copied. False: never, an error names the columns that would
-        have to be, and why. True: everything, so that the result shares no memory with `obj` and
-        does not keep it.
+        None: copy only the buffers that cannot be shared. False: never copy; raise an error that
+        names the columns that require a copy and the reason. True: copy all buffers, so that the
+        result neither shares memory with `obj` nor keeps a reference to it.
     device_type : {"cuda", DeviceType.CUDA}, optional
-        None: the array is labelled with the kind of memory it is in. ``"cuda"``: managed memory is
-        labelled as plain CUDA memory, for consumers that know no other. ``"cpu"`` is taken where
-        there is no GPU, so that all memory is the CPU's; elsewhere `DeviceArray.to_host` copies.
+        None: the device type of the array is the type of its memory. ``"cuda"``: managed memory is
+        exported as plain CUDA memory, for consumers that support only that type. ``"cpu"`` is
+        accepted only without a GPU, where all memory is host memory. To copy from a GPU use
+        `DeviceArray.to_host`.
 
     Returns
     -------
     DeviceArray
-        A table for frames and tables, else a column.
+        A table for frames and tables, otherwise a column.
 
     Raises
     ------
     TypeError
-        If `obj` holds nothing that can be exported, a column has a type that Arrow lacks, or an
-        argument is of another type.
+        If `obj` cannot be exported, a column has a type that Arrow does not have, or an argument
+        has the wrong type.
     ValueError
-        If an argument has another value; if `requested_schema` has another number of fields, moves
-        names to other fields, or the data contradicts it: nulls where it says none, values that do
-        not fit. Also if buffers live in different places, or columns cannot be shared with
-        ``copy=False``.
+        If an argument has an invalid value. If `requested_schema` has a different number of fields,
+        has the names at different positions, or does not fit the data: nulls in a field that is not
+        nullable, or values out of range. If the buffers are on different devices, or if columns
+        cannot be shared with ``copy=False``.
     OverflowError
-        If offsets or codes do not fit the width that `requested_schema` asks for.
+        If offsets or dictionary indices do not fit the width that `requested_schema` requests.
 
     Notes
     -----
-    A `requested_schema` changes, at any depth: string to large_string and back, list to large_list
-    and fixed_size_list; bytes in lists to binary, large_binary or fixed_size_binary, lists of pairs
-    to map; durations to time32 and time64, timestamps without a time zone to date32 and date64,
-    where the values allow it; dictionaries to their values, flat columns to dictionaries, the type
-    of a dictionary's codes; decimals to another width or precision of the same scale; time zones to
-    other ones; names, nullability and metadata. In CPU memory also string_view and binary_view, for
-    which libcudf has no algorithm. Anything else is ignored. The schema of the result depends only
-    on the types and the request, so that the batches of a stream agree; a batch whose values do not
-    fit is refused.
+    A `requested_schema` converts these types at any depth:
 
-    Fields are paired by position. An empty name, and a schema without metadata, keep what there is.
-    An extension type is kept only with the storage type that it was given for.
+    - string to large_string and back;
+    - list to large_list and fixed_size_list;
+    - lists of bytes to binary, large_binary or fixed_size_binary, and lists of pairs to map;
+    - durations to time32 and time64, and timestamps without a time zone to date32 and date64, if
+      the values allow it;
+    - dictionaries to their values, flat columns to dictionaries, and dictionary indices to another
+      type;
+    - decimals to another width or precision of the same scale;
+    - time zones to other time zones;
+    - names, nullability and metadata;
+    - in host memory also to string_view and binary_view, for which libcudf has no algorithm.
+
+    Other requests are ignored. The schema of the result depends only on the types and the request,
+    so all batches of a stream have the same schema. A batch whose values do not fit is rejected.
+
+    Fields are matched by position. A field with an empty name keeps its name, and a schema without
+    metadata keeps its metadata. An extension type is kept only if the storage type is the requested
+    one.
 
     Source: Arrow specification, "The Arrow PyCapsule Interface", Schema Requests.
 
@@ -151,101 +163,113 @@ def to_arrow_device_stream(
     copy: bool | None = None,
     device_type: Literal["cuda"] | DeviceType | None = None,
 ) -> DeviceArrayStream:
-    """Export cuDF data as a stream of batches through Arrow's C device stream interface.
+    """Export cuDF data as a stream of batches through the Arrow C device stream interface.
 
-    Batches are made when the consumer asks for them, one at a time, and each has an event of its
-    own. Frames are split without copying.
+    Each batch is exported when the consumer requests it, and has its own event. Frames are split
+    without copying.
 
     Parameters
     ----------
     source
-        What `to_arrow_device` takes; a list, generator or other iterable of such objects; anything
-        with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, such as a pyarrow table; files
-        of Parquet, Arrow IPC, CSV or TSV; a ``pyarrow.dataset.Dataset`` or ``Scanner``; a
-        ``polars.LazyFrame``, which is collected; a collection of Dask, or a list of delayed
-        objects; a future of Dask, or a list or iterator of futures; a dataset of Ray, or its
-        iterator; an ``ObjectRef``, or a list of these.
+        One of the following:
+
+        - an object that `to_arrow_device` accepts, or a list, generator or other iterable of such
+          objects;
+        - an object with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, such as a pyarrow
+          table;
+        - Parquet, Arrow IPC, CSV or TSV files;
+        - a ``pyarrow.dataset.Dataset`` or ``Scanner``;
+        - a ``polars.LazyFrame``, which is collected;
+        - a Dask collection, or a list of delayed objects;
+        - a Dask future, or a list or iterator of futures;
+        - a Ray dataset or its iterator, an ``ObjectRef``, or a list of references.
     max_rows : int, optional
-        The maximum number of rows of a batch. None: each object is one batch. What is split has
-        batches of a multiple of 512 rows where `max_rows` allows, else of 64, but for the last.
+        The maximum number of rows of a batch. None: each object is one batch. When an object is
+        split, every batch but the last has a multiple of 512 rows if `max_rows` allows, otherwise
+        of 64.
     max_chunksize : int, optional
-        pyarrow's name of `max_rows`.
+        The name that pyarrow uses for `max_rows`.
     requested_schema : optional
-        The schema to export each batch with, met as far as possible, as in `to_arrow_device`; that
-        of the stream if there is no batch. A consumer's own request replaces it.
+        The schema to export each batch with, as in `to_arrow_device`. It is the schema of the
+        stream if there are no batches. A schema that the consumer requests replaces it.
     columns : sequence of str, optional
-        Of files and datasets, the columns to read, in this order. None: all. The index that the
-        metadata of a frame names is kept, behind them, as `from_arrow_device` keeps it.
+        For files and datasets: the columns to read, in this order. None: all columns. The index
+        that the metadata of a frame names is read as well and placed last, as in
+        `from_arrow_device`.
     filter : pyarrow.compute.Expression, optional
-        Of files and datasets, which rows to read, such as ``pyarrow.compute.field("a") > 0``.
+        For files and datasets: the rows to read, such as ``pyarrow.compute.field("a") > 0``.
     memory_map : bool
-        Whether local files of Arrow IPC are mapped into memory: the buffers of uncompressed batches
-        are then the file's own memory, which nobody may change or truncate while they are used.
-        What another process writes to such a file changes the values; one that is truncated ends
-        this process with SIGBUS. A file that is replaced, as `ipc.write_file` does, is safe.
+        Whether to memory-map local Arrow IPC files. The buffers of uncompressed batches are then
+        memory of the file, which must not be changed or truncated while they are in use. If another
+        process writes to the file, the values change. If the file is truncated, this process is
+        killed with SIGBUS. Replacing a file, as `ipc.write_file` does, is safe.
     format : pyarrow.dataset.FileFormat, optional
-        Of files, their format with its options, such as ``pyarrow.dataset.OrcFileFormat()`` or
-        ``CsvFileFormat(pyarrow.csv.ParseOptions(delimiter=";"))``. None: it is detected.
+        For files: the format and its options, such as ``pyarrow.dataset.OrcFileFormat()`` or
+        ``CsvFileFormat(pyarrow.csv.ParseOptions(delimiter=";"))``. None: the format is detected.
     stream : optional
-        The CUDA stream that made the data, named as in `to_arrow_device`. It waits for what is
-        computed or read here, on cuDF's default stream.
+        The CUDA stream that produced the data, as in `to_arrow_device`. It waits for data that this
+        function computes or reads on cuDF's default stream.
     mr, preserve_index, compact, copy, device_type : optional
-        For each object; see `to_arrow_device`.
+        Options for the export of each object; see `to_arrow_device`.
 
     Returns
     -------
     DeviceArrayStream
-        A stream that can be consumed as often as `source`: again and again, unless that is or holds
-        a generator, another iterator or a foreign stream of unknown length. It keeps `source` alive
+        A stream that can be consumed repeatedly, unless `source` is or contains a generator,
+        another iterator or a foreign stream of unknown length. It keeps a reference to `source`
         until it is released.
 
     Raises
     ------
     TypeError
-        If `source` is none of these, or has strings in a list: only a string by itself is a path;
-        or if an argument is of another type.
+        If `source` is not supported, or is a list with strings (a path is a string only outside of
+        lists). If an argument has the wrong type.
     ValueError
-        If an argument has another value (`max_rows` is at least 1), a file is in another format,
-        files have types that one type cannot hold, or `columns` or `filter` are given with another
-        source, or `filter` names what files lack.
+        If an argument has an invalid value (`max_rows` is at least 1), or a file has an unknown
+        format. If the types of several files have no common type. If `columns` or `filter` is given
+        for a source that is not files or a dataset, or `filter` names a column that the files do
+        not have.
     KeyError
-        If `columns` has a name that the files lack.
+        If `columns` names a column that the files do not have.
     FileNotFoundError
-        If there is no such file.
+        If a file does not exist.
 
     Notes
     -----
-    Files are also their bytes, in any object of the buffer protocol that bytes, memoryviews and
-    pyarrow have, and open binary files that stand at their beginning and can seek; an Arrow stream
-    of these is read as a whole. Else they are named by a string or a ``pathlib.Path``: a path, a
-    folder, a glob, or, as a string, a URL of fsspec; several files by a list of ``Path`` objects.
-    Their format is that of the first file, told by its first bytes, CSV and TSV by the name. In
-    folders, in those below them and in globs, files come in the order of their paths; names that
-    begin with ``_`` or ``.`` are left out, and beside files that are named after these formats all
-    others. In a folder, folders below that are named ``key=value`` become columns. The schema is
-    that of all files: a column that a file lacks is null there, and types are widened.
+    A file is given as a string or ``pathlib.Path``, as an object with the buffer protocol that
+    holds its bytes, or as an open binary file at its start that supports seeking. An Arrow stream
+    in an open file is read as a whole. A string or ``Path`` is a path, a directory or a glob; a
+    string can also be an fsspec URL. Several files are given as a list of ``Path`` objects. The
+    format of all files is that of the first one, detected from its first bytes, or for CSV and TSV
+    from its name. Directories and globs, with all subdirectories, are read in the order of the
+    paths. Names that start with ``_`` or ``.`` are skipped. If some files have the extension of
+    one of these formats, all other files are skipped. Subdirectories named ``key=value`` become
+    columns. The schema is the unified schema of all files: missing columns are null, and types are
+    widened.
 
-    Each row group of Parquet, batch of Arrow IPC and block of CSV is read when it is asked for.
-    Uncompressed batches of mapped Arrow files are not copied. On a GPU cuDF's chunked reader reads
-    the row groups of local Parquet files; pyarrow reads all else, and Parquet with a `filter`, with
-    categories, with columns of folders, and files whose types are not those of the schema.
+    Each Parquet row group, Arrow IPC batch and CSV block is read when it is requested. Uncompressed
+    batches of memory-mapped Arrow files are not copied. On a GPU, cuDF's chunked reader reads the
+    row groups of local Parquet files. pyarrow reads all other files. It also reads Parquet files
+    with a `filter`, with categories, with columns from directory names, or with types that differ
+    from the schema.
 
-    Each task of a Dask collection runs once, also those that several partitions need. Partitions
-    come in order, and the two after the one that was asked for are computed in the meantime. With a
-    distributed client they stay on the workers until they are asked for; without one, partitions
-    are computed one after the other, on the scheduler that Dask is configured for.
+    Each task of a Dask collection runs once, even if several partitions depend on it. Partitions
+    are yielded in order, and the next two are computed ahead. With a distributed client they stay
+    on the workers until they are requested. Without one, partitions are computed one at a time, on
+    the scheduler that Dask is configured for.
 
-    Results of Dask's futures are fetched in order, the two after the one that was asked for in the
-    meantime; an iterator of futures, such as ``distributed.as_completed``, is asked for the next
-    one when the consumer is. No more of them are held here. On the workers they stay as long as
-    somebody has the futures. What a task raised is raised in its turn.
+    The results of Dask futures are fetched in order, and the next two are fetched ahead. An
+    iterator of futures, such as ``distributed.as_completed``, is advanced only when the consumer
+    requests a batch. No other results are held in this process. Results stay on the workers as long
+    as the futures are referenced. The exception of a task is raised at its position in the stream.
 
-    The blocks of a Ray dataset come in the order in which Ray computes them: that of the rows if it
-    is materialized, or its ``execution_options`` preserve the order. One block is fetched ahead,
-    two of the objects that references refer to. Host memory is not copied out of Ray's store.
+    The blocks of a Ray dataset are yielded in the order in which Ray computes them. This is the
+    order of the rows if the dataset is materialized or its ``execution_options`` preserve order.
+    One block is fetched ahead; for ``ObjectRef``, two objects. Data in host memory is not copied
+    out of Ray's object store.
 
-    What goes wrong later reaches the consumer as an error of the stream: an exception of the
-    source, or a batch whose types, names or kind of memory are not those of the batches before.
+    Later errors reach the consumer as errors of the stream: an exception of the source, or a batch
+    whose types, names or memory type differ from those of the previous batches.
 
     Examples
     --------
@@ -264,5 +288,5 @@ def to_arrow_device_stream(
     max_rows = check_max_rows(max_rows, max_chunksize)
     source = open_source(source, columns, filter, memory_map, format)
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
-    passes = StreamPasses(source, arguments, max_rows, preserve_index, requested)
+    passes = ObjectStreamSource(source, arguments, max_rows, preserve_index, requested)
     return DeviceArrayStream(passes, partial(ArrayExporter, arguments))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF data as an asynchronous stream of Arrow device arrays: `to_arrow_device_async`."""
+"""Export of cuDF data as an asynchronous stream of device arrays: `to_arrow_device_async`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ def to_arrow_device_async(
     copy: bool | None = None,
     device_type: Literal["cuda"] | DeviceType | None = None,
 ) -> AsyncDeviceArrayStream:
-    """Export cuDF data in batches, for event loops and for Arrow's asynchronous C interface.
+    """Export cuDF data in batches, for asyncio and for the Arrow asynchronous C interface.
 
     Parameters
     ----------
     source
-        What `to_arrow_device_stream` takes, of which batches are made on other threads; or anything
-        with ``__aiter__`` that gives what `to_arrow_device` takes, such as an async generator of
-        frames, or datafusion's DataFrame. Its objects are exported on the thread of the loop.
+        An object that `to_arrow_device_stream` accepts; its batches are exported on other threads.
+        Or an object with ``__aiter__`` that yields objects `to_arrow_device` accepts, such as an
+        async generator of frames or a datafusion DataFrame; these objects are exported on the
+        thread of the event loop.
     max_rows, max_chunksize, requested_schema, columns, filter, memory_map, format, stream, mr, \
 preserve_index, compact, copy, device_type : optional
         See `to_arrow_device_stream`.
@@ -54,7 +55,8 @@ preserve_index, compact, copy, device_type : optional
     Returns
     -------
     AsyncDeviceArrayStream
-        For ``async for``, `from_arrow_device_async`, and, by its `export_to`, consumers in C.
+        An asynchronous stream for ``async for`` and `from_arrow_device_async`. Its method
+        `export_to` exports it to consumers in C.
 
     Raises
     ------
@@ -72,7 +74,7 @@ preserve_index, compact, copy, device_type : optional
     [2, 2, 1]
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
-    # Importing asyncio takes a while, which other callers are spared.
+    # Importing asyncio is slow, so it is imported only here.
     from .async_.batches import IteratedBatches, ThreadedBatches
 
     arguments: dict[str, Any] = {
@@ -89,7 +91,7 @@ preserve_index, compact, copy, device_type : optional
         arguments |= {"memory_map": memory_map, "format": format}
         return AsyncDeviceArrayStream(ThreadedBatches(to_arrow_device_stream(source, **arguments)))
     open_source(source, columns, filter, memory_map, format)
-    # Checks the arguments now, of which the first object would tell late.
+    # Check the arguments now instead of at the first object.
     to_arrow_device_stream([], max_rows=max_rows, **arguments)
     export = partial(_batches_of, max_rows, arguments)
     return AsyncDeviceArrayStream(IteratedBatches(source, export))

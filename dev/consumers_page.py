@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/consumers.md by trying every library of tests/testing/peers/consumers.py on the host.
+"""Write docs/consumers.md by testing each library of tests/testing/peers/consumers.py on the host.
 
 `RAPIDS_NO_INITIALIZE=1 python dev/consumers_page.py`
 """
@@ -18,50 +18,51 @@ from testing.peers.consumers import CONSUMERS, KINDS, Consumer, hand_over, take_
 PAGE = ROOT / "docs" / "consumers.md"
 
 _HEAD = """\
-<!-- Written by dev/consumers_page.py from what the libraries do. Run that. -->
+<!-- Written by dev/consumers_page.py from tests of the libraries: do not edit this page. -->
 
-# Who takes what
+# Consumers
 
-Each cell was tried in the CPU's memory, with the libraries that the extras `consumers` and `test`
-install.
+This page shows which Arrow libraries import cuDF data through this package, and whether they copy
+it. Tests in host memory check every cell, with the libraries of the extras `consumers` and `test`.
 
-- **zero-copy**: the library sees the frame's own memory. **copies**: it takes the data, and makes a
-  copy of its own, as it does of any other library's. **-**: it has no function for this.
-- **table**, **column** and **stream** are what `to_arrow_device` and `to_arrow_device_stream` give.
-  **frame** and **series** are cuDF's own objects, under `install_protocol()`.
-- **and back** is what `from_arrow_device` makes of what the library has then. **zero-copy**: it is
-  the library's memory. **converted**: some column is laid out differently in cuDF, such as strings
-  of polars, which are views.
+- **table**, **column** and **stream** are results of `to_arrow_device` and
+  `to_arrow_device_stream`. **frame** and **series** are cuDF objects with `install_protocol()`.
+  In these columns, **zero-copy** means that the library shares the memory of the numbers in the
+  tested frame. **copies**: the library copies them, as it does for all producers. **-**: the
+  library has no function for such objects.
+- **and back** is the import of the library's object with `from_arrow_device`. **zero-copy**: the
+  import shares the library's memory. **converted**: cuDF has another layout for a column, for
+  example for the strings of polars, which are views.
 
 | library | table | column | stream | frame | series | and back |
 | --- | --- | --- | --- | --- | --- | --- |
 """
 
 _CALLS = """
-## By which call
+## Calls
 
-`x` is what is handed over.
+`x` is the exported object.
 
 | library | a table or a stream | a column |
 | --- | --- | --- |
 """
 
 _DEVICE = """
-`polars.from_arrow(x)` makes a series of structs of any object that is not pyarrow's, also of a
-table or a stream: `polars.DataFrame(x)` makes a frame.
+For tables and streams that are not pyarrow objects, `polars.from_arrow(x)` creates a series of
+structs. Use `polars.DataFrame(x)` to create a frame.
 
-## In the GPU's memory
+## Device memory
 
-The libraries above read the CPU's memory only. `array.to_host()` brings the data there;
-`array.to_arrow()` and `array.to_pandas()` do so by themselves, and so does the stream of a frame
-under `install_protocol()`. pylibcudf takes tables and columns where they are, by
-`pylibcudf.Table.from_arrow` and `pylibcudf.Column.from_arrow`; XGBoost takes columns, CuPy and
-PyTorch tensors by DLPack. **This has not been run on a GPU yet.**
+The libraries above read only host memory. `array.to_host()` copies device memory to the host.
+`array.to_arrow()`, `array.to_pandas()` and the stream of a frame with `install_protocol()` do the
+same. `pylibcudf.Table.from_arrow` and `pylibcudf.Column.from_arrow` import tables and columns in
+device memory. XGBoost accepts columns. CuPy and PyTorch accept tensors through DLPack. **This has
+not been run on a GPU yet.**
 """
 
 
 def page() -> str:
-    """Return the page."""
+    """Return the whole page."""
     return "".join([_HEAD, *map(_row, CONSUMERS), _CALLS, *_calls(), _DEVICE])
 
 

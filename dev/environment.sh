@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# To be sourced by the scripts beside this, from the root of the clone: one environment for all of them.
+# The common environment of the scripts in this folder. They source it from the root of the clone.
 export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-2}"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_REQUIRE_VIRTUALENV=0 PIP_USER=0
 export PYTHONNOUSERSITE=1 RAPIDS_NO_INITIALIZE=1
@@ -27,7 +27,7 @@ enter_venv() {
   export PATH="$PWD/.venv/bin:$PATH" VIRTUAL_ENV="$PWD/.venv"
 }
 
-# Configures the tree $1 for the C++ tests, with the options that follow.
+# Configures the build tree $1 for the C++ tests with the remaining arguments as options.
 configure() {
   local tree="$1"
   shift

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the types of README's examples as its readers' checkers do: mypy and pyright."""
+"""Check the types of the examples in README.md with mypy and pyright."""
 
 import runpy
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: pyright's own rules, not the stricter ones of basedpyright, which ships it with Node.js.
+#: The rules of pyright, not the stricter rules of basedpyright, which bundles pyright and Node.js.
 CONFIG = '[tool.basedpyright]\ntypeCheckingMode = "standard"\nreportMissingImports = false\n'
 
 

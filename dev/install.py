@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the package and install it where the interpreter that runs this belongs.
+"""Build the package and install it in the environment of the interpreter that runs this script.
 
     .venv/bin/python dev/install.py [extra ...]
 
-As `pip install ".[extra,...]"` does, but what the build needs goes to the same place first: pip's
-isolated builds unpack gigabytes of wheels once for the build and once more for its result.
+This is like `pip install ".[extra,...]"`, but without build isolation, which would unpack gigabytes
+of wheels twice. It installs the build requirements in the same environment first.
 """
 
 import os
@@ -28,11 +28,11 @@ def install_build_requirements() -> None:
     backend = import_module(build_system["build-backend"])
     install(*backend.get_requires_for_build_wheel())
     if "CUDF_ARROW_BRIDGE_BUILD_TESTS=ON" in os.environ.get("CMAKE_ARGS", ""):
-        install("pyarrow>=19")  # the C++ tests are built against Arrow C++
+        install("pyarrow>=19")  # provides Arrow C++ for the C++ tests
 
 
 if __name__ == "__main__":
-    extras = f"[{','.join(sys.argv[1:])}]" if sys.argv[1:] else ""  # before setup.py has its own
+    extras = f"[{','.join(sys.argv[1:])}]" if sys.argv[1:] else ""  # setup.py changes sys.argv
     print("Installing what the build needs: CUDA's headers and RAPIDS' libraries", flush=True)
     install_build_requirements()
     print("Building and installing the package", flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formats, lint and types of all languages, of shell scripts and of CI's workflows too, and that the lines of
-# dev/removals.toml are still there. Needs what dev/test.sh installs.
+# Checks the formatting, lint and types of all languages, including shell scripts and CI workflows, and that the lines
+# of dev/removals.toml exist. Requires the environment that dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
@@ -14,12 +14,16 @@ python dev/example_types.py
 cython-lint cudf_arrow_bridge
 git ls-files -co --exclude-standard '*.[ch]pp' | xargs clang-format --dry-run -Werror
 git ls-files -co --exclude-standard | xargs codespell
+git ls-files -co --exclude-standard '*.md' | xargs proselint check
+# Words that the sources and pages avoid, with plain ones.
+git ls-files -co --exclude-standard benchmarks csrc/include csrc/src cudf_arrow_bridge '*.md' \
+  ':!csrc/tests/sim/REMOVALS.md' | xargs codespell --dictionary dev/words.txt
 git ls-files -co --exclude-standard '*.sh' .ci/run | xargs shellcheck --external-sources
-actionlint # and by shellcheck what workflows run
+actionlint # also runs shellcheck on the scripts in workflows
 zizmor --quiet --offline --persona pedantic .github/workflows
 python dev/remove_lines.py --check
 
 step "clang-tidy"
-# Of GCC's precompiled headers it makes nothing.
+# clang-tidy cannot read GCC's precompiled headers.
 configure build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 run-clang-tidy.py -quiet -j "$CMAKE_BUILD_PARALLEL_LEVEL" -p build/lint '/csrc/src/'

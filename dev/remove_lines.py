@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take each line out of the core that orders or frees, and see which test on the simulation fails.
+"""Remove each line of the core that orders or releases memory, and find a test that fails.
 
 Run it from a clone:
 
     python dev/remove_lines.py build/removals -DPython_EXECUTABLE=... [--only drain] [--fresh]
     python dev/remove_lines.py --check
 
-The lines are in dev/removals.toml. Works on a copy of the sources in the folder given, under
-AddressSanitizer; the clone is left alone. In the copy each line stands behind a question to the
-environment, so that one build serves for all. Results are kept in the folder: a run that was cut
-short goes on, and what survived is tried again. At the end the table of csrc/tests/sim/REMOVALS.md
-is written anew; exits with 1 if any line is not missed. `--check` only looks whether each line is
-still there, once, and in the table.
+dev/removals.toml lists the lines. The script copies the sources to the given folder and builds the
+tests on the simulated CUDA runtime with AddressSanitizer. In the copy, an environment variable
+selects the removed line, so that one build is sufficient. The folder stores the results, so that an
+interrupted run continues. The next run repeats the lines whose removal no test detected. If tests
+detect all removals, the script writes the table of csrc/tests/sim/REMOVALS.md; otherwise it exits
+with 1. `--check` only checks that each line occurs once in the sources, and that the table has the
+same lines as dev/removals.toml.
 """
 
 import json
@@ -28,12 +29,12 @@ ROOT = Path(__file__).resolve().parent.parent
 LINES = ROOT / "dev/removals.toml"
 TABLE = ROOT / "csrc/tests/sim/REMOVALS.md"
 TARGET = "cudf_arrow_bridge_sim_tests"
-# Seconds for a test, and for all of them: one that hangs has failed. Most that do are aborted by
-# the simulation, which knows that nothing can run any more.
+# The time limits in seconds for one test and for all tests. A test that hangs has failed. The
+# simulation aborts most hanging tests, because it detects that no work can run.
 LIMIT_OF_ONE, LIMIT = 30, 600
-HEADING = "| file | what the line does | the test that fails without it |\n| --- | --- | --- |\n"
+HEADING = "| file | purpose of the line | test that fails without it |\n| --- | --- | --- |\n"
 HEADER = "line_is_removed.hpp"
-QUESTION = """#pragma once
+CONDITION = """#pragma once
 #include <cstdlib>
 #include <string_view>
 inline bool line_is_removed(std::string_view line)
@@ -46,25 +47,25 @@ inline bool line_is_removed(std::string_view line)
 
 @dataclass(frozen=True)
 class Removal:
-    """A statement that is left out, or an expression that gives way to another one."""
+    """A statement that is omitted, or an expression that is replaced by another one."""
 
     file: str
     role: str
     text: str
-    instead: str = ""  # an expression; none: `text` is a statement
-    within: str = ""  # what `text` stands in, if there are others like it
+    instead: str = ""  # the other expression; empty: `text` is a statement
+    within: str = ""  # the context of `text`, if `text` is not unique
 
-    def put_aside(self, source: str) -> str:
-        """Put the line behind a question, which is whether it is the one that is removed."""
+    def make_removable(self, source: str) -> str:
+        """Return the source with a condition that skips this line if it is the removed one."""
         place = self.within or self.text
         found = re.findall(pattern(place), source)
         if len(found) != 1:
-            raise SystemExit(f"{self.file} has {len(found)} times: {place}")
-        question = f'line_is_removed("{self.row}")'
+            raise SystemExit(f"{self.file}: expected one occurrence, got {len(found)}, of: {place}")
+        is_removed = f'line_is_removed("{self.row}")'
         if self.instead:
-            new = f"({question} ? ({self.instead}) : ({self.text}))"
+            new = f"({is_removed} ? ({self.instead}) : ({self.text}))"
         else:
-            new = f"if (!{question}) {{ {self.text} }}"
+            new = f"if (!{is_removed}) {{ {self.text} }}"
         return source.replace(found[0], re.sub(pattern(self.text), lambda _: new, found[0]))
 
     @property
@@ -73,12 +74,12 @@ class Removal:
 
 
 def pattern(text: str) -> str:
-    """Let any white space stand where `text` has some."""
+    """Return a pattern that matches `text` with any whitespace."""
     return r"\s+".join(re.escape(word) for word in text.split())
 
 
 def read_lines() -> list[Removal]:
-    """Return the lines to remove, in their order."""
+    """Return the lines to remove, in the order of the file."""
     return [
         Removal(file, role, **(line if isinstance(line, dict) else {"text": line}))
         for file, lines in tomllib.loads(LINES.read_text()).items()
@@ -86,25 +87,25 @@ def read_lines() -> list[Removal]:
     ]
 
 
-def put_all_aside(folder: Path, removals: list[Removal]) -> dict[Path, str]:
-    """Return the core's sources as they are to be, longer pieces first as they may hold others."""
+def make_all_removable(folder: Path, removals: list[Removal]) -> dict[Path, str]:
+    """Return the modified sources. Replace longer texts first, because they can contain others."""
     sources: dict[Path, str] = {}
     for removal in sorted(removals, key=lambda r: -len(r.within or r.text)):
         path = folder / "csrc/src" / removal.file
-        sources[path] = removal.put_aside(sources.get(path) or path.read_text())
+        sources[path] = removal.make_removable(sources.get(path) or path.read_text())
     return {path: f'#include "{HEADER}"\n{text}' for path, text in sources.items()}
 
 
 def build_once(folder: Path, removals: list[Removal], options: list[str]) -> Path:
-    """Build the tests from a copy of the sources. Returns the program."""
+    """Build the tests from a copy of the sources and return the program."""
     work, build = folder / "sources", folder / "build"
     fresh = folder / "fresh"
     shutil.rmtree(fresh, ignore_errors=True)
     ignored = shutil.ignore_patterns(".git", ".venv", "build", "*.so")
     shutil.copytree(ROOT, fresh, ignore=ignored)
-    for path, text in put_all_aside(fresh, removals).items():
+    for path, text in make_all_removable(fresh, removals).items():
         path.write_text(text)
-    (fresh / "csrc/src" / HEADER).write_text(QUESTION)
+    (fresh / "csrc/src" / HEADER).write_text(CONDITION)
     take_changes(fresh, work)
     configure: list[str | Path] = ["cmake", "-S", work, "-B", build, "-G", "Ninja"]
     configure += ["-DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON", "-DCMAKE_BUILD_TYPE=Debug"]
@@ -115,7 +116,7 @@ def build_once(folder: Path, removals: list[Removal], options: list[str]) -> Pat
 
 
 def take_changes(fresh: Path, work: Path) -> None:
-    """Make `work` like `fresh`, leaving alone what is the same, so that little is compiled."""
+    """Move `fresh` to `work`. Keep unchanged files, so that only changed files are compiled."""
     for old in [path for path in work.rglob("*") if path.is_file()]:
         if not (fresh / old.relative_to(work)).exists():
             old.unlink()
@@ -128,7 +129,7 @@ def take_changes(fresh: Path, work: Path) -> None:
 
 
 def first_failure(tests: Path, line: str, likely: str) -> str:
-    """Run the tests without a line. Returns the one that failed, or an empty string."""
+    """Run the tests without a line. Return the test that failed, or an empty string."""
     for suites in filter(None, (likely, "-schedules.*", "schedules.*")):
         process = subprocess.Popen(
             [tests, "--gtest_fail_fast", f"--gtest_filter={suites}"],
@@ -152,7 +153,7 @@ def first_failure(tests: Path, line: str, likely: str) -> str:
 
 
 def read_table() -> dict[str, str]:
-    """Return what the table says of each row."""
+    """Return the test of each row of the table."""
     table = TABLE.read_text().split(HEADING)[1]
     return dict(re.findall(r"^(\|[^|]+\|[^|]+\|) ([^|]+) \|$", table, re.M))
 
@@ -167,9 +168,9 @@ def main(*arguments: str) -> int:
     """Remove each line once and write the table."""
     removals = read_lines()
     if arguments == ("--check",):
-        put_all_aside(ROOT, removals)
+        make_all_removable(ROOT, removals)
         if list(read_table()) != [removal.row for removal in removals]:
-            raise SystemExit(f"{TABLE.name} is of other lines than {LINES.name}: run me for it")
+            raise SystemExit(f"{TABLE.name} lists other lines than {LINES.name}: run this script")
         return 0
     folder, *options = arguments
     only = options[options.index("--only") + 1] if "--only" in options else ""
@@ -178,7 +179,7 @@ def main(*arguments: str) -> int:
     kept = Path(folder) / "results.json"
     results = json.loads(kept.read_text()) if kept.exists() and "--fresh" not in options else {}
     if failed := first_failure(tests, "none", ""):
-        raise SystemExit(f"fails as it is: {failed}")
+        raise SystemExit(f"a test fails although no line is removed: {failed}")
     known = read_table()
     for row in [removal.row for removal in removals]:
         if only not in row or results.get(row):
@@ -190,7 +191,7 @@ def main(*arguments: str) -> int:
     survivors = [removal.row for removal in removals if not results.get(removal.row)]
     if not survivors:
         write_table(removals, results)
-    print(f"{len(removals)} lines, {len(survivors)} not missed or not tried", *survivors, sep="\n")
+    print(f"{len(removals)} lines, {len(survivors)} undetected or untried", *survivors, sep="\n")
     return 1 if survivors else 0
 
 

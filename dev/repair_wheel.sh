@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Put the wheel $1 in the folder $2 under the manylinux tag that fits it, and see that it keeps to Python's stable ABI.
+# Writes the wheel $1 to the folder $2 with its manylinux tag, and checks that it uses only Python's stable ABI.
 set -euo pipefail
 wheel=$(realpath "$1")
 folder=$(realpath -m "$2")
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 source dev/environment.sh
 
 step "manylinux tag and stable ABI of $(basename "$wheel")"
-# What cudf's wheels bring and load before ours, which must use the same copies. CUDA's runtime is linked statically.
+# Libraries that cudf's wheels provide and load first. Our library must use the same copies. CUDA is linked statically.
 of_cudf=(libcudf.so librmm.so librapids_logger.so)
 tools=build/wheel-tools
 rm -rf "$tools" build/repaired

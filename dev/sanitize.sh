@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer; then a minute of
-# hostile structs on each core, which is $1 seconds if given; then 1,000 writes of files that signals and errors of the
-# system end. Needs what dev/test.sh installs.
+# Runs the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, and with ThreadSanitizer. Then fuzzes with
+# invalid structs on each core for $1 seconds (60 by default), and ends 1,000 file writes by signals and system errors.
+# Requires the environment that dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Test and measure on a GPU host, in parts that can be resumed: docs/gpu.md says how. Without a GPU each part says what it
-# lacks, and is skipped. `--help` lists the options and the parts.
+# Runs the tests and benchmarks on a GPU host, in parts that can be resumed; see docs/gpu.md. Without a GPU, the parts
+# are skipped with a reason. `--help` lists the options and the parts.
 set -euo pipefail
 caller=$PWD
 cd "$(dirname "$0")/.."
-unset PYTHONSAFEPATH # it would hide dev/ from Python
+unset PYTHONSAFEPATH # otherwise Python does not find dev/
 exec python3 -m dev.gpu --relative-to "$caller" "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set up .venv, build the package and install it there, run all tests. Stops at the first failure.
+# Creates .venv, builds and installs the package there, and runs all tests until the first failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
@@ -15,10 +15,10 @@ CMAKE_ARGS=-DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON python dev/install.py test consume
 
 step "C++ tests"
 ctest --test-dir build/temp.*/_skbuild -j "$CMAKE_BUILD_PARALLEL_LEVEL" --no-tests=error --output-on-failure
-find build/temp.* -name '*.gch' -delete # half a gigabyte: nothing more is compiled there
+find build/temp.* -name '*.gch' -delete # 0.5 GB of precompiled headers, which are not needed any more
 
 step "Python tests"
-# By files: what a file sets up for its tests, benchmarks among them, is set up once.
+# Distribute by file, so that the fixtures of a file, such as benchmark results, are set up once.
 pytest -n "$CMAKE_BUILD_PARALLEL_LEVEL" --dist loadfile
 
 step "All passed"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install the wheel $1 in an empty environment where no compiler is found, and send a file through it.
+# Installs the wheel $1 in an empty environment without a compiler, and runs a round trip of a file.
 set -euo pipefail
 wheel=$(realpath "$1")
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ step "Wheel in an empty environment"
 rm -rf build/empty
 python3 -m venv build/empty
 (
-  export PATH="$PWD/build/empty/bin" # and nothing else
+  export PATH="$PWD/build/empty/bin" # hides all compilers
   pip install -q --only-binary :all: "$wheel"
   cudf-arrow-bridge roundtrip examples/data/nyc_flights.parquet
 )

@@ -7,81 +7,88 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from cudf_arrow_bridge.arrow.types import MEANING, frame_crossing, rows
+from cudf_arrow_bridge.arrow.types import MEANING, frame_crossing, type_rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 
 _HEAD = """\
-<!-- Written by dev/types_page.py from csrc/src/base/type_table.cpp. Change that. -->
+<!-- Written by dev/types_page.py from csrc/src/base/type_table.cpp: do not edit this page. -->
 
-# What becomes of each Arrow type
+# Types
 
-- **libcudf** is the type of an imported `pylibcudf.Column`; **cuDF frame** is the dtype of a
-  frame's column, where that takes another conversion it says so.
-- **zero-copy**: the column's buffers are the producer's own memory. **converted**: the buffers that
-  the note names are made anew, by the CPU for host memory and by libcudf's algorithms for device
-  memory; whatever it doesn't name is shared. **TypeError**: refused, with the path of the column.
-- `cudf-arrow-bridge inspect` and `roundtrip` speak of frames and sum this up in one word:
+This page lists for each Arrow type the libcudf and cuDF types of an imported column, whether the
+import shares its buffers, and the Arrow type of its export. The columns of the tables:
+
+- **libcudf** is the type of an imported `pylibcudf.Column`. **cuDF frame** is the dtype of a
+  frame's column, with a note if frames need a conversion.
+- **import**: with **zero-copy**, the column shares the producer's buffers. With **converted**, the
+  buffers that the note names are created: for host memory by the CPU, for device memory by
+  libcudf's algorithms. All other buffers are shared. With **TypeError**, the import raises an error
+  with the path of the column.
+- `cudf-arrow-bridge inspect` and `roundtrip` summarize this for the columns of a frame:
 MEANING
-- **waits for** is what an import of device memory has to read on the host before it can go on; "-"
-  means that it only enqueues. Imports of host memory wait for nothing, uploads to a GPU included
-  (but for those that find no room in 64 MiB of pinned memory).
-- **leaves as** is what a column that came in like this goes out as again, the frame's column and
-  the `pylibcudf.Column` alike, as long as it is the same memory. A consumer can ask for each of
-  these types of a column that holds the same libcudf type, with `requested_schema`; for views in
-  host memory. Lists of a fixed size share their elements if each list has its own, null lists too;
-  libcudf's null lists are empty, and the elements are gathered then.
+- **reads** is the data that an import of device memory reads back to the host, for which the host
+  synchronizes. "-" means that the import only enqueues work. Imports of host memory do not
+  synchronize, except uploads to a GPU that do not fit into 64 MiB of pinned memory.
+- **exported as** is the Arrow type of an export of the column, as a frame's column and as a
+  `pylibcudf.Column`, as long as it uses the same memory. With `requested_schema` a consumer can
+  request any of these types for a column of the same libcudf type, and in host memory also views.
+  Lists of a fixed size share their elements if every list, including null lists, has its own
+  elements. libcudf's null lists have no elements, so such lists are gathered.
 
-Beyond the types: a mask of nulls is shared, unless its first row stands inside a byte, or in a
-nested column inside a word, or its allocation ends within the 64 bytes in which libcudf copies
-masks; then it alone is copied, one bit for each row. Offsets of strings and lists are shared,
-unless they begin with row 0 of the array and the first one is not 0: libcudf takes it that it is,
-so they are counted anew. Buffers that are not aligned for their type are copied. Rows may stand at
-any 64-bit offset; a column itself holds fewer than 2,147,483,647 rows, and so do the elements of a
-list column: more raise OverflowError, which names the way out.
+Rules for all types:
 
-What an import waits for is read from device memory all at once: **one wait, whatever the number of
-columns**. Nulls that the producer has not counted are counted in it, and so are null strings and
-lists that are not empty and fields that are not null though their struct is, which
-`sanitize=False` says there are none of. There are more waits only
+- **Validity bitmaps** are shared, with these exceptions: the first row is not at the start of a
+  byte, the first row of a nested column is not at the start of a word, or the allocation ends
+  within the 64 bytes that libcudf copies at once. In these cases only the bitmap is copied.
+- **Offsets** of strings and lists are shared, unless they start with row 0 of the array and the
+  first offset is not 0. libcudf requires 0 there, so the offsets are computed again.
+- **Buffers** that are not aligned for their type are copied.
+- **Sizes**: an array may have any 64-bit offset. A column, and the elements of a list column, have
+  fewer than 2,147,483,647 rows. For more rows, an OverflowError names another way to import them.
 
-- for slices of lists, or lists that don't refer to all of their child, if there are nulls or lists
-  among the elements: one for each level of lists, again for all columns together;
-- where `sanitize=True` finds lists or strings to rewrite: a few for each column it finds them in;
-- for views, list views, run ends, and dictionaries that hold nulls or dictionaries, on their own;
-- for masks of more than 2,147,483,647 rows in all, one for each so many;
-- with `copy=True`, for how many bytes strings and views take; with `validate="full"`, for a copy to
-  the host.
+An import reads all values that it needs from device memory at once: **one synchronization, whatever
+the number of columns**. With it, the import also counts nulls if the producer has not counted them.
+With `sanitize=True` it also searches for null strings and lists that are not empty, and for valid
+fields of null structs. The import synchronizes again only
 
-Dictionaries are shared with any type of index and of values, but: null values are taken out, and
-the rows that refer to them become null (indices made, values copied); a dictionary of dictionaries
-has its values looked up. Where a frame stores indices in fewer or more bits, each that is not null
-has to be that of a value, else the import is an error. cuDF has no categories of decimals: frames
-have the decimals themselves. Dictionaries of lists, and of structs inside other columns, are
-decoded for frames on a GPU, and are a TypeError in host memory.
+- for slices of lists, and lists that do not refer to all of their elements, if the elements have
+  nulls or are lists: once for each level of lists, for all columns together;
+- if `sanitize=True` has to rewrite lists or strings: several times for each such column;
+- for each column of views, list views or run ends, and for dictionaries with null or dictionary
+  values;
+- for validity bitmaps of more than 2,147,483,647 rows in total, once for each such number of rows;
+- with `copy=True`, to read the sizes of strings and views; with `validate="full"`, to copy to the
+  host.
 
-Extension types are their storage; their name and metadata stay with the field. The metadata of a
-schema that is text is in a frame's `attrs`, which leave as metadata again. Time zones of a fixed
-offset, such as `+05:30`, are UTC in frames: the instants are the same, and the offset leaves again
-with the column.
+**Dictionaries** are shared for all types of indices and values, with these exceptions. Null values
+are removed, and the rows that refer to them become null; this creates the indices and copies the
+values. The values of a dictionary of dictionaries are decoded. Indices are converted if a frame
+needs another width; an index of a valid row that is out of range is an error. cuDF has no
+categories of decimals, so frames have decimals instead. Dictionaries of lists, and of structs in
+other columns, are decoded for frames on a GPU and raise a TypeError in host memory.
 
-Frames that pandas' metadata describes have its nullable dtypes: `Int64` and the like, `boolean`,
-`string`, and `ArrowDtype` where cuDF has it for the type. The storage of `string` is pandas'
-default, which is not written down. The frequency of a `DatetimeIndex` is not kept: rows that
-somebody drops on the way would belie it.
+**Extension types** are imported as their storage type. The field keeps their name and metadata. The
+text metadata of a schema becomes the `attrs` of a frame and is exported again. Time zones with a
+fixed offset, such as `+05:30`, become UTC in frames; the export has the fixed offset again.
+
+**pandas metadata** gives frames nullable dtypes: `Int64` and so on, `boolean`, `string`, and
+`ArrowDtype` if cuDF supports it for the type. The storage of `string` is the default of pandas,
+because the metadata does not contain it. The frequency of a `DatetimeIndex` is not kept, because it
+would be wrong after rows are removed.
 
 """
 
 _INDENTS = {"initial_indent": "  ", "subsequent_indent": "  "}
-_IMPORTS = "## Types that arrive\n\n"
-_HEADINGS = ("Arrow", "format", "libcudf", "cuDF frame", "import", "waits for", "leaves as", "note")
-_REFUSED = "\n## Types that are refused\n\n"
-_EXPORTS = "\n## Types that leave as another one\n\n"
+_IMPORTS = "## Imported types\n\n"
+_HEADINGS = ("Arrow", "format", "libcudf", "cuDF frame", "import", "reads", "exported as", "note")
+_REFUSED = "\n## Unsupported types\n\n"
+_EXPORTS = "\n## Types that are exported as another type\n\n"
 
 
 def page() -> str:
-    """The whole page."""
-    table = rows()
+    """Return the whole page."""
+    table = type_rows()
     arriving = [row for row in table if row["on_import"] != "unsupported"]
     leaving = [row for row in table if row["on_export"] != "unsupported"]
     refused = [row for row in table if row not in arriving and row not in leaving]
@@ -93,7 +100,7 @@ def page() -> str:
             _table(_HEADINGS, [_arrival(row, leaving) for row in arriving]),
             _EXPORTS,
             _table(
-                ("libcudf", "leaves as", "how", "note"),
+                ("libcudf", "exported as", "export", "note"),
                 [(r["type_id"].name, r["arrow"], r["on_export"], r["note"]) for r in only_out],
             ),
             _REFUSED,
@@ -116,7 +123,7 @@ def _arrival(row: dict[str, Any], leaving: list[dict[str, Any]]) -> tuple[str, .
         same = [r for r in leaving if r["type_id"] == type_id]
         out = row["arrow"] if row in same else same[0]["arrow"]
         if row["format"].startswith("v"):
-            # Views leave only where they are requested; what was imported from views leaves plain.
+            # Views are exported only on request. Columns imported from views have the plain type.
             out = same[0]["arrow"]
     return (
         row["arrow"],

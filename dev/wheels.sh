@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Wheels in dist/ that install without a compiler, on Python 3.11 and newer: of the CUDA versions named, else 12 and 13.
-# For as old a Linux as cudf's own wheels take, build in a manylinux container: pyproject.toml tells cibuildwheel how.
+# Builds wheels in dist/ for Python 3.11 and newer, which need no compiler, for the given CUDA versions (default: both).
+# For the minimum Linux version of cudf's wheels, use cibuildwheel in a manylinux container, as in pyproject.toml.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
@@ -8,7 +8,7 @@ source dev/environment.sh
 if [ $# = 0 ]; then set -- 12 13; fi
 for cuda in "$@"; do
   step "Wheel for CUDA $cuda"
-  rm -rf build/temp.* build/lib.* # of another CUDA version, perhaps
+  rm -rf build/temp.* build/lib.* # can be from another CUDA version
   rm -rf build/unrepaired "dist/cudf_arrow_bridge_cu$cuda"-*
   CUDF_ARROW_BRIDGE_CUDA="$cuda" python3 -m pip wheel -q --no-deps -w build/unrepaired .
   bash dev/repair_wheel.sh build/unrepaired/*.whl dist

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Arrow specification's Dissociated IPC Protocol over UCX: metadata and bodies each by itself.
+"""Arrow's Dissociated IPC Protocol over UCX, which sends metadata and bodies separately.
 
 `python examples/dissociated_ipc.py` sends the flights of examples/data from one process to another.
-Needs the extra `ucx`. https://arrow.apache.org/docs/format/DissociatedIPC.html
+It requires the extra `ucx`. https://arrow.apache.org/docs/format/DissociatedIPC.html
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import cudf_arrow_bridge as cab
 
 FLIGHTS = Path(__file__).parent / "data" / "nyc_flights.parquet"
 
-#: Tag of the message that asks for data. A server may choose any: its URI says which.
+#: Tag of the message that requests data. A server may choose any tag: its URI contains it.
 WANT_DATA = 0xDA7A
-#: What stands before metadata: the type of the message, and its sequence number.
+#: The prefix of metadata: the type of the message, and its sequence number.
 PREFIX = struct.Struct("<BI")
 END_OF_STREAM, METADATA = 0, 1
-#: The bits of a body's tag that are its sequence number. The highest byte is its type: 0 is packed.
+#: The bits of a body's tag with its sequence number. The highest byte is the type: 0 is packed.
 SEQUENCE = 0xFFFFFFFF
 
 
 class Server:
-    """Sends one client the data that it asks for by name."""
+    """Sends one client the data that it requests by name."""
 
     def __init__(self, data: Mapping[bytes, Any], **options: Any) -> None:
         self._data = data
@@ -41,23 +41,23 @@ class Server:
         self.uri = f"ucx://127.0.0.1:{self._connection.port}?want_data={WANT_DATA}"
 
     def run(self) -> None:
-        """Wait for the client, and send what it wants."""
+        """Wait for the client, and send the data that it requests."""
         connection = self._connection
         try:
             connection.accept()
             _, name = connection.receive_tagged(WANT_DATA, 2**64 - 1, bytearray)
             frame = self._data[bytes(name)]
             send_messages(connection, cab.ipc.messages(frame, **self._options))
-            # Nor are there addresses that the client would have to free.
+            # Bodies are sent as packed data, so the client frees no addresses.
             connection.wait_until_closed()
         finally:
             connection.close()
 
 
 def send_messages(connection: Connection, messages: Iterable[cab.ipc.Message]) -> None:
-    """Send the metadata of each message, and beside it the body as a tagged message.
+    """Send the metadata of each message, and its body as a tagged message.
 
-    Metadata does not wait for bodies, which a client may fetch when it has all metadata.
+    Metadata does not wait for bodies: a client may fetch the bodies after all metadata.
     """
     bodies = []
     index = 0
@@ -71,12 +71,12 @@ def send_messages(connection: Connection, messages: Iterable[cab.ipc.Message]) -
 
 
 def packed(message: cab.ipc.Message) -> list[Any]:
-    """List the pieces of a packed body: buffers where they lie, and zeros between them."""
+    """Return the pieces of a packed body: the buffers without a copy, and zeros between them."""
     if any(hasattr(buffer, "__cuda_array_interface__") for buffer in message.buffers):
         import cupy as memory
 
         zeros = memory.zeros(64, "u1")
-        memory.cuda.Device().synchronize()  # UCX does not know what fills the buffers
+        memory.cuda.Device().synchronize()  # UCX does not wait for CUDA streams
     else:
         import numpy as memory
 
@@ -90,9 +90,9 @@ def packed(message: cab.ipc.Message) -> list[Any]:
 def receive_messages(
     uri: str, name: bytes, allocate: Callable[[int], Any]
 ) -> Iterator[tuple[bytes, list[Any]]]:
-    """Ask a server for data; give metadata and packed body of each message, in their order.
+    """Request data from a server; yield metadata and packed body of each message, in order.
 
-    `allocate` makes the memory that a body of so many bytes is received into.
+    `allocate` takes a number of bytes and returns memory for a body of this size.
     """
     url = urlsplit(uri)
     want_data = int(parse_qs(url.query)["want_data"][0])
@@ -110,20 +110,20 @@ def receive_messages(
             if kind == END_OF_STREAM:
                 return
             if kind != METADATA:
-                raise ValueError(f"message {sequence}: type {kind} found, 0 or 1 expected")
+                raise ValueError(f"message {sequence}: expected type 0 or 1, got {kind}")
             if index == 0:
                 yield metadata, []
                 continue
             tag, body = connection.receive_tagged(sequence, SEQUENCE, allocate)
             if tag != sequence:
-                raise ValueError(f"body {sequence}: type {tag >> 56} found, 0 expected: packed")
+                raise ValueError(f"body {sequence}: expected type 0 (packed), got {tag >> 56}")
             yield metadata, [body]
     finally:
         connection.close()
 
 
 def allocate(size: int) -> Any:
-    """Make memory for a body: on the GPU, if there is one."""
+    """Allocate memory for a body: on the GPU, if there is one."""
     if cab.has_gpu():
         import cupy as memory
     else:
@@ -132,7 +132,7 @@ def allocate(size: int) -> Any:
 
 
 def reported(messages: Iterable[tuple[bytes, list[Any]]]) -> Iterator[tuple[bytes, list[Any]]]:
-    """Print what each message consists of."""
+    """Yield messages, and print the sizes of metadata and body of each."""
     for number, (metadata, bodies) in enumerate(messages):
         size = sum(body.nbytes for body in bodies)
         print(f"message {number}: {len(metadata):,} bytes of metadata, {size:,} of body")
@@ -140,7 +140,7 @@ def reported(messages: Iterable[tuple[bytes, list[Any]]]) -> Iterator[tuple[byte
 
 
 def serve_flights(uri: Any) -> None:
-    """Put the URI of a server into a queue, and let it serve its client."""
+    """Put the URI of a server into the queue `uri`, and serve a client."""
     flights = cab.from_arrow_device(pq.read_table(FLIGHTS))
     server = Server({b"flights": flights}, max_rows=1000)
     uri.put(server.uri)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of UCX for dissociated_ipc.py: to one peer, and memory sent from where it lies.
+"""UCX connections to one peer for dissociated_ipc.py, which send memory without a copy.
 
-Over ucxx's classes themselves: its functions for asyncio begin with an exchange that other users of
-UCX do not know.
+They use ucxx's classes directly. ucxx's functions for asyncio start with a handshake that other
+users of UCX do not support.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 
 class Connection:
-    """A peer that is sent messages, with and without tags, and that sends some.
+    """A connection to one peer, which sends and receives messages with and without tags.
 
-    A worker of its own receives them: UCX does not say which peer a tagged message is from.
+    Each connection has its own worker, because UCX does not report the sender of a tagged message.
     """
 
     def __init__(self) -> None:
@@ -42,18 +42,18 @@ class Connection:
 
     @classmethod
     def to(cls, host: str, port: int) -> Connection:
-        """Connect to who listens at a port."""
+        """Connect to a listener at a port."""
         self = cls()
         self.peer = UCXEndpoint.create(self.worker, host, port, endpoint_error_handling=True)
         return self
 
     def progress_until(self, ready: Callable[[], T]) -> T:
-        """Let messages come and go until `ready` gives something that is true.
+        """Make progress until `ready` returns a true value, and return the value.
 
         Raises
         ------
         ConnectionError
-            If the peer goes away before.
+            If the peer closes the connection first.
         """
         while not (result := ready()):
             if self.peer is not None and not self.peer.alive:
@@ -62,9 +62,9 @@ class Connection:
         return result
 
     def finish(self, *requests: UCXRequest | GatheredSend) -> None:
-        """Wait for requests, whose memory must stay until then."""
+        """Wait for requests, whose memory must stay alive until then."""
         for request in requests:
-            self.progress_until(lambda: request.completed)  # noqa: B023 - called before the next
+            self.progress_until(lambda: request.completed)  # noqa: B023 - called in this iteration
             try:
                 request.check_error()
             except UCXError as error:
@@ -81,13 +81,13 @@ class Connection:
         return bytes(request.recv_buffer)
 
     def send_tagged(self, tag: int, pieces: Iterable[Any]) -> GatheredSend:
-        """Begin to send pieces of host memory, or of device memory, as one tagged message."""
+        """Start to send pieces of host memory, or of device memory, as one tagged message."""
         return GatheredSend(self.peer, tag, pieces)
 
     def receive_tagged(self, tag: int, mask: int, allocate: Callable[[int], T]) -> tuple[int, T]:
         """Wait for a message whose tag is `tag` where `mask` has ones.
 
-        `allocate` makes the memory that it is received into, of as many bytes as it has.
+        `allocate` takes the number of bytes of the message and returns memory to receive it.
         """
 
         def arrived() -> Any:
@@ -100,18 +100,18 @@ class Connection:
         return found.sender_tag.value, memory
 
     def wait_until_closed(self) -> None:
-        """Wait until the peer has gone: what was sent is on its way until then."""
+        """Wait until the peer closes the connection. Sent messages may be in flight until then."""
         self.progress_until(lambda: not self.peer.alive)
 
     def close(self) -> None:
-        """Close the connection, which the peer notices."""
+        """Close the connection and notify the peer."""
         if self.peer is not None:
             self.peer.close_blocking()
-            self.worker.progress()  # else it may keep its sockets, and the peer waits
+            self.worker.progress()  # without it, sockets may stay open and the peer waits
 
 
 class Listener(Connection):
-    """Waits for one peer at a port of this machine, a free one unless it is named."""
+    """Waits for one peer at a port of this machine; port 0 selects a free one."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__()
@@ -121,16 +121,16 @@ class Listener(Connection):
         self.port: int = self._listener.port
 
     def accept(self) -> None:
-        """Wait until somebody connects."""
+        """Wait until a peer connects."""
         self.progress_until(lambda: self._accepted)
         self.peer = self._accepted.pop()
 
 
 class GatheredSend:
-    """Pieces of memory on their way as one tagged message.
+    """A request that sends pieces of memory as one tagged message.
 
-    ucxx sends one piece of memory in a message. UCX itself takes a list of them, in host or device
-    memory.
+    ucxx sends one piece of memory in a message. UCX itself accepts a list of pieces, in host or
+    device memory.
     """
 
     _IN_PROGRESS = 1  # UCS_INPROGRESS
@@ -151,11 +151,11 @@ class GatheredSend:
 
     @property
     def completed(self) -> bool:
-        """Whether the memory is not needed any more."""
+        """Whether UCX does not need the memory any more."""
         return _status(self._request) != self._IN_PROGRESS
 
     def check_error(self) -> None:
-        """Raise what has become of it, unless it was sent."""
+        """Raise an error unless the message was sent."""
         if (status := _status(self._request)) != 0:
             raise ConnectionError(f"UCX did not send: {_describe(status).decode()}")
 
@@ -187,7 +187,7 @@ class _Parameters(ctypes.Structure):
     )
 
 
-_UCP = ctypes.CDLL("libucp.so.0")  # which ucxx has loaded
+_UCP = ctypes.CDLL("libucp.so.0")  # loaded by ucxx
 _send = _UCP.ucp_tag_send_nbx
 _send.argtypes = (c_void_p, c_void_p, c_size_t, c_uint64, c_void_p)
 _send.restype = c_void_p

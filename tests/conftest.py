@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 os.environ.setdefault("RAPIDS_NO_INITIALIZE", "1")
-# What tests start in the root of the sources must find the installed package, not those.
+# Processes that tests start in the root of the sources must import the installed package.
 os.environ["PYTHONSAFEPATH"] = "1"
 
 import pytest
@@ -16,7 +16,7 @@ import pytest
 
 @cache
 def why_no_gpu() -> str | None:
-    # A driver that fails raises: that is no reason to skip.
+    # A driver that fails raises an error, so that its tests are not skipped.
     import cudf_arrow_bridge
 
     return None if cudf_arrow_bridge.has_gpu() else "no CUDA driver or no CUDA device"
@@ -24,13 +24,16 @@ def why_no_gpu() -> str | None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gpu") and (reason := why_no_gpu()):
-        # One place for all: pytest then reports the whole suite in one line.
+        # All tests skip on the same line, so that pytest reports them as one.
         pytest.skip(f"needs a GPU (docs/gpu.md says how to run these): {reason}")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _everything_is_released():
-    """Structs whose callbacks are Python's must not outlive it: nobody could call these then."""
+    """Check at the end of the session that all structs with Python callbacks were released.
+
+    The callbacks cannot be called after the interpreter has ended.
+    """
     yield
     gc.collect()
     for name in ("testing.peers.dlpack", "testing.peers.arrays"):
@@ -40,7 +43,7 @@ def _everything_is_released():
 
 @pytest.fixture(scope="session")
 def stub_driver(tmp_path_factory):
-    """A folder with a libcuda.so.1 that does as `tests/cuda/stub_driver.c` says."""
+    """Return a folder with a libcuda.so.1 compiled from `tests/cuda/stub_driver.c`."""
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
@@ -53,7 +56,7 @@ def stub_driver(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _columns_and_arrays_obey_libcudf(request, monkeypatch):
-    """Whatever a test imports or exports in host memory must be what libcudf's algorithms take."""
+    """Check that all columns and arrays of a test in host memory obey libcudf's invariants."""
     from cudf_arrow_bridge import has_gpu
     from testing import invariants
     from testing.peers import exports
@@ -68,5 +71,5 @@ def _columns_and_arrays_obey_libcudf(request, monkeypatch):
     yield
     if is_sound:
         return
-    # Else nobody would miss the hook if it looked at nothing.
+    # Also detects hooks that check nothing.
     assert found, "marked as unsound, but nothing was found"

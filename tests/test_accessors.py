@@ -63,15 +63,15 @@ def test_every_cudf_object_has_the_accessor(obj, exporter):
 
 
 @pytest.mark.parametrize("method", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
-def test_the_accessor_speaks_the_device_protocols(method, exporter):
+def test_accessor_supports_the_device_protocols(method, exporter):
     obj = OBJECTS[0]
     found, requested, kwargs = getattr(obj.arrow_device, method)("schema", later=None)
     assert (found.obj, requested, kwargs) == (obj, "schema", {"later": None})
-    # Whichever thread it is called on.
+    # The stream does not depend on the calling thread.
     assert found.options == {"stream": accessors.cudf_handle_of_all_threads()}
 
 
-def test_only_the_schema_of_a_range_index_takes_an_export(exporter):
+def test_only_the_schema_of_a_range_index_exports_data(exporter):
     for obj in OBJECTS:
         is_exported = isinstance(obj, cudf.RangeIndex)
         assert (obj.arrow_device.schema == "the schema") == is_exported
@@ -79,7 +79,7 @@ def test_only_the_schema_of_a_range_index_takes_an_export(exporter):
 
 
 @pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])
-def test_the_accessor_speaks_the_hosts_protocols(method, exporter):
+def test_accessor_supports_the_host_protocols(method, exporter):
     found = getattr(OBJECTS[0].arrow_device, method)
     assert found.options == {"stream": accessors.cudf_handle_of_all_threads()}
 
@@ -88,7 +88,7 @@ def test_the_accessor_speaks_the_hosts_protocols(method, exporter):
     ("name", "function"),
     [("export", bridge.to_arrow_device), ("export_stream", bridge.to_arrow_device_stream)],
 )
-def test_exports_take_what_the_functions_take(name, function):
+def test_export_methods_have_the_signatures_of_the_functions(name, function):
     signature = inspect.signature(getattr(OBJECTS[0].arrow_device, name))
     (_, *keywords) = inspect.signature(function).parameters.values()
     assert list(signature.parameters.values()) == keywords
@@ -97,12 +97,12 @@ def test_exports_take_what_the_functions_take(name, function):
     assert next(iter(unbound.parameters)) == "self"
 
 
-def test_exports_refuse_what_the_functions_do_not_take():
+def test_export_methods_reject_unknown_keywords():
     with pytest.raises(TypeError, match="max_row"):
         OBJECTS[0].arrow_device.export_stream(max_row=2)
 
 
-def test_exports_do_as_they_are_told():
+def test_export_methods_apply_their_options():
     obj = frame({"a": numbers(5)}, index=index(numbers(5, 7), "rows"))
     array = obj.arrow_device.export(preserve_index=False)
     assert pa.record_batch(array).to_pydict() == {"a": [0, 1, 2, 3, 4]}
@@ -111,7 +111,7 @@ def test_exports_do_as_they_are_told():
     assert pa.record_batch(batches[1]).to_pydict() == {"a": [2, 3], "rows": [9, 10]}
 
 
-def test_consumers_of_the_hosts_protocols_take_the_accessor():
+def test_consumers_of_the_host_protocols_read_the_accessor():
     obj = frame({"a": numbers()})
     expected = {"a": [0, 1, 2]}
     assert pa.table(obj.arrow_device).to_pydict() == expected
@@ -123,13 +123,13 @@ def test_consumers_of_the_hosts_protocols_take_the_accessor():
 
 
 class OnlyArray:
-    """Shows a consumer nothing but the array in host memory."""
+    """An object with only `__arrow_c_array__`."""
 
     def __init__(self, obj):
         self.__arrow_c_array__ = obj.__arrow_c_array__
 
 
-def test_the_hosts_protocols_are_not_for_memory_of_the_gpu(monkeypatch):
+def test_accessor_has_no_host_protocols_for_gpu_memory(monkeypatch):
     cuda = property(lambda self: bridge.DeviceType.CUDA)
     monkeypatch.setattr(bridge.DeviceArray, "device_type", cuda)
     monkeypatch.setattr(bridge.DeviceArrayStream, "device_type", cuda)
@@ -140,7 +140,7 @@ def test_the_hosts_protocols_are_not_for_memory_of_the_gpu(monkeypatch):
     assert hasattr(accessor, "__arrow_c_device_stream__")
 
 
-def test_registering_again_changes_nothing():
+def test_second_registration_changes_nothing():
     before = cudf.Series.__dict__["arrow_device"]
     accessors.register_when_imported()
     assert cudf.Series.__dict__["arrow_device"] is before
@@ -155,7 +155,7 @@ def run(code):
     )
 
 
-def test_the_accessor_waits_for_cudf_and_does_not_import_it():
+def test_accessor_is_registered_when_cudf_is_imported_later():
     done = run(
         """
         import importlib.util, sys
@@ -175,7 +175,7 @@ def test_the_accessor_waits_for_cudf_and_does_not_import_it():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_accessor_when_cudf_came_first():
+def test_accessor_is_registered_when_cudf_is_already_imported():
     done = run(
         """
         import cudf
@@ -187,7 +187,7 @@ def test_the_accessor_when_cudf_came_first():
     assert done.returncode == 0, done.stderr
 
 
-def test_no_cudf_at_all():
+def test_registration_keeps_the_import_error_of_a_missing_cudf():
     done = run(
         """
         import sys

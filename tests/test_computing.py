@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tests/gpu/test_computing.py` expects of libcudf, as far as the CPU can tell.
+"""Check the expectations of `tests/gpu/test_computing.py` on the CPU.
 
-The samples cross as they will there, what arrives is read as libcudf will read it, and the
-expectations are checked against what Python itself makes of the rows.
+The samples are imported and exported as on a GPU, and the columns are read as libcudf reads them.
+The expected rows are compared with rows that Python computes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BY_PYTHON = {
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("case", CASES, ids=[name for name, _, _ in CASES])
-def test_expectations(case, nulls):
+def test_expected_rows_of_each_computation_match_python(case, nulls):
     _, computation, type_ = case
     array = samples.values(type_, samples.MANY, nulls)
     for rows, offset, size in cases_of(computation, array):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other libraries take what the bridge exports, and it takes what they make of it."""
+"""Test that other libraries read exported data, and that their data is imported."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def installed(request):
 
 
 def plain(arrow):
-    """Return the values by the plain types that every library has."""
+    """Return the values as Python objects, whose types do not depend on the library."""
     if isinstance(arrow, pa.ChunkedArray):
         return arrow.to_pylist()
     return {name: arrow[name].to_pylist() for name in arrow.column_names}
 
 
 @pytest.mark.parametrize(("consumer", "kind"), CASES)
-def test_it_sees_every_value(consumer, kind):
+def test_consumer_reads_every_value(consumer, kind):
     outcome = hand_over(consumer, kind)
     if outcome.error is not None:
         raise outcome.error
@@ -44,7 +44,7 @@ def test_it_sees_every_value(consumer, kind):
 
 
 @pytest.mark.parametrize("consumer", CONSUMERS, ids=lambda consumer: consumer.name)
-def test_it_takes_a_stream_that_can_be_read_once(consumer):
+def test_consumer_reads_a_one_shot_stream(consumer):
     outcome = hand_over(consumer, GENERATOR)
     if outcome.error is not None:
         raise outcome.error
@@ -52,14 +52,14 @@ def test_it_takes_a_stream_that_can_be_read_once(consumer):
 
 
 @pytest.mark.parametrize(("consumer", "kind"), CASES)
-def test_what_it_has_comes_back(consumer, kind):
+def test_import_of_consumer_data_has_every_value(consumer, kind):
     outcome = take_back(consumer, kind)
     if outcome.error is not None:
         raise outcome.error
     assert plain(outcome.seen) == plain(TABLE["number"] if kind.of_column else TABLE)
 
 
-def test_the_page_says_what_they_do():
+def test_consumers_page_is_up_to_date():
     missing = [consumer.name for consumer in CONSUMERS if not consumer.is_installed]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed")

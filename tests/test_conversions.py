@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions in host memory equal pyarrow's, around the edges of the words that they work on."""
+"""Compare conversions in host memory with pyarrow's, at sizes near the ends of bitmap words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def integers(random, low, high, type_):
 
 
 def words(random):
-    """Of 0 to 40 bytes: views hold 12 themselves."""
+    """Return strings of 0 to 40 bytes; views store up to 12 bytes inline."""
     return pa.array(["zero to forty bytes, and not one more than"[:n] for n in lengths(random)])
 
 
@@ -65,7 +65,7 @@ PLAIN = {pa.float16(): pa.float32(), pa.string_view(): pa.string()}
 
 
 def plain(array):
-    """The same values in the type that they arrive as."""
+    """Convert an array to the type of the imported column."""
     if pa.types.is_run_end_encoded(array.type):
         return pc.run_end_decode(array)
     return array.cast(PLAIN.get(array.type, array.type))
@@ -73,7 +73,7 @@ def plain(array):
 
 @pytest.mark.parametrize("share", [0, 0.3, 1])
 @pytest.mark.parametrize("make", TAKEN.values(), ids=TAKEN)
-def test_imports(make, share):
+def test_import_conversions_match_pyarrow(make, share):
     for part in parts(make(np.random.default_rng(1), share)):
         expected = plain(part)
         column = column_from(part)
@@ -113,7 +113,7 @@ GIVEN = {
 
 @pytest.mark.parametrize("share", [0, 0.3, 1])
 @pytest.mark.parametrize(("make", "requested"), GIVEN.values(), ids=GIVEN)
-def test_requests(make, requested, share):
+def test_requested_conversions_match_pyarrow(make, requested, share):
     random = np.random.default_rng(2)
     whole = masked(random, make(random), share)
     for part in parts(whole):
@@ -135,7 +135,7 @@ VALUES = {
 
 @pytest.mark.parametrize("share", [0, 0.3, 1])
 @pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
-def test_dictionaries_out_and_back(make, share):
+def test_dictionary_encoding_and_decoding_match_pyarrow(make, share):
     random = np.random.default_rng(3)
     for part in parts(masked(random, make(random), share)):
         made = asked(column_from(part), pa.dictionary(pa.int32(), part.type))
@@ -150,7 +150,7 @@ def test_dictionaries_out_and_back(make, share):
 
 
 @pytest.mark.parametrize("index", [pa.int8(), pa.uint16(), pa.int32(), pa.int64()], ids=str)
-def test_null_keys_make_null_rows(index):
+def test_null_values_of_a_dictionary_become_null_rows(index):
     random = np.random.default_rng(4)
     keys = pa.array([None if i % 3 == 0 else i for i in range(100)])
     indices = masked(random, integers(random, 0, 100, index), 0.3)
@@ -159,7 +159,7 @@ def test_null_keys_make_null_rows(index):
         assert made.equals(pc.take(keys, part.indices))
 
 
-def test_masks_are_shifted_where_that_is_asked_for():
+def test_compact_export_shifts_bitmaps_to_offset_0():
     random = np.random.default_rng(5)
     for part in parts(masked(random, integers(random, 0, 9, pa.int32()), 0.3)):
         made = bridge.to_arrow_device(column_from(part), compact=True)
@@ -173,8 +173,8 @@ def test_masks_are_shifted_where_that_is_asked_for():
     ids=str,
 )
 @pytest.mark.parametrize("begin", [0, 1])
-def test_offsets_of_strings_may_begin_inside_their_column(requested, begin):
-    """Offsets with an offset of their own, as a view of another column's has."""
+def test_export_of_strings_applies_the_offset_of_the_offsets_column(requested, begin):
+    """The offsets column has an offset itself, as a view of another column has."""
     offsets = np.array([9, 9, 0, 1, 3, 6], "int32")
     offset_column = plc.Column(
         plc.DataType(plc.TypeId.INT32),
@@ -201,7 +201,7 @@ def test_offsets_of_strings_may_begin_inside_their_column(requested, begin):
 @pytest.mark.parametrize(
     ("type_", "plain"), [(pa.string_view(), pa.string()), (pa.binary_view(), pa.binary())], ids=str
 )
-def test_views_of_empty_strings_alone(type_, plain):
+def test_views_of_only_empty_strings_are_imported(type_, plain):
     for values in (["", ""], [None, ""], [None, None]):
         array = pa.array(values, pa.string()).cast(plain)
         found = column_from(array.cast(type_))

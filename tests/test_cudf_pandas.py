@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With cudf.pandas active, which a whole process has it or not: they are started here."""
+"""Test with cudf.pandas, which is active in a whole process; the tests start new processes."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import cudf_arrow_bridge as cab
 from testing import proxies
 
 ACTIVE = "import cudf.pandas; cudf.pandas.install()"
-#: When all of this package that imports pandas is loaded, to the activation.
+#: Import of the modules that use pandas before or after the activation of cudf.pandas.
 ORDERS = {
     "before": f"import cudf_arrow_bridge.export.pandas_objects; {ACTIVE}",
     "after": ACTIVE,
@@ -40,26 +40,26 @@ def run(*lines):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("check", proxies.CHECKS)
-def test_proxies(check, order):
+def test_proxy_checks_pass_in_both_import_orders(check, order):
     outcomes = run(ORDERS[order], "from testing import proxies", "proxies.run_checks()")
     failure = json.loads(outcomes)[check]
     assert failure is None, failure
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_labels_and_dtypes_are_what_they_are_without_it(order):
+def test_labels_and_dtypes_are_the_same_as_without_cudf_pandas(order):
     describe = ("from testing import proxies", "proxies.describe()")
     assert run(ORDERS[order], *describe) == run(*describe)
 
 
-def test_the_command_line():
+def test_roundtrip_command_matches_with_cudf_pandas():
     data = ROOT / "examples" / "data" / "nyc_flights.parquet"
     main = "from cudf_arrow_bridge.__main__ import main"
     printed = run(ACTIVE, main, f"assert main(['roundtrip', {str(data)!r}]) == 0")
-    assert "17 of 17 columns crossed and matched" in printed
+    assert "17 of 17 columns matched after the round trip" in printed
 
 
-def test_nothing_of_it_is_imported_for_others():
+def test_cudf_pandas_is_not_imported_unless_used():
     printed = run(
         "import sys",
         "import pyarrow as pa",
@@ -75,16 +75,16 @@ def test_nothing_of_it_is_imported_for_others():
 @pytest.mark.parametrize(
     "function", [cab.from_arrow_device, cab.from_arrow_device_stream, cab.from_dlpack]
 )
-def test_proxies_cannot_be_asked_for_where_there_are_none(function):
+def test_import_to_cudf_pandas_is_rejected_without_its_import(function):
     source = pa.array([1, 2])
     with pytest.raises(ValueError, match=re.escape("cudf.pandas.install()")):
         function(source, to="cudf.pandas")
 
 
-def test_proxies_cannot_be_asked_for_before_it_is_active():
+def test_import_to_cudf_pandas_is_rejected_before_its_activation():
     printed = run(
         "import cudf.pandas, pyarrow as pa, cudf_arrow_bridge as cab",
         "try: cab.from_arrow_device(pa.array([1]), to='cudf.pandas')",
         "except ValueError as error: print(error)",
     )
-    assert "while cudf.pandas is not active" in printed
+    assert "expected cudf.pandas to be active" in printed

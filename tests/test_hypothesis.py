@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of pyarrow's own strategies, nested and sliced at random, through the border and back."""
+"""Test imports and round trips of random arrays of pyarrow's strategies, nested and sliced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from testing.strategies import NOT_SLOW, arrays, edits, has_unsigned_indices, si
 
 @NOT_SLOW
 @given(arrays(), edits, st.data())
-def test_arrays_arrive(array, edit, data):
+def test_import_of_random_arrays_matches_pyarrow(array, edit, data):
     array = cut(array, data.draw(slices(len(array))))
     column = column_from(Producer(array, edit))
     expected = foreign.landed(array)
@@ -33,14 +33,14 @@ def test_arrays_arrive(array, edit, data):
 
 @NOT_SLOW
 @given(arrays(signed), edits, st.booleans())
-def test_arrays_come_back(array, edit, compact):
+def test_round_trip_of_random_arrays_matches(array, edit, compact):
     exported = bridge.to_arrow_device(Producer(array, edit), compact=compact)
     assert_same(read(exported), foreign.landed(array))
 
 
 @NOT_SLOW
 @given(arrays(), edits, st.data())
-def test_slices_on_both_sides(array, edit, data):
+def test_round_trip_of_random_slices_matches(array, edit, data):
     before = data.draw(slices(len(array)))
     array = cut(array, before)
     between = data.draw(slices(len(array)))
@@ -57,7 +57,7 @@ def test_slices_on_both_sides(array, edit, data):
 
 @NOT_SLOW
 @given(st.lists(arrays(signed), max_size=4), st.data())
-def test_record_batches_come_back(columns, data):
+def test_round_trip_of_random_batches_keeps_schema_and_values(columns, data):
     size = min((len(column) for column in columns), default=0)
     columns = [column[:size] for column in columns]
     names = data.draw(st.lists(st.text(), min_size=len(columns), max_size=len(columns)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import and exit of the package, each in a process of its own."""
+"""Test the import of the package and the interpreter exit, each in a new process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TESTS = Path(__file__).parent
 
 
 def run(code, *options):
-    """Run code in a new interpreter; return its exit status and all that it wrote."""
+    """Run code in a new interpreter; return its exit status and its output."""
     path = [str(Path(bridge.__file__).parents[1]), str(TESTS)]
     preamble = (
         f"import sys, os; sys.path[:0] = {path!r}; os.environ['RAPIDS_NO_INITIALIZE'] = '1'\n"
@@ -45,17 +45,17 @@ def run(code, *options):
         ("26.4", "26.04.1"),
     ],
 )
-def test_releases_that_fit(built, found):
+def test_matching_libcudf_releases_are_accepted(built, found):
     check_release(built, found)
 
 
 @pytest.mark.parametrize("found", ["26.08.00", "26.12.00", "25.10.02", "27.10"])
-def test_another_release_is_refused_by_both_versions(found):
+def test_error_for_another_release_names_both_versions(found):
     with pytest.raises(ImportError, match=rf"26\.10\.02.*{found}"):
         check_release("26.10.02", found)
 
 
-def test_importing_beside_another_libcudf_says_so():
+def test_import_with_another_libcudf_release_raises_an_import_error():
     status, output = run("""
         import libcudf
         libcudf.__version__ = "26.12.01"
@@ -70,7 +70,7 @@ def test_importing_beside_another_libcudf_says_so():
     assert output.count("\n") == 1
 
 
-def test_cudf_is_not_imported_until_frames_are():
+def test_import_to_pylibcudf_does_not_import_cudf():
     status, output = run("""
         import cudf_arrow_bridge as bridge
         import pyarrow as pa
@@ -95,7 +95,7 @@ ENDINGS = {
     "moved children": "part = nanoarrow.device.c_device_array(exported).array.child(0)",
     "a cycle": "cycle = [exported, capsules]; cycle.append(cycle)",
     "an attribute of a module": "sys.kept = (pa.array(exported), column, capsules)",
-    "a thread that holds all": """
+    "a thread that keeps references": """
 thread = threading.Thread(target=lambda held: None, args=((exported, column),), daemon=True)
 thread.start()
 """,
@@ -107,15 +107,15 @@ def test_exit_with_live_objects_is_silent(ending):
     assert run(textwrap.dedent(LIVE) + textwrap.dedent(ending)) == (0, "")
 
 
-def test_the_environment_stays_as_it_was():
-    """What child processes are told of RAPIDS is not ours to say."""
+def test_package_does_not_change_environment_variables():
+    """Child processes inherit the variables, which can change how they use RAPIDS."""
     code = """
         import os
         before = dict(os.environ)
         import pyarrow as pa
         import cudf_arrow_bridge as bridge
-        from cudf_arrow_bridge.cli.bridge import load_to_compute
-        load_to_compute()
+        import cudf
+        bridge.has_gpu()
         bridge.from_arrow_device(pa.record_batch({"a": [1]}))
         assert os.environ == before, set(os.environ.items()) ^ set(before.items())
     """
@@ -129,7 +129,7 @@ def test_the_environment_stays_as_it_was():
     )
 
 
-def test_a_gpu_that_is_required_is_not_replaced():
+def test_missing_required_gpu_raises():
     status, output = run("""
         import os
         os.environ["CUDF_ARROW_BRIDGE_REQUIRE_GPU"] = "1"

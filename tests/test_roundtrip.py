@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""There and back again: what pyarrow reads at the end is what it gave, types and names included."""
+"""Test round trips: pyarrow reads the values, types and names that were imported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALL_TYPES = [*samples.TYPES, *samples.PARAMETRIC]
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("type_", ALL_TYPES, ids=str)
-def test_arrays_come_back(type_, nulls):
+def test_round_trip_of_arrays_keeps_types_and_values(type_, nulls):
     for size in (0, 1, samples.MANY):
         array = samples.values(type_, size, nulls)
         for edit in (None, forget_null_counts):
@@ -36,7 +36,7 @@ def test_arrays_come_back(type_, nulls):
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-def test_record_batches_come_back(nulls):
+def test_round_trip_of_batches_keeps_schema_and_values(nulls):
     fields = [
         pa.field(f"the {type_}", type_, metadata={"key": str(i)})
         for i, type_ in enumerate(ALL_TYPES)
@@ -51,19 +51,19 @@ def test_record_batches_come_back(nulls):
         assert back.equals(part)
 
 
-def test_fields_that_are_not_nullable_stay_so():
+def test_export_keeps_fields_non_nullable():
     schema = pa.schema([pa.field("a", pa.int8(), nullable=False)])
     exported = bridge.to_arrow_device(pa.record_batch([[1, 2]], schema))
     assert exported.schema.equals(schema)
 
 
-def test_names_may_repeat_and_be_of_any_script():
+def test_round_trip_keeps_duplicate_and_unicode_names():
     batch = pa.RecordBatch.from_arrays([pa.array([1])] * 4, ["", "x", "x", "żółw 🐢"])
     assert pa.record_batch(bridge.to_arrow_device(batch)).equals(batch)
 
 
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_a_column_comes_back_through_its_device_array(type_):
+def test_import_of_a_device_array_keeps_the_column(type_):
     array = samples.values(type_, samples.MANY, "some")
     column = column_from(array)
     again = bridge.from_arrow_device(bridge.to_arrow_device(column), to="pylibcudf")
@@ -71,7 +71,7 @@ def test_a_column_comes_back_through_its_device_array(type_):
     assert_same(read(bridge.to_arrow_device(again)), array)
 
 
-def test_a_device_array_leaves_as_itself():
+def test_export_of_a_device_array_returns_the_same_object():
     exported = bridge.to_arrow_device(column_from(pa.array([1])))
     assert bridge.to_arrow_device(exported) is exported
 
@@ -100,14 +100,14 @@ def test_kind_follows_the_schema(source, expected):
 
 @pytest.mark.parametrize("source", [STRUCT, BATCH], ids=["struct array", "record batch"])
 @pytest.mark.parametrize(("kind", "expected"), [("table", plc.Table), ("column", plc.Column)])
-def test_kind_can_be_said(source, kind, expected):
+def test_kind_option_overrides_the_schema(source, kind, expected):
     assert isinstance(
         bridge.from_arrow_device(DeviceOnly(source), to="pylibcudf", kind=kind), expected
     )
 
 
-def test_kind_of_what_is_known_to_be_a_table():
-    """pylibcudf's own tables flag their schema nullable, as a struct array's is."""
+def test_table_objects_with_a_nullable_schema_are_imported_as_tables():
+    """pylibcudf's tables set the nullable flag of their schema, as struct arrays do."""
     column = column_from(pa.array([1, 2]))
     exported = bridge.to_arrow_device(plc.Table([column]))
     assert isinstance(bridge.from_arrow_device(exported, to="pylibcudf"), plc.Table)
@@ -123,15 +123,15 @@ def test_kind_of_what_is_known_to_be_a_table():
 
 @pytest.mark.parametrize("nulls", [[True, False], [False, True]])
 @pytest.mark.parametrize("edit", [None, forget_null_counts])
-def test_kind_is_never_decided_by_the_data(nulls, edit):
-    """A batch whose top level has nulls isn't a column all of a sudden: it is refused."""
+def test_batch_with_nulls_at_the_top_level_is_rejected(nulls, edit):
+    """Nulls at the top level do not change the kind from a table to a column."""
     struct = pa.StructArray.from_arrays([STRUCT.field(0)], ["a"], mask=pa.array(nulls))
     array = Producer(struct, edit)
     source = Capsules(BATCH.schema.__arrow_c_schema__(), array.__arrow_c_device_array__()[1])
     assert 'kind="column"' in refused(ValueError, source, kind=None)
 
 
-def test_nulls_outside_the_slice_do_not_count():
+def test_nulls_outside_the_slice_are_ignored():
     mask = pa.array([True, False, False])
     struct = pa.StructArray.from_arrays([pa.array([1, 2, 3])], ["a"], mask=mask).slice(1)
     table = bridge.from_arrow_device(
@@ -141,10 +141,10 @@ def test_nulls_outside_the_slice_do_not_count():
 
 
 @pytest.mark.parametrize("options", [{"kind": "frame"}, {"to": "pandas"}], ids=str)
-def test_options_are_checked(options):
+def test_invalid_options_are_rejected(options):
     (value,) = options.values()
     assert repr(value) in refused(ValueError, DeviceOnly(BATCH), **options)
 
 
-def test_an_array_that_is_no_struct_is_no_table():
+def test_array_other_than_a_struct_is_rejected_as_a_table():
     assert "int64" in refused(ValueError, DeviceOnly(pa.array([1])), kind="table")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices made on both sides of the border, in parents and in children, one after the other."""
+"""Test successive slices of parents and children, made by Arrow and by libcudf."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ TRIPS = [
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
-def test_slices_add_up_across_the_border(type_, nesting, nulls):
-    """Arrow's slice, then libcudf's, then Arrow's, over children that are slices too."""
+def test_slices_of_arrow_and_libcudf_add_up_over_a_round_trip(type_, nesting, nulls):
+    """Slice with Arrow, then with libcudf, then with Arrow; the children are slices, too."""
     for inner in ((), (9, 1), (32, 33)):
         base = samples.nest(type_, nesting, samples.MANY, nulls, inner)
         for before, between, after in TRIPS:
@@ -48,8 +48,8 @@ def test_slices_add_up_across_the_border(type_, nesting, nulls):
 
 
 @pytest.mark.parametrize("offset", samples.OFFSETS)
-def test_rows_kept_before_a_slice_do_not_show(offset):
-    """Up to 31 rows before the first one may be kept for the sake of the mask, but no more."""
+def test_import_of_a_slice_keeps_at_most_31_preceding_rows(offset):
+    """The import keeps these rows so that the validity bitmap begins at a word of 32 bits."""
     array = pa.array([i if i % 3 else None for i in range(200)]).slice(offset, 90)
     column = column_from(array)
     assert (column.size(), column.offset()) == (90, offset % 32)
@@ -59,7 +59,7 @@ def test_rows_kept_before_a_slice_do_not_show(offset):
 
 @pytest.mark.parametrize("offset", samples.OFFSETS)
 @pytest.mark.parametrize("nulls", ["none", "some"])
-def test_the_exported_offset_leads_to_a_word_of_the_mask(offset, nulls):
+def test_exported_offset_aligns_the_bitmap_to_a_word(offset, nulls):
     column = samples.column_of(samples.values(pa.int16(), samples.MANY, nulls), [(offset, 40)])
     exported = bridge.to_arrow_device(column)
     _, capsule = exported.__arrow_c_device_array__()
@@ -73,8 +73,8 @@ def test_the_exported_offset_leads_to_a_word_of_the_mask(offset, nulls):
 
 @pytest.mark.parametrize("nesting", samples.NESTINGS)
 @pytest.mark.parametrize("nulls", samples.NULLS)
-def test_null_counts_hold_at_every_level(nesting, nulls):
-    """No null count is unknown: libcudf would take that for no nulls."""
+def test_exported_null_counts_match_the_bitmaps_at_every_level(nesting, nulls):
+    """No null count is unknown, because libcudf would treat an unknown count as no nulls."""
     base = samples.nest(pa.int32(), nesting, samples.MANY, nulls)
     for offset in samples.OFFSETS:
         arrived = column_from(base.slice(offset, 60))
@@ -93,7 +93,7 @@ def zeros_in(node):
     return valid.false_count
 
 
-def test_a_slice_of_a_slice_of_a_table():
+def test_round_trip_of_nested_slices_of_a_table_matches():
     base = samples.values(samples.NESTED[-1], samples.MANY, "some")
     struct = pa.StructArray.from_arrays([base, base.slice(0)], ["0", "1"])
     batch = pa.RecordBatch.from_struct_array(struct.slice(9).slice(24))

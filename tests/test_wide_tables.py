@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tables of many columns take grows with their columns, not with the square of those.
+"""Test that the cost of a table grows linearly with its columns, not with their square.
 
-Counted, not timed: how often names are listed or compared, for some columns and for twice as many.
+The tests count how often names are listed or compared, for some columns and for twice as many.
 """
 
 import pandas as pd
@@ -9,17 +9,16 @@ import pyarrow as pa
 import pytest
 
 from cudf_arrow_bridge import from_arrow_device, to_arrow_device
-from cudf_arrow_bridge.arrow.schemas import unique_positions
-from cudf_arrow_bridge.cli.trip import first_of_each_name, positions
-from cudf_arrow_bridge.export.sources.datasets import Query
+from cudf_arrow_bridge.arrow.schemas import positions_of, unique_positions
 from cudf_arrow_bridge.frames.layout import _match, decode_schema
+from cudf_arrow_bridge.frames.selected_columns import selected_positions
 from cudf_arrow_bridge.ipc.read_dictionaries import ReadDictionaries
 
 FEW, MANY = 100, 200
 
 
 class CountingSchema:
-    """A schema that counts how often its names are listed, which takes time for each column."""
+    """A schema that counts how often its names are listed; a listing reads each column."""
 
     def __init__(self, schema):
         self.schema, self.listings = schema, 0
@@ -87,23 +86,24 @@ def renamed(schema):
         lambda count: renamed(frame_schema(count)),
         lambda count: renamed(pandas_schema(count)),
     ],
-    ids=["plain", "ours", "pandas", "pandas, two levels", "ours renamed", "pandas renamed"],
+    ids=["plain", "exported", "pandas", "pandas, two levels", "exported renamed", "pandas renamed"],
 )
-def test_the_layout_of_a_frame_lists_the_names_of_its_schema_a_fixed_number_of_times(make_schema):
+def test_decode_schema_lists_the_names_a_fixed_number_of_times(make_schema):
     schemas = [CountingSchema(make_schema(count)) for count in (FEW, MANY)]
     layouts = [decode_schema(schema) for schema in schemas]
     assert [len(layout.labels) for layout in layouts] == [FEW, MANY]
     assert schemas[0].listings == schemas[1].listings <= 6
 
 
-def test_columns_of_a_query_list_the_names_of_the_schema_once():
-    schema = CountingSchema(table(MANY).schema)
-    Query(names(MANY))._check_columns(names(MANY), schema)
-    assert schema.listings == 1
+def test_selected_positions_lists_the_names_once():
+    for count in (FEW, MANY):
+        schema = CountingSchema(table(count).schema)
+        selected_positions(names(count), schema)
+        assert schema.listings == 1
 
 
 def comparisons(call, count):
-    """Return how often names are compared, each an object of its own."""
+    """Return how often names are compared; equal names are different objects."""
     lists = [[CountedName(name) for name in names(count)] for _ in range(2)]
     lists[1].reverse()
     CountedName.comparisons = 0
@@ -115,22 +115,18 @@ def comparisons(call, count):
     "call",
     [
         lambda before, after: unique_positions(before + after),
-        lambda before, after: first_of_each_name(before + after),
-        positions,
         _match,
-        lambda before, after: Query(before)._check_columns(before, table(len(before)).schema),
+        positions_of,
     ],
-    ids=["unique_positions", "first_of_each_name", "positions", "_match", "Query"],
+    ids=["unique_positions", "_match", "positions_of"],
 )
-def test_names_are_compared_a_fixed_number_of_times_for_each_column(call):
+def test_number_of_name_comparisons_grows_linearly(call):
     few, many = comparisons(call, FEW), comparisons(call, MANY)
-    assert 0 < many <= 2 * few + 50  # the first that differ end the comparison of whole lists
+    assert 0 < many <= 2 * few + 50  # a comparison of lists ends at the first difference
 
 
-def test_names_that_occur_once_have_a_position():
+def test_position_functions_handle_duplicate_names():
     assert unique_positions(["a", "b", "a", "c"]) == {"b": 1, "c": 3}
-    assert positions(["a", "b", "a", "c"], ["c", "b", "a"]) == [None, 1, None, 0]
-    assert first_of_each_name(["a", "b", "a", "c"]) == [0, 1, 3]
 
 
 class CountedId(int):
@@ -145,7 +141,7 @@ class CountedId(int):
 
 
 class RecordingDecoder:
-    """Makes the parts of a dictionary its values, and records how many others it was given."""
+    """Returns the parts of a dictionary as its values, and counts the other dictionaries."""
 
     def __init__(self):
         self.given = 0
@@ -158,18 +154,18 @@ class RecordingDecoder:
         return parts
 
 
-def test_a_dictionary_is_read_without_a_look_at_those_of_other_columns():
+def test_added_dictionary_is_not_compared_with_those_of_other_columns():
     decoder = RecordingDecoder()
     dictionaries = ReadDictionaries(decoder, tuple(map(CountedId, range(MANY))), "none", None)
     CountedId.comparisons = 0
     for dictionary_id in range(MANY):
-        dictionaries.tell(dictionary_id, f"values {dictionary_id}", False)
+        dictionaries.add(dictionary_id, f"values {dictionary_id}", False)
     assert dictionaries.values() == [f"values {i}" for i in range(MANY)]
     assert CountedId.comparisons <= 4 * MANY
     assert decoder.given == 0
 
 
-def test_a_wide_frame_with_columns_of_two_levels_keeps_them_where_a_column_was_added():
+def test_two_level_labels_of_a_frame_are_kept_after_a_column_is_appended():
     frame = from_arrow_device(pa.Table.from_pandas(pd.DataFrame([[1, 2]], columns=two_levels(2))))
     crossed = pa.record_batch(to_arrow_device(frame)).append_column("new", pa.array([3]))
     assert from_arrow_device(crossed).columns.tolist() == [("a", "c0"), ("a", "c1"), "new"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses prove that nothing was copied: Arrow's, libcudf's and those that we report agree."""
+"""Test that no memory is copied: pyarrow's, libcudf's and the reported addresses are equal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from testing import samples
 from testing.host import spans
 from testing.peers.arrays import DeviceOnly, column_from, nodes, read, struct_of
 
-#: Rows in whole words of masks, so that pyarrow's bitmaps can be shared from any of these.
+#: Offsets at whole words of a validity bitmap, where pyarrow's bitmaps can be shared.
 WHOLE_WORDS = (0, 32, 64)
 
 
 def arrow_buffers(array):
-    """Addresses of pyarrow's buffers, depth first; 0 for one without bytes."""
+    """Return the addresses of pyarrow's buffers, depth first; 0 for a buffer without bytes."""
     if pa.types.is_null(array.type):
         return []
     found = [buffer.address if buffer else 0 for buffer in array.buffers()]
@@ -31,7 +31,7 @@ def ours(exported):
 
 
 def shared(type_):
-    """Whether no buffer of a type is converted on the way."""
+    """Return whether no buffer of a type is converted."""
     if pa.types.is_nested(type_):
         return all(shared(type_.field(i).type) for i in range(type_.num_fields))
     if pa.types.is_dictionary(type_):
@@ -40,7 +40,7 @@ def shared(type_):
 
 
 def column_spans(column):
-    """Addresses of a column's memory; a set, as libcudf's order of buffers is its own."""
+    """Return the set of addresses of a column's memory; libcudf orders buffers differently."""
     return {span.ptr for span in spans(column)}
 
 
@@ -54,7 +54,7 @@ def column_spans(column):
         if shared(type_) and not (nulls == "all" and pa.types.is_list(type_))
     ],
 )
-def test_the_same_memory_all_the_way(type_, nulls):
+def test_round_trip_shares_every_buffer(type_, nulls):
     array = samples.values(type_, samples.MANY, nulls)
     column = column_from(array)
     exported = bridge.to_arrow_device(column)
@@ -71,13 +71,13 @@ def test_the_same_memory_all_the_way(type_, nulls):
 @pytest.mark.parametrize(
     "type_", [t for t in samples.PRIMITIVE if shared(t) and t.num_buffers == 2], ids=str
 )
-def test_slices_shift_the_pointers(type_, nulls):
+def test_round_trip_of_a_slice_shifts_the_pointers(type_, nulls):
     width = type_.bit_width // 8
     base = samples.values(type_, samples.MANY, nulls)
     mask, data = (b and b.address for b in base.buffers())
     for offset in (*WHOLE_WORDS, 7, 9, 33, 65):
         column = column_from(base.slice(offset, 40))
-        # What was imported begins with a word of its mask, too.
+        # The imported column begins at a word of its bitmap.
         before = column.offset() if mask else 0
         first = offset - before
         assert first % 32 == 0 or not mask
@@ -96,7 +96,7 @@ def test_sliced_strings_share_offsets_and_characters(type_, width):
         assert ours(exported) == [0, offsets + (offset - before) * width, characters]
 
 
-def test_bits_of_bools_are_all_that_is_converted():
+def test_only_the_data_of_bools_is_converted():
     array = samples.values(pa.struct([("0", pa.bool_()), ("1", pa.int8())]), samples.MANY, "some")
     exported = bridge.to_arrow_device(column_from(array))
     assert {buffer.name: buffer.zero_copy for buffer in exported.buffers()} == {
@@ -111,7 +111,7 @@ def test_bits_of_bools_are_all_that_is_converted():
 
 
 @pytest.mark.parametrize("offset", [0, 1, 8, 32, 65])
-def test_compact_copies_masks_and_nothing_else(offset):
+def test_compact_export_copies_only_validity_bitmaps(offset):
     base = samples.values(pa.int64(), samples.MANY, "some")
     column = samples.column_of(base, [(offset, 40)])
     plain = bridge.to_arrow_device(column).buffers()
@@ -126,8 +126,8 @@ def test_compact_copies_masks_and_nothing_else(offset):
 
 
 @pytest.mark.parametrize("type_", [pa.int32(), pa.string(), pa.list_(pa.int8())], ids=str)
-def test_a_mask_at_an_odd_address_is_copied_and_the_rest_is_not(type_):
-    """libcudf reads masks in aligned words; Arrow doesn't promise them."""
+def test_import_copies_only_an_unaligned_bitmap(type_):
+    """libcudf reads bitmaps in aligned words; Arrow does not guarantee the alignment."""
     base = samples.values(type_, samples.MANY, "some")
     bits = base.buffers()[0].to_pybytes()
     unaligned = pa.py_buffer(b"\0" + bits).slice(1)
@@ -141,7 +141,7 @@ def test_a_mask_at_an_odd_address_is_copied_and_the_rest_is_not(type_):
     assert read(bridge.to_arrow_device(column)).equals(array)
 
 
-def test_a_mask_without_nulls_stays_behind():
+def test_bitmap_without_nulls_is_not_exported():
     base = samples.column_of(pa.array([1, None, 3, 4]))
     column = plc.Column(base.type(), 2, base.data(), base.null_mask(), 0, 2, [])
     assert bridge.to_arrow_device(column).buffers()[0].address == 0
@@ -159,7 +159,7 @@ def test_tables_share_every_column():
     assert exported.buffers()[1].name == f"{types[0]}.validity"
 
 
-def test_the_struct_that_leaves_has_the_pointers_that_are_reported():
+def test_exported_struct_has_the_reported_addresses():
     array = samples.values(samples.NESTED[-1], samples.MANY, "some")
     exported = bridge.to_arrow_device(column_from(array))
     _, capsule = exported.__arrow_c_device_array__()
@@ -171,7 +171,7 @@ def test_the_struct_that_leaves_has_the_pointers_that_are_reported():
     assert found == ours(exported)
 
 
-def test_sizes_are_the_bytes_that_arrow_reads():
+def test_buffer_sizes_are_the_bytes_that_arrow_reads():
     array = pa.array(["ab", None, "cde", ""] * 10)
     exported = bridge.to_arrow_device(column_from(array))
     assert [(b.name, b.size) for b in exported.buffers()] == [

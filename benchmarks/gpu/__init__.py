@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured on a GPU alone."""
+"""Benchmarks that require a GPU."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast bodies of IPC messages leave and enter a GPU: ``python -m benchmarks.gpu.bandwidth``.
+"""The bandwidth of IPC message bodies from and to a GPU: ``python -m benchmarks.gpu.bandwidth``.
 
-Beside plain copies of pinned memory.
+The peers are plain copies of pinned memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    # What is measured is the installed package, not the sources that stand beside this folder.
+    # Measure the installed package, not the sources next to this folder.
     sys.path.append(sys.path.pop(0))
 
 import numpy as np
@@ -25,12 +25,12 @@ import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 
+from ..exchanges import OURS, drain
 from ..reporting.report import context
-from ..ways import OURS, drain
 
 __all__ = ["SIZE", "bandwidths", "lines"]
 
-#: Bytes that are moved when it counts.
+#: The number of bytes per transfer, except with --quick.
 SIZE = 400_000_000
 _QUICK_SIZE = 400_000
 _ROUNDS = 10
@@ -38,19 +38,19 @@ _PINNED = "pinned copy"
 
 
 class _Nowhere:
-    """Takes what is written and keeps nothing."""
+    """A sink that discards the data."""
 
     def write(self, data: Any) -> int:
         return memoryview(data).nbytes
 
 
 def bandwidths(size: int) -> dict[str, dict[str, float]] | None:
-    """Return GB/s of each way, by direction; None without a GPU.
+    """Return the GB/s of each way by direction, or None without a GPU.
 
     Parameters
     ----------
     size
-        Bytes that are moved.
+        The number of bytes per transfer.
     """
     if not cab.has_gpu():
         return None
@@ -92,7 +92,7 @@ def bandwidths(size: int) -> dict[str, dict[str, float]] | None:
 
 
 def _speed(size: int, call: Callable[[], object]) -> float:
-    """Return GB/s, the median of several calls after one that is not counted."""
+    """Return the GB/s of the median of several calls after a warm-up call."""
     call()
     taken = []
     for _ in range(_ROUNDS):
@@ -103,7 +103,7 @@ def _speed(size: int, call: Callable[[], object]) -> float:
 
 
 def lines(found: dict[str, dict[str, float]] | None) -> list[str]:
-    """Say what was found, or why nothing was."""
+    """Format the results as lines of text, or the reason if there are none."""
     if found is None:
         return ["Left out: bandwidth to and from device memory, for want of a GPU."]
     return [

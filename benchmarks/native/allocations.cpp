@@ -29,7 +29,7 @@ void* counted(std::size_t size, std::align_val_t alignment)
 
 std::uint64_t allocations() noexcept { return count; }
 
-// The array forms and those that do not throw call these. Shared libraries get these, too.
+// The array forms and the non-throwing forms call these. Shared libraries use them as well.
 void* operator new(std::size_t size) { return counted(size); }
 void* operator new(std::size_t size, std::align_val_t alignment)
 { return counted(size, alignment); }

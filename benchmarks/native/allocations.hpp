@@ -3,5 +3,5 @@
 
 #include <cstdint>
 
-/// @return How often this thread has called `operator new` so far
+/// @return The number of calls of `operator new` by this thread
 std::uint64_t allocations() noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `async_streams COLUMNS BATCHES ROUNDS` takes streams of one table's slices through the
-/// synchronous and the asynchronous interface in turns, and prints a JSON object.
+/// `async_streams COLUMNS BATCHES ROUNDS` measures streams of slices of one table through the
+/// synchronous and the asynchronous interface in alternation, and prints a JSON object.
 #include <cudf_arrow_bridge/async.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/schema.hpp>
@@ -86,7 +86,7 @@ int read_async(table const& source)
   }
 }
 
-/// Both sides on this thread: what the interface costs without any hand-over.
+/// Both sides on this thread, to measure the interface without a hand-over between threads.
 int read_in_turns(table const& source)
 {
   auto stream   = source.stream();

@@ -20,7 +20,7 @@ namespace {
 
 constexpr cudf::size_type num_rows = 1000;
 
-/// The table, and what stays the same from one crossing to the next.
+/// The table, and objects that are reused between measurements.
 struct fixture {
   std::vector<std::int64_t> values;
   cudf::table_view table;
@@ -49,7 +49,7 @@ struct fixture {
     return result;
   }
 
-  /// As what the types stand for: nobody asked for a schema.
+  /// Exports the plain types, without a requested schema.
   [[nodiscard]] bridge::unique_device_array exported() const
   {
     return bridge::to_arrow_device(
@@ -57,7 +57,7 @@ struct fixture {
       .to_arrow();
   }
 
-  /// As a schema says that was made once.
+  /// Exports with an existing schema.
   [[nodiscard]] bridge::unique_device_array exported_by_schema() const
   {
     return bridge::to_arrow_device(
@@ -79,7 +79,7 @@ bookkeeping::bookkeeping(int num_columns)
   jobs_["export"]           = [shared] { (void)shared->exported(); };
   jobs_["export by schema"] = [shared] { (void)shared->exported_by_schema(); };
   jobs_["export floor"]     = [floor] { (void)floor(); };
-  // Both take what the floor of the export gives, so that the rest is alike.
+  // Both import the result of the export's floor, so that everything else is equal.
   jobs_["import"] = [shared, floor] {
     auto array = floor();
     (void)bridge::from_arrow_device_table(*shared->c_schema.get(),

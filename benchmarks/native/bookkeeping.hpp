@@ -7,10 +7,10 @@
 #include <map>
 #include <string>
 
-/// Something to measure: the release of what it makes is part of it.
+/// A function to measure, including the release of its results.
 using job = std::function<void()>;
 
-/// A flat table of int64 columns in host memory and the jobs that let it cross.
+/// A flat table of int64 columns in host memory, and the jobs that export and import it.
 class bookkeeping {
  public:
   explicit bookkeeping(int num_columns);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A library for Python. Preloaded, it counts the allocations of the process, whoever makes them by
-/// the functions of the C standard and POSIX: C, C++, or Python, which then has to be started with
-/// `PYTHONMALLOC=malloc`. Under callgrind, started with `--instr-atstart=no`, it says which
-/// instructions count.
+/// A library for Python. If preloaded, it counts the allocations of the process with functions of
+/// the C standard and POSIX: of C, C++, and Python, which has to be started with
+/// `PYTHONMALLOC=malloc`. Under callgrind, started with `--instr-atstart=no`, it selects the
+/// counted instructions.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@
 
 namespace {
 
-// Of the initial-exec model: the model for libraries that are loaded later may itself allocate.
+// Use the initial-exec model, because the model for libraries that are loaded later may allocate.
 [[gnu::tls_model("initial-exec")]] thread_local std::uint64_t count = 0;
 
 }  // namespace
 
 extern "C" {
 
-// glibc's own names of what is replaced here.
+// glibc's names of the replaced functions.
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
@@ -61,21 +61,21 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t size)
   return *memory == nullptr ? ENOMEM : 0;
 }
 
-/// @return How often this thread has allocated so far
+/// @return The number of allocations of this thread
 std::uint64_t counters_allocations() { return count; }
 
-/// Starts callgrind, which counts nothing yet. That is slow, unlike `counters_toggle`.
+/// Starts callgrind without counting, which is slow, unlike `counters_toggle`.
 void counters_start()
 {
   CALLGRIND_START_INSTRUMENTATION;
   CALLGRIND_TOGGLE_COLLECT;
 }
 
-/// Begins to count instructions, or ends that.
+/// Starts or stops counting instructions.
 void counters_toggle() { CALLGRIND_TOGGLE_COLLECT; }
 
-/// Writes down what was counted since the last time.
-/// @param[in] name Of what it was counted
+/// Writes the counts since the last call.
+/// @param[in] name Name of the measurement
 void counters_dump(char const* name) { CALLGRIND_DUMP_STATS_AT(name); }
 
 }  // extern "C"

@@ -17,7 +17,7 @@
 
 namespace {
 
-/// The columns outlive what is made of them, so no buffer is anybody's to free.
+/// The columns outlive their arrays, so no buffer is freed.
 void leave_alone(ArrowBufferAllocator*, std::uint8_t*, std::int64_t) {}
 
 void check(ArrowErrorCode code)
@@ -25,7 +25,7 @@ void check(ArrowErrorCode code)
   if (code != NANOARROW_OK) { throw std::bad_alloc{}; }
 }
 
-/// Hands out memory that belongs to somebody else.
+/// Returns memory of another owner.
 struct borrowing_resource {
   void* memory;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The least that crossing takes: loops that make what a flat table of int64 columns without nulls
-/// needs, nanoarrow's structs or libcudf's columns, check nothing and own nothing.
+/// The minimum cost of an export and import: loops that create nanoarrow's structs or libcudf's
+/// columns for a flat table of int64 columns without nulls, without checks and ownership.
 #pragma once
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
-/// Makes the `ArrowArray`s of a record batch by nanoarrow.
+/// Creates the `ArrowArray`s of a record batch with nanoarrow.
 void export_floor(cudf::table_view const& table, ArrowDeviceArray& result);
 
-/// Makes the columns of a record batch over its memory; the last to go release it.
+/// Creates the columns of a record batch over its memory; the last one releases it.
 std::vector<std::unique_ptr<cudf::column>> import_floor(ArrowDeviceArray& array);

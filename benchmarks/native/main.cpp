@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `bookkeeping measure COLUMNS ROUNDS` measures all jobs in turns and prints a JSON object.
+/// `bookkeeping measure COLUMNS ROUNDS` measures all jobs in alternation and prints a JSON object.
 /// `bookkeeping count COLUMNS TIMES` repeats each under callgrind, which dumps its instructions.
 /// That has to be started with `--instr-atstart=no`: libcudf alone takes seconds to start under it.
 #include "allocations.hpp"
@@ -26,7 +26,7 @@ namespace {
 
 using nanoseconds = std::chrono::duration<double, std::nano>;
 
-constexpr auto sample = nanoseconds{2e5};  ///< that one sample should last
+constexpr auto sample = nanoseconds{2e5};  ///< the duration of one sample
 
 nanoseconds time(job const& what, int times)
 {
@@ -35,8 +35,7 @@ nanoseconds time(job const& what, int times)
   return (std::chrono::steady_clock::now() - start) / times;
 }
 
-/// Times a job in a process of its own: each meets the same heap, not one that another left in
-/// pieces.
+/// Times a job in a separate process, so that each job starts with the same heap.
 nanoseconds time_alone(job const& what, int times)
 {
   auto ends = std::array<int, 2>{};
@@ -96,7 +95,7 @@ void count(int num_columns, int times)
 #ifdef CALLGRIND_DUMP_STATS_AT
   auto const table = bookkeeping{num_columns};
   for (auto const& [name, what] : table.jobs()) {
-    what();  // looks up what is looked up once
+    what();  // does the work of the first call
     CALLGRIND_START_INSTRUMENTATION;
     for (int i = 0; i < times; ++i) { what(); }
     CALLGRIND_STOP_INSTRUMENTATION;

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results for people and machines: tables, plots, records, pages."""
+"""Reports of the results: tables, plots, records and pages."""

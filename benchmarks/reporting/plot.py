@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as a picture: cost against columns and against rows."""
+"""Plots of the results: cost by number of columns and by number of rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..bookkeeping import FLOORS
-from ..ways import OURS
+from ..exchanges import OURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["figure", "figure_class", "save"]
 
-#: The same in every panel: a colour, a mark, and how the line is drawn.
+#: The color, marker and line style of each line, the same in all panels.
 _STYLES = {
     OURS: ("#1a7f37", "o", "-"),
     "pyarrow": ("#d1242f", "s", "-"),
@@ -36,7 +36,7 @@ _PANELS_ACROSS = 3
 
 @dataclass
 class _Panel:
-    """Some lines, each of points: where, and the lower quartile, median and upper one there."""
+    """Lines of points. A point maps a place to the lower quartile, median and upper quartile."""
 
     title: str
     across: str
@@ -53,7 +53,7 @@ def figure_class() -> type[Figure]:
     Raises
     ------
     ModuleNotFoundError
-        There is no matplotlib.
+        If matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
@@ -64,14 +64,14 @@ def figure_class() -> type[Figure]:
 
 
 def figure(result: dict[str, Any]) -> Figure:
-    """Draw every series of a result, as ``--json`` writes it.
+    """Plot all series of a result in the format of ``--json``.
 
     Raises
     ------
     ModuleNotFoundError
-        There is no matplotlib.
+        If matplotlib is not installed.
     ValueError
-        There is no series in it.
+        If the result contains no series.
     """
     panels = [*_case_panels(result["results"]), *_core_panels(result["core"])]
     if not panels:
@@ -87,7 +87,7 @@ def figure(result: dict[str, Any]) -> Figure:
 
 
 def save(result: dict[str, Any], path: Path) -> None:
-    """Draw a result into a PNG file."""
+    """Plot a result as a PNG file."""
     figure(result).savefig(path, format="png", dpi=120)
 
 
@@ -130,7 +130,7 @@ def _draw(panel: _Panel, axes: Axes) -> None:
         axes.plot(places, medians, style, color=color, marker=marker, markersize=4, label=name)
         axes.fill_between(places, lower, upper, color=color, alpha=0.15, linewidth=0)
     axes.set(title=panel.title, xlabel=panel.across, xscale="log", yscale="log")
-    # A flat line is to look flat: no panel shows less than two decades.
+    # Show at least two decades, so that a flat line looks flat.
     bottom, top = axes.get_ylim()
     if top < 100 * bottom:
         middle = (bottom * top) ** 0.5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as a table for people and as JSON for machines."""
+"""Results as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from ..exchanges import OURS
 from ..measure import Case, Measured, Spread
-from ..ways import OURS
 
 __all__ = ["context", "import_line", "memory_table", "ratio", "record", "short", "tables"]
 
@@ -33,7 +33,7 @@ _CAPTION = (
 
 
 def context() -> dict[str, Any]:
-    """Say where, when and with what the numbers were made."""
+    """Return the machine, the date and the versions of the measurement."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
@@ -76,7 +76,7 @@ def _versions() -> dict[str, str]:
 
 
 def record(case: Case, measured: Measured, peaks: dict[str, int | None]) -> dict[str, Any]:
-    """Return one case's results: times in microseconds of a job, memory of a call in KiB."""
+    """Return the results of a case: microseconds per job and KiB of memory per call."""
     first, *others = measured
     return {
         "group": case.group,
@@ -107,7 +107,7 @@ def _microseconds(spread: Spread) -> dict[str, Any]:
 
 
 def tables(records: list[dict[str, Any]]) -> Iterator[Table]:
-    """Lay records out for the terminal: a table for each set of others that ours stands beside."""
+    """Format records for the terminal, as one table for each set of peers."""
     tables: dict[tuple[str, ...], Table] = {}
     last: dict[str, Any] = {}
     for entry in records:
@@ -135,7 +135,7 @@ def _times_table(peers: tuple[str, ...]) -> Table:
 
 
 def memory_table(records: list[dict[str, Any]]) -> Table | None:
-    """Lay out what streams take at their peak, which is what a stream is for; None without any."""
+    """Return a table of the peak memory of streams, or None if there are no streams."""
     streams = [entry for entry in records if entry["group"].startswith("stream")]
     if not streams:
         return None
@@ -168,7 +168,7 @@ def _time(spreads: dict[str, Any]) -> str:
 
 
 def ratio(parts: dict[str, float] | None) -> str:
-    """Write one of a record's ratios: one at a time, and in brackets kept, if so; - for none."""
+    """Format the ratio "dropped" of a record, followed by "kept" in parentheses; "-" for None."""
     if parts is None:
         return "-"
     kept = f" ({short(parts['kept'], 2)})" if "kept" in parts else ""
@@ -176,5 +176,5 @@ def ratio(parts: dict[str, float] | None) -> str:
 
 
 def short(value: float, digits: int) -> str:
-    """Write a number with three digits that count, at most so many of them after the point."""
+    """Format a number with three significant digits and at most `digits` decimal places."""
     return f"{value:,.{min(digits, 2 if value < 10 else 1) if value < 100 else 0}f}"

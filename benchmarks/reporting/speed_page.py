@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import peers
-from ..ways import OURS
+from ..exchanges import OURS
 from . import report
 
 __all__ = ["table"]
 
 _PEERS = (peers.PYARROW, peers.NANOARROW, peers.CUDF)
 
-#: What the page calls a group. Of a series of widths it shows each.
+#: The name of each group on the page. Groups with `{}` have a row per number of columns.
 _LABELS = {
     "export": "export, {}",
     "import": "import, {}",
@@ -30,7 +30,7 @@ _LABELS = {
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    """Lay the records of int64 columns out in Markdown."""
+    """Format the records of int64 columns as Markdown."""
     head = [
         "| int64 columns | µs, ours |" + "".join(f" / {peer} |" for peer in _PEERS),
         "| --- | --: |" + " --: |" * len(_PEERS),

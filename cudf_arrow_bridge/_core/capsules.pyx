@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyCapsules of the Arrow PyCapsule interface.
 
-A capsule is made around an empty struct, which is filled last: a failure in between leaks nothing.
+Capsules are created with an empty struct, which is filled last: a failure in between leaks nothing.
 """
 
 from cpython.pycapsule cimport (
@@ -99,7 +99,7 @@ cdef object device_array_to_capsule(unique_device_array& array):
 
 
 cdef object array_to_capsule(unique_device_array& array):
-    """Move the array out of a device array in memory that the CPU can read into a capsule."""
+    """Move the array of a host-accessible device array into an ``arrow_array`` capsule."""
     cdef ArrowArray* target = <ArrowArray*>allocate(sizeof(ArrowArray))
     capsule = PyCapsule_New(target, ARRAY, destroy_array)
     target[0] = array.get().array
@@ -113,7 +113,7 @@ cdef void attach(object capsule, object state) except *:
 
 
 cdef object device_stream_to_capsule(unique_device_array_stream& stream, object state):
-    """Move a stream into a capsule; in this process, `stream_state_of` finds `state` there."""
+    """Move a stream into a capsule. `stream_state_of` returns `state` for it in this process."""
     cdef ArrowDeviceArrayStream* target = (
         <ArrowDeviceArrayStream*>allocate(sizeof(ArrowDeviceArrayStream))
     )
@@ -124,7 +124,7 @@ cdef object device_stream_to_capsule(unique_device_array_stream& stream, object 
 
 
 cdef object stream_to_capsule(unique_array_stream& stream, object state):
-    """Move a stream of host arrays into a capsule; `stream_state_of` finds `state` there."""
+    """Move a stream of host arrays into a capsule. `stream_state_of` returns `state` for it."""
     cdef ArrowArrayStream* target = <ArrowArrayStream*>allocate(sizeof(ArrowArrayStream))
     capsule = PyCapsule_New(target, STREAM, destroy_stream)
     attach(capsule, state)
@@ -143,7 +143,7 @@ cdef object stream_state_of(object capsule):
 cdef void* pointer_of(object capsule, const char* name) except NULL:
     if not PyCapsule_IsValid(capsule, name):
         raise ValueError(
-            f"{capsule!r} found, a PyCapsule named {(<bytes>name).decode()!r} expected"
+            f"expected a PyCapsule named {(<bytes>name).decode()!r}, got {capsule!r}"
         )
     return PyCapsule_GetPointer(capsule, name)
 
@@ -151,7 +151,7 @@ cdef void* pointer_of(object capsule, const char* name) except NULL:
 cdef ArrowSchema* schema_from_capsule(object capsule) except NULL:
     cdef ArrowSchema* schema = <ArrowSchema*>pointer_of(capsule, SCHEMA)
     if schema.release == NULL:
-        raise ValueError("a schema capsule that was consumed already found")
+        raise ValueError("expected an unused schema capsule, got a consumed one")
     return schema
 
 
@@ -192,7 +192,7 @@ cpdef object device_array_capsule_from_array(object capsule):
 
 
 cpdef check_keywords(dict keywords):
-    """Refuse keywords of later versions of the specification, unless their value is None."""
+    """Raise for keywords of later versions of the specification whose value is not None."""
     unknown = [name for name, value in keywords.items() if value is not None]
     if unknown:
-        raise NotImplementedError(f"keyword arguments found that are not known: {unknown}")
+        raise NotImplementedError(f"expected no unknown keyword arguments, got {unknown}")

@@ -13,16 +13,16 @@
 namespace cudf_arrow_bridge {
 
 /**
- * @brief Keeps the interpreter from going while a thread may ask for the GIL.
+ * @brief Delays the finalization of the interpreter while a thread may acquire the GIL.
  *
- * An interpreter that goes ends every thread that asks for the GIL where it stands, by unwinding
- * its stack. Destructors and callbacks of the C interfaces cannot be unwound, so a thread enters
- * before it runs one that may ask; nobody enters any more once the interpreter is going, and it
- * goes on only when all have left. A thread may enter again while it is inside.
+ * During finalization, acquiring the GIL terminates the calling thread by unwinding its stack.
+ * Destructors and callbacks of the C interfaces cannot be unwound, so a thread enters the gate
+ * before it runs one that may acquire the GIL. After `close`, no thread can enter, and finalization
+ * continues when all threads have left. A thread may enter recursively.
  */
 class interpreter_gate {
  public:
-  /// @return whether the thread is inside now; then it leaves in the end
+  /// @return Whether the thread has entered; then it must call `leave`
   static bool enter() noexcept
   {
     if (depth_ == 0 && (state_.fetch_add(1) & going_) != 0) {
@@ -38,7 +38,7 @@ class interpreter_gate {
     if (--depth_ == 0) { leave_for_good(); }
   }
 
-  /// Lets nobody in any more and waits for the others to leave. To be called without the GIL.
+  /// Rejects further threads and waits until the others have left. Call it without the GIL.
   static void close() noexcept
   {
     closed_here_ = true;
@@ -47,7 +47,7 @@ class interpreter_gate {
     for (auto now = state_.load(); (now & ~going_) > own; now = state_.load()) { state_.wait(now); }
   }
 
-  /// Whether this thread called `close`: the thread that shuts the interpreter down.
+  /// Whether this thread called `close`: the thread that finalizes the interpreter.
   static bool closed_here() noexcept { return closed_here_; }
 
  private:
@@ -55,15 +55,16 @@ class interpreter_gate {
 
   static void leave_for_good() noexcept
   {
-    // Only the thread that closes waits, and it closes first.
+    // Only the thread in `close` waits, after it has set the flag.
     if ((state_.fetch_sub(1) & going_) != 0) { state_.notify_all(); }
   }
 
-  static inline std::atomic<std::uint64_t> state_{0};  ///< the threads inside, and `going_`
+  static inline std::atomic<std::uint64_t> state_{
+    0};  ///< the number of threads inside, and `going_`
   static inline thread_local std::uint64_t depth_{0};
   static inline thread_local bool closed_here_{false};
 
-  /// Of the threads inside, a child that was forked has the one that forked.
+  /// A forked child has only the forking thread.
   static inline int const forked_ = pthread_atfork(
     nullptr, nullptr, [] { state_.store((state_.load() & going_) | std::uint64_t{depth_ > 0}); });
 };
@@ -71,14 +72,14 @@ class interpreter_gate {
 /**
  * @brief Shares ownership of a Python object with C++.
  *
- * The last share may go on any thread, with or without the GIL. Once the interpreter is going the
- * reference is leaked instead: the process is about to end.
+ * The last share may be dropped on any thread, with or without the GIL. During finalization the
+ * reference is leaked, because the process is about to end.
  *
- * @param object Borrowed; the caller holds the GIL
+ * @param object A borrowed reference; the caller holds the GIL
  */
 inline std::shared_ptr<void const> share_python_object(PyObject* object)
 {
-  Py_INCREF(object);  // given back by the deleter, also where the next line throws
+  Py_INCREF(object);  // the deleter drops it, also if the next line throws
   return std::shared_ptr<void const>{object, [](void const* held) {
                                        if (!interpreter_gate::enter()) { return; }
                                        auto const state = PyGILState_Ensure();

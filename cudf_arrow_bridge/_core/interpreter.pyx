@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python objects that C++ owns, and their release while the interpreter shuts down.
+"""Python objects that C++ owns, and their release during interpreter shutdown.
 
-The state behind it must exist once in the process, so that other modules cimport it from here.
+Other modules cimport these functions, since their state must exist only once in the process.
 """
 
 import atexit
@@ -28,12 +28,12 @@ cdef extern from "interpreter.hpp" namespace "cudf_arrow_bridge" nogil:
 
 
 cdef shared_ptr[const void] share_object(object shared) except *:
-    """Share ownership of an object with C++, which may drop it on any thread."""
+    """Share ownership of an object with C++, which can drop its reference on any thread."""
     return share_python_object(<PyObject*>shared)
 
 
 cdef bint enter_interpreter() noexcept nogil:
-    """Keep the interpreter from shutting down until `leave_interpreter`; False if it already is."""
+    """Delay interpreter shutdown until `leave_interpreter`. Return False if it has started."""
     return interpreter_gate.enter()
 
 
@@ -42,10 +42,10 @@ cdef void leave_interpreter() noexcept nogil:
 
 
 cdef void drop_share(shared_ptr[const void]& owner) noexcept:
-    """Drop a share of a producer's memory, whose release may take time and the GIL.
+    """Drop a reference to the memory of a producer, whose release can take time and the GIL.
 
-    Once the interpreter has shut down, only the thread that did that releases the memory. Other
-    threads leak it, as the process may end in the middle of a release.
+    After interpreter shutdown, only the thread that shut it down releases the memory. Other threads
+    leak it, since the process could exit during the release.
     """
     cdef bint entered = interpreter_gate.enter()
     if entered or interpreter_gate.closed_here():
@@ -58,22 +58,22 @@ cdef void drop_share(shared_ptr[const void]& owner) noexcept:
 
 
 def drain_releases(nbytes=None) -> bool:
-    """Wait until the producers of all imports that were let go of so far are released.
+    """Wait until the producers of all deleted imports are released.
 
-    On a GPU, a producer is released once the work that reads its memory is done, so that memory may
-    be in use though no object refers to it any more. Waits 30 seconds at most, without the GIL.
+    On a GPU, a producer is released after the work that reads its memory. Memory can therefore be
+    in use although no object references it. Wait at most 30 seconds, without holding the GIL.
 
     Parameters
     ----------
     nbytes
-        Not used. With it this is a callback for `rmm.mr.FailureCallbackResourceAdaptor`, by which
-        an allocation that fails is tried again.
+        Not used. It allows use as a callback of `rmm.mr.FailureCallbackResourceAdaptor`, which then
+        retries a failed allocation.
 
     Returns
     -------
     bool
         Whether a producer was released since the last call. False without a GPU, where producers
-        are released at once.
+        are released immediately.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def drain_releases(nbytes=None) -> bool:
 
 def _shut_down():
     with nogil:
-        # Now, while sources, consumers and producers written in Python can still take the GIL.
+        # Sources, consumers and producers written in Python can still take the GIL now.
         core.stop_async()
         core.drain_releases()
         interpreter_gate.close()

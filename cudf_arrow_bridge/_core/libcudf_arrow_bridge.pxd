@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of the C++ core, all in one place; each call goes through one error translator."""
+"""Declarations of the C++ core. libcudf_exception_handler translates its exceptions."""
 
 from cuda.bindings.cyruntime cimport cudaError_t, cudaEvent_t
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
@@ -240,6 +240,8 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         int64_t offset() except +libcudf_exception_handler
         int64_t num_children() except +libcudf_exception_handler
         device_array child(int64_t) except +libcudf_exception_handler
+        device_array slice(int64_t, int64_t, bool) except +libcudf_exception_handler
+        device_array select(const vector[size_t]&) except +libcudf_exception_handler
         bool has_dictionary() except +libcudf_exception_handler
         device_array dictionary() except +libcudf_exception_handler
         vector[buffer_info] buffers() except +libcudf_exception_handler

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attributes that the core reads of objects of the layers above."""
+"""The attributes that the core reads from objects of higher layers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol

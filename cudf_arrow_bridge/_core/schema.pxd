@@ -23,7 +23,7 @@ cdef class SchemaSpec:
     cdef readonly object fields
     cdef readonly object metadata
     cdef readonly tuple labels
-    #: Once an export has made it.
+    #: None before the first export.
     cdef Schema schema
 
     cdef Schema schema_of(

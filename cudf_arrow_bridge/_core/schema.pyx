@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow schemas: made by the core from columns and `ColumnMetadata`, exported as capsules."""
+"""Arrow schemas, created from columns and `ColumnMetadata`, and the type table of the C++ core."""
 
 from cpython.pycapsule cimport PyCapsule_CheckExact
 from cython.operator cimport dereference
@@ -13,6 +13,8 @@ from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.table.table_view cimport table_view
 from pylibcudf.libcudf.types cimport size_type
 
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.arguments cimport text_of
 from cudf_arrow_bridge._core.capsules cimport schema_from_capsule, schema_to_capsule
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ARROW_FLAG_NULLABLE,
@@ -24,6 +26,8 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     shared_schema,
     unique_schema,
 )
+
+from pylibcudf.types import TypeId
 
 
 cdef vector[pair[string, string]] to_key_values(object metadata) except *:
@@ -50,7 +54,7 @@ cdef column_metadata to_column_metadata(object metadata) except *:
 
 
 cdef class Schema:
-    """An Arrow schema, which can be exported any number of times."""
+    """An Arrow schema that can be exported any number of times."""
 
     @staticmethod
     cdef Schema wrap(shared_schema schema):
@@ -59,14 +63,14 @@ cdef class Schema:
         return self
 
     def __arrow_c_schema__(self):
-        """Make a new `ArrowSchema`, in a capsule."""
+        """Return a capsule of a new `ArrowSchema`."""
         cdef unique_schema schema
         with nogil:
             schema = move(self.schema.to_arrow())
         return schema_to_capsule(schema)
 
     def shares(self, Schema other not None) -> bool:
-        """Whether both are one schema; equal schemas that were made apart are not."""
+        """Return whether both are the same schema object. Equal schemas can be different."""
         return self.schema.same_as(other.schema)
 
     @staticmethod
@@ -80,20 +84,20 @@ cdef class Schema:
 
 
 cdef class SchemaSpec:
-    """What an Arrow schema is made of, apart from the types of the columns.
+    """The parts of an Arrow schema that do not depend on the column types.
 
-    Exports that would describe their columns alike share one spec, and with it the schema.
+    Exports with the same description share one spec and its schema.
 
     Parameters
     ----------
     fields
-        The Arrow fields of the columns, as `ColumnMetadata`; empty for a table whose fields are
+        The Arrow fields of the columns as `ColumnMetadata`. Empty for a table whose fields are
         named by position.
     metadata
-        The schema's metadata; empty for an array.
+        The metadata of the schema. Empty for an array.
     labels
-        Labels that have no JSON form, so that the metadata holds only their strings. They stay with
-        the array in this process, where ``assemble_*`` takes them.
+        Labels that cannot be represented in JSON. The metadata contains only their strings. The
+        array references the labels, and ``assemble_*`` uses them in this process.
     """
 
     def __cinit__(self, fields not None, metadata not None, tuple labels not None=()):
@@ -104,7 +108,7 @@ cdef class SchemaSpec:
     cdef Schema schema_of(
         self, vector[column_view]& columns, bint is_table, size_type num_rows, requested_schema
     ):
-        """Return the schema of columns; it is made once unless another one is requested.
+        """Return the schema of columns. It is cached if no schema is requested.
 
         `requested_schema` is the capsule of a schema, which is not consumed, or None.
         """
@@ -132,25 +136,24 @@ cdef class SchemaSpec:
 
 
 cpdef object as_capsule(object schema):
-    """Return the capsule of a schema; None and capsules are returned as they are."""
+    """Return the capsule of a schema. Return None and capsules unchanged."""
     if schema is None or PyCapsule_CheckExact(schema):
         return schema
     if isinstance(schema, type) or not hasattr(schema, "__arrow_c_schema__"):
         raise TypeError(
-            f"a requested schema of type {type(schema).__name__} found, an Arrow schema, field or "
-            "type expected: an object with __arrow_c_schema__ such as pyarrow's, or a capsule of "
-            "one"
+            "requested_schema: expected an Arrow schema, field or type (an object with "
+            f"__arrow_c_schema__, or its capsule), got an object of type {type(schema).__name__}"
         )
     return schema.__arrow_c_schema__()
 
 
 def check_same(expected, found) -> None:
-    """Check that arrays with the schemas in two capsules fit one stream; nullability may differ.
+    """Check that arrays with the two schemas can be in one stream. Nullability may differ.
 
     Raises
     ------
     ValueError
-        If they do not, naming the first column that differs.
+        If the schemas differ. The message names the first column that differs.
     """
     cdef ArrowSchema* one = schema_from_capsule(expected)
     cdef ArrowSchema* other = schema_from_capsule(found)
@@ -159,19 +162,19 @@ def check_same(expected, found) -> None:
 
 
 cpdef bint marks_table(object capsule) except -1:
-    """Whether a schema is a struct that is not nullable, as for a record batch."""
+    """Return whether a schema is a struct that is not nullable, as for a record batch."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     return is_struct(capsule) and not (schema.flags & ARROW_FLAG_NULLABLE)
 
 
 cpdef bint is_struct(object capsule) except -1:
-    """Whether the top level of a schema is a struct."""
+    """Return whether the top level of a schema is a struct."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     return schema.format != NULL and strcmp(schema.format, "+s") == 0
 
 
 cdef int32_t read_size(const char** cursor) noexcept:
-    """Read a number, which need not be aligned, and advance the cursor past it."""
+    """Read a number that can be unaligned, and advance the cursor past it."""
     cdef int32_t size
     memcpy(&size, cursor[0], sizeof(size))
     cursor[0] += sizeof(size)
@@ -186,7 +189,7 @@ cdef bytes read_text(const char** cursor):
 
 
 def metadata_of(object capsule) -> dict:
-    """Read a schema's own metadata, which holds the name and parameters of an extension type."""
+    """Return the metadata of a schema, such as the name and parameters of an extension type."""
     cdef ArrowSchema* schema = schema_from_capsule(capsule)
     cdef const char* cursor = schema.metadata
     cdef int32_t _i
@@ -196,3 +199,32 @@ def metadata_of(object capsule) -> dict:
             key = read_text(&cursor)
             result[key] = read_text(&cursor)
     return result
+
+
+cdef str crossing_name(core.crossing crossing):
+    if crossing == core.crossing.zero_copy:
+        return "zero-copy"
+    return "converted" if crossing == core.crossing.converted else "unsupported"
+
+
+cdef dict to_dict(const core.type_row& row):
+    return {
+        "arrow": text_of(row.arrow),
+        "format": text_of(row.format),
+        "type_id": TypeId(<int>row.column),
+        "on_export": crossing_name(row.on_export),
+        "on_import": crossing_name(row.on_import),
+        "note": text_of(row.note),
+        "waits_for": text_of(row.waits_for),
+    }
+
+
+def type_rows() -> list[dict]:
+    """Return all rows of the type table."""
+    cdef core.type_rows table = core.type_table()
+    return [to_dict(table[i]) for i in range(table.size())]
+
+
+def import_row(object capsule) -> dict:
+    """Return the row for the import of arrays of the type at the top level of a schema."""
+    return to_dict(core.import_row(dereference(schema_from_capsule(capsule))))

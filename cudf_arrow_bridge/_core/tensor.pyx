@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors: DLPack capsules, and memory described by the CUDA array interface."""
+"""Tensors as DLPack capsules or as memory described by the CUDA array interface."""
 
+from cpython.buffer cimport PyObject_GetBuffer
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.pycapsule cimport (
     PyCapsule_GetName,
@@ -19,8 +20,10 @@ from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.arguments cimport policy_of, resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
-from cudf_arrow_bridge._core.copies cimport policy_of
+from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_column
+from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     DLManagedTensor,
     DLManagedTensorVersioned,
@@ -29,21 +32,17 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     shared_tensor,
     tensor_view,
 )
-from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
-from cudf_arrow_bridge._core.ordering cimport stream_of
-from cudf_arrow_bridge._core.wrapped_columns cimport ImportContext, wrap_column
 
 
 cdef const char* UNVERSIONED = "dltensor"
 cdef const char* USED_UNVERSIONED = "used_dltensor"
 cdef const char* VERSIONED = "dltensor_versioned"
 cdef const char* USED_VERSIONED = "used_dltensor_versioned"
-# A tensor that an import took out of its producer's capsule.
+# The names of capsules with a tensor that an import moved from the capsule of its producer.
 cdef const char* TAKEN_UNVERSIONED = "cudf_arrow_bridge.dltensor"
 cdef const char* TAKEN_VERSIONED = "cudf_arrow_bridge.dltensor_versioned"
 
-# The letters of NumPy's type strings.
+# By the letters of NumPy's type strings.
 cdef dict KINDS = {
     "i": <int>element_kind.integer,
     "u": <int>element_kind.unsigned_integer,
@@ -53,12 +52,12 @@ cdef dict KINDS = {
 
 
 cdef void destroy(object capsule) noexcept:
-    """Delete the tensor of a capsule, unless a consumer has renamed it."""
+    """Delete the tensor of a capsule, unless a consumer has renamed the capsule."""
     cdef const char* name = PyCapsule_GetName(capsule)
     cdef PyObject* type_
     cdef PyObject* value
     cdef PyObject* traceback
-    # A deleter in Python would clear an exception that is being raised now.
+    # A deleter in Python would clear an exception that is currently raised.
     PyErr_Fetch(&type_, &value, &traceback)
     if name == VERSIONED or name == TAKEN_VERSIONED:
         core.delete_dlpack(<DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
@@ -68,7 +67,7 @@ cdef void destroy(object capsule) noexcept:
 
 
 cdef class Tensor:
-    """A tensor over the memory of an exported array: `cudf_arrow_bridge::shared_tensor`."""
+    """A tensor that shares the memory of an array: wraps `cudf_arrow_bridge::shared_tensor`."""
 
     cdef shared_tensor tensor
 
@@ -82,13 +81,13 @@ cdef class Tensor:
 
     @property
     def strides(self) -> tuple:
-        """Bytes from one element to the next of each dimension."""
+        """The stride in bytes of each dimension."""
         cdef int64_t size = self.tensor.view().bits // 8
         return tuple([size * stride for stride in self.tensor.view().strides])
 
     @property
     def typestr(self) -> str:
-        """The type of the elements as a type string of NumPy's array interface."""
+        """The type of the elements, as a type string of NumPy's array interface."""
         cdef int64_t size = self.tensor.view().bits // 8
         (letter,) = [k for k, kind in KINDS.items() if kind == <int>self.tensor.view().kind]
         return f"{'|' if size == 1 else '<'}{letter}{size}"
@@ -100,14 +99,14 @@ cdef class Tensor:
             self.tensor.make_wait(c_stream)
 
     def release_after(self, freed, uintptr_t reader) -> None:
-        """Free the memory behind the work that a stream has by then.
+        """Free the memory after the work that is on the consumer's stream at that time.
 
         Parameters
         ----------
         freed
             The `Stream` of the export.
         reader
-            The handle of the consumer's stream, which lives as long as the memory.
+            The handle of the consumer's stream, which must outlive the memory.
         """
         self.tensor.release_after(stream_of(freed), stream_ref(<cudaStream_t>reader))
 
@@ -117,7 +116,7 @@ cdef class Tensor:
             self.tensor.wait()
 
     def capsule(self, bint versioned, int32_t device_type):
-        """Make a new DLPack tensor, in a capsule."""
+        """Return a capsule of a new DLPack tensor."""
         cdef DLManagedTensorVersioned* with_version
         cdef DLManagedTensor* without
         if versioned:
@@ -135,10 +134,21 @@ cdef class Tensor:
             raise
 
 
-def tensor_of(schema, array, copy, stream):
-    """View an exported array as a tensor; its capsule is consumed.
+cdef class BufferProtocol:
+    """The buffer protocol through `__array__`. Before 3.12, Python has no method for it."""
 
-    Raises BufferError, as DLPack demands, if it cannot be one.
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        try:
+            array = self.__array__()
+        except TypeError as error:
+            raise BufferError(str(error)) from None
+        PyObject_GetBuffer(array, view, flags)
+
+
+def tensor_of(schema, array, copy, stream):
+    """View an exported array as a tensor. Its capsule is consumed.
+
+    Raise BufferError, as DLPack requires, if the array cannot be a tensor.
     """
     cdef Tensor self = Tensor.__new__(Tensor)
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
@@ -160,9 +170,9 @@ def tensor_of(schema, array, copy, stream):
 
 
 def tensor_of_buffer(schema, array, size_t index, int64_t size):
-    """View one buffer of an exported array as a tensor; its capsule is consumed.
+    """View one buffer of an exported array as a tensor. The array's capsule is consumed.
 
-    Raises BufferError, as DLPack demands, if it cannot be one.
+    Raise BufferError, as DLPack requires, if the buffer cannot be a tensor.
     """
     cdef Tensor self = Tensor.__new__(Tensor)
     try:
@@ -203,7 +213,7 @@ cdef object import_view(
 
 
 def is_dlpack_capsule(obj) -> bool:
-    """Say whether an object is a DLPack capsule, consumed or not."""
+    """Return whether an object is a DLPack capsule, consumed or not."""
     return PyCapsule_IsValid(obj, VERSIONED) or PyCapsule_IsValid(obj, UNVERSIONED) or is_used(obj)
 
 
@@ -214,7 +224,7 @@ cdef bint is_used(obj):
 def import_dlpack(capsule, options):
     """Import the tensor in a DLPack capsule, which is consumed.
 
-    `options` are `TensorImportOptions`. Returns the columns, the number of rows, and whether they
+    `options` are `TensorImportOptions`. Return the columns, the number of rows, and whether they
     are a table.
     """
     cdef DLManagedTensorVersioned* versioned
@@ -223,7 +233,7 @@ def import_dlpack(capsule, options):
     if PyCapsule_IsValid(capsule, VERSIONED):
         versioned = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
         view = core.view_dlpack(versioned)
-        # Moved to a capsule of our own, which deletes the tensor with the GIL held.
+        # Move the tensor to another capsule, whose destructor deletes it with the GIL held.
         taken = PyCapsule_New(versioned, TAKEN_VERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_VERSIONED)
     elif PyCapsule_IsValid(capsule, UNVERSIONED):
@@ -233,12 +243,12 @@ def import_dlpack(capsule, options):
         PyCapsule_SetName(capsule, USED_UNVERSIONED)
     elif is_used(capsule):
         raise ValueError(
-            "a DLPack capsule whose tensor was taken already found, one that is unused expected"
+            "expected an unused DLPack capsule, got a consumed one"
         )
     else:
         raise ValueError(
-            f"{capsule!r} found, a PyCapsule named {VERSIONED.decode()!r} or "
-            f"{UNVERSIONED.decode()!r} expected"
+            f"expected a PyCapsule named {VERSIONED.decode()!r} or {UNVERSIONED.decode()!r}, got "
+            f"{capsule!r}"
         )
     return import_view(view, taken, optional[stream_ref](), options)
 
@@ -246,7 +256,7 @@ def import_dlpack(capsule, options):
 def import_memory(memory, options):
     """Import strided memory.
 
-    `memory` is a `StridedMemory`, `options` are `TensorImportOptions`. Returns the columns, the
+    `memory` is a `StridedMemory`, `options` are `TensorImportOptions`. Return the columns, the
     number of rows, and whether they are a table.
     """
     cdef tensor_view view

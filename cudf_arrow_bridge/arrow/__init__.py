@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow's protocols and what they carry: device arrays, streams of them, schemas."""
+"""The Arrow PyCapsule protocols and their objects: device arrays, streams and schemas."""

@@ -13,17 +13,17 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(Generic[Key, Value]):
-    """Keeps the newest entries, and finds them by comparing keys one after the other.
+    """A cache of the newest entries, searched linearly.
 
     Parameters
     ----------
     max_entries
-        How many to keep; one more drops the oldest.
+        The maximum number of entries. Adding another entry drops the oldest.
     """
 
     def __init__(self, max_entries: int = 16) -> None:
         self._max_entries = max_entries
-        # Replaced as a whole, so that threads need no lock.
+        # Replace the whole tuple on each change, so that threads need no lock.
         self._entries: tuple[tuple[Key, Value], ...] = ()
 
     def find(self, matches: Callable[[Key], bool]) -> Value | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The buffers of an exported array: their addresses and sizes, and each as a tensor."""
+"""The buffers of an exported array: addresses, sizes and tensors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from .._core.tensor import tensor_of_buffer
+from .._core.tensor import BufferProtocol, tensor_of_buffer
 from ..cuda.streams import resolve_stream
+from .metadata import without_extension
 from .tensor_protocols import TensorProtocols
 
 if TYPE_CHECKING:
-    from .._core.exported_array import ExportedArray
+    from .._core.export.exported_array import ExportedArray
     from .._core.tensor import Tensor
 
 __all__ = ["BufferInfo", "BufferTensor", "walk_buffers"]
@@ -25,16 +26,16 @@ class BufferInfo(NamedTuple):
     Attributes
     ----------
     name
-        ``validity``, ``data``, ``offsets``, ``views`` or ``sizes``, behind the path of the child it
-        belongs to.
+        ``validity``, ``data``, ``offsets``, ``views`` or ``sizes``, prefixed with the path of its
+        child array.
     address
-        Its address; 0 for an absent buffer.
+        The address of the buffer; 0 for an absent buffer.
     size
-        The bytes that Arrow reads.
+        The number of bytes that Arrow reads.
     zero_copy
-        Whether it is the source's own memory, rather than one that was made for the export.
+        Whether the buffer shares the memory of the source. False if the export allocated it.
     reason
-        Why it was made; empty if it is the source's own.
+        Why the export allocated the buffer; empty if it is shared.
     """
 
     name: str
@@ -44,18 +45,21 @@ class BufferInfo(NamedTuple):
     reason: str = ""
 
 
-class BufferTensor(TensorProtocols):
+class BufferTensor(BufferProtocol, TensorProtocols):
     """One buffer of a `DeviceArray` as a tensor of one dimension, which keeps the memory alive.
 
-    Its elements are what is stored: integers for offsets, timestamps,
-    durations, decimals and the indices of dictionaries, bytes for bits and the data of strings.
+    The elements are the stored values: integers for offsets, timestamps, durations, decimals and
+    dictionary indices; bytes for bits and the data of strings.
+
+    In memory that the CPU can read, it also implements the buffer protocol, read-only, for
+    ``memoryview`` and ``pyarrow.py_buffer``.
 
     Parameters
     ----------
     name
-        Its name, as in `BufferInfo`.
+        The name of the buffer, as in `BufferInfo`.
     array
-        The level of the exported array tree that it belongs to.
+        The level of the exported array tree that contains the buffer.
     arrow_type
         The Arrow type of that level.
     index
@@ -71,26 +75,29 @@ class BufferTensor(TensorProtocols):
         self._index = index
 
     def open_tensor(self, copy: bool | None) -> Tensor:
-        """View the buffer as a tensor; it is never copied.
+        """Return the buffer as a tensor without copying.
 
         Raises
         ------
         BufferError
-            For elements of more than 64 bits, or if a copy is asked for.
+            For elements of more than 64 bits, or if a copy is requested.
         """
         if copy:
-            raise BufferError(f"buffer {self._name!r}: copy=True found, single buffers are shared")
+            raise BufferError(
+                f"buffer {self._name!r}: expected copy=False or None, got "
+                "copy=True: single buffers are always shared"
+            )
         size = self._array.buffers()[self._index][2]
         schema = pa.field("", self._type).__arrow_c_schema__()
         return tensor_of_buffer(schema, self._array.device_array_capsule(), self._index, size)
 
     def to_host(self, *, stream: Any = None) -> BufferTensor:
-        """Bring the buffer to host memory, and with it the array that it belongs to.
+        """Copy the buffer, and the array that contains it, to host memory.
 
         Parameters
         ----------
         stream
-            The CUDA stream that copies are enqueued on; see `to_arrow_device`.
+            The CUDA stream for the copies; see `to_arrow_device`.
         """
         array = self._array.to_host(resolve_stream(stream))
         return BufferTensor(self._name, array, self._type, self._index)
@@ -109,7 +116,7 @@ class BufferTensor(TensorProtocols):
 def walk_buffers(
     array: ExportedArray, arrow_type: pa.DataType, path: str = ""
 ) -> Iterator[tuple[BufferInfo, ExportedArray, pa.DataType, int]]:
-    """Yield each buffer with the level that it belongs to, that level's type, and its number.
+    """Yield each buffer with its level of the array tree, the type of that level, and its index.
 
     Parameters
     ----------
@@ -118,10 +125,9 @@ def walk_buffers(
     arrow_type
         Its Arrow type.
     path
-        The path of `array`, which the names of its buffers begin with; empty at the top level.
+        The path of `array`, the prefix of the names of its buffers; empty at the top level.
     """
-    if isinstance(arrow_type, pa.BaseExtensionType):
-        arrow_type = arrow_type.storage_type
+    arrow_type = without_extension(arrow_type)
     for i, (name, address, size, reason) in enumerate(array.buffers()):
         info = BufferInfo(f"{path}{name}", address, size, not reason, reason)
         yield info, array, arrow_type, i

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies that a caller forbids with ``copy=False``, in the words of the core."""
+"""Errors for copies that ``copy=False`` forbids, with the messages of the core."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-__all__ = ["CopyRefusedError", "quoted", "reasons_of", "refusal"]
+__all__ = ["CopyRefusedError", "copy_error", "quoted"]
 
 
 class CopyRefusedError(Exception):
-    """One column needs a copy that the caller forbids; told as a part of `refusal`.
+    """A column requires a copy that the caller forbids; reported as a part of `copy_error`.
 
     Parameters
     ----------
@@ -27,19 +26,14 @@ class CopyRefusedError(Exception):
 
 
 def quoted(path: str) -> str:
-    """Return the path of a column as errors name it."""
+    """Return the path of a column in the form that error messages use."""
     return f"'{path or '(top level)'}'"
 
 
-def refusal(refused: Sequence[CopyRefusedError]) -> ValueError:
-    """Return the error that names all columns that were refused, as `copy_log::check` does."""
+def copy_error(refused: Sequence[CopyRefusedError]) -> ValueError:
+    """Return the error that names all columns that require a copy, as `copy_log::check` does."""
     columns = ", ".join(f"{quoted(one.path)} ({one.reason})" for one in refused)
     return ValueError(
-        f"columns that have to be copied found, none expected with copy=False: {columns}; "
-        "copy=None copies what cannot be shared"
+        "copy=False: expected columns that can be shared, got columns that have to be "
+        f"copied: {columns}; copy=None copies them"
     )
-
-
-def reasons_of(error: ValueError) -> list[str]:
-    """Return the reasons in such an error, each once."""
-    return list(dict.fromkeys(re.findall(r"' \(([^()]+)\)(?=, '|; copy=None)", str(error))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`DeviceArrayStream`: an export in batches, for consumers of the PyCapsule protocols."""
+"""`DeviceArrayStream`: a stream of exported batches, for consumers of the PyCapsule protocols."""
 
 from __future__ import annotations
 
@@ -15,71 +15,72 @@ from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType, has_gpu
 from . import display
 from .device_array import DeviceArray, Exporter
+from .errors import NotPicklable
 from .options import Kind
-from .refusals import StaysHere
 from .schemas import as_field, as_schema_or_field, check_num_fields
-from .table_face import available_if
+from .table_methods import available_if
 
 if TYPE_CHECKING:
-    from .._core.exported_array import ExportedArray
+    from .._core.export.exported_array import ExportedArray
 
-__all__ = ["DeviceArrayStream", "Passes"]
+__all__ = ["DeviceArrayStream", "ReplayableSource"]
 
-#: Makes the exporter of a batch of its array, schema and kind.
+#: Creates the exporter of a batch from its array, schema and kind.
 ExporterOf = Callable[["ExportedArray", Schema, Kind], Exporter]
 
 
-class Passes(Protocol):
-    """Opens passes over the batches of one source, independent of each other."""
+class ReplayableSource(Protocol):
+    """A source whose batches can be iterated in several independent passes."""
 
     @property
-    def why_once(self) -> str:
-        """Why no further pass can be opened; empty while one can."""
+    def single_use_reason(self) -> str:
+        """The reason why no further pass can be opened; empty if one can."""
 
     def open(self) -> ExportedStream:
-        """Open a pass from the first batch on, which is not made yet.
+        """Open a pass at the first batch, without producing it.
 
         Raises
         ------
         ValueError
-            If the source can be read only once, and was.
+            If the source can be read only once and has been read.
         """
 
     def known_schema(self) -> Schema | None:
-        """Return the schema of the batches if it takes none of them to know it."""
+        """Return the schema of the batches if it is known without producing a batch."""
 
     def release(self) -> None:
-        """Let go of the source; passes that are open keep it."""
+        """Release the source. Open passes keep their references."""
 
 
-class DeviceArrayStream(StaysHere):
-    """A stream of device arrays of one schema, each made when it is asked for.
+class DeviceArrayStream(NotPicklable):
+    """A stream of device arrays with one schema, each exported when it is requested.
 
-    Each consumer, and each ``for`` loop, makes a pass of its own from the first batch on, also
-    several at once. Where the source can be read only once, as a generator, there is one pass, and
-    whoever asks for another is told why. A consumer that releases its stream before it pulled a
-    batch has not made a pass: some ask for the schema first.
+    Each consumer and each ``for`` loop has an independent pass that starts at the first batch.
+    Several passes can be active at the same time. A source that can be read only once, such as a
+    generator, has one pass; a request for another pass raises an error with the reason. A consumer
+    that releases its stream before it requests a batch does not use up the pass, because some
+    consumers request only the schema first.
 
-    No batch is made ahead, except the first of a pass when the schema or the device type is asked
-    for and cannot be known otherwise; it waits for the next consumer. The source is kept alive
-    until `release`; batches are not.
+    Batches are not exported ahead. The exception is the first batch of a pass, if the schema or
+    device type is requested and not known otherwise. That batch is kept for the next consumer. The
+    stream keeps a reference to the source until `release`, but not to batches.
 
-    Any number of threads may use a stream, but one at a time each pass: while a batch is made,
-    other calls to that pass raise a `ValueError`.
+    Several threads can use a stream, but only one thread at a time can use a pass. While a pass
+    exports a batch, other calls to it raise a `ValueError`.
 
     Parameters
     ----------
-    passes
-        The source, in as many passes as it can be read.
+    source
+        The source of the batches.
     exporter_of
-        Makes the exporter of a batch of its array, schema and kind.
+        Creates the exporter of a batch from its array, schema and kind.
     """
 
-    def __init__(self, passes: Passes, exporter_of: ExporterOf) -> None:
-        self._passes = passes
+    def __init__(self, source: ReplayableSource, exporter_of: ExporterOf) -> None:
+        self._source = source
         self._exporter_of = exporter_of
-        # The next consumer's, or lent to one that may give it back; loops have theirs.
-        self._waiting: ExportedStream | None = passes.open()
+        # The pass for the next consumer, or of a consumer that may return it. Loops have their own.
+        self._waiting: ExportedStream | None = source.open()
         self._newest_state = self._waiting.state
         self._iterated: set[ref[ExportedStream]] = set()
         self._is_released = False
@@ -87,31 +88,31 @@ class DeviceArrayStream(StaysHere):
         self._seen_device_type: DeviceType | None = None
 
     def __arrow_c_schema__(self) -> object:
-        """Export the schema as an ``arrow_schema`` PyCapsule; may make the first batch."""
+        """Export the schema as an ``arrow_schema`` PyCapsule; may export the first batch."""
         return self._schema_handle().__arrow_c_schema__()
 
     def __arrow_c_device_stream__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> object:
-        """Export as an ``arrow_device_array_stream`` PyCapsule, which makes one pass.
+        """Export one pass as an ``arrow_device_array_stream`` PyCapsule.
 
-        The first batch is made here, and its exception raised. A later exception of the source
-        becomes an error code and a message for the consumer, and stays here as `error`.
+        The first batch is exported by this call, which raises its exceptions. The consumer receives
+        a later exception of the source as an error code and a message; `error` is the exception.
 
         Parameters
         ----------
         requested_schema
-            An ``arrow_schema`` PyCapsule of the schema that the consumer asks for, for this pass
-            only; met as far as possible, see `to_arrow_device`. It takes the place of the one that
-            the stream was made with. Ignored if the only pass has made its first batch already.
+            An ``arrow_schema`` PyCapsule of the schema that the consumer requests, for this pass
+            only; see `to_arrow_device`. It replaces the schema that the stream was created with. It
+            is ignored if there is only one pass and its first batch has been exported.
         **kwargs
             For keywords of later versions of the specification.
 
         Raises
         ------
         ValueError
-            If the stream was released, or consumed and cannot be consumed again, or for a requested
-            schema that this data could never have.
+            If the stream was released, or was consumed and has only one pass, or if the data cannot
+            be converted to the requested schema.
         NotImplementedError
             For any keyword whose value is not None.
 
@@ -123,26 +124,24 @@ class DeviceArrayStream(StaysHere):
         return self._export(requested_schema, ExportedStream.device_stream_capsule)
 
     def _check_readable(self, name: str) -> None:
-        if has_gpu() and not self.is_released and self._is_on_gpu():
+        try:
+            is_on_gpu = has_gpu() and not self.is_released and self.device_type == DeviceType.CUDA
+        except BaseException:
+            # The export of the first batch fails. The call raises this error, not hasattr.
+            return
+        if is_on_gpu:
             raise AttributeError(
-                f"{name} needs memory that the CPU can read; this is on a CUDA device"
+                f"{name}: expected memory that the CPU can read, got memory of a CUDA device"
             )
 
     @available_if(_check_readable)
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
 
-        ``hasattr`` is False where the memory cannot be read by the CPU. Where there is a GPU, the
-        first batch is made to find out.
+        ``hasattr`` returns False if the CPU cannot read the memory. With a GPU, ``hasattr`` exports
+        the first batch to determine this.
         """
         return self._export(requested_schema, ExportedStream.stream_capsule)
-
-    def _is_on_gpu(self) -> bool:
-        try:
-            return self.device_type == DeviceType.CUDA
-        except BaseException:
-            # The first batch fails: that is for the call to raise, not for hasattr.
-            return False
 
     def _export(
         self, requested_schema: object | None, make_capsule: Callable[[ExportedStream], object]
@@ -157,14 +156,14 @@ class DeviceArrayStream(StaysHere):
             raise
 
     def _drive(self, handler: int) -> StreamState:
-        """Have threads of the library make a pass, and hand its batches to a consumer in C.
+        """Run a pass on threads of the library and pass its batches to a consumer in C.
 
-        Unlike an export in a capsule, this makes no batch here.
+        Unlike the export as a capsule, this call exports no batch.
 
         Parameters
         ----------
         handler
-            The address of its ``ArrowAsyncDeviceStreamHandler``, which will be released.
+            The address of the consumer's ``ArrowAsyncDeviceStreamHandler``, which is released.
 
         Returns
         -------
@@ -176,46 +175,46 @@ class DeviceArrayStream(StaysHere):
         return stream.state
 
     def _claim(self, is_requested: bool = False) -> ExportedStream:
-        """Return a pass that nobody else has and that is at its start."""
+        """Return a pass at its start that no other consumer uses."""
         while True:
             stream = self._at_start(is_requested)
-            # Another thread may be faster.
+            # Another thread may claim the pass first.
             if stream.claim():
                 return stream
 
     def _at_start(self, is_requested: bool = False) -> ExportedStream:
-        """Return the pass that the next consumer gets.
+        """Return the pass for the next consumer.
 
         Parameters
         ----------
         is_requested
-            Whether the consumer asks for a schema, which the first batch must be made with.
+            Whether the consumer requests a schema for the export of the first batch.
         """
         if self._is_released:
-            raise ValueError("a stream that was released found, one with batches expected")
+            raise ValueError("expected an open stream, got a released stream")
         waiting = self._waiting
         if waiting is not None and waiting.is_at_start:
             state = waiting.state
-            # With the schema that another consumer asked for, or without the one asked for now.
+            # The first batch has the schema of another consumer, or not the one requested now.
             is_requested = is_requested and state.started
             is_fixed = is_requested or state.requested_schema is not state.given_schema
-            # What another thread is looking at is left to it, if there are other passes.
-            if not (is_fixed or waiting.is_read) or self._passes.why_once:
+            # Leave the pass to a thread that is reading it, if another pass can be opened.
+            if not (is_fixed or waiting.is_read) or self._source.single_use_reason:
                 return waiting
-        if why_once := self._passes.why_once:
-            raise self.error or ValueError(why_once)
-        self._waiting = waiting = self._passes.open()
+        if single_use_reason := self._source.single_use_reason:
+            raise self.error or ValueError(single_use_reason)
+        self._waiting = waiting = self._source.open()
         self._newest_state = waiting.state
         return waiting
 
     def __iter__(self) -> Iterator[DeviceArray]:
-        """Begin a pass; it takes the stream's batches from the first one that is asked for."""
+        """Return an iterator over a new pass. The pass starts when the first batch is requested."""
         return _Batches(self)
 
     def _iterate(self) -> ExportedStream:
         stream = self._claim()
         if self._waiting is stream:
-            # A loop that is left early drops it.
+            # A loop that exits early drops the pass.
             self._waiting = None
         self._iterated.add(ref(stream, self._iterated.discard))
         if self._is_released:
@@ -234,57 +233,58 @@ class DeviceArrayStream(StaysHere):
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of record batches, or the field of other arrays.
 
-        Known without a batch for objects of cuDF and pylibcudf, also in lists, unless a schema was
-        requested; else the first batch is made for it.
+        For cuDF and pylibcudf objects, also in lists, the schema is known without a batch unless a
+        schema was requested. For other sources this exports the first batch.
         """
         return as_schema_or_field(self.__arrow_c_schema__())
 
     def _schema_handle(self) -> Schema:
-        """Return the schema; may make the first batch."""
+        """Return the schema; may export the first batch."""
         schema = self._known_schema()
         if schema is None:
             schema = self._seen_schema = self._at_start().schema()
         return schema
 
     def _known_schema(self) -> Schema | None:
-        return self._passes.known_schema() or self._seen_schema
+        return self._source.known_schema() or self._seen_schema
 
     @property
     def device_type(self) -> DeviceType:
-        """The kind of memory of all batches, for which the first is made."""
+        """The device type of all batches. Access exports the first batch."""
         if self._seen_device_type is None:
             self._seen_device_type = DeviceType(self._at_start().device_type())
         return self._seen_device_type
 
     @property
     def error(self) -> BaseException | None:
-        """The exception with which the source ended the newest pass, or None.
+        """The exception that ended the newest pass, or None.
 
-        A consumer outside Python gets an error code and a message only.
+        A consumer outside Python receives only an error code and a message.
         """
         return self._newest_state.error
 
     def release(self) -> None:
-        """Drop the source, and what loops have not taken; consumers keep theirs. May be repeated.
+        """Release the source and end the passes of loops. Consumers keep their passes.
 
-        A batch that another thread is making is the last one of its loop.
+        If another thread is exporting a batch, that batch is the last one of its loop. Further
+        calls have no effect.
         """
         self._is_released = True
         for stream in (self._waiting, *(found() for found in tuple(self._iterated))):
             if stream is not None:
                 stream.release()
-        self._passes.release()
+        self._source.release()
 
     def close(self) -> None:
-        """Do what `release` does."""
+        """Release the stream, as `release` does."""
         self.release()
 
     @property
     def is_released(self) -> bool:
-        """Whether nothing is left to consume: after `release`, or the only pass of a generator."""
+        """Whether no pass is left: after `release`, or after the only pass of a generator."""
         if self._is_released:
             return True
-        if not self._passes.why_once:
+        if not self._source.single_use_reason:
             return False
         return self._waiting is None or not self._waiting.is_at_start
 
@@ -311,7 +311,7 @@ class DeviceArrayStream(StaysHere):
 
 
 class _Batches(Iterator[DeviceArray]):
-    """One pass over the batches of a stream, as Python iterates."""
+    """A Python iterator over one pass of a stream."""
 
     def __init__(self, owner: DeviceArrayStream) -> None:
         self._owner = owner
@@ -331,14 +331,14 @@ class _Batches(Iterator[DeviceArray]):
 
 
 def _request(stream: ExportedStream, requested_schema: object) -> None:
-    """Have the batches of a pass made with the schema that its consumer asks for."""
+    """Set the schema that the batches of a pass are exported with."""
     state = stream.state
     if state.started:
         check_num_fields(as_field(requested_schema).type, as_field(stream.schema()).type)
         return
     stream.request(Schema.copy_of(as_capsule(requested_schema)))
-    # Makes the first batch, which says whether it can be had so.
+    # Export the first batch, which fails if it cannot be converted to this schema.
     stream.schema()
     if state.refusal is not None:
-        refusal, state.refusal = state.refusal, None
-        raise refusal
+        error, state.refusal = state.refusal, None
+        raise error

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The repr of a device array or stream: one screen of text, or a small table in a notebook.
 
-Only public attributes are used, so that any object with those of a ``DeviceArray`` can be shown.
+The arrays are instances of ``DeviceArray``, of which only public attributes are used.
 """
 
 from __future__ import annotations
@@ -9,62 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+
+from .metadata import without_extension
+
+if TYPE_CHECKING:
+    from .buffers import BufferInfo
 
 LINES = 20
 HEADINGS = ("column", "Arrow type", "nulls", "bytes", "buffers")
 
 
-class BufferInfoLike(Protocol):
-    """The attribute of `BufferInfo` that is read."""
-
-    @property
-    def zero_copy(self) -> bool:
-        """Whether the buffer is the source's own memory."""
-
-
-class DeviceArrayLike(Protocol):
-    """The attributes of `DeviceArray` that are read."""
-
-    @property
-    def device_type(self) -> Any:
-        """An enumeration member."""
-
-    @property
-    def device_id(self) -> int:
-        """Number of the device, -1 for the CPU."""
-
-    @property
-    def null_count(self) -> int:
-        """Count of nulls, -1 if unknown."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all buffers."""
-
-    @property
-    def is_released(self) -> bool:
-        """Whether the array was released."""
-
-    @property
-    def schema(self) -> pa.Schema | pa.Field:
-        """Schema of a table, field of a column."""
-
-    @property
-    def children(self) -> Sequence[Any]:
-        """The columns of a table, the children of a column."""
-
-    def buffers(self) -> Sequence[BufferInfoLike]:
-        """Describe the buffers, those of the children included."""
-
-    def __len__(self) -> int:
-        """Count the rows."""
-
-
 class ColumnLine(NamedTuple):
-    """The line of one column, `depth` levels below the array shown."""
+    """The line of one column, `depth` levels below the displayed array."""
 
     depth: int
     name: str
@@ -74,18 +33,10 @@ class ColumnLine(NamedTuple):
     buffers: str
 
 
-def text(array: DeviceArrayLike) -> str:
+def text(array: Any) -> str:
     """Describe a device array in at most one screen of plain text.
 
-    Parameters
-    ----------
-    array : DeviceArray
-        The array, which may be released already.
-
-    Returns
-    -------
-    str
-        A heading, and a line for each column and nested child.
+    The text is a heading and a line for each column and nested child.
     """
     if array.is_released:
         return "DeviceArray, released"
@@ -94,27 +45,12 @@ def text(array: DeviceArrayLike) -> str:
         ("  " * line.depth + line.name, line.type, f"{line.nulls} nulls", line.bytes, line.buffers)
         for line in lines
     ]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    body = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
-    return "\n".join([f"DeviceArray, {summary(array)}", *(f"  {row}" for row in [*body, *notes])])
+    body = [f"  {row}" for row in [*aligned(cells), *notes]]
+    return "\n".join([f"DeviceArray, {summary(array)}", *body])
 
 
-def html(array: DeviceArrayLike) -> str:
-    """Describe a device array as an HTML table; names are escaped.
-
-    Parameters
-    ----------
-    array : DeviceArray
-        The array, which may be released already.
-
-    Returns
-    -------
-    str
-        An HTML fragment.
-    """
+def html(array: Any) -> str:
+    """Describe a device array as an HTML table; names are escaped."""
     if array.is_released:
         return "<div><b>DeviceArray</b>, released</div>"
     lines, notes = visible_lines(array)
@@ -130,14 +66,9 @@ def stream_html(state: str, schema: pa.Schema | pa.Field | None) -> str:
     Parameters
     ----------
     state : str
-        What has become of the stream.
+        The state of the stream.
     schema : pa.Schema, pa.Field or None
-        The schema of its batches; None while nobody knows it.
-
-    Returns
-    -------
-    str
-        An HTML fragment.
+        The schema of its batches; None if it is not known yet.
     """
     title = f"<b>DeviceArrayStream</b>, {escape(state)}"
     if schema is None:
@@ -154,18 +85,16 @@ def stream_html(state: str, schema: pa.Schema | pa.Field | None) -> str:
 
 
 def field_rows(fields: Sequence[pa.Field], depth: int) -> Iterator[tuple[int, str, list[str]]]:
-    """Give depth, name and type of each field and, one level deeper, of its children."""
+    """Yield the depth, name and type of each field and, one level deeper, of its children."""
     for field in fields:
         yield depth, printable(field.name), [type_name(field.type)]
-        storage = field.type
-        if isinstance(storage, pa.BaseExtensionType):
-            storage = storage.storage_type
+        storage = without_extension(field.type)
         children = [storage.field(i) for i in range(storage.num_fields)]
         yield from field_rows(children, depth + 1)
 
 
-def summary(array: DeviceArrayLike) -> str:
-    """Say in one line whether the array is a table, its size, and its device."""
+def summary(array: Any) -> str:
+    """Return one line with the kind, size and device of the array."""
     rows = count(len(array), "row")
     if isinstance(array.schema, pa.Schema):
         shape = f"table of {rows} x {count(len(array.children), 'column')}"
@@ -174,8 +103,8 @@ def summary(array: DeviceArrayLike) -> str:
     return f"{shape}, {size(array.nbytes)} on {device(array)}"
 
 
-def visible_lines(array: DeviceArrayLike) -> tuple[list[ColumnLine], list[str]]:
-    """Return the lines that fit on a screen, and a note on what is left out."""
+def visible_lines(array: Any) -> tuple[list[ColumnLine], list[str]]:
+    """Return the lines that fit on a screen, and a note about the omitted lines."""
     if isinstance(array.schema, pa.Schema):
         columns = list(array.children)
         every: Iterator[ColumnLine] = (
@@ -203,19 +132,19 @@ def column_lines(array: Any, depth: int) -> Iterator[ColumnLine]:
         yield from column_lines(child, depth + 1)
 
 
-def crossing(buffers: Sequence[BufferInfoLike]) -> str:
-    """Say whether all buffers are shared with the source."""
+def crossing(buffers: Sequence[BufferInfo]) -> str:
+    """Return text on whether all buffers are shared with the source."""
     return "zero-copy" if all(buffer.zero_copy for buffer in buffers) else "converted"
 
 
 def device(array: Any) -> str:
-    """Name the device, with its number if it has one."""
+    """Return the name of the device, with its id if it has one."""
     name = str(array.device_type.name)
     return name if array.device_id < 0 else f"{name} {array.device_id}"
 
 
 def type_name(arrow_type: pa.DataType) -> str:
-    """Name a type, without the types of its children, which have lines of their own."""
+    """Return the name of a type without the types of its children, which have their own lines."""
     if pa.types.is_dictionary(arrow_type):
         ordered = ", ordered" if arrow_type.ordered else ""
         return f"dictionary<{arrow_type.value_type}, {arrow_type.index_type}{ordered}>"
@@ -228,8 +157,17 @@ def type_name(arrow_type: pa.DataType) -> str:
     return str(arrow_type)
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table of text, with each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
 def printable(name: object) -> str:
-    """Write a name on one line, control characters as escapes."""
+    """Return a name on one line, with control characters escaped."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in str(name)
@@ -237,7 +175,7 @@ def printable(name: object) -> str:
 
 
 def size(count: int) -> str:
-    """Write a number of bytes for people."""
+    """Return a number of bytes in a readable unit."""
     if count < 1000:
         return f"{count} B"
     amount = float(count)
@@ -249,7 +187,7 @@ def size(count: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number and a noun, in the plural unless the number is 1."""
+    """Return a number and a noun, plural unless the number is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Fences`: for programs with an event loop of their own."""
+"""`Fences`: stream fences for programs with their own event loop."""
 
 from __future__ import annotations
 
 import select
 from typing import Any, Literal, NamedTuple
 
-from .._core.fences import CANCELLED, FAILED, REACHED, FenceSet
+from .._core.stream.fences import CANCELLED, FAILED, REACHED, FenceSet
 from ..cuda.streams import resolve_stream
 from .device_array import DeviceArray
 
@@ -18,17 +18,17 @@ _STATES: dict[int, FenceState] = {REACHED: "reached", CANCELLED: "cancelled", FA
 
 
 class FenceResult(NamedTuple):
-    """How a fence ended.
+    """The result of a fence.
 
     Attributes
     ----------
     fence
-        What `Fences.add` returned.
+        The number that `Fences.add` returned.
     state
         ``"reached"``, ``"cancelled"``, or ``"failed"`` if CUDA reports an error of the work before
-        the fence, or of an earlier one.
+        the fence or of earlier work.
     error
-        The name and the description of that error, or an empty string.
+        The name and description of that error, or an empty string.
     """
 
     fence: int
@@ -37,14 +37,14 @@ class FenceResult(NamedTuple):
 
 
 class Fences:
-    """Fences in the work of streams, which tell through one file descriptor when it is done.
+    """Fences in CUDA streams, whose completion is signaled through one file descriptor.
 
-    For programs with an event loop of their own; in asyncio, `DeviceArray.ready` does all this. A
-    fence of one stream is told although those of others are pending, as long as no more than 8
-    streams have unfinished fences. ``len`` is the number of fences that have not ended.
+    Use it in programs with their own event loop. In asyncio, use `DeviceArray.ready` instead. The
+    fences of one stream are reported independently of pending fences of other streams, as long as
+    at most 8 streams have unfinished fences. ``len`` returns the number of unfinished fences.
 
-    Any number of threads may use it. When it goes, fences that have not ended are forgotten. A
-    forked child needs its own.
+    It is thread-safe. When it is deleted, unfinished fences are discarded. A forked child process
+    needs a new object.
 
     Examples
     --------
@@ -63,54 +63,55 @@ class Fences:
         self._fences = FenceSet()
 
     def fileno(self) -> int:
-        """Return the descriptor, readable while `poll` has something to return.
+        """Return the file descriptor, which is readable while `poll` has results.
 
-        It belongs to this object and goes with it: for ``select``, ``epoll`` and the like, never to
-        be read or closed.
+        This object owns the descriptor and closes it when it is deleted. Use it only with
+        ``select``, ``epoll`` and similar calls; do not read from it or close it.
         """
         return self._fences.fileno()
 
     def add(self, source: Any = None) -> int:
-        """Add a fence that is reached when an array is ready, or a stream has come so far.
+        """Add a fence that is reached when an array is ready or the work of a stream is done.
 
         Parameters
         ----------
         source
-            A `DeviceArray`, which is kept until it is ready; CPU memory always is. Or a stream of
-            the current device, as ``stream=`` of `to_arrow_device`, for the work that is enqueued
-            on it so far. Without a GPU, its fence is reached at once.
+            A `DeviceArray`, to which a reference is kept until it is ready. Host memory is always
+            ready. Or a stream of the current device, as ``stream=`` of `to_arrow_device`; the fence
+            covers the work that is enqueued on it at the call. Without a GPU, the fence of a stream
+            is reached immediately.
 
         Returns
         -------
         int
-            The fence's number, which no other fence of this object will have.
+            The number of the fence, unique in this object.
         """
         if isinstance(source, DeviceArray):
             return self._fences.add_array(source._array)
         return self._fences.add_stream(resolve_stream(source))
 
     def cancel(self, fence: int) -> bool:
-        """End a fence as cancelled; the work before it goes on.
+        """Cancel a fence. The work before it continues.
 
         Returns
         -------
         bool
-            Whether it had not ended. If so, its one result says cancelled.
+            Whether the fence was unfinished. If so, its result has the state ``"cancelled"``.
         """
         return self._fences.cancel(fence)
 
     def poll(self, timeout: float | None = 0) -> list[FenceResult]:
-        """Return the results of fences that have ended, each once, in the order in which they did.
+        """Return the results of finished fences in the order of completion, each result once.
 
         Parameters
         ----------
         timeout
-            For how many seconds to wait until there is one; None: without limit.
+            The number of seconds to wait for a result. None: wait without limit.
 
         Returns
         -------
         list[FenceResult]
-            Empty after the timeout or `wake`, and where another thread took the results first.
+            Empty after the timeout, after `wake`, or if another thread took the results.
         """
         if timeout != 0:
             waiting = select.poll()
@@ -121,7 +122,7 @@ class Fences:
         ]
 
     def wake(self) -> None:
-        """Make the descriptor readable, and one `poll` return at once; from any thread."""
+        """Make the descriptor readable and one `poll` return immediately. It is thread-safe."""
         self._fences.wake()
 
     def __len__(self) -> int:

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an Arrow field says about a column beyond its libcudf type."""
+"""Properties of an Arrow field that the libcudf type of its column does not contain."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType
 
 import pyarrow as pa
 
-from .._core.schema import SchemaSpec, metadata_of
+from .._core.schema import metadata_of
 
 __all__ = [
     "BRIDGE_KEY",
@@ -20,10 +19,10 @@ __all__ = [
     "ColumnMetadata",
     "child_fields",
     "from_field",
+    "has_dictionary",
     "own_metadata",
-    "spec_of_column",
-    "spec_of_table",
     "storage_type_of",
+    "without_extension",
 ]
 
 BRIDGE_KEY = b"cudf_arrow_bridge"
@@ -36,27 +35,27 @@ _EMPTY: Mapping[bytes, bytes] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class ColumnMetadata:
-    """One Arrow field; ``children`` follow Arrow's children, not libcudf's.
+    """One Arrow field. ``children`` are the children of the Arrow type, not of the libcudf type.
 
     Attributes
     ----------
     name
         The field name.
     nullable
-        Whether the field may hold nulls. It never depends on the data.
+        Whether the field may contain nulls. It does not depend on the data.
     timezone
-        The time zone of a timestamp, empty when it has none.
+        The time zone of a timestamp; empty if it has none.
     precision
         The precision of a decimal; 0 for the maximum of its width.
     ordered
-        Whether the order of a dictionary's values has a meaning.
+        Whether the order of the dictionary values is meaningful.
     metadata
         The field's own key-value metadata, such as ``ARROW:extension:name``.
     children
-        A list's one element, a struct's fields, a dictionary's one values field.
+        The element of a list, the fields of a struct, or the values field of a dictionary.
     imported_schema
         The capsule of the schema that the column was imported with; None for other columns. The
-        column is exported with that schema again as far as its type allows.
+        column is exported with this schema again if its type allows it.
     """
 
     name: str = ""
@@ -75,7 +74,7 @@ def from_field(field: pa.Field) -> ColumnMetadata:
     Parameters
     ----------
     field
-        The field. Of an extension type, the storage type, the name and the parameters are kept.
+        The field. For an extension type, the storage type, name and parameters are kept.
     """
     arrow_type = storage_type_of(field.type)
     has_timezone = pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None
@@ -97,11 +96,11 @@ def own_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
     Parameters
     ----------
     field
-        The field. pyarrow need not know its extension type.
+        The field. Its extension type does not have to be registered with pyarrow.
     """
     if isinstance(field.type, pa.BaseExtensionType):
-        # pyarrow hides the parameters of extension types that it implements in C++; the C schema
-        # has them.
+        # pyarrow does not expose the parameters of extension types that it implements in C++. The C
+        # schema contains them.
         return metadata_of(field.__arrow_c_schema__())
     return field.metadata or _EMPTY
 
@@ -109,7 +108,8 @@ def own_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
 def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
     """Return the fields of the child columns that libcudf has for an Arrow type.
 
-    For a dictionary that is its values, for a run-end encoded type the children of its values.
+    The child of a dictionary is its values. The children of a run-end encoded type are those of its
+    values.
 
     Parameters
     ----------
@@ -120,14 +120,19 @@ def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
     if pa.types.is_dictionary(arrow_type):
         value_type = arrow_type.value_type
         while pa.types.is_dictionary(value_type):
-            # libcudf has no dictionaries of dictionaries: the inner ones are decoded.
+            # libcudf does not support dictionaries of dictionaries, so the inner ones are decoded.
             value_type = value_type.value_type
         return [pa.field("", value_type)]
     return [arrow_type.field(i) for i in range(arrow_type.num_fields)]
 
 
+def without_extension(arrow_type: pa.DataType) -> pa.DataType:
+    """Return the storage type of an extension type, and other types unchanged."""
+    return arrow_type.storage_type if isinstance(arrow_type, pa.BaseExtensionType) else arrow_type
+
+
 def storage_type_of(arrow_type: pa.DataType) -> pa.DataType:
-    """Return an Arrow type without extension types and run-end encoding, as libcudf stores it."""
+    """Return an Arrow type without extension types and run-end encoding, as stored in libcudf."""
     while True:
         if isinstance(arrow_type, pa.BaseExtensionType):
             arrow_type = arrow_type.storage_type
@@ -137,13 +142,8 @@ def storage_type_of(arrow_type: pa.DataType) -> pa.DataType:
             return arrow_type
 
 
-@lru_cache(maxsize=16)
-def spec_of_column(types: bytes) -> SchemaSpec:
-    """Return the spec of pylibcudf columns of one type, see `types_of`: they have no names."""
-    return SchemaSpec([ColumnMetadata()], {})
-
-
-@lru_cache(maxsize=16)
-def spec_of_table(types: bytes) -> SchemaSpec:
-    """Return the spec of pylibcudf tables of these types: their fields are named by position."""
-    return SchemaSpec([], {})
+def has_dictionary(arrow_type: pa.DataType) -> bool:
+    """Return whether a type or one of its children is a dictionary."""
+    return pa.types.is_dictionary(storage_type_of(arrow_type)) or any(
+        has_dictionary(field.type) for field in child_fields(arrow_type)
+    )

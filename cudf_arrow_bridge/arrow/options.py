@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers of exports and imports may choose, checked."""
+"""Validation of the arguments of exports and imports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import operator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .._core.export import ExportArguments
+from .._core.export.array_exporter import ExportArguments
 from ..cuda import streams
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import Stream, resolve_stream
@@ -23,41 +23,41 @@ __all__ = [
     "export_arguments",
 ]
 
-#: What an Arrow array is: a record batch or any other array.
+#: The kind of an Arrow array: a record batch or any other array.
 Kind = Literal["table", "column"]
 Validation = Literal["minimal", "full"]
 
 
 def check_option(name: str, value: Any, choices: tuple[str | bool | None, ...]) -> None:
-    """Refuse a value that is none of those that an argument may have.
+    """Check that an argument has one of its allowed values.
 
     Raises
     ------
     ValueError
-        If `value` is another; 1 is not True.
+        If `value` is not one of `choices`. 1 does not count as True.
     """
     is_text = isinstance(value, str)
     if not any(value is choice or (is_text and value == choice) for choice in choices):
         *others, last = map(repr, choices)
-        raise ValueError(f"{shown(name, value)} found, {', '.join(others)} or {last} expected")
+        raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {shown(value)}")
 
 
-def shown(name: str, value: Any) -> str:
-    """Return an argument as messages show it: whole only if its ``repr`` is short for sure."""
+def shown(value: Any) -> str:
+    """Return an argument for error messages: its ``repr`` if that is short, else its type."""
     if value is None or isinstance(value, (bool, int, float, str)):
-        return f"{name}={value!r}"
-    return f"{name} of type {type(value).__name__}"
+        return repr(value)
+    return f"an object of type {type(value).__name__}"
 
 
 def check_kind(kind: Kind | None) -> Kind | None:
-    """Return what a caller gave as ``kind=``, if that is possible."""
+    """Return the value of ``kind=`` after validation."""
     if kind is not None:
         check_option("kind", kind, ("table", "column", None))
     return kind
 
 
 def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:
-    """Return what a caller gave as ``max_rows=`` or ``max_chunksize=``, as an int if possible."""
+    """Return the value of ``max_rows=`` or ``max_chunksize=`` as an int after validation."""
     name, value = "max_rows", max_rows
     if max_chunksize is not None:
         if max_rows is not None:
@@ -67,7 +67,7 @@ def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:
 
 
 def check_prefetch(prefetch: Any) -> int:
-    """Return what a caller gave as ``prefetch=``, as an int, if that is possible."""
+    """Return the value of ``prefetch=`` as an int after validation."""
     return _positive("prefetch", prefetch, "an integer")
 
 
@@ -77,7 +77,7 @@ def _positive(name: str, value: Any, expected: str) -> int:
     Raises
     ------
     TypeError
-        If it is no integer; a bool is none.
+        If it is not an integer, or is a bool.
     ValueError
         If it is less than 1.
     """
@@ -86,9 +86,9 @@ def _positive(name: str, value: Any, expected: str) -> int:
     except TypeError:
         number = None
     if number is None:
-        raise TypeError(f"{shown(name, value)} found, {expected} expected")
+        raise TypeError(f"{name}: expected {expected}, got {shown(value)}")
     if number < 1:
-        raise ValueError(f"{name}={number} found, at least 1 expected")
+        raise ValueError(f"{name}: expected at least 1, got {number}")
     return number
 
 
@@ -100,27 +100,29 @@ def export_arguments(
     copy: bool | None,
     device_type: Any,
 ) -> ExportArguments:
-    """Check what a caller of `to_arrow_device` gave, and resolve the stream on this thread.
+    """Validate the arguments of `to_arrow_device` and resolve the stream on this thread.
 
     Raises
     ------
     TypeError
-        If `mr` is no memory resource.
+        If `mr` is not a memory resource.
     ValueError
-        If another argument has a value that is not possible.
+        If another argument has an invalid value.
     """
     if preserve_index is not None:
         check_option("preserve_index", preserve_index, (None, True, False))
-    is_usual = stream is None and mr is None and compact is False and copy is None
-    if is_usual and device_type is None and not _default_is_per_thread():
-        return _USUAL
+    is_default = stream is None and mr is None and compact is False and copy is None
+    # The per-thread default stream is resolved on each thread.
+    is_shared = streams.CUDF_HANDLE != streams.PER_THREAD_HANDLE
+    if is_default and device_type is None and is_shared:
+        return _DEFAULT_ARGUMENTS
     check_option("compact", compact, (True, False))
     managed_as_cuda = _managed_as_cuda(device_type)
     return ExportArguments(resolve_stream(stream), compact, managed_as_cuda, mr, copy)
 
 
 def _managed_as_cuda(device_type: Any) -> bool:
-    """Say whether managed memory is to be labelled as plain CUDA memory."""
+    """Return whether to export managed memory with the device type of plain CUDA memory."""
     if device_type is None:
         return False
     name = device_type.name if isinstance(device_type, DeviceType) else device_type
@@ -129,18 +131,13 @@ def _managed_as_cuda(device_type: Any) -> bool:
         return name == "cuda"
     advice = ": to_host() brings an array to the CPU's memory" if name == "cpu" else ""
     raise ValueError(
-        f"{shown('device_type', device_type)} found, 'cuda', DeviceType.CUDA or None expected, as "
-        f"an array is labelled with the memory it is in{advice}"
+        f"device_type: expected 'cuda', DeviceType.CUDA or None, got {shown(device_type)}: an "
+        f"array has the device type of its memory{advice}"
     )
 
 
-#: What most exports ask for; making it takes a tenth of the time of a small export.
-_USUAL = ExportArguments(resolve_stream(None))
-
-
-def _default_is_per_thread() -> bool:
-    # Such a stream is resolved on each thread.
-    return streams.CUDF_HANDLE == streams.PER_THREAD_HANDLE
+#: The arguments of most exports. Creating them takes a tenth of the time of a small export.
+_DEFAULT_ARGUMENTS = ExportArguments(resolve_stream(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +147,13 @@ class TensorImportOptions:
     Attributes
     ----------
     stream
-        The CUDA stream that waits for the data and that copies run on.
+        The CUDA stream that waits for the data and runs the copies.
     reader
         A second stream that reads the result, or None; see `ImportArguments`.
     mr
-        The memory resource of copies; None for rmm's current one.
+        The memory resource for copies. None: rmm's current resource.
     copy
-        None: copy what cannot be shared; True: always; False: never.
+        None: copy only if the memory cannot be shared. True: always copy. False: never copy.
     """
 
     stream: Stream

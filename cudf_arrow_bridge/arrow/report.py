@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an export shared and what it copied, column by column."""
+"""Report of the shared and copied bytes of each column of an export."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _HEADINGS = ("column", "Arrow type", "shared", "copied", "why")
 
 
 class ColumnReport(NamedTuple):
-    """What became of one column, with all its children.
+    """The shared and copied bytes of one column and all its children.
 
     Attributes
     ----------
     path
-        Its name; empty for an array that has none.
+        The name of the column; empty for an array without a name.
     arrow_type
-        The Arrow type that it leaves as.
+        The exported Arrow type.
     shared_bytes
-        The bytes of buffers that are the source's own memory.
+        The size of the buffers that share the memory of the source.
     copied_bytes
-        The bytes of buffers that were made for the export.
+        The size of the buffers that the export allocated.
     reason
-        Why these were made, each reason once, behind the path of the child it is about; empty if
-        there are none.
+        The distinct reasons of the copies, each prefixed with the path of its child; empty if
+        nothing was copied.
     """
 
     path: str
@@ -41,22 +41,17 @@ class ColumnReport(NamedTuple):
 
     @property
     def zero_copy(self) -> bool:
-        """Whether nothing was made for the column."""
+        """Whether all buffers of the column are shared."""
         return not self.reason
 
 
 class Report(tuple[ColumnReport, ...]):
-    """A `ColumnReport` for each column of a `DeviceArray`, shown as a table."""
+    """A `ColumnReport` for each column of a `DeviceArray`, displayed as a table."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        rows = [_HEADINGS, *map(_cells, self)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        )
+        return "\n".join(display.aligned([_HEADINGS, *map(_cells, self)]))
 
     def _repr_html_(self) -> str:
         head = _html_row("th", _HEADINGS)
@@ -65,7 +60,7 @@ class Report(tuple[ColumnReport, ...]):
 
 
 def report_column(path: str, arrow_type: str, buffers: Iterable[BufferInfo]) -> ColumnReport:
-    """Sum up the buffers of a column and its children."""
+    """Return the report of the buffers of a column and its children."""
     shared = copied = 0
     reasons: dict[str, None] = {}
     for buffer in buffers:

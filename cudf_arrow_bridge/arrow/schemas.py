@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas of any library, as pyarrow reads them and as capsules."""
+"""Conversion of schemas of any library to pyarrow objects and capsules."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from .._core.schema import Schema, is_struct, marks_table
+from .options import shown
 
 __all__ = [
     "as_field",
@@ -17,55 +18,100 @@ __all__ = [
     "as_schema_or_field",
     "check_num_fields",
     "empty",
+    "or_default",
+    "positions_of",
     "unique_positions",
 ]
 
+Item = TypeVar("Item")
+
 
 def as_field(schema: Any) -> pa.Field:
-    """Read a schema as a field.
+    """Return a schema as a pyarrow field.
 
     Parameters
     ----------
     schema
-        Anything with ``__arrow_c_schema__``, or a capsule, which is copied and stays usable.
+        An object with ``__arrow_c_schema__``, or a capsule, which is copied and remains valid.
     """
     return pa.field(_with_protocol(schema))
 
 
 def as_schema(schema: Any) -> pa.Schema:
-    """Read the schema of a record batch.
+    """Return the schema of a record batch as a pyarrow schema.
 
     Parameters
     ----------
     schema
-        Anything with ``__arrow_c_schema__``, or a capsule, which is copied and stays usable.
+        An object with ``__arrow_c_schema__``, or a capsule, which is copied and remains valid.
     """
     return pa.schema(_with_protocol(schema))
 
 
 def as_schema_or_field(capsule: object) -> pa.Schema | pa.Field:
-    """Read the schema of record batches, or the field of other arrays, by the type alone."""
+    """Return a pyarrow schema if the type is that of record batches, otherwise a field."""
     return as_schema(capsule) if marks_table(capsule) else as_field(capsule)
 
 
 def _with_protocol(schema: Any) -> Any:
-    # The copy gives every field a name: pyarrow refuses a NULL name, which Arrow allows.
+    # The copy gives every field a name, because pyarrow rejects a NULL name, which Arrow allows.
     return schema if hasattr(schema, "__arrow_c_schema__") else Schema.copy_of(schema)
 
 
 def unique_positions(names: Sequence[str]) -> dict[str, int]:
-    """Return the position of each name that occurs once, in one pass over wide schemas."""
+    """Return the position of each name that occurs once, in one pass over the names."""
     counts = Counter(names)
     return {name: position for position, name in enumerate(names) if counts[name] == 1}
 
 
+def positions_of(columns: Any, names: list[str]) -> list[int]:
+    """Return the positions of the fields with the given names.
+
+    Parameters
+    ----------
+    columns
+        The value of the caller's ``columns=``.
+    names
+        The names of all fields.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If `columns` is not a sequence of names that each match one field.
+    """
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+        raise TypeError(f"columns: expected a list of column names, got {shown(columns)}")
+    columns = list(columns)
+    for name in columns:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"columns: expected names of Arrow fields in {_listed(names)}, got {shown(name)}"
+            )
+    positions = {name: position for position, name in enumerate(names)}
+    if unknown := [name for name in columns if name not in positions]:
+        raise KeyError(f"columns: expected names in {_listed(names)}, got {unknown}")
+    if repeated := [name for name, count in Counter(columns).items() if count > 1]:
+        raise ValueError(f"columns: expected each name once, got {repeated} more than once")
+    counts = Counter(names)
+    if ambiguous := [name for name in columns if counts[name] > 1]:
+        raise ValueError(
+            f"columns: expected names of one field each, got {ambiguous}, which several fields have"
+        )
+    return [positions[name] for name in columns]
+
+
+def _listed(names: list[str]) -> str:
+    """Return names for an error message, shortened to the first ones."""
+    return repr(names) if len(names) <= 20 else f"{names[:20]} and {len(names) - 20} more"
+
+
 def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:
-    """Refuse a requested struct type with another number of fields."""
+    """Raise if a requested struct type has another number of fields."""
     if not pa.types.is_struct(requested) or not pa.types.is_struct(own):
         return
     if requested.num_fields != own.num_fields:
         raise ValueError(
-            f"a requested schema of {requested.num_fields} fields found, {own.num_fields} expected"
+            f"expected a requested schema of {own.num_fields} fields, got {requested.num_fields}"
         )
 
 
@@ -75,7 +121,7 @@ def empty(schema: Any) -> pa.RecordBatch | pa.Array:
     Parameters
     ----------
     schema
-        Anything with ``__arrow_c_schema__``.
+        An object with ``__arrow_c_schema__``.
     """
     if not is_struct(schema.__arrow_c_schema__()):
         return _empty_array(pa.field(schema).type)
@@ -86,3 +132,15 @@ def empty(schema: Any) -> pa.RecordBatch | pa.Array:
 
 def _empty_array(arrow_type: pa.DataType) -> pa.Array:
     return pa.chunked_array([], arrow_type).combine_chunks()
+
+
+def or_default(items: Iterable[Item], default: Callable[[], Item]) -> Iterator[Item]:
+    """Yield the items, or a default if there are none, so that a stream has a batch."""
+    is_empty = True
+    for item in items:
+        is_empty = False
+        yield item
+        # A suspended generator must not keep an item alive that its consumer has released.
+        del item
+    if is_empty:
+        yield default()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams to import: arrays of one schema, taken over one at a time."""
+"""Streams to import: arrays of one schema, imported one at a time."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from .._core.import_ import ArrayImporter, importer_of
+from .._core.import_.array_importer import ArrayImporter, importer_of
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
 from .copies import quoted
+from .errors import ANY_PROTOCOL, is_of_cudf, object_error
+from .metadata import has_dictionary
 from .options import Kind, check_kind
-from .refusals import ANY_PROTOCOL, is_of_cudf, refusal
-from .schemas import empty
+from .schemas import empty, or_default
 from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 
 __all__ = [
     "SourceStream",
     "concatenate_on_host",
+    "empty_array",
     "has_stream_protocol",
     "join_on_host",
     "open_stream",
@@ -28,18 +30,18 @@ __all__ = [
 
 
 class SourceStream:
-    """Arrays of one schema, each of them taken over when it is asked for.
+    """A stream of arrays of one schema, each read from the producer when it is requested.
 
     Parameters
     ----------
     schema
         The schema of all arrays.
     arrays
-        Gives ``arrow_device_array`` PyCapsules, which an import consumes.
+        Yields ``arrow_device_array`` PyCapsules, which an import consumes.
     labels
-        Labels without a JSON form, of a stream that this process exports.
+        Labels that JSON cannot represent, for a stream that this process exports.
     reader
-        Released when this object is.
+        The reader of the stream, released together with this object.
     known_column
         Whether arrays of structs are columns.
     """
@@ -60,14 +62,14 @@ class SourceStream:
 
     @property
     def importer(self) -> ArrayImporter:
-        """What imports arrays of this schema."""
+        """The importer for arrays of this schema."""
         return importer_of(self.schema.__arrow_c_schema__())
 
     def source_arrays(self) -> Iterator[SourceArray]:
-        """Give each array with a schema of its own."""
+        """Yield each array with its own schema, or an empty array if there are none."""
         known_table = self.kind(None) == "table"
         first_row = 0
-        for array in self.arrays:
+        for array in or_default(self.arrays, lambda: empty_array(self.schema)):
             schema = self.schema.__arrow_c_schema__()
             source = SourceArray(schema, array, known_table, self.labels, first_row)
             # A suspended generator must not keep an array alive that its consumer has released.
@@ -77,12 +79,12 @@ class SourceStream:
             del source
 
     def mapped(self, schema: Schema, function: Callable[[object], object]) -> SourceStream:
-        """Return a stream of what a function makes of each array, in place of this one."""
+        """Return a stream of the results of a function for each array. It replaces this stream."""
         arrays = map(function, self.arrays)
         return SourceStream(schema, arrays, self.labels, self._reader, self._known_column)
 
     def kind(self, requested: Kind | None) -> Kind:
-        """Return what the caller says the arrays are, else a table for any stream of structs.
+        """Return the requested kind. By default a stream of structs is a table.
 
         The chunks of a pyarrow column are columns.
         """
@@ -93,16 +95,21 @@ class SourceStream:
         return "table" if is_struct(self.schema.__arrow_c_schema__()) else "column"
 
     def release(self) -> None:
-        """Release what was not pulled."""
+        """Release the rest of the stream."""
         self.arrays = iter(())
         if self._reader is not None:
             self._reader.release()
 
 
-def has_stream_protocol(obj: Any) -> bool:
-    """Say whether an object has one of the protocols of streams.
+def empty_array(schema: Schema) -> object:
+    """Return the capsule of a device array without rows."""
+    return open_array(empty(schema)).array_capsule
 
-    cuDF's own, which copies to host memory, does not count.
+
+def has_stream_protocol(obj: Any) -> bool:
+    """Return whether an object implements one of the stream protocols.
+
+    cuDF's own implementation does not count, since it copies to host memory.
     """
     if isinstance(obj, type) or (is_of_cudf(obj) and not has_array_protocol(obj)):
         return False
@@ -110,13 +117,13 @@ def has_stream_protocol(obj: Any) -> bool:
 
 
 def open_stream(obj: Any) -> SourceStream:
-    """Ask an object for its stream of arrays.
+    """Return the stream of arrays of an object.
 
     Parameters
     ----------
     obj
-        Anything with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, or an iterable of
-        such objects, or of those with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+        An object with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, or an iterable of
+        such objects or of objects with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
 
     Raises
     ------
@@ -137,7 +144,7 @@ def open_stream(obj: Any) -> SourceStream:
     is_iterable = isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict)
     if is_iterable and not is_of_cudf(obj):
         return _stream_of_arrays(iter(obj))
-    raise refusal(obj, f"one with {ANY_PROTOCOL}, or an iterable of arrays,")
+    raise object_error(obj, f"an object with {ANY_PROTOCOL}, or an iterable of arrays")
 
 
 def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
@@ -181,11 +188,11 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
     OverflowError
         If the result does not fit into one array.
     ValueError
-        If an index is not one of its dictionary.
+        If a dictionary index is out of range.
     """
     arrow_type = arrays[0].type
-    if _has_dictionary(arrow_type):
-        # pyarrow looks up new indices by the old ones without a check.
+    if has_dictionary(arrow_type):
+        # pyarrow uses the old dictionary indices for a lookup without a bounds check.
         for array in arrays:
             try:
                 array.validate(full=True)
@@ -201,18 +208,10 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
 
 
 def _sources_of(obj: Any) -> Iterator[SourceArray]:
-    """Give the array of an object, or those of a stream: an empty one if it has none."""
+    """Iterate over the array of an object, or the arrays of a stream."""
     if has_array_protocol(obj) or not has_stream_protocol(obj):
-        yield open_array(obj)
-        return
-    stream = open_stream(obj)
-    is_empty = True
-    for source in stream.source_arrays():
-        is_empty = False
-        yield source
-        del source
-    if is_empty:
-        yield open_array(empty(stream.schema))
+        return iter((open_array(obj),))
+    return open_stream(obj).source_arrays()
 
 
 def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
@@ -220,7 +219,7 @@ def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
     try:
         first = next(sources)
     except StopIteration:
-        raise ValueError("no array found, at least one expected in an iterable") from None
+        raise ValueError("expected an iterable of at least one array, got none") from None
     schema = Schema.copy_of(first.schema_capsule)
 
     def rest() -> Iterator[object]:
@@ -230,13 +229,6 @@ def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
             del source
 
     return SourceStream(schema, chain([first.array_capsule], rest()), first.labels)
-
-
-def _has_dictionary(arrow_type: pa.DataType) -> bool:
-    arrow_type = getattr(arrow_type, "storage_type", arrow_type)
-    return pa.types.is_dictionary(arrow_type) or any(
-        _has_dictionary(arrow_type.field(i).type) for i in range(arrow_type.num_fields)
-    )
 
 
 def _with_large_strings(arrow_type: pa.DataType) -> pa.DataType:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports as tensors: DLPack, the CUDA array interface, and NumPy for host memory."""
+"""Export as tensors: DLPack, the CUDA array interface, and NumPy for host memory."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE, stream_handle
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-    from .._core.exported_array import ExportedArray
+    from .._core.export.exported_array import ExportedArray
     from .._core.protocols import Stream
     from .._core.tensor import Tensor
 
 __all__ = ["TensorProtocols"]
 
 _CPU = (DeviceType.CPU, 0)
-#: What DLPack passes as a stream that nothing must be ordered with.
+#: The stream value with which a DLPack consumer requests no synchronization.
 _NO_STREAM = -1
 
 
 class TensorProtocols:
-    """The protocols of tensors, over an exported array."""
+    """The tensor protocols for an exported array."""
 
     _array: ExportedArray
     _interface_tensor: Tensor | None = None
 
     def open_tensor(self, copy: bool | None) -> Tensor:
-        """View the memory as a tensor; see `DeviceArray.open_tensor`."""
+        """Return the memory as a tensor; see `DeviceArray.open_tensor`."""
         raise NotImplementedError
 
     def to_host(self, *, stream: Any = None) -> TensorProtocols:
-        """Bring the memory to the host; see `DeviceArray.to_host`."""
+        """Copy the memory to the host; see `DeviceArray.to_host`."""
         raise NotImplementedError
 
     def __dlpack_device__(self) -> tuple[DeviceType, int]:
-        """Return DLPack's device type and number; the number is 0 unless the type is CUDA."""
+        """Return the DLPack device type and id. The id is 0 unless the type is CUDA."""
         device_type = DeviceType(self._array.device_type)
         return device_type, self._array.device_id if device_type == DeviceType.CUDA else 0
 
@@ -54,26 +54,26 @@ class TensorProtocols:
         """Export as a DLPack capsule.
 
         The consumer's stream waits for the data. The tensor keeps the memory alive, also after
-        `release`, until its consumer deletes it. What the consumer reads on a default stream is
-        read before the memory is freed; work on any other stream has to be done by then. It is
-        read-only, as Arrow's arrays are, unless it is a copy. A table, or a column of structs, is a
+        `release`, until its consumer deletes it. Memory is freed after the consumer's work on a
+        default stream. Work on any other stream must have finished when the tensor is deleted. The
+        tensor is read-only, like Arrow arrays, unless it is a copy. A table or a struct column is a
         matrix with a column for each field.
 
         Parameters
         ----------
         stream
             The consumer's stream: 1 for the legacy and 2 for the per-thread default stream, -1 for
-            no ordering, another handle, or an object as in `to_arrow_device`. None is the legacy
-            default stream; for memory that the CPU can read, the host waits instead. CPU memory
-            takes None only.
+            no synchronization, another handle, or an object as in `to_arrow_device`. None: the
+            legacy default stream; if the CPU can read the memory, the host waits instead. For host
+            memory only None is accepted.
         max_version
-            The newest version of DLPack that the consumer knows. The capsule is named ``dltensor``
-            for None and versions before (1, 0), else ``dltensor_versioned``.
+            The newest version of DLPack that the consumer supports. The capsule is named
+            ``dltensor`` for None and versions before (1, 0), otherwise ``dltensor_versioned``.
         dl_device
-            Where the consumer wants the tensor: where it is, or with ``(1, 0)`` in memory that the
-            CPU can read.
+            The device that the consumer requests: the current one, or ``(1, 0)`` for memory that
+            the CPU can read.
         copy
-            None: copy if there is no other way; True: always; False: never.
+            None: copy only if necessary. True: always copy. False: never copy.
 
         Returns
         -------
@@ -83,7 +83,8 @@ class TensorProtocols:
         Raises
         ------
         BufferError
-            For nulls, a type that DLPack lacks, another device, or a copy that is not allowed.
+            For nulls, a type that DLPack does not have, another device, or a copy that is required
+            but not allowed.
         ValueError
             For a stream that does not fit the device, or after `release`.
 
@@ -95,24 +96,27 @@ class TensorProtocols:
         label = _device_type_for(device, device if dl_device is None else dl_device)
         versioned = max_version is not None and max_version[0] >= 1
         if label == DeviceType.CPU and stream is not None:
-            raise ValueError(f"stream={stream!r} found, None expected for memory of the CPU")
+            raise ValueError(f"stream: expected None for host memory, got {stream!r}")
         if label == DeviceType.CPU and device[0] == DeviceType.CUDA:
             if copy is False:
-                raise BufferError(f"CUDA device {device[1]} found, which takes a copy to the CPU")
+                raise BufferError(
+                    "copy=False: expected host memory, got memory of "
+                    f"CUDA device {device[1]}, which has to be copied"
+                )
             return self._host_copy().capsule(versioned, label)
         tensor = self.open_tensor(copy)
         self._order_consumer(tensor, device[0], stream)
         return tensor.capsule(versioned, label)
 
     def _host_copy(self) -> Tensor:
-        """Open a copy in host memory, marked as such."""
+        """Return a tensor in host memory that is marked as a copy."""
         return self.to_host(stream=self._array.stream).open_tensor(True)
 
     def _order_consumer(self, tensor: Tensor, device_type: DeviceType, stream: Any) -> None:
         if device_type == DeviceType.CPU:
             return
         if stream is None and device_type != DeviceType.CUDA:
-            # A consumer that names no stream may read with the CPU.
+            # A consumer that passes no stream may read with the CPU.
             tensor.wait()
             return
         handle = _consumer_handle(stream)
@@ -124,11 +128,12 @@ class TensorProtocols:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, version 3; hidden where there can be none.
+        """The CUDA array interface, version 3; ``hasattr`` returns False if it is not available.
 
-        Consumers order their work behind its ``stream``: that of the export, or the legacy default
-        stream where the former is another thread's per-thread stream. Reading this keeps the memory
-        alive as long as this object, also after `release`, since consumers keep only the object.
+        The consumer's work waits for ``stream``. This is the stream of the export, or the legacy
+        default stream if the export used the per-thread stream of another thread. After access to
+        this attribute, the object keeps the memory alive until it is deleted, also after `release`,
+        because consumers keep a reference only to the object.
 
         Notes
         -----
@@ -136,18 +141,18 @@ class TensorProtocols:
         """
         device_type, _ = self.__dlpack_device__()
         if device_type == DeviceType.CPU:
-            raise AttributeError("the CUDA array interface needs memory that CUDA can read")
+            raise AttributeError("expected memory that CUDA can read, got CPU memory")
         try:
             tensor = self.open_tensor(False)
         except BufferError as error:
             raise AttributeError(str(error)) from None
         handle = _unambiguous_handle(self._array.stream)
-        # This may be another stream than the export ran on, which then does not wait for the data.
+        # This may be a different stream from that of the export, so it has to wait for the data.
         tensor.make_wait(handle)
         self._interface_tensor = tensor
         shape = tensor.shape
         return {
-            # Read-only memory, but not marked so: torch refuses it.
+            # The memory is read-only but not marked read-only, because torch rejects that.
             "data": (tensor.address, False),
             "shape": shape,
             "strides": tensor.strides if len(shape) > 1 else None,
@@ -164,13 +169,15 @@ class TensorProtocols:
         TypeError
             For memory that only a GPU can read: use `to_host`.
         ValueError
-            If `copy` is False, but the array is not contiguous in memory or `dtype` is another.
+            If `copy` is False but the array is not contiguous in memory or `dtype` is different.
         """
         device_type, number = self.__dlpack_device__()
         if device_type == DeviceType.CUDA:
-            raise TypeError(f"memory of CUDA device {number} found: NumPy needs to_host() first")
+            raise TypeError(
+                f"expected host memory, got memory of CUDA device {number}: call to_host() first"
+            )
         if copy is False:
-            # Not by NumPy's own argument, which came with NumPy 2.1.
+            # NumPy's own `copy` argument exists only since NumPy 2.1.
             try:
                 self.open_tensor(copy=False)
             except BufferError as error:
@@ -178,39 +185,44 @@ class TensorProtocols:
         array = np.from_dlpack(self)
         if dtype is not None and array.dtype != np.dtype(dtype):
             if copy is False:
-                raise ValueError(f"{array.dtype} found, which takes a copy to be {np.dtype(dtype)}")
+                raise ValueError(
+                    f"copy=False: expected dtype {array.dtype}, got "
+                    f"{np.dtype(dtype)}, which needs a copy"
+                )
             return array.astype(dtype)
         return array.copy() if copy else array
 
 
 def _device_type_for(device: tuple[DeviceType, int], dl_device: tuple[int, int]) -> DeviceType:
-    """Return the device type to label a tensor with, for the ``dl_device`` of a consumer.
+    """Return the device type of a tensor for the ``dl_device`` that a consumer requests.
 
     Raises
     ------
     BufferError
-        If the memory cannot be handed out for that device.
+        If the memory cannot be exported for that device.
     """
     requested = (int(dl_device[0]), int(dl_device[1]))
     if requested == device:
         return device[0]
     if requested == _CPU:
         return DeviceType.CPU
-    raise BufferError(f"dl_device={requested} found, {tuple(map(int, device))} or (1, 0) expected")
+    raise BufferError(f"dl_device: expected {tuple(map(int, device))} or (1, 0), got {requested}")
 
 
 def _consumer_handle(stream: Any) -> int:
-    """Return the handle of a consumer's stream, from what DLPack passes for it."""
+    """Return the handle of a consumer's stream from the DLPack argument."""
     if stream is None:
         return _unambiguous_handle(None)
     if isinstance(stream, (int, np.integer)):
         if stream == 0 or stream < _NO_STREAM:
-            raise ValueError(f"stream={stream} found, -1, 1, 2, None or a stream's handle expected")
+            raise ValueError(
+                f"stream: expected -1, 1, 2, None or the handle of a stream, got {stream}"
+            )
         if stream == _NO_STREAM:
             return _NO_STREAM
     return stream_handle(stream) or _unambiguous_handle(None)
 
 
 def _unambiguous_handle(stream: Stream | None) -> int:
-    """Return the handle of a stream for protocols that forbid 0: 1 is the legacy default stream."""
+    """Return the handle of a stream for protocols that forbid 0; 1 is the legacy default stream."""
     return 1 if stream is None else stream.handle or 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each Arrow type becomes in libcudf and cuDF, by the core's type table."""
+"""The libcudf and cuDF type of each Arrow type, from the type table of the core."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from .._core.types import import_row, rows
+from .._core.schema import import_row, type_rows
+from .metadata import without_extension
 
 __all__ = [
     "CODES_WIDTH",
@@ -20,28 +21,28 @@ __all__ = [
     "Support",
     "describe",
     "frame_crossing",
-    "rows",
+    "type_rows",
 ]
 
 Support = Literal["zero-copy", "depends", "converted", "unsupported"]
 
 _SEVERITY: tuple[Support, ...] = ("zero-copy", "depends", "converted", "unsupported")
 
-#: What "crossing" means, here, in the commands and in the documentation.
+#: The meaning of "crossing" in this module, the commands and the documentation.
 MEANING = (
-    "Crossing: zero-copy if a column of a frame, and the array that it leaves as, have the memory "
-    "of the array that came, converted if any buffer of theirs is made anew, depends if that is a "
-    "matter of the values."
+    "Crossing: zero-copy if the column of the frame and the exported array share the memory of the "
+    "imported array; converted if a buffer is copied or created; depends if the values determine "
+    "this; unsupported if cuDF has no such type."
 )
 
-#: Why frames convert columns that libcudf has as they are.
+#: The reason why frames convert date columns, which libcudf supports.
 NO_DATES = "cuDF frames have no dates"
 NO_NULL_TYPE = "cuDF frames have no null type: strings, all missing"
 CODES_WIDTH = "cuDF keeps the codes of a category in the smallest type that fits"
 NO_NESTED_CATEGORIES = "cuDF has categories as columns of a frame only: decoded"
 NO_DECIMAL_CATEGORIES = "cuDF has no categories of decimals: decoded"
 
-#: The dtypes that cuDF uses for libcudf types without a dtype of their own.
+#: The dtypes that cuDF uses for libcudf types without their own dtype.
 _IN_FRAMES: dict[str, tuple[str, Support, str]] = {
     "TIMESTAMP_DAYS": ("datetime64[s]", "converted", NO_DATES),
     "EMPTY": ("str", "converted", NO_NULL_TYPE),
@@ -57,15 +58,15 @@ _UNITS = {"SECONDS": "s", "MILLISECONDS": "ms", "MICROSECONDS": "us", "NANOSECON
 
 
 class Crossing(NamedTuple):
-    """How columns of one Arrow type cross into a cuDF frame, and out of it again; see `MEANING`.
+    """The support for import and export of one Arrow type in cuDF frames; see `MEANING`.
 
     Attributes
     ----------
     cudf_type
-        The cuDF dtype; ``"-"`` where there is none.
+        The cuDF dtype; ``"-"`` if there is none.
     support
-        ``"zero-copy"``, ``"depends"`` (on the values, as the note says), ``"converted"`` or
-        ``"unsupported"``; for a nested type, the worst of all levels.
+        ``"zero-copy"``, ``"depends"`` (on the values, see `note`), ``"converted"`` or
+        ``"unsupported"``. For a nested type, the worst of all levels.
     note
         The reason, or a remark for the user; may be empty.
     """
@@ -76,19 +77,18 @@ class Crossing(NamedTuple):
 
 
 def describe(arrow_type: pa.DataType) -> Crossing:
-    """Say how columns of an Arrow type arrive in a cuDF frame.
+    """Return the support for an Arrow type in cuDF frames.
 
     Parameters
     ----------
     arrow_type
-        Any Arrow type. An extension type arrives as its storage type.
+        Any Arrow type. An extension type is imported as its storage type.
     """
     return _describe(arrow_type, is_top=True)
 
 
 def _describe(arrow_type: pa.DataType, *, is_top: bool) -> Crossing:
-    if isinstance(arrow_type, pa.BaseExtensionType):
-        arrow_type = arrow_type.storage_type
+    arrow_type = without_extension(arrow_type)
     row = import_row(pa.field("", arrow_type).__arrow_c_schema__())
     support: Support = row["on_import"]
     if support == "unsupported":
@@ -120,7 +120,7 @@ def _describe_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> Cros
         return Crossing(values.cudf_type, "converted", NO_DECIMAL_CATEGORIES)
     if not is_top or has_lists.name in ("LIST", "DICTIONARY32"):
         return Crossing(values.cudf_type, "converted", NO_NESTED_CATEGORIES)
-    # cuDF's codes are unsigned, of 8 bits for up to 256 values, and never of 64.
+    # cuDF's codes are unsigned, have 8 bits for up to 256 values, and never 64 bits.
     width = arrow_type.index_type.bit_width
     support: Support = "converted" if width == 64 else "depends"
     codes = frame_crossing("DICTIONARY32")._replace(support=support)
@@ -133,14 +133,15 @@ def _describe_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> Cros
 def frame_crossing(
     type_id: str, support: Support = "zero-copy", note: str = "", zone: str | None = None
 ) -> Crossing:
-    """Say how a libcudf column becomes a column of a cuDF frame.
+    """Return the support for a libcudf column in cuDF frames.
 
     Parameters
     ----------
     type_id
         The name of the column's type.
     support, note
-        Of the import of the column; returned for types that cuDF has a dtype for.
+        The support and note of the import of the column. They are returned for types that have a
+        cuDF dtype.
     zone
         The time zone of a timestamp.
     """

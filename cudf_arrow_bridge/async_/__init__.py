@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of arrays in time: event loops on one side, asynchronous producers and consumers."""
+"""Asynchronous streams of arrays, for event loops and C producers and consumers."""

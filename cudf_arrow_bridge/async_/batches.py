@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the batches of an asynchronous stream come from; see `Batches`."""
+"""The sources of the batches of an asynchronous stream; see `Batches`."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from .._core.schema import Schema, check_same
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
-from ..arrow.refusals import why_once
-from .arrays import Arrays, HandedArrays, IteratedArrays
-from .feed import feed
+from ..arrow.errors import single_use_reason
+from .array_sources import AsyncArraySource, AsyncIteratorSource, CProducerSource
+from .export_to_handler import export_to_handler
 
 __all__ = ["IteratedBatches", "ThreadedBatches"]
 
 
 def _with_protocol(obj: Any) -> Any:
-    """Replace an object whose protocol of arrays does not work."""
-    # datafusion's batches (54, 55) pass it on to an object of theirs that lacks it.
+    """Replace an object whose array protocol does not work."""
+    # datafusion's batches (54, 55) forward it to an object that lacks it.
     return obj.to_pyarrow() if type(obj).__module__ == "datafusion.record_batch" else obj
 
 
 class ThreadedBatches:
-    """The batches of a stream, made on other threads than the loop's; see `Batches`.
+    """The batches of a stream, created on other threads than the loop's; see `Batches`.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class ThreadedBatches:
         return await asyncio.get_running_loop().run_in_executor(None, self._stream._schema_handle)
 
     async def aclose(self) -> None:
-        """Let go of the source; see `Batches`."""
+        """Release the source; see `Batches`."""
         self._stream.release()
 
     async def __aiter__(self) -> AsyncIterator[DeviceArray]:
@@ -56,12 +56,12 @@ class ThreadedBatches:
             yield batch
             del batch
 
-    async def open(self, prefetch: int) -> Arrays:
-        """Begin a pass; see `Batches`."""
-        return HandedArrays(prefetch, self._stream._drive)
+    async def open(self, prefetch: int) -> AsyncArraySource:
+        """Start an iteration; see `Batches`."""
+        return CProducerSource(prefetch, self._stream._drive)
 
     def export_to(self, handler: int) -> None:
-        """Begin a pass for a consumer in C; see `Batches`."""
+        """Start an export to a C consumer; see `Batches`."""
         self._stream._drive(handler)
 
 
@@ -73,7 +73,7 @@ class IteratedBatches:
     objects
         The iterable.
     export
-        Gives the batches of an object. For `open`, these may be any arrays.
+        Returns the batches of an object. For `open`, they may be any arrays.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class IteratedBatches:
         self._objects = objects
         self._export = export
         self._schema: Schema | None = None
-        #: The pass of the next consumer, which was begun for the schema: its first batch, and the
-        #: others.
+        #: The iteration of the next consumer, which was started for the schema: its first batch,
+        #: and the others.
         self._waiting: tuple[DeviceArray, AsyncGenerator[DeviceArray, None]] | None = None
-        #: The passes of loops that have not ended.
+        #: The unfinished iterations of loops.
         self._loops: set[AsyncGenerator[DeviceArray, None]] = set()
         self._state: str = "open"
 
@@ -95,19 +95,19 @@ class IteratedBatches:
         return "open" if self._waiting is not None else self._state
 
     def __aiter__(self) -> AsyncGenerator[DeviceArray, None]:
-        """Begin a pass; see `Batches`."""
+        """Start an iteration; see `Batches`."""
         return self._loop(self._begin())
 
     def _begin(self) -> AsyncGenerator[DeviceArray, None]:
-        """Begin a pass over the batches, whose schemas may differ."""
+        """Start an iteration over the batches, whose schemas may differ."""
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
             return _resumed(*waiting)
         if self._state == "released":
-            raise ValueError("a stream that was released found, one with batches expected")
+            raise ValueError("expected an open stream, got a released stream")
         if isinstance(self._objects, AsyncIterator):
             if self._state == "consumed":
-                raise ValueError(why_once(type(self._objects).__name__))
+                raise ValueError(single_use_reason(type(self._objects).__name__))
             self._state = "consumed"
         return self._batches()
 
@@ -141,9 +141,9 @@ class IteratedBatches:
 
     async def _batches(self) -> AsyncGenerator[DeviceArray, None]:
         objects = self._objects.__aiter__()
-        # Another consumer of the same async generator has read it, or is reading it now.
+        # Another consumer has read, or is reading, the same async generator.
         if getattr(objects, "ag_frame", self) is None or getattr(objects, "ag_running", False):
-            raise ValueError(why_once(type(objects).__name__))
+            raise ValueError(single_use_reason(type(objects).__name__))
         try:
             async for obj in objects:
                 for batch in self._export(_with_protocol(obj)):
@@ -161,32 +161,32 @@ class IteratedBatches:
             first = await anext(batches, None)
             if first is None:
                 raise ValueError(
-                    "no batch found, at least one expected of a stream without a schema"
+                    "expected at least one batch, as the stream has no schema, got none"
                 )
             self._schema = Schema.copy_of(first.__arrow_c_schema__())
             self._waiting = first, batches
         return self._schema
 
-    async def open(self, prefetch: int) -> Arrays:
-        """Begin a pass; see `Batches`."""
-        return IteratedArrays(self._begin(), prefetch)
+    async def open(self, prefetch: int) -> AsyncArraySource:
+        """Start an iteration; see `Batches`."""
+        return AsyncIteratorSource(self._begin(), prefetch)
 
     def export_to(self, handler: int) -> None:
-        """Begin a pass for a consumer in C; see `Batches`."""
+        """Start an export to a C consumer; see `Batches`."""
         before = self._state, self._waiting
         try:
-            feed(self._of_one_schema(self._begin()), handler)
+            export_to_handler(self._of_one_schema(self._begin()), handler)
         except BaseException:
             self._state, self._waiting = before
             raise
 
     async def aclose(self) -> None:
-        """Let go of the source; see `Batches`."""
+        """Release the source; see `Batches`."""
         self._state = "released"
         passes = [*self._loops] if self._waiting is None else [*self._loops, self._waiting[1]]
         self._waiting = None
         for batches in passes:
-            # A loop that waits for a batch now ends with it.
+            # This also ends a loop that waits for a batch.
             if not getattr(batches, "ag_running", False):
                 await batches.aclose()
 
@@ -194,7 +194,7 @@ class IteratedBatches:
 async def _resumed(
     first: DeviceArray, batches: AsyncGenerator[DeviceArray, None]
 ) -> AsyncGenerator[DeviceArray, None]:
-    """Iterate over the first batch of a pass, then over the others."""
+    """Yield the first batch of a started iteration, then the others."""
     async with aclosing(batches):
         yield first
         del first

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`AsyncDeviceArrayStream`: an export in batches, for event loops and asynchronous consumers."""
+"""`AsyncDeviceArrayStream`: an export in batches for event loops and asynchronous C consumers."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Protocol, Self
 
-from ..arrow.refusals import StaysHere
+from ..arrow.errors import NotPicklable
 from ..arrow.schemas import as_schema_or_field
 
 if TYPE_CHECKING:
@@ -14,71 +14,71 @@ if TYPE_CHECKING:
 
     from .._core.schema import Schema
     from ..arrow.device_array import DeviceArray
-    from .arrays import Arrays
+    from .array_sources import AsyncArraySource
 
 __all__ = ["AsyncDeviceArrayStream", "Batches"]
 
 
 class Batches(Protocol):
-    """Where the batches of an asynchronous stream come from."""
+    """The source of the batches of an asynchronous stream."""
 
     def __aiter__(self) -> AsyncIterator[DeviceArray]: ...
 
     @property
     def state(self) -> str:
-        """Say what has become of it: open, consumed, released, or how it ended."""
+        """The state: open, consumed, released, or how it ended."""
 
     async def schema(self) -> Schema:
-        """Return the schema; the first batch may be made for it, and waits for the next pass."""
+        """Return the schema. May create the first batch and keep it for the next consumer."""
 
     async def aclose(self) -> None:
-        """Let go of the source, and of what loops have not taken; consumers in C keep theirs."""
+        """Release the source and the unread batches of loops; C consumers keep theirs."""
 
-    async def open(self, prefetch: int) -> Arrays:
-        """Begin a pass over the batches, which are made ahead."""
+    async def open(self, prefetch: int) -> AsyncArraySource:
+        """Start an iteration over the batches, which are created ahead."""
 
     def export_to(self, handler: int) -> None:
-        """Begin a pass for a consumer in C; see `AsyncDeviceArrayStream`."""
+        """Start an export to a C consumer; see `AsyncDeviceArrayStream`."""
 
 
-class AsyncDeviceArrayStream(StaysHere):
-    """A stream of device arrays of one schema, each made while an event loop does other things.
+class AsyncDeviceArrayStream(NotPicklable):
+    """A stream of device arrays of one schema for event loops.
 
-    ``async for`` gives them one at a time, as `DeviceArray`. Each loop, and each consumer, makes a
-    pass of its own, as far as the source can be read again. Where it can be read only once, as an
-    async generator, there is one pass, and the next consumer gets a `ValueError`.
+    ``async for`` yields a `DeviceArray` for each batch. Each loop and each consumer reads the
+    source from the start. If the source can be read only once, as an async generator, the second
+    consumer gets a `ValueError`.
 
     ``async with`` releases the source at the end of the block, as `aclose` does.
 
     Parameters
     ----------
     batches
-        Where the batches come from.
+        The source of the batches.
     """
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
 
     def __aiter__(self) -> AsyncIterator[DeviceArray]:
-        """Begin a pass; closing it, with ``aclose``, or leaving its task ends the source."""
+        """Start an iteration; its ``aclose``, or the end of its task, ends the source."""
         return self._batches.__aiter__()
 
     async def schema(self) -> pa.Schema | pa.Field:
         """Return the Arrow schema of record batches, or the field of other arrays.
 
-        Awaited, since the first batch may have to be made for it; it waits for the next consumer.
+        This may create the first batch, which is kept for the next consumer.
 
         Raises
         ------
         ValueError
-            If the source has no batch to tell a schema, or was released or consumed.
+            If the source has neither a schema nor a batch, or was released or consumed.
         """
         return as_schema_or_field((await self._batches.schema()).__arrow_c_schema__())
 
     async def aclose(self) -> None:
-        """Drop the source, and end loops over it; consumers in C keep theirs. May be repeated.
+        """Release the source and end loops over it. May be called again.
 
-        A loop that is waiting for a batch ends without it.
+        A loop that waits for a batch ends without it. C consumers keep their batches.
         """
         await self._batches.aclose()
 
@@ -92,9 +92,9 @@ class AsyncDeviceArrayStream(StaysHere):
         return f"<{type(self).__name__}, {self._batches.state}>"
 
     def export_to(self, handler_address: int) -> None:
-        """Hand the batches to a consumer in C, through Arrow's asynchronous interface.
+        """Export the batches to a C consumer through Arrow's asynchronous interface.
 
-        Returns at once. Batches are made as far as the consumer requests them, on threads of the
+        Returns immediately. Batches are created when the consumer requests them, on threads of the
         library; those of an async source on the running loop.
 
         Parameters
@@ -106,8 +106,8 @@ class AsyncDeviceArrayStream(StaysHere):
         Raises
         ------
         ValueError
-            If the handler lacks a callback, or the source can be read once and was. The caller then
-            still owns the handler.
+            If the handler lacks a callback, or the source can be read only once and was read. The
+            caller then still owns the handler.
         RuntimeError
             If the source is asynchronous and no event loop runs.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of arrays that are awaited."""
+"""Import of the arrays of an asynchronous source."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from ..cuda.event_loops import fences_of_running_loop
 from ..import_.importer import Importer
 from ..import_.selection import select_of_stream
 from ..import_.streams import import_batches
-from .arrays import Arrays
+from .array_sources import AsyncArraySource
 
-__all__ = ["import_awaited"]
+__all__ = ["import_async"]
 
-#: Numbers of producers.
+#: Numbers for producers.
 _lanes = itertools.count()
-#: Seconds after which other tasks get their turn, where all batches are there already.
+#: The time in seconds after which other tasks run if all batches are ready.
 _TURN = 0.002
 
 
-async def import_awaited(
-    open_arrays: Callable[[], Awaitable[Arrays]],
+async def import_async(
+    open_arrays: Callable[[], Awaitable[AsyncArraySource]],
     kind: Kind | None,
     columns: Sequence[str] | None,
     importer: Importer,
 ) -> AsyncGenerator[Any, None]:
-    """Import each array when it is there; see `from_arrow_device_async`.
+    """Import each array when it is ready; see `from_arrow_device_async`.
 
     Parameters
     ----------
     open_arrays
-        Called when the first frame is asked for.
+        Called when the first frame is requested.
     kind, columns
         See `from_arrow_device_async`.
     importer
-        Makes the results.
+        Creates the results.
     """
     loop = asyncio.get_running_loop()
     waiting: deque[object] = deque()
@@ -56,10 +56,10 @@ async def import_awaited(
                 stream = SourceStream(arrays.schema, iter(waiting.popleft, None), arrays.labels)
                 frames = _frames_of(stream, kind, columns, importer)
             if fence := fences.fences.add_capsule(capsule, lane):
-                # Else an import that has to look at values would block the loop.
+                # Otherwise an import that reads values would block the loop.
                 await fences.wait(fence)
             waiting.append(capsule)
-            # A suspended generator must not keep memory alive that the caller has dropped.
+            # A suspended generator must not keep memory alive that the caller has released.
             del capsule
             yield next(frames)
             if loop.time() - suspended > _TURN:

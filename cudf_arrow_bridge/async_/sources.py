@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What arrays can be awaited of: our streams, foreign ones, async iterators, producers in C."""
+"""Asynchronous sources: streams of this package, foreign streams, async iterators, C producers."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from typing import Any
 from .._core.stream.async_ import drive_capsule
 from ..arrow.source_streams import has_stream_protocol
 from ..arrow.sources import STREAM_PROTOCOLS, has_array_protocol
-from .arrays import Arrays, HandedArrays
+from .array_sources import AsyncArraySource, CProducerSource
 
 __all__ = ["Producer", "await_foreign_stream", "await_producer", "is_producer"]
 
-#: A producer in C, as a function that takes the address of an ``ArrowAsyncDeviceStreamHandler``.
+#: A C producer: a function that takes the address of an ``ArrowAsyncDeviceStreamHandler``.
 Producer = Callable[[int], Any]
 
 
 def is_producer(source: Any) -> bool:
-    """Say whether an object stands for a producer in C: it can be called, and is nothing else."""
+    """Return whether an object is a C producer: callable, and no other kind of source."""
     if not callable(source) or isinstance(source, type):
         return False
     return not (has_array_protocol(source) or has_stream_protocol(source))
 
 
-async def await_foreign_stream(source: Any, prefetch: int) -> Arrays:
-    """Have threads of the library read a stream of another library."""
+async def await_foreign_stream(source: Any, prefetch: int) -> AsyncArraySource:
+    """Read a stream of another library on threads of this library."""
     name = next(name for name in STREAM_PROTOCOLS if hasattr(source, name))
-    # Some compute all of it here.
+    # Some libraries compute the whole stream here.
     capsule = await asyncio.get_running_loop().run_in_executor(None, getattr(source, name))
-    return HandedArrays(prefetch, partial(drive_capsule, capsule))
+    return CProducerSource(prefetch, partial(drive_capsule, capsule))
 
 
-async def await_producer(produce: Producer, prefetch: int) -> Arrays:
-    """Give a handler to a producer, on a thread of its own, since some block until the end."""
-    arrays: HandedArrays
+async def await_producer(produce: Producer, prefetch: int) -> AsyncArraySource:
+    """Call a producer with a handler on a separate thread, because some block until the end."""
+    arrays: CProducerSource
 
     def run(handler: int) -> None:
         try:
@@ -47,6 +47,6 @@ async def await_producer(produce: Producer, prefetch: int) -> Arrays:
             arrays.abandon()
 
     handlers: list[int] = []
-    arrays = HandedArrays(prefetch, handlers.append)
+    arrays = CProducerSource(prefetch, handlers.append)
     threading.Thread(target=run, args=handlers, daemon=True).start()
     return arrays

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: ``roundtrip``, ``inspect`` and ``doctor``.
 
-Nothing here imports rich or cuDF until a command needs it, so ``--help`` stays quick.
+The module of a command is imported when the command runs, so ``--help`` stays quick.
 """

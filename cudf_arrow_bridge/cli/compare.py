@@ -1,23 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare what came back with what the file holds, using pyarrow alone."""
+"""Comparison of the result of a round trip with the file, using only pyarrow."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+#: The classes of lists of variable length, without maps, which are compared as a whole.
+LISTS = (pa.ListArray, pa.LargeListArray, pa.ListViewArray, pa.LargeListViewArray)
+
 Equivalent = Callable[[pa.DataType, pa.DataType], bool]
 
 
 def identical(left: pa.DataType, right: pa.DataType) -> bool:
-    """Say whether two types are equal."""
+    """Return whether two types are equal."""
     return bool(left == right)
 
 
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """Concatenate the chunks of a table, because an export is a single Arrow array."""
+    columns = []
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        try:
+            columns.append(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())
+        except pa.ArrowException as error:
+            raise ValueError(
+                f"column {name!r} does not fit into one Arrow array ({error}); take part of it"
+                " with --rows"
+            ) from None
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
 def difference(expected: pa.Array, actual: pa.Array, equivalent: Equivalent = identical) -> str:
-    """Say how two columns differ, or nothing.
+    """Return the difference of two columns, or an empty string.
 
     Floats are compared bit by bit: NaN equals itself, and 0.0 differs from -0.0.
 
@@ -28,13 +46,13 @@ def difference(expected: pa.Array, actual: pa.Array, equivalent: Equivalent = id
     actual : pyarrow.Array
         The column as it was imported.
     equivalent : callable, optional
-        Whether a type that is not nested may have become another one. The values have to match
-        after a safe cast. Called for dictionaries whose index types differ, too.
+        Returns whether a type that is not nested may become another one. The values must match
+        after a safe cast. Also called for dictionaries with different index types.
 
     Returns
     -------
     str
-        One line, empty if nothing differs.
+        One line, empty if there is no difference.
     """
     if len(expected) != len(actual):
         return f"{len(expected)} rows became {len(actual)}"
@@ -50,13 +68,12 @@ def difference(expected: pa.Array, actual: pa.Array, equivalent: Equivalent = id
 
 
 def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = identical) -> bool:
-    """Whether two types are the same but for nullability and the names of list items."""
+    """Return whether two types are the same except for nullability and the names of list items."""
     if left.id != right.id:
         return equivalent(left, right)
     if pa.types.is_struct(left):
-        return _names(left) == _names(right) and all(
-            same_type(left.field(i).type, right.field(i).type, equivalent)
-            for i in range(left.num_fields)
+        return left.names == right.names and all(
+            same_type(a.type, b.type, equivalent) for a, b in zip(left, right, strict=True)
         )
     if pa.types.is_dictionary(left):
         return (
@@ -70,46 +87,34 @@ def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = id
 
 
 def same_values(left: pa.Array, right: pa.Array) -> bool:
-    """Whether two arrays of the same or equivalent types hold the same values and nulls."""
-    left, right = computable(left), computable(right)
-    if len(left) != len(right) or not left.is_valid().equals(right.is_valid()):
+    """Return whether two arrays of the same or equivalent types have the same values and nulls."""
+    left, right = decoded(left), decoded(right)
+    if not left.is_valid().equals(right.is_valid()):
         return False
     if left.null_count:
         left, right = left.drop_null(), right.drop_null()
-    arrow_type = left.type
-    if pa.types.is_struct(arrow_type):
-        return all(same_values(left.field(i), right.field(i)) for i in range(arrow_type.num_fields))
-    if pa.types.is_binary(arrow_type) and pa.types.is_list(right.type):
+    if pa.types.is_struct(left.type):
+        return all(same_values(left.field(i), right.field(i)) for i in range(left.type.num_fields))
+    if pa.types.is_binary(left.type) and pa.types.is_list(right.type):
         # cuDF's lists of bytes.
         return bool(left.to_pylist() == [bytes(row) for row in right.to_pylist()])
-    if all(map(has_lists, (arrow_type, right.type))):
+    if type(left) in LISTS and type(right) in LISTS:
         lengths = [pc.list_value_length(side).cast(pa.int64()) for side in (left, right)]
         return lengths[0].equals(lengths[1]) and same_values(left.flatten(), right.flatten())
-    if pa.types.is_dictionary(arrow_type) or pa.types.is_dictionary(right.type):
-        return same_values(_plain(left), _plain(right))
-    if arrow_type != right.type:
+    if left.type != right.type:
         left = left.cast(right.type)
-        arrow_type = left.type
-    if pa.types.is_floating(arrow_type):
-        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[arrow_type.bit_width]
-        return bool(left.view(bits).equals(right.view(bits)))
+    if pa.types.is_floating(left.type):
+        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[left.type.bit_width]
+        left, right = left.view(bits), right.view(bits)
     return bool(left.equals(right))
 
 
-def has_lists(arrow_type: pa.DataType) -> bool:
-    """Whether rows are lists of any length, wherever these stand."""
-    return bool(
-        pa.types.is_list(arrow_type)
-        or pa.types.is_large_list(arrow_type)
-        or pa.types.is_list_view(arrow_type)
-        or pa.types.is_large_list_view(arrow_type)
-    )
-
-
-def computable(array: pa.Array) -> pa.Array:
+def decoded(array: pa.Array) -> pa.Array:
     """Return an array of a type that pyarrow can filter and compare, with the same values."""
     if pa.types.is_run_end_encoded(array.type):
-        return computable(pc.run_end_decode(array))
+        return decoded(pc.run_end_decode(array))
+    if pa.types.is_dictionary(array.type):
+        return decoded(array.dictionary_decode())
     if pa.types.is_string_view(array.type):
         return array.cast(pa.string())
     return array.cast(pa.binary()) if pa.types.is_binary_view(array.type) else array
@@ -117,30 +122,25 @@ def computable(array: pa.Array) -> pa.Array:
 
 def first_difference(left: pa.Array, right: pa.Array) -> int:
     """Find the first row in which two different arrays differ."""
-    low, high = 0, len(left)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if same_values(left.slice(low, middle - low), right.slice(low, middle - low)):
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisect_left(
+        range(len(left)), True, key=lambda row: not same_values(left[: row + 1], right[: row + 1])
+    )
 
 
 def format_scalar(scalar: pa.Scalar, width: int = 40) -> str:
-    """Write a value in a few characters."""
+    """Return a value in a few characters."""
     try:
         text = repr(scalar.as_py())
     except (ValueError, OverflowError):
-        # Nanoseconds and far-off years that Python's own types cannot hold.
+        # Nanoseconds and years that Python's types cannot represent.
         text = str(scalar)
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def without_reader_losses(arrow_type: pa.DataType) -> pa.DataType:
-    """Return the type that cuDF's Parquet reader makes of a column of this type.
+    """Return the type of a column of this type after cuDF's Parquet reader.
 
-    The reader decodes categories and drops time zones, before the frame reaches the bridge.
+    The reader decodes categories and drops time zones.
     """
     if pa.types.is_dictionary(arrow_type):
         return without_reader_losses(arrow_type.value_type)
@@ -150,15 +150,6 @@ def without_reader_losses(arrow_type: pa.DataType) -> pa.DataType:
         return pa.list_(without_reader_losses(arrow_type.value_type))
     if pa.types.is_struct(arrow_type):
         return pa.struct(
-            [arrow_type.field(i).with_type(without_reader_losses(arrow_type.field(i).type))
-             for i in range(arrow_type.num_fields)]
-        )  # fmt: skip
+            [field.with_type(without_reader_losses(field.type)) for field in arrow_type]
+        )
     return arrow_type
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-
-
-def _names(arrow_type: pa.StructType) -> list[str]:
-    return [arrow_type.field(i).name for i in range(arrow_type.num_fields)]

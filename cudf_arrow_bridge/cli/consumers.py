@@ -1,63 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other Arrow libraries that import what the bridge exports."""
+"""Other Arrow libraries that import the exports."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.cli.compare import one_batch
 
-def consume(exported: Any) -> tuple[pa.RecordBatch, str]:
-    """Let another library import an export, and read its columns into pyarrow.
+
+def consume(exported: cab.DeviceArray | cab.DeviceArrayStream) -> tuple[pa.RecordBatch, str]:
+    """Import an export with another library and read its columns with pyarrow.
 
     Parameters
     ----------
-    exported : DeviceArray
-        A table: pyarrow imports it in CPU memory, pylibcudf elsewhere.
+    exported : DeviceArray or DeviceArrayStream
+        A table or a stream of tables. pyarrow imports it in CPU memory. Otherwise pylibcudf, which
+        has no stream protocol, imports each batch.
 
     Returns
     -------
     pyarrow.RecordBatch
-        What the library sees.
+        The data that the library reads.
     str
         Its name and version.
     """
     if exported.device_type.name == "CPU":
-        return pa.record_batch(OnlyProtocol(exported)), f"pyarrow {pa.__version__}"
+        is_array = isinstance(exported, cab.DeviceArray)
+        protocol = "__arrow_c_device_array__" if is_array else "__arrow_c_stream__"
+        return one_batch(pa.table(only(exported, protocol))), f"pyarrow {pa.__version__}"
     import pylibcudf
 
-    table = pylibcudf.Table.from_arrow(OnlyProtocol(exported))
-    host = table.to_arrow([_metadata(field) for field in exported.schema])
-    columns = [column.combine_chunks() for column in host.columns]
-    batch = pa.RecordBatch.from_arrays(columns, names=exported.schema.names)
-    return batch, f"pylibcudf {pylibcudf.__version__}"
+    arrays = [exported] if isinstance(exported, cab.DeviceArray) else exported
+    metadata = [_metadata(field) for field in exported.schema]
+    tables = [
+        pylibcudf.Table.from_arrow(only(array, "__arrow_c_device_array__")).to_arrow(metadata)
+        for array in arrays
+    ]
+    # The default options allow that only some of the tables have nulls.
+    table = pa.concat_tables(tables, promote_options="default")
+    return one_batch(table), f"pylibcudf {pylibcudf.__version__}"
 
 
-class OnlyProtocol:
-    """Has only the protocol of device arrays, so that a consumer cannot take a shortcut."""
-
-    def __init__(self, exported: Any) -> None:
-        self._exported = exported
-
-    def __arrow_c_device_array__(
-        self, requested_schema: object = None, **kwargs: object
-    ) -> tuple[object, object]:
-        """Pass the call on."""
-        capsules: tuple[object, object] = self._exported.__arrow_c_device_array__(
-            requested_schema, **kwargs
-        )
-        return capsules
+def only(exported: Any, protocol: str) -> Any:
+    """Return an object that has only one method of an export, to exclude other interfaces."""
+    return SimpleNamespace(**{protocol: getattr(exported, protocol)})
 
 
 def _metadata(field: pa.Field) -> Any:
-    """Return what pylibcudf does not read from the schema: names, time zone, precision."""
+    """Return the metadata that pylibcudf does not read: names, time zone, precision."""
     from pylibcudf.interop import ColumnMetadata
 
     arrow_type = field.type
     children = [_metadata(arrow_type.field(i)) for i in range(arrow_type.num_fields)]
     if pa.types.is_list(arrow_type):
-        # libcudf counts the offsets as a list's first child.
+        # In libcudf the offsets are the first child of a list.
         children.insert(0, ColumnMetadata(name="offsets"))
     return ColumnMetadata(
         name=field.name,

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``roundtrip``: send files across the bridge and back."""
+"""``roundtrip``: import files to cuDF, export them, and compare."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.arrow import display
 from cudf_arrow_bridge.cli import exits, report
-from cudf_arrow_bridge.cli.bridge import BridgeError, load_to_compute
+from cudf_arrow_bridge.cli.file_round_trip import STEPS, Column, FileResult, round_trip
 from cudf_arrow_bridge.cli.readers import ReadError, open_file
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 LONG_WORK = 32_000_000
+BESIDE_TYPES = 76
+NARROWEST_TYPE = 6
+HEADINGS = ("Column", *report.TYPES, "Rows", "Nulls", "Bytes", "Device", "Crossing", "Result")
 
 
 def run(
@@ -28,16 +31,16 @@ def run(
     max_rows: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Send each file across and back and report on it.
+    """Import, export and compare each file, and report the result.
 
     Parameters
     ----------
     files : sequence of str
         Paths.
     rows : int, optional
-        Take only this many rows of each.
+        Read only this many rows of each file.
     max_rows : int, optional
-        Cross in batches of at most this many rows.
+        Use batches of at most this many rows.
     as_json : bool, optional
         Print JSON instead of tables.
 
@@ -47,67 +50,97 @@ def run(
         The exit code.
     """
     try:
-        bridge = load_to_compute()
-    except BridgeError as error:
-        report.complain(str(error))
-        return exits.FAILED
-    from cudf_arrow_bridge.cli.trip import round_trip
+        # Import cuDF before the steps that are timed, because it takes a second.
+        import cudf  # noqa: F401
 
+        cab.has_gpu()
+    except Exception as error:
+        report.print_error(f"cuDF or CUDA does not work here: {report.one_line(error)}")
+        return exits.FAILED
     codes: list[int] = []
     documents: list[dict[str, Any]] = []
     out = report.console()
-    with progress(out, files, hidden=as_json) as step:
+    shows_progress = out.is_terminal and not as_json and is_long(files)
+    with Progress(console=out, transient=True, disable=not shows_progress) as progress:
+        task = progress.add_task("", total=len(files))
         for number, name in enumerate(files):
+
+            def step(step: str, done: int = number, file: str = name) -> None:
+                completed = done + STEPS.index(step) / len(STEPS)
+                progress.update(task, completed=completed, description=escape(f"{file}: {step}"))
+
             try:
-                trip = round_trip(bridge, open_file(name), rows, partial(step, number), max_rows)
+                result = round_trip(open_file(name), rows, step, max_rows)
             except ReadError as error:
-                report.complain(str(error))
+                report.print_error(str(error))
                 codes.append(exits.UNREADABLE)
                 documents.append({"file": name, "error": str(error)})
                 continue
-            codes.append(code_of(trip.results()))
-            documents.append(asdict(trip) | {"error": None})
+            codes.append(code_of(result.columns))
+            documents.append(asdict(result) | {"error": None})
             if not as_json:
-                report.show_trip(out, trip)
+                print_result(out, result)
     code = exits.worst(codes)
     if as_json:
-        report.show_json({"exit_code": code, "files": documents})
+        report.print_json({"exit_code": code, "files": documents})
     return code
 
 
-def code_of(results: set[str]) -> int:
-    """Turn the results of a file's columns into an exit code."""
+def code_of(columns: Sequence[Column]) -> int:
+    """Convert the results of a file's columns to an exit code."""
+    results = {column.result for column in columns}
     if results & {"mismatch", "failed"}:
         return exits.FAILED
     return exits.UNSUPPORTED if "unsupported" in results else exits.OK
 
 
-@contextmanager
-def progress(
-    out: Console, files: Sequence[str], *, hidden: bool
-) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar during long work on a terminal; yields a function to call at each step."""
-    if hidden or not sys.stdout.isatty() or not is_long(files):
-        yield lambda number, name: None
-        return
-    from rich.markup import escape
-    from rich.progress import Progress
-
-    from cudf_arrow_bridge.cli.trip import STEPS
-
-    with Progress(console=out, transient=True) as bar:
-        task = bar.add_task("", total=len(files))
-
-        def step(number: int, name: str) -> None:
-            done = number + STEPS.index(name) / len(STEPS)
-            bar.update(task, completed=done, description=escape(f"{files[number]}: {name}"))
-
-        yield step
-
-
 def is_long(files: Sequence[str]) -> bool:
-    """Whether the work may take long enough for a bar."""
+    """Return whether the work may take long enough for a progress bar."""
     if len(files) > 1:
         return True
     path = Path(files[0])
     return path.is_file() and path.stat().st_size >= LONG_WORK
+
+
+def print_result(out: Console, result: FileResult) -> None:
+    """Print the result of one file."""
+    rows = [
+        (
+            column.name,
+            column.arrow_type,
+            column.cudf_type,
+            f"{column.rows:,}",
+            f"{column.nulls:,}",
+            "-" if column.bytes is None else display.size(column.bytes),
+            column.device or "-",
+            column.crossing or "-",
+            column.result,
+        )
+        for column in result.columns
+    ]
+    title = f"{display.printable(result.file)} ({result.format})"
+    type_width = max(NARROWEST_TYPE, (out.width - BESIDE_TYPES) // 2) if out.is_terminal else None
+    out.print(report.table(title, HEADINGS, rows, type_width))
+    lines = [f"Note: {note}" for note in result.notes]
+    for column in result.columns:
+        outcome = column.crossing if column.result == "match" else column.result
+        if column.note:
+            lines.append(f"{outcome}: {column.name} ({column.arrow_type}): {column.note}")
+    times = ", ".join(f"{name} {duration(taken)}" for name, taken in result.seconds.items())
+    lines.append(f"Time: {times}.")
+    if result.consumer:
+        lines.append(f"Consumer: {result.consumer}.")
+    matched = sum(column.result == "match" for column in result.columns)
+    count = display.count(len(result.columns), "column")
+    lines.append(f"{matched} of {count} matched after the round trip.")
+    for line in lines:
+        out.print(line, soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in a readable unit."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.1f} ms"
+    return f"{seconds * 1e6:.0f} µs"

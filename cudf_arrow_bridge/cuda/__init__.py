@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where memory is, and which CUDA stream comes after which."""
+"""The location of memory and the order of CUDA streams."""

@@ -1,46 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fences in asyncio's event loops."""
+"""Fences in asyncio event loops."""
 
 from __future__ import annotations
 
 import asyncio
 from weakref import WeakKeyDictionary, ref
 
-from .._core.fences import CANCELLED, FAILED, FenceSet
+from .._core.stream.fences import CANCELLED, FAILED, FenceSet
 
 __all__ = ["LoopFences", "fences_of_running_loop"]
 
 
 class LoopFences:
-    """The fences that tasks of one event loop wait for, all on one descriptor.
+    """The fences that tasks of one event loop wait for, with one file descriptor.
 
-    To be used on the loop's thread, except for the methods of `fences`.
+    Use it only on the loop's thread, except for the methods of `fences`.
 
-    The loop alone keeps this object, as the reader of the descriptor, until it is closed. It refers
-    to the loop only through the tasks that are waiting, so that neither keeps the other.
+    Only the loop references this object, as the reader of the descriptor, until the loop is closed.
+    This object references the loop only through waiting tasks, so that neither keeps the other
+    alive.
 
     Attributes
     ----------
     fences
-        Where fences are added. Each one is to be waited for once, or cancelled.
+        The fence set. Each fence must be waited for once or cancelled.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.fences = FenceSet()
         self._waiting: dict[int, asyncio.Future[None]] = {}
-        #: Why each fence failed that ended before a task waited for it; "" for those reached.
+        #: The error of each fence that ended before a task waited for it; "" for reached fences.
         self._ended: dict[int, str] = {}
         loop.add_reader(self.fences.fileno(), self._tell)
 
     async def wait(self, fence: int) -> None:
-        """Wait until a fence is reached; if it is already, the loop does not run in between.
+        """Wait until a fence is reached.
 
-        A task that is cancelled meanwhile cancels the fence.
+        If it is already reached, the task does not yield to the loop. If the task is cancelled, the
+        fence is cancelled.
 
         Raises
         ------
         RuntimeError
-            If CUDA reports an error of the work before the fence, or of an earlier one.
+            If CUDA reports an error of the work before the fence, or of earlier work.
         asyncio.CancelledError
             If the fence is cancelled.
         """
@@ -51,14 +53,14 @@ class LoopFences:
             try:
                 await future
             except (asyncio.CancelledError, GeneratorExit):
-                # Its one result, which may be another by now, is dropped when it comes.
+                # Its result, which may differ by now, is dropped when it arrives.
                 self.fences.cancel(fence)
                 raise
         elif error:
             raise RuntimeError(error)
 
     def _tell(self) -> None:
-        """Take the results of fences that have ended, to those who wait for them."""
+        """Pass the results of ended fences to the waiting tasks."""
         for fence, state, error in self.fences.poll():
             future = self._waiting.pop(fence, None)
             if future is None:
@@ -74,7 +76,7 @@ class LoopFences:
                 future.set_result(None)
 
 
-#: Weak at both ends: a loop that was closed has let go of its fences.
+#: Weak references on both sides, because a closed loop no longer references its fences.
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, ref[LoopFences]] = WeakKeyDictionary()
 
 

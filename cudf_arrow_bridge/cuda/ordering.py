@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of CUDA streams: those that callers name, and the one that cuDF computes on."""
+"""The order of the caller's CUDA stream and cuDF's stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .._core.ordering import order_after
+from .._core.arguments import order_after
 from .streams import Stream, resolve_stream
 
 if TYPE_CHECKING:
@@ -19,17 +19,17 @@ __all__ = ["ImportStreams", "ordered"]
 
 @dataclass(frozen=True, slots=True)
 class ImportStreams:
-    """The stream that arrays are imported on, and the stream that computes on the result.
+    """The stream for the import of arrays, and the stream that computes on the result.
 
     cuDF computes on its default stream, whatever stream the data was imported on, and CUDA does not
-    order the two by itself.
+    order these streams.
 
     Attributes
     ----------
     importing
-        The stream that waits for producers, and that copies and conversions of arrays run on.
+        The stream that waits for producers and runs copies and conversions of arrays.
     computing
-        cuDF's default stream if the import makes cuDF objects, else `importing`.
+        cuDF's default stream if the import creates cuDF objects, otherwise `importing`.
     """
 
     importing: Stream
@@ -42,48 +42,48 @@ class ImportStreams:
         Parameters
         ----------
         stream
-            What the caller gave as ``stream=``.
+            The argument ``stream=`` of the caller.
         to
-            What the import makes: "cudf", "cudf.pandas" or "pylibcudf".
+            The kind of the result: "cudf", "cudf.pandas" or "pylibcudf".
 
         Raises
         ------
         ValueError
-            If `to` is something else.
+            If `to` has another value.
         """
         if to not in ("cudf", "cudf.pandas", "pylibcudf"):
-            raise ValueError(f"to={to!r} found, 'cudf', 'cudf.pandas' or 'pylibcudf' expected")
+            raise ValueError(f"to: expected 'cudf', 'cudf.pandas' or 'pylibcudf', got {to!r}")
         importing = resolve_stream(stream)
         return cls(importing, importing if to == "pylibcudf" else resolve_stream(None))
 
     @property
     def reader(self) -> Stream | None:
-        """The computing stream if it is not the importing one, else None."""
+        """The computing stream if it differs from the importing stream, otherwise None."""
         return None if self.computing.handle == self.importing.handle else self.computing
 
     def compute_after_import(self) -> None:
-        """Make later work on `computing` wait for what was imported."""
+        """Make later work on `computing` wait for the import."""
         if self.reader is not None:
             order_after(self.computing.handle, self.importing.handle)
 
     def import_after_compute(self) -> None:
-        """Make later work on `importing`, the caller's stream, wait for what was computed."""
+        """Make later work on `importing`, the caller's stream, wait for the computation."""
         if self.reader is not None:
             order_after(self.importing.handle, self.computing.handle)
 
 
 @contextmanager
 def ordered(stream: protocols.Stream, made_on: int) -> Iterator[None]:
-    """Order a stream after the one that made data, and that one, at the end, after the stream.
+    """Order a stream after the producing stream, and at exit the producing stream after it.
 
-    So the stream sees the data, which is freed on the other one after its use.
+    So the stream sees the data, and the data is freed on the producing stream after its use.
 
     Parameters
     ----------
     stream
         The CUDA stream that uses the data within the context.
     made_on
-        The handle of the stream that made the data.
+        The handle of the stream that produced the data.
     """
     if stream.handle != made_on:
         order_after(stream.handle, made_on)

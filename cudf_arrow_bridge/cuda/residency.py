@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kind of memory columns are in, and where to compute on them."""
+"""The kind of memory of columns, and the location of conversions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from .._core.memory import device_type, has_gpu
+from .._core.arguments import device_type, has_gpu
 
 if TYPE_CHECKING:
     import pylibcudf as plc
@@ -26,7 +26,7 @@ __all__ = [
 class DeviceType(IntEnum):
     """The device types of memory that cuDF can use, with the values of Arrow and DLPack.
 
-    Made of their names, too: ``DeviceType("cuda")``.
+    It can be created from a name: ``DeviceType("cuda")``.
     """
 
     CPU = 1
@@ -41,14 +41,14 @@ class DeviceType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComputeLocation:
-    """Where conversions of columns run: on the CPU for columns in host memory, else on the GPU.
+    """The location of conversions: the CPU for columns in host memory, otherwise the GPU.
 
     Attributes
     ----------
     host
-        Whether they run on the CPU.
+        Whether conversions run on the CPU.
     stream
-        The CUDA stream of conversions on the GPU, as pylibcudf takes it.
+        The CUDA stream of conversions on the GPU, for pylibcudf.
     """
 
     host: bool
@@ -56,14 +56,15 @@ class ComputeLocation:
 
 
 def compute_location(*columns: plc.Column, stream: Any = None) -> ComputeLocation:
-    """Return where conversions of these columns run."""
+    """Return the location of conversions of these columns."""
     return ComputeLocation(is_host_memory(*columns), stream)
 
 
 def is_host_memory(*columns: plc.Column) -> bool:
-    """Say whether columns live in host memory.
+    """Return whether columns are in host memory.
 
-    Columns without any buffer count as living where new ones are made: on the GPU if there is one.
+    Columns without buffers count as columns in the memory of new columns: on the GPU if there is
+    one.
     """
     for pointer in _pointers(columns):
         return device_type(pointer) == DeviceType.CPU

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host memory as spans, the buffers that pylibcudf and cuDF take."""
+"""Host memory as spans, the buffer objects of pylibcudf and cuDF."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.columns import OwningSpan
+from .._core.import_.columns import OwningSpan
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -27,12 +27,12 @@ class HostSpan(OwningSpan):
 
     def __init__(self, array: NDArray[Any]) -> None:
         if not array.flags.c_contiguous:
-            raise ValueError("a span needs contiguous memory")
+            raise ValueError("expected contiguous memory, got memory with gaps")
         super().__init__(array.ctypes.data, array.nbytes, array)
 
 
 def view_host(span: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:
-    """View the first elements of a host span as a NumPy array.
+    """Return the first elements of a host span as a NumPy array without copying.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def view_host(span: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:
     dtype
         The type of the elements.
     count
-        How many there are.
+        The number of elements.
     """
     element: np.dtype[Any] = np.dtype(dtype)
     if count == 0:
         return np.empty(0, element)
     if span.size < count * element.itemsize:
-        raise ValueError(f"{count} elements of {element} do not fit in {span.size} bytes")
+        raise ValueError(f"expected at most {span.size} bytes, got {count} elements of {element}")
     raw = (ctypes.c_char * (count * element.itemsize)).from_address(span.ptr)
     return np.frombuffer(memoryview(raw), element)

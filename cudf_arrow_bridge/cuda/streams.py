@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA streams: what ``stream=`` stands for."""
+"""CUDA streams: the argument ``stream=``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = [
     "stream_handle",
 ]
 
-#: The legacy default stream, which comes after the per-thread ones of all threads.
+#: The legacy default stream, which is ordered after the per-thread streams of all threads.
 LEGACY_HANDLE = 1
-#: The per-thread default stream: another stream on each thread.
+#: The per-thread default stream, a different stream on each thread.
 PER_THREAD_HANDLE = 2
-#: cuDF's default stream, on which it computes. It is chosen when cuDF is loaded.
+#: cuDF's default stream, on which it computes. It is chosen when cuDF is imported.
 CUDF_HANDLE: int = CUDF_DEFAULT_STREAM.__cuda_stream__()[1]
 
 
@@ -48,15 +48,16 @@ def stream_handle(stream: Any) -> int:
     TypeError
         If the object is not a stream.
     ValueError
-        If the handle is negative, which only DLPack gives a meaning.
+        If the handle is negative, which has a meaning only in DLPack.
     """
     if stream is None:
         return CUDF_HANDLE
     handle = _handle_of(stream)
     if handle < 0:
         raise ValueError(
-            f"stream={handle} found, a CUDA stream's handle expected: 0 or 1 for the legacy "
-            "default stream, 2 for the per-thread one, None for cuDF's; waiting cannot be left out"
+            f"stream: expected the handle of a CUDA stream, got {handle}: use 0 or 1 "
+            "for the legacy default stream, 2 for the per-thread default stream, None for "
+            "cuDF's; ordering cannot be disabled"
         )
     return handle
 
@@ -71,17 +72,17 @@ def _handle_of(stream: Any) -> int:
     for attribute in ("ptr", "cuda_stream", "handle"):
         handle = getattr(stream, attribute, None)
         if isinstance(handle, ctypes.c_void_p):
-            return handle.value or 0  # ctypes gives None for a null pointer
+            return handle.value or 0  # ctypes returns None for a null pointer
         if isinstance(handle, int):
             return handle
     raise TypeError(
-        f"a stream of type {type(stream).__name__} found, None, an integer handle or an object "
-        "with __cuda_stream__ expected"
+        "stream: expected None, an integer handle or an object with __cuda_stream__, got an "
+        f"object of type {type(stream).__name__}"
     )
 
 
 class _Thread(threading.local):
-    """Identifies a thread, by an object because the ids of threads are used again."""
+    """The identity of a thread. An object, because ids of threads are reused."""
 
     def __init__(self) -> None:
         self.identity = object()
@@ -91,15 +92,15 @@ _this_thread = _Thread()
 
 
 class Stream:
-    """A stream that callers named, with what keeps it alive.
+    """A stream of a caller, with its owner.
 
     Parameters
     ----------
     handle
         The value of the ``cudaStream_t`` on this thread.
     owner
-        What the caller gave as ``stream=``. It is kept alive as long as work may be enqueued or
-        memory freed on the stream: until the last buffer that the call made is gone.
+        The argument ``stream=`` of the caller. It is kept alive while work may be enqueued or
+        memory freed on the stream: until the last buffer that the call created is freed.
     """
 
     __slots__ = ("_handle", "_made_on", "owner")
@@ -111,11 +112,11 @@ class Stream:
 
     @property
     def handle(self) -> int:
-        """The value of a ``cudaStream_t`` that comes after the stream's work.
+        """The value of a ``cudaStream_t`` that is ordered after the work of the stream.
 
-        The stream's own, except on another thread than the one whose per-thread default stream this
-        is. There its handle would name a different stream; the legacy default stream's is returned,
-        which comes after those of all threads.
+        This is the stream's handle, unless it is the per-thread default stream of another thread.
+        There the handle would mean a different stream, so the legacy default stream is returned,
+        which is ordered after those of all threads.
         """
         if self._made_on is None or self._made_on is _this_thread.identity:
             return self._handle
@@ -123,22 +124,22 @@ class Stream:
 
     @property
     def is_freed_by_thread(self) -> bool:
-        """Whether memory of this stream, or of cuDF, is freed on the freeing thread's own stream.
+        """Whether memory of this stream, or of cuDF, is freed on the per-thread stream.
 
-        On another thread that is another stream than the one that made and read the memory.
+        On another thread this is a different stream than the one that wrote and read the memory.
         """
         return CUDF_HANDLE == PER_THREAD_HANDLE or self._made_on is not None
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """Return the protocol's version, and the handle; pylibcudf takes streams by this."""
+        """Return the version of the protocol and the handle, for pylibcudf."""
         return (0, self.handle)
 
 
 def cudf_handle_of_all_threads() -> int:
-    """Return the handle of a stream that comes after what cuDF computed on any thread."""
+    """Return the handle of a stream that is ordered after cuDF's work on all threads."""
     return LEGACY_HANDLE if CUDF_HANDLE == PER_THREAD_HANDLE else CUDF_HANDLE
 
 
 def resolve_stream(stream: Any) -> Stream:
-    """Resolve what a caller gave as ``stream=`` on this thread; see `stream_handle`."""
+    """Resolve the argument ``stream=`` of a caller on this thread; see `stream_handle`."""
     return Stream(stream_handle(stream), stream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dask DataFrames of anything in batches: `to_dataframe`."""
+"""Conversion of batches to Dask DataFrames: `to_dataframe`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..arrow.options import check_option
+from ..arrow.device_array_stream import DeviceArrayStream
+from ..arrow.options import check_max_rows, check_option
 from ..arrow.schemas import empty
 from ..cuda.residency import has_gpu
 from ..from_arrow import from_arrow_device
 from ..to_arrow import to_arrow_device_stream
-from .futures import scatter
-from .parts import BLOCKSIZE, Part, parts_of, read_part
+from .futures import BLOCKSIZE, parts_or_stream, read_part, scatter
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
     from dask.dataframe import DataFrame, Series
 
     from ..arrow.device_array import DeviceArray
+    from ..export.sources.datasets import DatasetSource
 
 __all__ = ["to_dataframe"]
 
@@ -34,28 +35,29 @@ def to_dataframe(
     filter: pc.Expression | None = None,
     memory_map: bool = False,
     max_rows: int | None = None,
+    max_chunksize: int | None = None,
     blocksize: int | str = BLOCKSIZE,
 ) -> DataFrame | Series:
-    """Make a Dask DataFrame, whose partitions are frames of cuDF or pandas.
+    """Create a Dask DataFrame whose partitions are frames of cuDF or pandas.
 
-    Files are read when partitions are computed, by the tasks of them. Anything else is taken in
-    now: with a distributed client it is sent to the workers as `to_futures` does, and made frames
-    there; without one it stays in this process.
+    Files are read by the tasks that compute the partitions. Other sources are read now: with a
+    distributed client the data is sent to the workers, as by `to_futures`, and converted to frames
+    there; without a client it stays in this process.
 
     Parameters
     ----------
-    source, columns, filter, memory_map, max_rows, blocksize
+    source, columns, filter, memory_map, max_rows, max_chunksize, blocksize
         See `to_futures`.
     to : {"cudf", "pandas"}, optional
-        What partitions are. "cudf": frames on the GPUs of workers, which take the arrays without
-        copying them. It needs a GPU, here too, and ``dask_cudf``, Dask's backend of cuDF. "pandas":
-        frames by `DeviceArray.to_pandas`. None: "cudf" if this process has a GPU.
+        The kind of partitions. "cudf": frames on the GPUs of workers, which share the arrays. It
+        requires a GPU, also in this process, and ``dask_cudf``, Dask's backend for cuDF. "pandas":
+        frames of `DeviceArray.to_pandas`. None: "cudf" if this process has a GPU.
 
     Returns
     -------
     dask.dataframe.DataFrame or dask.dataframe.Series
-        With a partition for each array that `to_futures` would make, and unknown divisions. A
-        series if the source gives columns.
+        It has a partition for each array of `to_futures`, and unknown divisions. A series if the
+        source yields columns.
 
     Raises
     ------
@@ -67,14 +69,14 @@ def to_dataframe(
 
     Notes
     -----
-    The index is the one that the schema's metadata for pandas tells, else a range. A range index is
-    continued from batch to batch of a frame that is taken from here, and begins anew in each
-    partition that is read from files.
+    The index is that of the schema's pandas metadata, otherwise a range. A range index continues
+    from batch to batch of a frame of this process, and starts again in each partition that is read
+    from files.
 
-    What is selected from the DataFrame later is not pushed down to the files: `columns` and
-    `filter` are. Strings become what Dask's option ``dataframe.convert-string`` says. Categories
-    are unknown to Dask, as they may differ from partition to partition. pandas has integers and
-    bools with nulls as floats and objects, in those partitions that have any.
+    Later selections of the DataFrame are not pushed down to the files; `columns` and `filter` are.
+    Dask's option ``dataframe.convert-string`` determines the dtype of strings. Categories are
+    unknown to Dask, because they may differ between partitions. In partitions with nulls, pandas
+    represents integers and bools as floats and objects.
 
     Examples
     --------
@@ -90,49 +92,49 @@ def to_dataframe(
     from dask.base import get_scheduler
     from dask.dataframe import from_delayed
 
-    parts = parts_of(source, columns, filter, memory_map, max_rows, blocksize)
-    if parts is not None:
-        meta = _meta_of(parts[0].schema, target)
-        frames = [delayed(read_frame)(part, target) for part in parts]
+    max_rows = check_max_rows(max_rows, max_chunksize)
+    found = parts_or_stream(source, columns, filter, memory_map, max_rows, blocksize)
+    if not isinstance(found, DeviceArrayStream):
+        meta = _meta_of(found[0].schema, target)
+        frames = [delayed(read_frame)(part, target) for part in found]
     else:
-        stream = to_arrow_device_stream(source, columns=columns, filter=filter, max_rows=max_rows)
-        meta = _meta_of(stream, target)
+        meta = _meta_of(found, target)
         # With a client, its method.
         client = getattr(get_scheduler(), "__self__", None)
         if client is None:
-            frames = [delayed(frame_of)(array, target) for array in stream]
+            frames = [delayed(frame_of)(array, target) for array in found]
         else:
-            # At once, as workers that keep frames need no arrays.
-            frames = client.map(frame_of, scatter(stream, client), to=target, pure=False)
-    # What pandas makes of nulls would not be verified.
+            # Release the arrays, because workers that keep frames do not need them.
+            frames = client.map(frame_of, scatter(found, client), to=target, pure=False)
+    # The dtypes that pandas uses for nulls would fail the verification.
     frame: DataFrame | Series = from_delayed(frames, meta=meta, verify_meta=False)
     return frame
 
 
 def _check_cudf() -> None:
     if not has_gpu():
-        raise ValueError('to="cudf" without a GPU found, to="pandas" expected')
+        raise ValueError('to: expected "pandas" without a GPU, got "cudf"')
     if find_spec("dask_cudf") is None:
         raise ImportError(
-            'to="cudf" without dask_cudf found: install dask-cudf-cu12 or dask-cudf-cu13, as cuDF'
-            ' is, or take to="pandas"'
+            'expected dask_cudf for to="cudf": install dask-cudf-cu12 or dask-cudf-cu13, '
+            'as for cuDF, or use to="pandas"'
         )
 
 
 def _meta_of(schema: Any, to: To) -> Any:
-    """Make a frame without rows, as Dask wants it."""
+    """Create a frame without rows for Dask."""
     from dask.dataframe.utils import clear_known_categories
 
-    # A column has its name by the request alone.
+    # The name of a column comes only from the request.
     (array,) = to_arrow_device_stream([empty(schema)], requested_schema=schema)
     return clear_known_categories(frame_of(array, to))
 
 
-def read_frame(part: Part, to: To) -> Any:
-    """Read a part of files as a frame, on the machine that calls this."""
+def read_frame(part: DatasetSource, to: To) -> Any:
+    """Read a part of files as a frame, on the calling machine."""
     return frame_of(read_part(part), to)
 
 
 def frame_of(array: DeviceArray, to: To) -> Any:
-    """Make a frame or series of an array, on the machine that calls this."""
+    """Create a frame or series of an array, on the calling machine."""
     return from_arrow_device(array) if to == "cudf" else array.to_pandas()

@@ -6,16 +6,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..to_arrow import to_arrow_device_stream
-from .parts import BLOCKSIZE, parts_of, read_part
+from ..arrow.device_array_stream import DeviceArrayStream
+from ..arrow.options import check_max_rows
+from ..export.sources.datasets import DatasetSource
+from ..export.stream_sources import open_source
+from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
     from distributed import Client, Future
 
-    from ..arrow.device_array_stream import DeviceArrayStream
+    from ..arrow.device_array import DeviceArray
 
-__all__ = ["scatter", "to_futures"]
+__all__ = ["BLOCKSIZE", "parts_or_stream", "read_part", "scatter", "to_futures"]
+
+#: The size that a task reads of a Parquet file, as in Dask's readers.
+BLOCKSIZE = "256 MiB"
 
 
 def to_futures(
@@ -26,29 +32,33 @@ def to_futures(
     filter: pc.Expression | None = None,
     memory_map: bool = False,
     max_rows: int | None = None,
+    max_chunksize: int | None = None,
     blocksize: int | str = BLOCKSIZE,
 ) -> list[Future]:
-    """Put data on the workers of a Dask cluster, as a `DeviceArray` for each future.
+    """Place data on the workers of a Dask cluster, with a `DeviceArray` for each future.
 
-    Files are read by tasks on the workers; this process looks at their metadata only. Anything else
-    is sent to the workers from here.
+    Tasks on the workers read files; this process reads only their metadata. Data of other sources
+    is sent to the workers from this process.
 
     Parameters
     ----------
     source
-        What `to_arrow_device_stream` takes. Files are those that a path, a glob, a list of
-        ``pathlib.Path`` or a ``pyarrow.dataset.Dataset`` names: the workers have to find them under
-        the same names, on a file system that they share, or by a URL of fsspec.
+        A source of `to_arrow_device_stream`. Files are given as a path, a glob, a list of
+        ``pathlib.Path`` or a ``pyarrow.dataset.Dataset``. The workers need them under the same
+        names, on a shared file system or as fsspec URLs.
     client : distributed.Client, optional
-        The client of the cluster; None for Dask's current one.
+        The client of the cluster. None: Dask's current client.
     columns, filter, memory_map : optional
-        Of files and datasets, what to read; see `to_arrow_device_stream`.
+        For files and datasets: the data to read; see `to_arrow_device_stream`.
     max_rows : int, optional
-        Of anything but files, the maximum number of rows of an array. None: each batch is one.
+        For sources other than files: the maximum number of rows of an array. None: each batch is
+        one array.
+    max_chunksize : int, optional
+        The name that pyarrow uses for `max_rows`.
     blocksize : int or str
-        Of files of Parquet, how many bytes a task reads: row groups of a file, counted as they are
-        when they are not compressed, come together up to it. One that has more is an array by
-        itself. A file of Arrow IPC or CSV is always one array.
+        For Parquet files: the number of bytes that a task reads. Row groups of a file are combined
+        up to this uncompressed size. A larger row group is one array. A file of Arrow IPC or CSV is
+        always one array.
 
     Returns
     -------
@@ -65,20 +75,19 @@ def to_futures(
 
     Notes
     -----
-    On which workers tasks run, and how often they may fail, is said by ``dask.annotate``, as for
-    any tasks: ``workers``, ``resources``, ``retries``, ``priority``. ``workers`` is also where data
-    is sent to; else Dask deals it out.
+    ``dask.annotate`` controls the tasks, as usual: ``workers``, ``resources``, ``retries``,
+    ``priority``. ``workers`` also selects the workers that data is sent to; otherwise Dask
+    distributes it.
 
-    Tasks that read files are run again if a worker with their results is lost. Data that was sent
-    is lost with its worker. It is sent one batch at a time, so that this process needs no memory
-    for more than one; by way of the scheduler, unless the client was made with
-    ``direct_to_workers=True``.
+    Tasks that read files run again if a worker with their results is lost. Data that was sent is
+    lost with its worker. It is sent one batch at a time, so that this process holds only one, and
+    through the scheduler, unless the client has ``direct_to_workers=True``.
 
-    To know the schema, the metadata of all files of Parquet and Arrow IPC is read here, and the
-    first block of each file of CSV.
+    To find the schema, this process reads the metadata of all Parquet and Arrow IPC files, and the
+    first block of each CSV file.
 
-    What is on the workers already need not come here: ``client.map(cab.to_arrow_device, futures)``
-    makes arrays of futures of frames.
+    Data on the workers can stay there: ``client.map(cab.to_arrow_device, futures)`` creates arrays
+    from futures of frames.
 
     Examples
     --------
@@ -96,24 +105,61 @@ def to_futures(
         from distributed import default_client
 
         client = default_client()
-    parts = parts_of(source, columns, filter, memory_map, max_rows, blocksize)
-    if parts is None:
-        stream = to_arrow_device_stream(source, columns=columns, filter=filter, max_rows=max_rows)
-        return scatter(stream, client)
-    # Files may change: what was read before is not taken for them.
-    futures: list[Future] = client.map(read_part, parts, pure=False)
+    max_rows = check_max_rows(max_rows, max_chunksize)
+    found = parts_or_stream(source, columns, filter, memory_map, max_rows, blocksize)
+    if isinstance(found, DeviceArrayStream):
+        return scatter(found, client)
+    # Files may change, so earlier results must not be reused.
+    futures: list[Future] = client.map(read_part, found, pure=False)
     return futures
 
 
+def parts_or_stream(
+    source: Any,
+    columns: Sequence[str] | None,
+    filter: pc.Expression | None,
+    memory_map: bool,
+    max_rows: int | None,
+    blocksize: int | str,
+) -> Sequence[DatasetSource] | DeviceArrayStream:
+    """Return at least one part of files, for a task each, or a stream of another source.
+
+    The parameters are those of `to_futures`.
+
+    Raises
+    ------
+    ValueError
+        If `max_rows` is given for files.
+    """
+    from dask.utils import parse_bytes
+
+    size = parse_bytes(blocksize)
+    opened = open_source(source, columns, filter, memory_map)
+    parts = opened.split(size) if isinstance(opened, DatasetSource) else None
+    if parts is None:
+        return to_arrow_device_stream(opened, max_rows=max_rows)
+    if max_rows is not None:
+        raise ValueError(f"expected blocksize= for files, got max_rows={max_rows}")
+    return parts
+
+
+def read_part(part: DatasetSource) -> DeviceArray:
+    """Read a part of files as one array, on the calling machine."""
+    joined = to_arrow_device(to_arrow_device_stream(part))
+    # As a batch of a stream, so that a range index keeps its name, whatever the number of rows.
+    (array,) = to_arrow_device_stream([joined])
+    return array
+
+
 def scatter(stream: DeviceArrayStream, client: Client) -> list[Future]:
-    """Send the batches of a stream to workers, one after the other; see `to_futures`."""
+    """Send the batches of a stream to workers, one at a time; see `to_futures`."""
     from dask import get_annotations
 
     if client.asynchronous:
         raise RuntimeError(
-            "data to send found in the event loop of its client, which would wait for itself:"
-            " send it on another thread"
+            "cannot send data from the thread of the client's event loop, which would "
+            "block it: send it from another thread"
         )
     workers = get_annotations().get("workers")
-    # Hashing them would take as long as sending them.
+    # Hashing would take as long as sending.
     return [client.scatter(batch, workers=workers, hash=False) for batch in stream]

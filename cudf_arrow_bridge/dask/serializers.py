@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device arrays in both families of dask.distributed's serializers, and how much memory they take.
+"""Serializers of device arrays for dask.distributed, and their sizes.
 
-Importing this registers them. `dask_registration` sees to that when they are needed.
+Importing this module registers them, which `dask_registration` does when they are needed.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from dask.sizeof import sizeof
@@ -20,10 +22,6 @@ from ..processes.packing import pack, unpack
 __all__: list[str] = []
 
 
-def _to_host_frames(array: DeviceArray) -> tuple[dict[str, Any], list[Any]]:
-    return _serialize(array, to_host=True)
-
-
 def _to_frames_in_place(array: DeviceArray) -> tuple[dict[str, Any], list[Any]]:
     return _serialize(array, to_host=array.device_type == DeviceType.CPU)
 
@@ -31,9 +29,9 @@ def _to_frames_in_place(array: DeviceArray) -> tuple[dict[str, Any], list[Any]]:
 def _serialize(array: DeviceArray, to_host: bool) -> tuple[dict[str, Any], list[Any]]:
     packed = pack(array, to_host=to_host)
     labels = pickle.dumps(array._labels) if array._labels else b""
-    # Over TCP, the first frame of a message that is not of `bytes` is received together with what
-    # stands before it, at any address, and the others each into memory of their own. So the first
-    # one is empty: bodies that arrive where they may not begin would have to be copied.
+    # Over TCP, the first frame of a message that is not `bytes` is received together with the
+    # preceding data, at any address, and each other frame into separate memory. So the first frame
+    # is empty; otherwise misaligned bodies would have to be copied.
     frames: list[Any] = [memoryview(bytearray())]
     frames += map(memoryview, packed.buffers) if to_host else packed.buffers
     return {"header": packed.header, "labels": labels}, frames
@@ -45,12 +43,8 @@ def _deserialize(header: dict[str, Any], frames: list[Any]) -> DeviceArray:
     return unpack(header["header"], buffers, labels)
 
 
-def _size_of(array: DeviceArray) -> int:
-    return array.nbytes
-
-
-dask_serialize.register(DeviceArray, _to_host_frames)
+dask_serialize.register(DeviceArray, partial(_serialize, to_host=True))
 dask_deserialize.register(DeviceArray, _deserialize)
 cuda_serialize.register(DeviceArray, _to_frames_in_place)
 cuda_deserialize.register(DeviceArray, _deserialize)
-sizeof.register(DeviceArray, _size_of)
+sizeof.register(DeviceArray, attrgetter("nbytes"))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports: from objects that hold cuDF data to device arrays and streams of them."""
+"""Export of objects with cuDF data as device arrays and device array streams."""

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exporting an object, and again with the schema that a consumer of the result asks for."""
+"""Export of an object, and export of the result again with the schema that a consumer requests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from .._core.export import ExportArguments, InputExporter
+from .._core.export.array_exporter import ExportArguments, InputExporter
 from ..arrow.device_array import DeviceArray
 from ..arrow.options import Kind
 from ..arrow.sources import open_array
 from .inputs import export_input_of, export_input_of_source
 
 if TYPE_CHECKING:
-    from .._core.exported_array import ExportedArray
+    from .._core.export.exported_array import ExportedArray
 
-__all__ = ["ArrayExporter", "ObjectExporter", "export_object", "passes_on"]
+__all__ = ["ArrayExporter", "ObjectExporter", "can_reuse_export", "export_object"]
 
 
 def export_object(
@@ -24,7 +24,7 @@ def export_object(
     arguments: ExportArguments,
     requested_schema: object | None,
 ) -> DeviceArray:
-    """Export any object that holds cuDF data; see `to_arrow_device`.
+    """Export an object with cuDF data; see `to_arrow_device`.
 
     Parameters
     ----------
@@ -33,32 +33,32 @@ def export_object(
     preserve_index
         Whether the index of a frame or series becomes columns.
     arguments
-        The stream, and what the array may look like.
+        The stream and options of the export.
     requested_schema
-        The capsule of the schema that a consumer asks for, or None.
+        The capsule of the schema that a consumer requests, or None.
     """
     is_array = isinstance(obj, DeviceArray)
     if is_array and obj.is_released:
-        raise ValueError("an array that was released found, one with data expected")
-    if is_array and passes_on(obj, arguments, requested_schema):
+        raise ValueError("expected an array with data, got a released array")
+    if is_array and can_reuse_export(obj, arguments, requested_schema):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, arguments)
     exported = ObjectExporter(export_input, arguments).export(requested_schema, DeviceArray)
     return exported._described_as(obj) if is_array else exported
 
 
-def passes_on(
+def can_reuse_export(
     obj: Any, arguments: ExportArguments, requested_schema: object | None
 ) -> TypeGuard[DeviceArray]:
-    """Say whether an object is an array already, of which the arguments ask nothing more."""
+    """Return whether an object is an array that already meets the arguments of the export."""
     if not isinstance(obj, DeviceArray) or arguments.compact or arguments.managed_as_cuda:
         return False
-    # The array was exported with a `copy` of its own, which a request would follow.
+    # The array was exported with its own `copy` argument, which a requested schema would use.
     return arguments.copy is None or (arguments.copy is False and requested_schema is None)
 
 
 class ObjectExporter(InputExporter):
-    """The exporter of the array made from an object; see `Exporter`."""
+    """The exporter of an array that was made from an object; see `Exporter`."""
 
     __slots__ = ()
 
@@ -73,14 +73,14 @@ class ObjectExporter(InputExporter):
 
 @dataclass(slots=True)
 class ArrayExporter:
-    """The exporter of an array whose columns are not at hand: it imports the array first.
+    """The exporter of an array without its columns. It imports the array first.
 
     Attributes
     ----------
     arguments
-        The stream, and what the array may look like.
+        The stream and options of the export.
     array, schema, kind
-        The array, an object with ``__arrow_c_schema__``, and what they are.
+        The array, an object with ``__arrow_c_schema__``, and the kind of the array.
     """
 
     arguments: ExportArguments

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pandas objects as Arrow data of pyarrow, with metadata by which they come back as they were."""
+"""Conversion of pandas objects to pyarrow data, with metadata for a lossless round trip."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pyarrow as pa
 
 from ..arrow.metadata import BRIDGE_KEY
 from ..arrow.schemas import empty
-from ..frames import real_pandas as pd
+from ..frames import unproxied_pandas as pd
 from ..frames.disassemble import level_labels
 from ..frames.dtypes import dtype_hint
-from ..frames.labels import stringify
-from ..frames.layout import FrameLayout, ObjectType, RowIndex, encode_field
+from ..frames.labels import RowIndex, stringify
+from ..frames.layout import FrameLayout, ObjectType, encode_field
 
 __all__ = ["NamedArray", "arrow_of_pandas"]
 
 
 @dataclass(frozen=True, slots=True)
 class NamedArray:
-    """An array with its field, as which the Arrow protocol hands it over."""
+    """An array that the Arrow protocol exports with a field."""
 
     field: pa.Field
     array: pa.Array
@@ -33,7 +33,7 @@ class NamedArray:
 def arrow_of_pandas(
     obj: pd.DataFrame | pd.Series | pd.Index, preserve_index: bool | None = None
 ) -> pa.RecordBatch | NamedArray:
-    """Return a pandas object as Arrow data, of the same layout as cuDF's object of its kind has.
+    """Return a pandas object as Arrow data, with the layout of the corresponding cuDF object.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def arrow_of_pandas(
         A frame becomes a record batch: its columns, then the levels of its index. A series or an
         index becomes an array, a MultiIndex a record batch of its levels.
     preserve_index
-        What becomes of the index of a frame or series; see `to_arrow_device`.
+        How to export the index of a frame or series; see `to_arrow_device`.
 
     Raises
     ------
     TypeError, ValueError
-        If it is something else, or Arrow has no type for a column; pyarrow's message names it.
+        If the object has another type, or Arrow has no type for a column, which pyarrow names.
     """
     if isinstance(obj, pd.DataFrame):
         return _record_batch("frame", obj, obj.columns, preserve_index)
@@ -63,21 +63,21 @@ def arrow_of_pandas(
         keep = preserve_index is None and isinstance(obj.index, pd.RangeIndex)
         return _named_array("series", obj, obj.index if keep else None)
     raise TypeError(
-        f"an object of type {type(obj).__name__} found, a DataFrame, Series or Index expected"
+        f"expected a DataFrame, Series or Index, got an object of type {type(obj).__name__}"
     )
 
 
 def _record_batch(
     object_type: ObjectType, frame: pd.DataFrame, labels: pd.Index, preserve_index: bool | None
 ) -> pa.RecordBatch:
-    """Return a frame as a record batch; `labels` are those of the columns of what it stands for."""
+    """Return a frame as a record batch; `labels` are the column labels of the exported object."""
     index = frame.index
     row_index = None
     dtypes = list(frame.dtypes)
     if isinstance(index, pd.RangeIndex) and preserve_index is None:
         row_index = RowIndex([index.name], range(index.start, index.stop, index.step))
     elif preserve_index is not False:
-        # Else pyarrow would keep a range out of the columns, even a level of a MultiIndex.
+        # Otherwise pyarrow would not write ranges as columns, even for levels of a MultiIndex.
         preserve_index = True
         levels = list(index.dtypes) if isinstance(index, pd.MultiIndex) else [index.dtype]
         positions = range(len(dtypes), len(dtypes) + len(levels))
@@ -92,9 +92,9 @@ def _record_batch(
 
 
 def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with names as pyarrow writes them; it would warn that others are lost.
+    """Return a frame whose names are the strings that pyarrow writes.
 
-    It would also take a number for the position of a level, and fail with bytes that are no text.
+    pyarrow warns about other names, uses numbers as level positions, and fails for invalid UTF-8.
     """
     names = frame.index.names
     if not all(name is None or isinstance(name, str) for name in names):
@@ -108,12 +108,12 @@ def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
-    # RecordBatch.from_pandas refuses strings in chunks, as pandas' own concatenation leaves them.
+    # RecordBatch.from_pandas rejects chunked strings, which are the result of pandas.concat.
     batches = table.combine_chunks().to_batches() or [empty(table.schema)]
     if len(batches) > 1:
         raise OverflowError(
-            "a column of objects with more than 2 GiB of text found, less expected: convert it with"
-            ' astype("str")'
+            "expected at most 2 GiB of text in a column of objects, got more: convert the "
+            'column with astype("str")'
         )
     return batches[0]
 
@@ -121,7 +121,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 def _named_array(
     object_type: ObjectType, obj: pd.Series | pd.Index, rows: pd.RangeIndex | None
 ) -> NamedArray:
-    """Return a series or an index as an array; `rows` is its index if that is kept as a range."""
+    """Return a series or index as an array; `rows` is its index if it is kept as a range."""
     array = pa.array(obj, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stream can be exported from: single objects, files, partitions, streams, iterables."""
+"""Sources of exported streams: single objects, files, partitions, streams and iterables."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pylibcudf as plc
 
 from ..arrow.device_array_stream import DeviceArrayStream
-from ..arrow.source_streams import SourceStream, has_stream_protocol, open_stream
+from ..arrow.source_streams import has_stream_protocol, open_stream
 from ..arrow.sources import has_array_protocol
 from ..cuda.ordering import ordered
 from ..cuda.streams import cudf_handle_of_all_threads
 from ..frames.proxies import is_pandas, is_proxy
 from .inputs import is_cudf
-from .sources.dask_futures import futures_of, gather_results
-from .sources.dask_partitions import compute_partitions, partitions_of
-from .sources.datasets import DatasetSource, Query, dataset_of_bytes, is_dataset, or_empty
-from .sources.files import FilesSource, open_files
-from .sources.paths import find_files
+from .sources.dask_futures import gather_results
+from .sources.dask_partitions import compute_partitions
+from .sources.datasets import DatasetSource, Query, is_dataset
+from .sources.files import dataset_of_bytes, open_files
 from .sources.ray_datasets import fetch_objects
 
 if TYPE_CHECKING:
@@ -32,10 +30,10 @@ if TYPE_CHECKING:
 
     from .._core.protocols import Stream
 
-__all__ = ["Take", "exportable_objects", "has_files", "is_lazy", "open_source"]
+__all__ = ["ClaimSource", "exportable_objects", "has_files", "is_lazy", "open_source"]
 
-#: Called with each object that can be consumed once; raises if another pass has it.
-Take = Callable[[Any], None]
+#: Called with each one-shot source before it is read; raises if another pass has claimed it.
+ClaimSource = Callable[[Any], None]
 
 
 def open_source(
@@ -45,32 +43,32 @@ def open_source(
     memory_map: bool = False,
     format: ds.FileFormat | None = None,
 ) -> Any:
-    """Open the files of a source that names some; return any other source as it is.
+    """Open the files of a source that names files; return other sources unchanged.
 
     Parameters
     ----------
     source, columns, filter, memory_map, format
-        What `to_arrow_device_stream` takes.
+        See `to_arrow_device_stream`.
 
     Returns
     -------
     Any
-        A source for `exportable_objects`, which can be asked for its objects several times unless
-        `source` is an iterator.
+        A source for `exportable_objects`. It can be read several times unless `source` is an
+        iterator.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
-    TypeError, ValueError
-        If strings stand for files where they may not, or what is wanted is not there.
+        If a file does not exist.
+    KeyError, TypeError, ValueError
+        If a list contains strings, the files cannot be read, or another argument is invalid.
     """
     query = Query(columns, filter)
     if is_dataset(source) and format is None and not memory_map:
         return DatasetSource(source, query)
     if names_files(source):
         paths = [source] if isinstance(source, (str, os.PathLike)) else source
-        return open_files(find_files(paths, memory_map, format), query)
+        return open_files(paths, memory_map, format, query)
     if is_binary(source):
         return DatasetSource(dataset_of_bytes(source, format), query)
     if isinstance(source, (list, tuple)):
@@ -85,49 +83,49 @@ def open_source(
     for name, value in given.items():
         if value is not None:
             raise ValueError(
-                f"{name}= with an object of type {type(source).__name__} found, only with paths or"
-                " a pyarrow.dataset.Dataset expected: select from the object before"
+                f"{name}: expected a path or a pyarrow.dataset.Dataset as the source, got "
+                f"an object of type {type(source).__name__}: select from the object first"
             )
     return source
 
 
 def names_files(source: Any) -> bool:
-    """Say whether a source is a path, a URL, a glob, or a list of paths."""
+    """Return whether a source is a path, a URL, a glob, or a list of paths."""
     if isinstance(source, (list, tuple)):
         return bool(source) and all(isinstance(item, os.PathLike) for item in source)
     return isinstance(source, (str, os.PathLike))
 
 
 def has_files(source: Any) -> bool:
-    """Say whether `open_source` reads a source: paths, a dataset, or the bytes of a file."""
+    """Return whether `open_source` opens a source: paths, a dataset, or the bytes of a file."""
     return is_dataset(source) or names_files(source) or is_binary(source)
 
 
 def is_binary(source: Any) -> bool:
-    """Say whether a source is the bytes of a file, or an open file."""
+    """Return whether a source is the bytes of a file, or an open file."""
     if isinstance(source, (bytes, bytearray, memoryview, pa.Buffer, pa.NativeFile)):
         return True
     return isinstance(source, io.IOBase)
 
 
 def is_lazy(source: Any) -> bool:
-    """Say whether a source is a scanner of pyarrow or a lazy frame of polars."""
+    """Return whether a source is a pyarrow scanner or a polars lazy frame."""
     ds, pl = sys.modules.get("pyarrow.dataset"), sys.modules.get("polars")
     return (ds is not None and isinstance(source, ds.Scanner)) or (
         pl is not None and isinstance(source, pl.LazyFrame)
     )
 
 
-def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]:
-    """Iterate over the objects of a source that can be exported, each made when it is asked for.
+def exportable_objects(source: Any, stream: Stream, claim: ClaimSource) -> Iterator[Any]:
+    """Iterate over the objects of a source, each of which can be exported and is made on request.
 
     Parameters
     ----------
     source
-        What `open_source` returns. Each call begins anew, except with iterators.
+        The result of `open_source`. Each call starts from the beginning, except for iterators.
     stream
         The CUDA stream of the export. It waits for row groups and partitions that are made here.
-    take
+    claim
         Called before an iterator, or a stream that may be one-shot, is read.
 
     Raises
@@ -135,75 +133,70 @@ def exportable_objects(source: Any, stream: Stream, take: Take) -> Iterator[Any]
     TypeError
         If the source cannot be exported.
     """
-    if isinstance(source, (DatasetSource, FilesSource)):
+    if isinstance(source, DatasetSource):
         return source.objects(stream)
-    if isinstance(source, (plc.Table, plc.Column)) or is_cudf(source) or is_proxy(source):
-        return iter((source,))
-    if has_array_protocol(source) or is_pandas(source):
+    if is_cudf(source) or is_proxy(source) or has_array_protocol(source) or is_pandas(source):
         return iter((source,))
     if has_stream_protocol(source):
-        # A stream that was read need not say so: pyarrow's readers just give no more batches. What
-        # knows its length, has the rows. Our own streams say why they end.
+        # A consumed stream may not raise: pyarrow's readers return no more batches. Objects with a
+        # length store their rows and can be read again. Our own streams raise if they are consumed.
         if not isinstance(source, (Sized, DeviceArrayStream)):
-            take(source)
-        return _source_arrays(open_stream(source))
+            claim(source)
+        return open_stream(source).source_arrays()
     if is_lazy(source):
         read = source.to_reader if hasattr(source, "to_reader") else source.collect
-        return _source_arrays(open_stream(read()))
-    if (partitions := partitions_of(source)) is not None:
-        return _objects_of_computed(compute_partitions(partitions), stream, take)
-    if (futures := futures_of(source)) is not None:
-        return _objects_of_computed(gather_results(futures), stream, take)
-    if (fetched := fetch_objects(source)) is not None:
-        return _objects_of_computed(fetched, stream, take)
-    for name in ("to_delayed", "partitions"):
-        if hasattr(source, name):
-            computed = _computed_one_by_one(getattr(source, name))
-            return _objects_of_computed(computed, stream, take)
+        return open_stream(read()).source_arrays()
+    for compute in (compute_partitions, gather_results, fetch_objects, _compute_one_by_one):
+        if (computed := compute(source)) is not None:
+            return _objects_of_computed(computed, stream, claim)
     if isinstance(source, Iterable):
         if isinstance(source, Iterator):
-            take(source)
-        return _objects_of_each(source, stream, take)
+            claim(source)
+        return _objects_of_each(source, stream, claim)
     raise TypeError(
-        f"an object of type {type(source).__name__} found, cuDF data, a path, a dataset, an Arrow"
-        " stream or an iterable of these expected"
+        "expected cuDF data, a path, a dataset, an Arrow stream or an iterable of these, "
+        f"got an object of type {type(source).__name__}"
     )
 
 
 def _refuse_text(item: Any) -> None:
     if isinstance(item, str):
         raise TypeError(
-            f"the string {item!r} within a source found, pathlib.Path objects, a glob or a"
-            " pyarrow.dataset.Dataset expected: only a string by itself is read as a path"
+            "expected pathlib.Path objects, a glob or a pyarrow.dataset.Dataset, got the "
+            f"string {item!r} in a list: a string is a path only by itself"
         )
 
 
-def _objects_of_each(source: Iterable[Any], stream: Stream, take: Take) -> Iterator[Any]:
+def _objects_of_each(source: Iterable[Any], stream: Stream, claim: ClaimSource) -> Iterator[Any]:
     for obj in source:
-        yield from _objects_of(obj, stream, take)
+        yield from _objects_of(obj, stream, claim)
         del obj
 
 
-def _objects_of_computed(partitions: Iterator[Any], stream: Stream, take: Take) -> Iterator[Any]:
+def _objects_of_computed(
+    partitions: Iterator[Any], stream: Stream, claim: ClaimSource
+) -> Iterator[Any]:
     for computed in partitions:
-        # Several threads may have computed it, each on its own per-thread default stream.
+        # Several threads may have computed it, each on its per-thread default stream.
         with ordered(stream, cudf_handle_of_all_threads()):
-            yield from _objects_of(computed, stream, take)
+            yield from _objects_of(computed, stream, claim)
         del computed
 
 
-def _objects_of(obj: Any, stream: Stream, take: Take) -> Iterator[Any]:
-    """Iterate over what an object that a source gave stands for itself."""
+def _objects_of(obj: Any, stream: Stream, claim: ClaimSource) -> Iterator[Any]:
+    """Iterate over the objects of an item of a source, which can be a source itself."""
     _refuse_text(obj)
-    return exportable_objects(open_source(obj), stream, take)
+    return exportable_objects(open_source(obj), stream, claim)
 
 
-def _computed_one_by_one(partitions: Any) -> Iterator[Any]:
-    """Compute the partitions of a collection that is not Dask's."""
-    for partition in partitions() if callable(partitions) else partitions:
-        yield partition.compute() if hasattr(partition, "compute") else partition
-        del partition
+def _compute_one_by_one(source: Any) -> Iterator[Any] | None:
+    """Compute the partitions of a collection of another library than Dask."""
+    for name in ("to_delayed", "partitions"):
+        if hasattr(source, name):
+            partitions = getattr(source, name)
+            return map(_computed, partitions() if callable(partitions) else partitions)
+    return None
 
 
-def _source_arrays(stream: SourceStream) -> Iterator[Any]:
-    return or_empty(stream.source_arrays(), stream.schema)
+def _computed(partition: Any) -> Any:
+    return partition.compute() if hasattr(partition, "compute") else partition

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batches of an exported stream, of one object after the other, in any number of passes."""
+"""The batches of an exported stream, made from one object at a time, in any number of passes."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from .._core.export import BatchSource, ExportArguments, export_slices, single_batch
+from .._core.export.array_exporter import BatchSource, ExportArguments, export_slices, single_batch
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
-from ..arrow.refusals import why_once
+from ..arrow.errors import single_use_reason
 from ..arrow.sources import first_row_of
-from .exporter import passes_on
+from .exporter import can_reuse_export
 from .inputs import describe, export_input_of
 from .stream_sources import exportable_objects
 
-__all__ = ["StreamExporter", "StreamPasses"]
+__all__ = ["ObjectStreamSource", "StreamExporter"]
 
 Exported = TypeVar("Exported")
 
 
-class StreamPasses:
-    """Opens passes over the batches of one source, each from the start; see `Passes`.
+class ObjectStreamSource:
+    """Opens passes over the batches of one source, each from the start; see `ReplayableSource`.
 
     Parameters
     ----------
     source
-        What `to_arrow_device_stream` takes. Dropped once it is known to be read only once: the pass
-        that reads it keeps it.
+        A source of `to_arrow_device_stream`. A one-shot source is dropped when a pass reads it; the
+        pass then owns it.
     arguments
-        The stream, and what the arrays may look like.
+        The stream and options of the export.
     max_rows, preserve_index
         See `StreamExporter`.
     requested_schema
-        The schema that batches are exported with, and that of a stream without any, or None.
+        The schema of the exported batches, also for a stream without batches, or None.
     """
 
     def __init__(
@@ -51,39 +51,39 @@ class StreamPasses:
         self._max_rows = max_rows
         self._preserve_index = preserve_index
         self._requested_schema = requested_schema
-        # Which pass reads what can be read once. With a single key: setting it is one step, of
-        # which several threads can do only one.
-        self._taken: dict[None, tuple[StreamState, str]] = {}
+        # The pass that reads a one-shot source, and the name of its type. The dictionary has a
+        # single key, so that `setdefault` is atomic and only one thread can claim the source.
+        self._claimed: dict[None, tuple[StreamState, str]] = {}
 
     @property
-    def why_once(self) -> str:
-        """Why no further pass can be opened; empty while one can."""
-        if not self._taken:
+    def single_use_reason(self) -> str:
+        """The reason why no further pass can be opened, or an empty string."""
+        if not self._claimed:
             return ""
-        ((_, name),) = self._taken.values()
-        return why_once(name)
+        ((_, name),) = self._claimed.values()
+        return single_use_reason(name)
 
     def open(self) -> ExportedStream:
-        """Open a pass; see `Passes`."""
-        if why := self.why_once:
+        """Open a pass; see `ReplayableSource`."""
+        if why := self.single_use_reason:
             raise ValueError(why)
         state = StreamState()
         exporter = StreamExporter(self._arguments, state, self._max_rows, self._preserve_index)
         objects = exportable_objects(
-            self._source, self._arguments.stream, partial(self._take, state)
+            self._source, self._arguments.stream, partial(self._claim, state)
         )
         return ExportedStream(exporter.batch_sources(objects), state, self._requested_schema)
 
-    def _take(self, by: StreamState, obj: Any) -> None:
-        first, _ = self._taken.setdefault(None, (by, type(obj).__name__))
+    def _claim(self, by: StreamState, obj: Any) -> None:
+        first, _ = self._claimed.setdefault(None, (by, type(obj).__name__))
         if first is not by:
-            raise ValueError(self.why_once)
+            raise ValueError(self.single_use_reason)
         self._source = None
 
     def known_schema(self) -> Schema | None:
-        """Return the schema of the batches if it takes none of them to know it; see `Passes`."""
+        """Return the schema if it is known without a batch; see `ReplayableSource`."""
         if self._requested_schema is not None:
-            # The first batch tells how far it can be met.
+            # Only the first batch shows how far the export can follow it.
             return None
         first = self._source
         if isinstance(first, (list, tuple)) and first:
@@ -92,7 +92,7 @@ class StreamPasses:
         return None if described is None else described[1]
 
     def release(self) -> None:
-        """Let go of the source; see `Passes`."""
+        """Drop the reference to the source; see `ReplayableSource`."""
         self._source = None
 
 
@@ -103,11 +103,11 @@ class StreamExporter:
     Attributes
     ----------
     arguments
-        The stream, and what the arrays may look like.
+        The stream and options of the export.
     state
-        What the consumer asks for, and what it is told beside the batches.
+        The requested schema, and properties of the current batch for the consumer.
     max_rows
-        The maximum number of rows of a batch; None: each object is one batch.
+        The maximum number of rows of a batch. None: each object is one batch.
     preserve_index
         Whether the index of a frame or series becomes columns.
     """
@@ -118,19 +118,21 @@ class StreamExporter:
     preserve_index: bool | None
 
     def batch_sources(self, objects: Iterator[Any]) -> Iterator[BatchSource]:
-        """Give the batches of each object, which is pulled when they are asked for."""
+        """Yield the batches of each object; objects are requested lazily."""
         for obj in objects:
             source, labels = self._batches_of(obj)
             if not self.state.started:
                 self.state.labels, self.state.started = labels, True
-            # A suspended generator must not keep data alive that its consumer has released.
+            # A suspended generator must not extend the lifetime of data that its consumer released.
             del obj
             yield source
 
     def _batches_of(self, obj: Any) -> tuple[BatchSource, tuple[Any, ...]]:
         self.state.first_row = first_row_of(obj)
-        # With max_rows, the import may convert arrays that are split: the others are imported, too.
-        if self.max_rows is None and passes_on(obj, self.arguments, self.state.requested_schema):
+        # With max_rows, large arrays are imported, which can convert them. Import the others too.
+        if self.max_rows is None and can_reuse_export(
+            obj, self.arguments, self.state.requested_schema
+        ):
             obj = self._as_requested(obj.as_requested)
             schema = obj._arrow_schema
             if not isinstance(schema, Schema):
@@ -144,7 +146,7 @@ class StreamExporter:
         return self._as_requested(make_slices), export_input.schema_spec.labels
 
     def _as_requested(self, export: Callable[[object | None], Exported]) -> Exported:
-        """Export with the consumer's schema, or, if the first batch cannot have it, the given."""
+        """Export with the schema of the consumer, or the given schema if the first batch fails."""
         requested = self.state.requested_schema
         if requested is None:
             return export(None)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF frames, series and indexes: to pylibcudf columns with Arrow metadata, and back."""
+"""Conversion between cuDF objects and pylibcudf columns with Arrow metadata."""

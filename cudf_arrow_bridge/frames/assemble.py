@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF frames and series made from columns and their Arrow schema."""
+"""Construction of cuDF frames and series from columns and an Arrow schema."""
 
 from __future__ import annotations
 
@@ -11,48 +11,24 @@ import cudf
 import pyarrow as pa
 import pylibcudf as plc
 
+from ..arrow.copies import CopyRefusedError, copy_error
 from ..arrow.schemas import as_field, as_schema
-from ..arrow.sources import are_same
+from ..arrow.sources import are_same_objects
 from .cudf_private import ColumnBase, FrameLabels, make_frame, make_index, make_series
-from .from_pylibcudf import ColumnConverter, check_sharing
+from .from_pylibcudf import ColumnConverter
 from .host_frames import enable_host_frames
-from .layout import RowIndex, decode_field, decode_schema
+from .labels import RowIndex
+from .layout import decode_field, decode_schema
 
 if TYPE_CHECKING:
-    from .._core.import_ import ArrayImporter
+    from .._core.import_.array_importer import ArrayImporter
     from ..arrow.options import Kind
 
-__all__ = [
-    "FrameAssembler",
-    "SeriesAssembler",
-    "assemble_frame",
-    "assemble_series",
-    "assembler_of",
-]
+__all__ = ["Assembler", "assembler_of"]
 
 
-def assemble_frame(
-    columns: Sequence[plc.Column],
-    schema: pa.Schema,
-    num_rows: int,
-    labels: tuple[Any, ...] = (),
-    stream: Any = None,
-) -> cudf.DataFrame | cudf.Series:
-    """Make a frame from the columns of one record batch; see `FrameAssembler`."""
-    return FrameAssembler(schema, labels)(columns, num_rows, None, stream)
-
-
-def assemble_series(
-    column: plc.Column, field: pa.Field, labels: tuple[Any, ...] = (), stream: Any = None
-) -> cudf.Series:
-    """Make a series from one array; see `SeriesAssembler`."""
-    return SeriesAssembler(field, labels)([column], column.size(), None, stream)
-
-
-def assembler_of(
-    parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]
-) -> FrameAssembler | SeriesAssembler:
-    """Return the assembler for arrays of one schema, which is kept with the schema's importer.
+def assembler_of(parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
+    """Return the assembler for arrays of one schema, cached on the importer of the schema.
 
     Parameters
     ----------
@@ -64,39 +40,36 @@ def assembler_of(
         The labels without a JSON form; see `SchemaSpec`.
     """
     key = ("assembler", kind)
-    assembler: FrameAssembler | SeriesAssembler | None = parsed.derived.get(key)
-    if assembler is None or not are_same(assembler.labels, labels):
-        schema = parsed.schema
-        assembler = (
-            FrameAssembler(as_schema(schema), labels)
-            if kind == "table"
-            else SeriesAssembler(as_field(schema), labels)
-        )
-        parsed.derived[key] = assembler
+    assembler: Assembler | None = parsed.derived.get(key)
+    if assembler is None or not are_same_objects(assembler.labels, labels):
+        as_pyarrow = as_schema if kind == "table" else as_field
+        assembler = parsed.derived[key] = Assembler(as_pyarrow(parsed.schema), labels)
     return assembler
 
 
-class FrameAssembler:
-    """Makes frames from the columns of record batches of one schema; for any number of threads.
+class Assembler:
+    """Makes frames and series from the columns of arrays of one schema. Thread-safe.
 
     Parameters
     ----------
     schema
-        The schema of the batches. Its metadata says what the index and the labels are, and the
-        dtypes that do not follow from the Arrow types; what does not fit the fields is ignored.
+        The schema of record batches, or the field of other arrays. Its metadata specifies the
+        index, the labels, and the dtypes that the Arrow types do not determine. Metadata that is
+        inconsistent with the fields is ignored.
     labels
         The labels without a JSON form; see `SchemaSpec`.
     """
 
-    def __init__(self, schema: pa.Schema, labels: tuple[Any, ...] = ()) -> None:
+    def __init__(self, schema: pa.Schema | pa.Field, labels: tuple[Any, ...] = ()) -> None:
         enable_host_frames()
         self.labels = labels
-        self._layout = decode_schema(schema, labels)
+        if isinstance(schema, pa.Schema):
+            fields, self._layout = list(schema), decode_schema(schema, labels)
+        else:
+            fields, self._layout = [schema], decode_field(schema, labels)
         self._frame_labels = FrameLabels(self._layout.labels)
-        self._converters = [
-            ColumnConverter(field, hint)
-            for field, hint in zip(schema, self._layout.hints, strict=True)
-        ]
+        self._name = next(iter(self._layout.labels), None)
+        self._converters = list(map(ColumnConverter, fields, self._layout.hints))
 
     def __call__(
         self,
@@ -106,7 +79,7 @@ class FrameAssembler:
         stream: Any = None,
         copy: bool | None = None,
     ) -> cudf.DataFrame | cudf.Series:
-        """Make a frame, or a series if the schema says that one was exported with its index.
+        """Make a frame, or a series from an array or the table of a series with its index.
 
         Parameters
         ----------
@@ -115,85 +88,49 @@ class FrameAssembler:
         num_rows
             The number of rows.
         first_row
-            For a batch of a stream, the number of rows before it: where its part of a range index
-            begins. None for a single batch.
+            For a batch of a stream, the number of rows before it, at which its part of a range
+            index starts. None for a single batch.
         stream
-            The CUDA stream of conversions, as pylibcudf takes it.
+            The CUDA stream for conversions, as a pylibcudf stream argument.
         copy
-            False: columns that have to be converted are an error.
+            False: raise if columns have to be converted.
 
         Raises
         ------
         TypeError
-            If no cuDF frame can hold a column, or two columns have the same label.
+            If cuDF does not support the type of a column, or two columns have the same label.
         ValueError
-            If columns have to be converted, which `copy` forbids.
+            If `copy` is False and columns have to be converted.
         """
         layout = self._layout
-        if copy is False:
-            check_sharing(zip(self._converters, columns, strict=True), stream)
-        converted = [
-            convert(column, stream)
-            for convert, column in zip(self._converters, columns, strict=True)
-        ]
+        converted: list[ColumnBase] = []
+        refused: list[CopyRefusedError] = []
+        for convert, column in zip(self._converters, columns, strict=True):
+            try:
+                converted.append(convert(column, stream, copy is not False))
+            except CopyRefusedError as one:
+                refused.append(one)
+        if refused:
+            raise copy_error(refused)
         index = _make_index(layout.row_index, converted, num_rows, first_row)
-        data = [converted[position] for position in layout.columns]
-        # Users may change those of their frame.
-        attrs = deepcopy(layout.attrs) if layout.attrs else {}
+        data = converted
+        if len(layout.columns) < len(converted):
+            data = [converted[position] for position in layout.columns]
         if layout.object_type == "series" and len(data) == 1:
-            series = make_series(data[0], layout.labels[0], index)
-            series.attrs = attrs
+            series = make_series(data[0], self._name, index)
+            if layout.attrs:
+                series.attrs = deepcopy(layout.attrs)
             return series
+        # Users can modify the attrs of their frame.
+        attrs = deepcopy(layout.attrs) if layout.attrs else {}
         try:
             return make_frame(data, self._frame_labels, index, attrs)
         except ValueError as error:
             duplicates = layout.labels[layout.labels.duplicated()].tolist()
             raise TypeError(
-                f"{duplicates}: found several columns of this name, expected one of each in a cuDF "
-                'frame; import with to="pylibcudf" instead'
+                "expected unique column names for a cuDF frame, got several columns named "
+                f'{duplicates}: import with to="pylibcudf" instead'
             ) from error
-
-
-class SeriesAssembler:
-    """Makes series from arrays of one schema; any number of threads may use it.
-
-    Parameters
-    ----------
-    field
-        The field of the arrays. Its name becomes that of the series, unless its metadata has one.
-    labels
-        The labels without a JSON form; see `SchemaSpec`.
-    """
-
-    def __init__(self, field: pa.Field, labels: tuple[Any, ...] = ()) -> None:
-        enable_host_frames()
-        self.labels = labels
-        self._name, hint, self._row_index = decode_field(field, labels)
-        self._convert = ColumnConverter(field, hint)
-
-    def __call__(
-        self,
-        columns: Sequence[plc.Column],
-        num_rows: int,
-        first_row: int | None,
-        stream: Any = None,
-        copy: bool | None = None,
-    ) -> cudf.Series:
-        """Make a series from a sequence of the one column; see `FrameAssembler`.
-
-        Raises
-        ------
-        TypeError
-            If no cuDF series can hold the column.
-        ValueError
-            If it has to be converted, which `copy` forbids.
-        """
-        (column,) = columns
-        if copy is False:
-            check_sharing([(self._convert, column)], stream)
-        converted = self._convert(column, stream)
-        index = _make_index(self._row_index, [converted], num_rows, first_row)
-        return make_series(converted, self._name, index)
 
 
 def _make_index(
@@ -205,7 +142,7 @@ def _make_index(
         return make_index([columns[position] for position in row_index.levels], row_index.names)
     rows = row_index.range
     if first_row is not None:
-        # A batch of a stream. With more rows than the metadata says, the range is continued.
+        # A batch of a stream. The range continues beyond the stop value in the metadata.
         start = rows.start + first_row * rows.step
         rows = range(start, start + num_rows * rows.step, rows.step)
     if len(rows) != num_rows:

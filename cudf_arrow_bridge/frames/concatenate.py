@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of one type as one, in device memory."""
+"""Concatenation of columns in device memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INT32 = plc.DataType(plc.TypeId.INT32)
 def concatenate_on_gpu(
     columns: Sequence[plc.Column], path: str, stream: Any, mr: Any
 ) -> plc.Column:
-    """Concatenate columns of one type in device memory, in one pass.
+    """Concatenate columns of the same type in device memory in one pass.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def concatenate_on_gpu(
     path
         The path of the column, for errors.
     stream
-        The CUDA stream of the work, as pylibcudf takes it.
+        The CUDA stream, as a pylibcudf stream argument.
     mr
-        The memory resource of the result; None for rmm's current one.
+        The memory resource for the result. None: rmm's current resource.
 
     Raises
     ------
     ValueError
-        If an index is not one of its dictionary.
+        If an index is out of the bounds of its dictionary.
     """
     if columns[0].type().id() == plc.TypeId.DICTIONARY32:
         return _concatenate_dictionaries(columns, path, stream, mr)
@@ -46,12 +46,12 @@ def concatenate_on_gpu(
 def _concatenate_dictionaries(
     columns: Sequence[plc.Column], path: str, stream: Any, mr: Any
 ) -> plc.Column:
-    """Concatenate dictionary columns in device memory, and keep the order of their values.
+    """Concatenate dictionary columns in device memory and keep the order of the values.
 
-    libcudf's own concatenation takes 32-bit indices only and leaves the values in the order of a
-    hash table (dictionary/detail/concatenate.cu, 26.10), which breaks ordered categories. Columns
-    that share one dictionary keep it; else the values are in the order of their first occurrence,
-    as when cuDF concatenates categories.
+    libcudf's concatenation supports only 32-bit indices and returns the values in hash table order
+    (dictionary/detail/concatenate.cu, 26.10), which breaks ordered categories. Columns that share a
+    dictionary keep it. Otherwise the values are in the order of their first occurrence, as in
+    cuDF's concatenation of categories.
     """
     location = ComputeLocation(False, stream)
     for column in columns:
@@ -78,7 +78,7 @@ def _concatenate_dictionaries(
 
 
 def _identity(column: plc.Column) -> tuple[Any, ...]:
-    """Return a key that is equal for two columns over the same memory."""
+    """Return a key that is equal for columns of the same type, rows and memory."""
     addresses = [span and span.ptr for span in (column.data(), column.null_mask())]
     children = [_identity(child) for child in column.children()]
     return column.type().id(), column.size(), column.offset(), *addresses, *children
@@ -87,9 +87,9 @@ def _identity(column: plc.Column) -> tuple[Any, ...]:
 def _distinct_values(
     dictionaries: Sequence[plc.Column], stream: Any, mr: Any
 ) -> tuple[plc.Column, list[plc.Column]]:
-    """Return the distinct values, and for each dictionary the positions of its values among them.
+    """Return the distinct values, and the positions in them of the values of each dictionary.
 
-    For example, b, a and a, c give the values b, a, c and the positions 0, 1 and 1, 2.
+    Dictionaries (b, a) and (a, c) give values (b, a, c) and positions (0, 1) and (1, 2).
     """
     all_values = plc.Table([plc.concatenate.concatenate(list(dictionaries), stream, mr)])
     values = plc.stream_compaction.stable_distinct(
@@ -104,7 +104,7 @@ def _distinct_values(
     left, right = plc.join.left_join(all_values, values, plc.types.NullEquality.EQUAL, stream, mr)
     zero = plc.Scalar.from_py(0, _INT32, stream)
     zeros = plc.Column.from_scalar(zero, all_values.num_rows(), stream)
-    # The join gives its pairs of rows in any order; the scatter sorts them by the left row.
+    # The join returns row pairs in any order. The scatter sorts them by the left row.
     (positions,) = plc.copying.scatter(
         plc.Table([right]), left, plc.Table([zeros]), stream, mr
     ).columns()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conversions that cuDF frames need, on the CPU for host memory, else on the GPU."""
+"""Conversions for cuDF frames: on the CPU for host memory, otherwise on the GPU."""
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -10,73 +11,104 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
 
+from .._core.export.array_exporter import ExportArguments, ExportInput, InputExporter
+from .._core.import_.array_importer import ImportArguments
+from .._core.import_.columns import rebuild
+from .._core.schema import SchemaSpec
 from ..arrow.copies import quoted
+from ..arrow.device_array import DeviceArray
+from ..arrow.metadata import ColumnMetadata
+from ..arrow.sources import open_array
 from ..cuda.residency import ComputeLocation
 from ..cuda.spans import HostSpan, view_host
+from ..cuda.streams import resolve_stream
 
 __all__ = [
-    "INTEGERS",
     "all_null_strings",
+    "cast",
     "cast_codes",
     "check_codes",
     "codes_of",
     "count_nulls",
-    "days_to_seconds",
     "decode",
     "sequence",
+    "to_arrow",
+    "with_children",
 ]
 
-#: The integers of libcudf, and those of NumPy.
-INTEGERS: dict[plc.TypeId, np.dtype[Any]] = {
-    plc.TypeId.INT8: np.dtype("int8"),
-    plc.TypeId.INT16: np.dtype("int16"),
-    plc.TypeId.INT32: np.dtype("int32"),
-    plc.TypeId.INT64: np.dtype("int64"),
-    plc.TypeId.UINT8: np.dtype("uint8"),
-    plc.TypeId.UINT16: np.dtype("uint16"),
-    plc.TypeId.UINT32: np.dtype("uint32"),
-    plc.TypeId.UINT64: np.dtype("uint64"),
-}
-_IDS = {dtype: type_id for type_id, dtype in INTEGERS.items()}
 _SECONDS_PER_DAY = 86_400
-_NO_BYTES = pa.py_buffer(b"")
 
 
-def days_to_seconds(
-    column: plc.Column, type_id: plc.TypeId, location: ComputeLocation
-) -> plc.Column:
-    """Return a column of days in seconds. On the host, a slice keeps its offset."""
+def to_arrow(column: plc.Column, spec: SchemaSpec | None = None) -> pa.Array:
+    """Return a column in host memory as a pyarrow array that shares its memory.
+
+    Parameters
+    ----------
+    column
+        The column.
+    spec
+        The schema spec of the array. None: the spec of a column without Arrow metadata.
+    """
+    spec = SchemaSpec([ColumnMetadata()], {}) if spec is None else spec
+    export_input = ExportInput("column", [column], column.size(), spec)
+    exporter = InputExporter(export_input, ExportArguments(resolve_stream(None)))
+    return pa.array(exporter.export(None, DeviceArray))
+
+
+def _from_arrow(array: pa.Array, location: ComputeLocation) -> plc.Column:
+    """Return a pyarrow array as a column that shares its memory."""
+    source = open_array(array)
+    arguments = ImportArguments(resolve_stream(location.stream), None, None, None, "minimal", True)
+    (column,), *_ = source.importer.import_array(source.array_capsule, False, arguments)
+    return column
+
+
+def cast(column: plc.Column, dtype: plc.DataType, location: ComputeLocation) -> plc.Column:
+    """Cast integers to other integers, or days to seconds.
+
+    Values under nulls can be out of range. On the host, a slice keeps its offset.
+    """
     if not location.host:
-        return plc.unary.cast(column, plc.DataType(type_id), location.stream)
-    days = _values(column, np.dtype("int32"))
-    seconds = np.empty(len(days), dtype="int64")
-    begin = column.offset()
-    np.multiply(days[begin:], _SECONDS_PER_DAY, out=seconds[begin:], dtype="int64")
-    return _with_data(column, type_id, seconds)
+        return plc.unary.cast(column, dtype, location.stream)
+    # NumPy is several times faster than pyarrow for the short columns of small frames.
+    begin, end = column.offset(), column.offset() + column.size()
+    kind = "u" if plc.traits.is_unsigned(column.type()) else "i"
+    old = view_host(column.data(), f"{kind}{plc.types.size_of(column.type())}", end)
+    new = np.empty(end, f"i{plc.types.size_of(dtype)}")
+    factor = 1 if plc.traits.is_integral(dtype) else _SECONDS_PER_DAY
+    np.multiply(old[begin:], factor, out=new[begin:], dtype=new.dtype, casting="unsafe")
+    span, mask = HostSpan(new), column.null_mask()
+    return plc.Column(dtype, column.size(), span, mask, column.null_count(), begin, [])
+
+
+def with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column:
+    """Return the column with new children, or the same column if they are unchanged."""
+    if all(map(is_, children, column.children())):
+        return column
+    return rebuild(column, lambda span: span, children)
 
 
 def codes_of(dictionary: plc.Column) -> plc.Column:
-    """Return the indices of a dictionary column, with its own mask and rows."""
+    """Return the indices of a dictionary column, with its mask, size and offset."""
     indices = dictionary.children()[0]
     return _as_integers(indices, dictionary, indices.type())
 
 
 def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) -> None:
-    """Check that each index of a dictionary column is one of its dictionary, except under nulls.
+    """Check that each valid index of a dictionary column is in the bounds of its dictionary.
 
-    Waits for device memory.
+    Synchronizes the stream for device memory.
 
     Raises
     ------
     ValueError
-        If one is not.
+        If an index is out of bounds.
     """
     if dictionary.size() == dictionary.null_count():
         return
     codes, values = codes_of(dictionary), dictionary.children()[1]
     if location.host:
-        index_type = pa.from_numpy_dtype(INTEGERS[codes.type().id()])
-        bounds = pc.min_max(_to_arrow(codes, index_type)).as_py().values()
+        bounds = pc.min_max(_integers_to_arrow(codes)).as_py().values()
     else:
         minmax = plc.reduce.minmax(codes, location.stream)
         bounds = [scalar.to_py(location.stream) for scalar in minmax]
@@ -88,34 +120,38 @@ def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) ->
             )
 
 
+def _integers_to_arrow(column: plc.Column) -> pa.Array:
+    # Several times faster than `to_arrow`.
+    mask = _as_buffer(column.null_mask()) if column.null_count() else None
+    buffers = [mask, _as_buffer(column.data())]
+    arrow_type = column.type().to_arrow()
+    return pa.Array.from_buffers(arrow_type, column.size(), buffers, offset=column.offset())
+
+
+def _as_buffer(span: Any) -> pa.Buffer:
+    return pa.foreign_buffer(span.ptr, span.size, base=span)
+
+
 def _as_integers(data: plc.Column, rows: plc.Column, dtype: plc.DataType) -> plc.Column:
-    """Return the data of one column as integers, with the mask and the rows of another."""
+    """Return the data of one column as integers, with the mask, size and offset of another."""
     return plc.Column(
         dtype, rows.size(), data.data(), rows.null_mask(), rows.null_count(), rows.offset(), []
     )
 
 
 def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocation) -> plc.Column:
-    """Return a category's codes in the unsigned type in which cuDF stores them.
+    """Return the codes of a categorical in the unsigned type in which cuDF stores them.
 
-    Codes of the same width are not negative, so that their memory is shared.
+    Codes of the same width are shared, since valid codes are not negative.
     """
-    old_dtype = INTEGERS[column.type().id()]
-    type_id = _IDS[dtype]
-    if old_dtype.itemsize == dtype.itemsize:
-        return _as_integers(column, column, plc.DataType(type_id))
-    if not location.host:
-        return plc.unary.cast(column, plc.DataType(type_id), location.stream)
-    old = _values(column, old_dtype)
-    new = np.empty(len(old), dtype=dtype)
-    begin = column.offset()
-    # Data under nulls may be out of range, and does not matter.
-    new[begin:] = old[begin:].astype(dtype, casting="unsafe")
-    return _with_data(column, type_id, new)
+    stored = plc.DataType.from_arrow(pa.from_numpy_dtype(dtype))
+    if plc.types.size_of(column.type()) == dtype.itemsize:
+        return _as_integers(column, column, stored)
+    return cast(column, stored, location)
 
 
 def count_nulls(mask: Any, offset: int, size: int) -> int:
-    """Count the nulls among some rows of a mask in host memory."""
+    """Count the nulls in a range of rows of a validity bitmap in host memory."""
     bits = _as_buffer(mask)
     null_count: int = pa.Array.from_buffers(
         pa.bool_(), size, [bits, bits], offset=offset
@@ -124,29 +160,23 @@ def count_nulls(mask: Any, offset: int, size: int) -> int:
 
 
 def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
-    """Return a string column of nulls."""
-    string = plc.DataType(plc.TypeId.STRING)
-    if not location.host:
-        null = plc.Scalar.from_py(None, string, location.stream)
-        return plc.Column.from_scalar(null, size, location.stream)
-    mask = np.zeros(plc.null_mask.bitmask_allocation_size_bytes(size), dtype="uint8")
-    offsets = np.zeros(size + 1, dtype="int32")
-    return plc.Column(
-        string, size, None, HostSpan(mask), size, 0, [_column(plc.TypeId.INT32, offsets)]
-    )
+    """Return a string column with only nulls."""
+    if location.host:
+        return _from_arrow(pa.nulls(size, pa.string()), location)
+    null = plc.Scalar.from_py(None, plc.DataType(plc.TypeId.STRING), location.stream)
+    return plc.Column.from_scalar(null, size, location.stream)
 
 
 def sequence(values: range, location: ComputeLocation) -> plc.Column:
-    """Return a range as a column."""
-    if not location.host:
-        start, step = (
-            plc.Scalar.from_py(number, plc.DataType(plc.TypeId.INT64), location.stream)
-            for number in (values.start, values.step)
-        )
-        return plc.filling.sequence(len(values), start, step, location.stream)
-    return _column(
-        plc.TypeId.INT64, np.arange(values.start, values.stop, values.step, dtype="int64")
+    """Return a range as an int64 column."""
+    if location.host:
+        numbers = np.arange(values.start, values.stop, values.step, dtype="int64")
+        return _from_arrow(pa.array(numbers), location)
+    start, step = (
+        plc.Scalar.from_py(number, plc.DataType(plc.TypeId.INT64), location.stream)
+        for number in (values.start, values.step)
     )
+    return plc.filling.sequence(len(values), start, step, location.stream)
 
 
 def decode(column: plc.Column, values: plc.Column, location: ComputeLocation) -> plc.Column:
@@ -155,99 +185,19 @@ def decode(column: plc.Column, values: plc.Column, location: ComputeLocation) ->
     Parameters
     ----------
     column
-        The codes, of any integer type. Those under nulls may be out of range.
+        The codes, of any integer type. Codes under nulls can be out of range.
     values
-        The dictionary; on the host not nested.
+        The dictionary values. Nested values are not supported on the host.
     location
         Where to compute.
     """
     if location.host:
-        return _decode_host(column, values)
-    return _decode_device(column, values, location.stream)
-
-
-def _decode_device(column: plc.Column, values: plc.Column, stream: Any) -> plc.Column:
-    # A gather map has no nulls: gather for all rows, out of range or not, and mask afterwards.
+        return _from_arrow(to_arrow(values).take(to_arrow(column)), location)
+    stream = location.stream
+    # A gather map cannot have nulls. Gather all rows and set the mask afterwards.
     gather_map = plc.unary.cast(column.with_mask(None, 0), plc.DataType(plc.TypeId.INT32), stream)
     (gathered,) = plc.copying.gather(
         plc.Table([values]), gather_map, plc.copying.OutOfBoundsPolicy.NULLIFY, stream
     ).columns()
     mask, null_count = plc.null_mask.bitmask_and([gathered, column], stream)
     return gathered.with_mask(mask if null_count else None, null_count)
-
-
-def _decode_host(column: plc.Column, values: plc.Column) -> plc.Column:
-    index_type = pa.from_numpy_dtype(INTEGERS[column.type().id()])
-    taken = _to_arrow(values, _binary_type(values)).take(_to_arrow(column, index_type))
-    mask, *buffers = taken.buffers()
-    spans = [HostSpan(_bytes(buffer)) for buffer in buffers]
-    if mask is not None:
-        # libcudf pads masks to 64 bytes; pyarrow's may end with the last byte in use.
-        padded = np.zeros(plc.null_mask.bitmask_allocation_size_bytes(len(taken)), dtype="uint8")
-        bits = _bytes(mask)[: len(padded)]
-        padded[: len(bits)] = bits
-    children = []
-    if values.type().id() == plc.TypeId.STRING:
-        is_large = pa.types.is_large_binary(taken.type)
-        offset_type = plc.DataType(plc.TypeId.INT64 if is_large else plc.TypeId.INT32)
-        children = [plc.Column(offset_type, len(taken) + 1, spans[0], None, 0, 0, [])]
-    return plc.Column(
-        values.type(),
-        len(taken),
-        spans[-1],
-        HostSpan(padded) if mask is not None else None,
-        taken.null_count,
-        0,
-        children,
-    )
-
-
-def _binary_type(values: plc.Column) -> pa.DataType:
-    """Return an Arrow binary type whose values have the size of a column's."""
-    if values.type().id() == plc.TypeId.STRING:
-        children = values.children()
-        is_large = bool(children) and children[0].type().id() == plc.TypeId.INT64
-        return pa.large_binary() if is_large else pa.binary()
-    return pa.binary(plc.types.size_of(values.type()))
-
-
-def _to_arrow(column: plc.Column, arrow_type: pa.DataType) -> pa.Array:
-    buffers = [_as_buffer(column.null_mask()) if column.null_count() else None]
-    if column.type().id() == plc.TypeId.STRING:
-        children = column.children()
-        buffers.append(_as_buffer(children[0].data() if children else None) or _NO_BYTES)
-    buffers.append(_as_buffer(column.data()) or _NO_BYTES)
-    return pa.Array.from_buffers(arrow_type, column.size(), buffers, offset=column.offset())
-
-
-def _as_buffer(span: Any) -> pa.Buffer | None:
-    if span is None or span.ptr == 0:
-        return None
-    return pa.foreign_buffer(span.ptr, span.size, base=span)
-
-
-def _bytes(buffer: pa.Buffer) -> np.ndarray[Any, Any]:
-    # NumPy refuses empty buffers.
-    return np.frombuffer(buffer, dtype="uint8") if buffer.size else np.empty(0, dtype="uint8")
-
-
-def _values(column: plc.Column, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    count = column.offset() + column.size()
-    data = column.data()
-    return np.empty(0, dtype) if data is None else view_host(data, dtype, count)
-
-
-def _with_data(column: plc.Column, type_id: plc.TypeId, values: np.ndarray[Any, Any]) -> plc.Column:
-    return plc.Column(
-        plc.DataType(type_id),
-        column.size(),
-        HostSpan(values),
-        column.null_mask(),
-        column.null_count(),
-        column.offset(),
-        [],
-    )
-
-
-def _column(type_id: plc.TypeId, values: np.ndarray[Any, Any]) -> plc.Column:
-    return plc.Column(plc.DataType(type_id), len(values), HostSpan(values), None, 0, 0, [])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every use this package makes of cuDF's private interface, and nothing else.
+"""All uses of cuDF's private API in this package.
 
-Each function has a test in ``tests/frames/test_cudf_private.py``, so that a cuDF release that moves
-one of them says which.
+Each function has a test in ``tests/frames/test_cudf_private.py``, which shows what a new cuDF
+release breaks.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import numpy as np
 import pylibcudf as plc
 from cudf.core._internals.timezones import get_compatible_timezone
 from cudf.core.abc import Serializable
-from cudf.core.buffer import Buffer, BufferOwner, SpillableBuffer, SpillLock
+from cudf.core.buffer import Buffer, BufferOwner, SpillableBuffer, SpillLock, as_buffer
 from cudf.core.buffer.spill_manager import get_global_manager
 from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
 from cudf.core.column import CategoricalColumn, ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
+from cudf.utils.dtypes import cudf_dtype_from_pa_type as cudf_dtype_of_arrow
 
-from .._core.columns import Span, main_span, rebuild_all
-from .._core.shared_columns import BufferSharer, CudfLayout
-from . import real_pandas as pd
+from .._core.export.shared_columns import BufferSharer, CudfLayout
+from .._core.import_.columns import Span, main_span, rebuild_all
+from . import unproxied_pandas as pd
 
 __all__ = [
     "DEFAULT_STRING_DTYPE",
     "CategoricalColumn",
     "ColumnBase",
-    "ColumnMaker",
     "FrameLabels",
     "Serializable",
     "attach_to_column",
@@ -45,6 +45,7 @@ __all__ = [
     "codes_dtype",
     "columns_of",
     "compatible_timezone",
+    "cudf_dtype_of_arrow",
     "make_column",
     "make_frame",
     "make_index",
@@ -53,16 +54,16 @@ __all__ = [
     "wrapped_by",
 ]
 
-#: The attribute of columns and of owners of memory that holds what this package attaches to them.
+#: The attribute in which this package attaches objects to columns and buffer owners.
 _ATTACHMENT = "_cudf_arrow_bridge"
 
 
 class _AlwaysShared:
-    """Stands for the buffers of cuDF's that refer to imported memory, and its producer.
+    """Replaces the WeakSet of the buffers that refer to an owner of imported memory.
 
-    cuDF writes in place only while a single one refers to memory. It asks for their number, adds
-    and removes; the producer may read the memory as long as it lives, so that the answer is always
-    that there are others. Weak references would take longer than all the rest of a buffer.
+    cuDF writes in place only if the set has a single buffer. The producer may read the memory
+    during its whole lifetime, so this set always has length 2. A real WeakSet would take longer
+    than the rest of the construction of a buffer.
     """
 
     def __len__(self) -> int:
@@ -91,74 +92,60 @@ def range_of(index: cudf.RangeIndex) -> range:
 
 
 def wrapped_by(proxy: Any) -> Any:
-    """Return what a proxy of cudf.pandas stands for at the moment: a cuDF or a pandas object.
+    """Return the cuDF or pandas object that a cudf.pandas proxy currently wraps.
 
-    Its ``as_gpu_object`` and ``as_cpu_object`` would copy the object where it is not yet.
+    ``as_gpu_object`` and ``as_cpu_object`` would copy the object to the GPU or CPU.
     """
     return proxy._fsproxy_wrapped
 
 
 def buffer_sharer() -> BufferSharer:
-    """Return a function that shares a cuDF buffer with an export, which then stays unchanged.
+    """Return a function that shares a cuDF buffer with an export and protects it from writes.
 
-    cuDF writes in place only while a single ``Buffer`` refers to the memory. The span that the
-    function returns is one more reference, so that cuDF copies the memory before it writes.
+    cuDF writes in place only if a single ``Buffer`` refers to the memory. The returned span is
+    another reference, so cuDF copies the memory before it writes.
 
-    Memory that cuDF may spill is locked, and brought back if it was spilled, before its address is
-    read. All spans of one export hold the same lock: the memory may be spilled again when the last
-    of them is gone.
+    Spillable memory is unspilled and locked before its address is read. All spans of one export
+    hold the same lock. The memory can be spilled again when the last span is deleted.
     """
     return BufferSharer(_LAYOUT)
 
 
 def buffer_describer() -> BufferSharer:
-    """Return a function that takes the place of a sharer where only the schema is wanted.
+    """Return a function that replaces a sharer if only the schema is needed.
 
-    Its spans have no memory: what is spilled stays so, and nothing is locked or referred to.
+    Its spans have no memory. It does not unspill, lock or reference buffers.
     """
     return BufferSharer(_LAYOUT, True)
 
 
-def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
+def make_column(column: plc.Column, dtype: Any, *, validate: bool = True) -> ColumnBase:
     """Wrap a pylibcudf column whose memory may be shared with its producer.
 
-    Arrow's memory is immutable, and a producer may still read it. Each buffer gets one more
-    reference, so that cuDF copies the memory before its first write.
+    Arrow memory is immutable, and the producer may still read it. Each buffer counts as shared, so
+    that cuDF copies the memory before its first write.
 
-    Spilling would not free a producer's memory, so that it is locked against it. What cuDF computes
-    from the column, deep copies included, is cuDF's own memory and can be spilled.
-    """
-    if get_global_manager() is not None:
-        column = rebuild_all(column, _unspillable)
-    result = ColumnBase.create(column, dtype)
-    _keep_from_writing(result.plc_column)
-    return result
-
-
-class ColumnMaker:
-    """Makes columns as `make_column` does, of the type and dtype of one that cuDF has checked.
+    The memory is locked against spilling, which would not free memory of the producer. Results that
+    cuDF computes from the column, including deep copies, can be spilled.
 
     Parameters
     ----------
-    checked
-        A column that `make_column` made.
+    column
+        The column.
+    dtype
+        The cuDF dtype.
+    validate
+        Whether cuDF checks that the column has the types of the dtype at every level.
     """
-
-    __slots__ = ("_dtype",)
-
-    def __init__(self, checked: ColumnBase) -> None:
-        self._dtype = checked.dtype
-
-    def __call__(self, column: plc.Column) -> ColumnBase:
-        """Wrap a column, whose libcudf types are those of the checked one at every level."""
-        if get_global_manager() is not None:
-            return make_column(column, self._dtype)
-        return ColumnBase.create(rebuild_all(column, _buffer_of), self._dtype, validate=False)
+    make_buffer = _buffer_of if get_global_manager() is None else _spillable_buffer_of
+    return ColumnBase.create(rebuild_all(column, make_buffer), dtype, validate=validate)
 
 
 def _buffer_of(span: Any) -> Buffer:
-    """Wrap imported memory, which no buffer of cuDF's owns: as as_buffer does, but not to write."""
-    # Without its constructor, for `_slices`.
+    """Wrap imported memory as cuDF's as_buffer does, but protected from writes."""
+    if isinstance(span, Buffer):
+        return span
+    # The constructor is not called, because it would set `_slices`.
     owner = BufferOwner.__new__(BufferOwner)
     owner._ptr = span.ptr
     owner._size = span.size
@@ -167,30 +154,25 @@ def _buffer_of(span: Any) -> Buffer:
     return Buffer(owner=owner)
 
 
-def _unspillable(span: Any) -> Any:
-    """Wrap imported memory as a spillable buffer, which cuDF wants while it spills, but locked."""
-    if not isinstance(span, Span):
-        return span
-    # With a size of 0 the spill manager does not register the owner; the true size is set after.
-    owner = SpillableBufferOwner(ptr=span.ptr, size=0, owner=span)
-    owner._finalize_init({"type": "gpu"})
-    owner._size = span.size
-    # Locked for good, since pickling spills a buffer too.
-    owner._cudf_arrow_bridge_lock = lock = SpillLock()
-    owner.spill_lock(lock)
-    return SpillableBuffer(owner=owner)
-
-
-def _keep_from_writing(column: plc.Column) -> None:
-    for buffer in (column.data(), column.null_mask()):
-        if buffer is not None:
-            buffer.owner._slices = _ALWAYS_SHARED
-    for child in column.children():
-        _keep_from_writing(child)
+def _spillable_buffer_of(span: Any) -> Buffer:
+    """Wrap memory as cuDF requires if spilling is on. Imported memory is locked against it."""
+    if isinstance(span, Span):
+        # The spill manager does not register an owner of size 0. The actual size is set afterwards.
+        owner = SpillableBufferOwner(ptr=span.ptr, size=0, owner=span)
+        owner._finalize_init({"type": "gpu"})
+        owner._size = span.size
+        # Locked for the lifetime of the owner, because pickling also spills a buffer.
+        owner._cudf_arrow_bridge_lock = lock = SpillLock()
+        owner.spill_lock(lock)
+        buffer = SpillableBuffer(owner=owner)
+    else:
+        buffer = as_buffer(span)
+    buffer.owner._slices = _ALWAYS_SHARED
+    return buffer
 
 
 class FrameLabels:
-    """The labels of the columns of frames, as cuDF keeps them.
+    """The column labels of frames, as cuDF stores them.
 
     Parameters
     ----------
@@ -201,14 +183,16 @@ class FrameLabels:
     def __init__(self, labels: pd.Index) -> None:
         self._labels = list(labels)
         self._hierarchical = labels if isinstance(labels, pd.MultiIndex) else None
-        self._names = tuple(labels.names)
-        self._is_range = isinstance(labels, pd.RangeIndex)
-        self._dtype = None if self._hierarchical is not None else labels.dtype
-        self._level_dtypes = (
-            None
-            if self._hierarchical is None
-            else tuple(level.dtype for level in self._hierarchical.levels)
-        )
+        self._options: dict[str, Any] = {
+            "level_names": tuple(labels.names),
+            "rangeindex": isinstance(labels, pd.RangeIndex),
+            "verify": False,
+        }
+        if self._hierarchical is None:
+            self._options["label_dtype"] = labels.dtype
+        else:
+            self._options["multiindex"] = True
+            self._options["level_dtypes"] = tuple(level.dtype for level in labels.levels)
 
     def accessor(self, columns: Sequence[ColumnBase]) -> ColumnAccessor:
         """Return the accessor of a frame with these columns.
@@ -216,28 +200,20 @@ class FrameLabels:
         Raises
         ------
         ValueError
-            If two labels are equal: cuDF keeps its columns in a dict.
+            If two labels are equal, because cuDF stores columns in a dict.
         """
         data = dict(zip(self._labels, columns, strict=True))
         if len(data) < len(columns):
-            raise ValueError("two columns have equal labels")
-        return ColumnAccessor(
-            data,
-            multiindex=self._hierarchical is not None,
-            level_names=self._names,
-            rangeindex=self._is_range,
-            label_dtype=self._dtype,
-            level_dtypes=self._level_dtypes,
-            # A view, since the names of those of a frame can be changed.
-            pandas_index=None if self._hierarchical is None else self._hierarchical.view(),
-            verify=False,
-        )
+            raise ValueError("expected labels that differ, got two equal ones")
+        # A view, because users can change the names of the labels of a frame.
+        index = None if self._hierarchical is None else self._hierarchical.view()
+        return ColumnAccessor(data, pandas_index=index, **self._options)
 
 
 def make_frame(
     columns: Sequence[ColumnBase], labels: FrameLabels, index: cudf.Index, attrs: dict[Any, Any]
 ) -> cudf.DataFrame:
-    """Make a frame; unlike setting ``columns`` or the index later, this needs no GPU.
+    """Make a frame. This needs no GPU, unlike setting ``columns`` or the index of a frame.
 
     Raises
     ------
@@ -245,8 +221,8 @@ def make_frame(
         If two labels are equal.
     """
     frame = object.__new__(cudf.DataFrame)
-    # The attributes that DataFrame._from_data sets. It does so by the frame's own __setattr__,
-    # which takes a name for a column if there is one of that name.
+    # DataFrame._from_data sets these attributes with the frame's own __setattr__, which would set a
+    # column if one has that name.
     for name, value in (
         ("_data", labels.accessor(columns)),
         ("_index", index),
@@ -258,12 +234,12 @@ def make_frame(
 
 
 def make_series(column: ColumnBase, name: Hashable, index: cudf.Index | None = None) -> cudf.Series:
-    """Make a series; this needs no GPU."""
+    """Make a series. This needs no GPU."""
     return cudf.Series._from_column(column, name=name, index=index)
 
 
 def make_index(columns: Sequence[ColumnBase], names: Sequence[Hashable]) -> cudf.Index:
-    """Make an index of one column, or a MultiIndex of several."""
+    """Make an index from one column, or a MultiIndex from several."""
     if len(columns) == 1:
         return cudf.Index._from_column(columns[0], name=names[0])
     index = cudf.MultiIndex._from_data(dict(enumerate(columns)))
@@ -272,28 +248,28 @@ def make_index(columns: Sequence[ColumnBase], names: Sequence[Hashable]) -> cudf
 
 
 def codes_dtype(dtype: cudf.CategoricalDtype) -> np.dtype[Any]:
-    """Return the unsigned type in which cuDF stores a category's codes."""
+    """Return the unsigned dtype in which cuDF stores the codes of a categorical."""
     codes: np.dtype[Any] = dtype._codes_dtype
     return codes
 
 
 def compatible_timezone(dtype: Any) -> Any:
-    """Return a ``DatetimeTZDtype`` whose zone is one that cuDF takes."""
+    """Return a ``DatetimeTZDtype`` with a time zone that cuDF supports."""
     if dtype.tz is datetime.UTC:
-        # What pandas makes of "UTC". In its mode for cudf.pandas, cuDF leaves zones as they are.
+        # pandas parses "UTC" to this. cuDF rejects it in pandas-compatible mode.
         dtype = pd.DatetimeTZDtype(dtype.unit, zoneinfo.ZoneInfo("UTC"))
     return get_compatible_timezone(dtype)
 
 
 def category_values(dtype: cudf.CategoricalDtype) -> ColumnBase:
-    """Return the column of a category's values."""
+    """Return the column of the categories."""
     return dtype.categories._column
 
 
 def attach_to_column(column: ColumnBase, attachment: Any) -> None:
-    """Attach an object to a column, for columns without memory that could carry it.
+    """Attach an object to a column object, for columns without memory.
 
-    It stays with this column object only; what cuDF computes from it has none.
+    Columns that cuDF computes from it do not get the attachment.
     """
     setattr(column, _ATTACHMENT, (column.dtype, attachment))
 
@@ -306,33 +282,30 @@ def attach_to_memory(column: plc.Column, attachment: Any) -> None:
 
 
 def attached_to_memory(column: plc.Column, default: Any) -> Any:
-    """Return what is attached to the memory of one level of a column, None if nothing is.
+    """Return the object attached to the memory of one level of a column, or None.
 
     Parameters
     ----------
     column
         The level.
     default
-        What to return for a level without memory of its own: a struct, or one without rows.
+        The result for a level that has no memory: a struct, or a level without rows.
     """
     buffer = main_span(column)
     return default if buffer is None else getattr(buffer.owner, _ATTACHMENT, None)
 
 
 def attached(column: ColumnBase) -> Any:
-    """Return what is attached to a column: to its memory, if it has any, else to the column.
+    """Return the object attached to the memory of a column, or None.
 
-    None if nothing is.
+    For a column without memory, return the object attached to the column object.
     """
-    buffer = main_span(column.plc_column)
-    if buffer is None:
-        return _attached_to_column(column)
-    return getattr(buffer.owner, _ATTACHMENT, None)
+    return attached_to_memory(column.plc_column, _attached_to_column(column))
 
 
 def _attached_to_column(column: ColumnBase) -> Any:
     dtype, attachment = getattr(column, _ATTACHMENT, (None, None))
-    # A change in place gives the column object another dtype and other data.
+    # If the dtype differs, the column object was changed in place and has other data.
     return attachment if dtype is column.dtype else None
 
 

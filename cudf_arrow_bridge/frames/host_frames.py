@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing, converting and slicing frames in host memory, where there is no GPU.
+"""Printing, conversion and slicing of cuDF frames in host memory, without a GPU.
 
-cuDF does all of that on the GPU, even what computes nothing. Where there is none, every frame of
-cuDF's is one that this package made in host memory. `enable_host_frames` then replaces those
-functions that cuDF's own code cannot do without, as low as they lie: the rest remains cuDF's, so
-that results are of the types that they have on a GPU. Nothing is replaced where there is a GPU.
+cuDF uses the GPU for these operations, even if they compute nothing. Without a GPU, all cuDF frames
+are made by this package in host memory. `enable_host_frames` then replaces the lowest functions
+that need the GPU. The rest of cuDF is unchanged, so results have the same types as on a GPU.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -21,15 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
 
-from .._core.columns import rebuild_all
-from .._core.export import ExportArguments, ExportInput, InputExporter
+from .._core.import_.columns import rebuild_all
 from .._core.schema import SchemaSpec
-from ..arrow.device_array import DeviceArray
 from ..cuda.residency import ComputeLocation, has_gpu
 from ..cuda.spans import HostSpan, view_host
-from ..cuda.streams import resolve_stream
 from . import convert
-from . import real_pandas as pd
+from . import unproxied_pandas as pd
 from .cudf_private import (
     CategoricalColumn,
     ColumnBase,
@@ -41,13 +36,13 @@ from .cudf_private import (
 from .host_repr import RENDERABLE, repr_index, repr_series, shown_frame
 from .to_pylibcudf import column_to_pylibcudf
 
-__all__ = ["REPLACEMENTS", "disable_host_frames", "enable_host_frames"]
+__all__ = ["REPLACEMENTS", "enable_host_frames"]
 
 _HOST = ComputeLocation(host=True)
 
 
 def _slice(source: Any, indices: Sequence[int], stream: Any = None) -> list[Any]:
-    """Do what ``pylibcudf.copying.slice`` does: columns or tables of some rows, without copying."""
+    """Replace ``pylibcudf.copying.slice``: return zero-copy slices of a column or table."""
     return [
         plc.Table([_rows(column, begin, end) for column in source.columns()])
         if isinstance(source, plc.Table)
@@ -58,7 +53,7 @@ def _slice(source: Any, indices: Sequence[int], stream: Any = None) -> list[Any]
 
 def _rows(column: plc.Column, begin: int, end: int) -> plc.Column:
     if not 0 <= begin <= end <= column.size():
-        raise IndexError(f"rows {begin} to {end} found, some of {column.size()} expected")
+        raise IndexError(f"expected rows in 0 to {column.size()}, got {begin} to {end}")
     mask, offset, size = column.null_mask(), column.offset() + begin, end - begin
     null_count = convert.count_nulls(mask, offset, size) if column.null_count() else 0
     return plc.Column(
@@ -67,14 +62,14 @@ def _rows(column: plc.Column, begin: int, end: int) -> plc.Column:
 
 
 def _empty_like(source: Any, stream: Any = None) -> Any:
-    """Do what ``pylibcudf.copying.empty_like`` does, without allocating."""
+    """Replace ``pylibcudf.copying.empty_like``, without allocation."""
     return _slice(source, [0, 0])[0]
 
 
 def _cast(column: plc.Column, dtype: plc.DataType, stream: Any = None, mr: Any = None) -> Any:
-    """Do what ``pylibcudf.unary.cast`` does for integers, as the codes of categories are."""
-    if column.type().id() in convert.INTEGERS and dtype.id() in convert.INTEGERS:
-        return convert.cast_codes(column, convert.INTEGERS[dtype.id()], _HOST)
+    """Replace ``pylibcudf.unary.cast`` for integers, such as the codes of categoricals."""
+    if all(map(plc.traits.is_integral_not_bool, (column.type(), dtype))):
+        return convert.cast(column, dtype, _HOST)
     return _cast_on_gpu(column, dtype, stream, mr)
 
 
@@ -91,18 +86,18 @@ def _copied(span: Any) -> HostSpan:
 
 
 def _to_arrow(self: ColumnBase) -> pa.Array:
-    """Return the column as an array of pyarrow that shares its memory."""
-    column, field = column_to_pylibcudf(self.plc_column, self.dtype, "", buffer_sharer())
-    export_input = ExportInput("column", [column], self.size, SchemaSpec([field], {}))
-    exporter = InputExporter(export_input, ExportArguments(resolve_stream(None)))
-    array = pa.array(exporter.export(None, DeviceArray))
-    # Of intervals: their own to_arrow makes the extension array.
+    """Return the column as a pyarrow array that shares its memory."""
+    sharer = buffer_sharer()
+    shared = rebuild_all(self.plc_column, sharer)
+    column, field = column_to_pylibcudf(shared, self.dtype, "", sharer)
+    array = convert.to_arrow(column, SchemaSpec([field], {}))
+    # For intervals, cuDF's to_arrow makes the extension array from the storage.
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 
 def _category_to_arrow(self: Any) -> pa.DictionaryArray:
     codes = self.codes.to_arrow()
-    # As with cuDF and pandas, the smallest signed type that holds the codes.
+    # The smallest signed type that can store the codes, as in cuDF and pandas.
     largest = pc.max(codes).as_py() or 0
     codes = codes.cast(pa.from_numpy_dtype(np.min_scalar_type(~largest)))
     values = self.categories.to_arrow()
@@ -116,7 +111,7 @@ def _category_to_pandas(self: Any, *, nullable: bool = False, arrow_type: bool =
     codes = self.codes.to_arrow().cast(pa.int64()).fill_null(-1).to_numpy()
     categories = self.categories.to_pandas()
     if categories.hasnans:
-        # A category that is not a number is a missing value in pandas.
+        # In pandas, NaN and null cannot be categories. Their codes become missing values.
         kept = categories.notna()
         codes = np.append(np.where(kept, kept.cumsum() - 1, -1), -1)[codes]
         categories = categories[kept]
@@ -142,27 +137,31 @@ def _levels_to_pandas(
 
 
 def _reduce(self: Any, protocol: int) -> Any:
-    """Pickle a frame or series as an array, which needs no driver."""
+    """Pickle a frame or series as an array, which needs no CUDA driver."""
     if not isinstance(self, (cudf.DataFrame, cudf.Series)):
         return _reduce_on_gpu(self, protocol)
-    # Its functions stand above this module, and are there by now.
+    # The package is in a higher layer and is already imported.
     package = sys.modules["cudf_arrow_bridge"]
     return package.from_arrow_device, (package.to_arrow_device(self),)
 
 
+_EXPLANATION = (
+    "There is no GPU here, and cuDF computes on one only. Frames in host memory can be printed, "
+    "sliced, pickled and handed over, as by df.to_pandas(), df.to_arrow() or "
+    "cudf_arrow_bridge.to_arrow_device(df)."
+)
+
+
 def _explaining(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make the error for want of a driver say what that means for frames."""
+    """Wrap a function to add a note about frames to the error of a missing driver."""
 
     @wraps(function)
-    def call_or_explain(*args: Any) -> Any:
+    def call_or_explain(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args)
-        except Exception as error:
-            error.add_note(
-                "There is no GPU here, and cuDF computes on one only. Frames in host memory can be "
-                "printed, sliced, pickled and handed over, as by df.to_pandas(), df.to_arrow() or "
-                "cudf_arrow_bridge.to_arrow_device(df)."
-            )
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            if _EXPLANATION not in getattr(error, "__notes__", ()):
+                error.add_note(_EXPLANATION)
             raise
 
     return call_or_explain
@@ -172,18 +171,35 @@ _reduce_on_gpu = _explaining(Serializable.__reduce_ex__)
 
 
 def _levels(self: cudf.MultiIndex) -> list[pd.Index]:
-    """Return the levels as indexes of pandas, which is all that cuDF's ``to_arrow`` needs."""
+    """Return the levels as pandas indexes, which is sufficient for cuDF's ``to_arrow``."""
     return list(self.to_pandas().levels)
 
 
 def _driver_loader() -> list[tuple[Any, str, Any]]:
-    """Return where cuDF finds that there is no driver, for `REPLACEMENTS`."""
-    # pylibcudf has loaded it. Only the text of an error is lost if a release moves it.
+    """Return the entry of `REPLACEMENTS` for the function that loads the CUDA driver."""
+    # pylibcudf has imported this module. If a release moves it, only the note in the error is lost.
     driver, name = sys.modules.get("cuda.bindings._internal.driver"), "load_nvidia_dynamic_lib"
     return [(driver, name, _explaining(getattr(driver, name)))] if hasattr(driver, name) else []
 
 
-#: Whose attribute is replaced, its name, and by what.
+def _conversions_to_cupy() -> list[tuple[Any, str, Any]]:
+    """Return the entries for cuDF methods that call cupy, which reports a missing driver itself."""
+    classes = dict.fromkeys(
+        (*cudf.DataFrame.__mro__, *cudf.Series.__mro__, *cudf.RangeIndex.__mro__)
+    )
+    replacements: list[tuple[Any, str, Any]] = []
+    for owner in classes:
+        if "to_cupy" in vars(owner):
+            replacements.append((owner, "to_cupy", _explaining(vars(owner)["to_cupy"])))
+        values = vars(owner).get("values")
+        # A property, or a cached property of range indexes.
+        getter = getattr(values, "fget", getattr(values, "func", None))
+        if getter is not None:
+            replacements.append((owner, "values", property(_explaining(getter))))
+    return replacements
+
+
+#: The owner and name of each replaced attribute, and the replacement.
 REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (plc.copying, "slice", _slice),
     (plc.copying, "empty_like", _empty_like),
@@ -203,29 +219,20 @@ REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (cudf.MultiIndex, "__repr__", repr_index),
     (Serializable, "__reduce_ex__", _reduce),
     *_driver_loader(),
+    *_conversions_to_cupy(),
 )
 
-_lock = threading.Lock()
-#: What was replaced, empty while nothing is.
-_originals: list[tuple[Any, str, Any]] = []
+_enabled = False
 
 
 def enable_host_frames() -> None:
-    """Let cuDF print, convert and slice frames in host memory, if there is no GPU.
+    """Enable printing, conversion and slicing of cuDF frames in host memory if there is no GPU.
 
-    May be repeated. `REPLACEMENTS` says what it replaces, for the whole process.
+    Installs `REPLACEMENTS` for the whole process. Later calls have no effect.
     """
-    with _lock:
-        if _originals or has_gpu():
-            return
-        for owner, name, replacement in REPLACEMENTS:
-            _originals.append((owner, name, vars(owner)[name]))
-            setattr(owner, name, replacement)
-
-
-def disable_host_frames() -> None:
-    """Take back what `enable_host_frames` did."""
-    with _lock:
-        for owner, name, original in _originals:
-            setattr(owner, name, original)
-        _originals.clear()
+    global _enabled
+    if _enabled or has_gpu():
+        return
+    for owner, name, replacement in REPLACEMENTS:
+        setattr(owner, name, replacement)
+    _enabled = True

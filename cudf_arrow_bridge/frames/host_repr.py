@@ -1,59 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cuDF prints of frames, series and indexes in host memory; see `host_frames`.
+"""Printing of cuDF frames, series and indexes in host memory; see `host_frames`.
 
-As cuDF does on a GPU, pandas prints the first and the last rows. Others are not converted.
+pandas prints the first and last rows, as in cuDF on a GPU. Only these rows are converted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from shutil import get_terminal_size
+from types import SimpleNamespace
 from typing import Any
 
 import cudf
 import numpy as np
 
-from . import real_pandas as pd
+from . import unproxied_pandas as pd
 from .cudf_private import ColumnBase, columns_of, range_of
 
 __all__ = ["RENDERABLE", "repr_index", "repr_series", "shown_frame"]
 
-#: cuDF's method that `shown_frame` stands for: what its text, HTML and LaTeX are made of.
+#: The cuDF method that `shown_frame` replaces. cuDF's text, HTML and LaTeX output calls it.
 RENDERABLE = "_get_renderable_dataframe"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """The rows of a frame that are printed, as far as cuDF asks for them."""
-
-    frame: pd.DataFrame
-
-    def to_pandas(self) -> pd.DataFrame:
-        return self.frame
-
-
-def shown_frame(self: cudf.DataFrame) -> _Shown:
-    """Return the rows and columns of a frame that are printed."""
+def shown_frame(self: cudf.DataFrame) -> SimpleNamespace:
+    """Return the printed rows and columns of a frame, with the only method that cuDF calls."""
     labels = self.columns
-    most_columns = pd.get_option("display.max_columns")
+    most_rows, most_columns = map(pd.get_option, ("display.max_rows", "display.max_columns"))
     if most_columns == 0:
-        # As many as fit the width.
+        # 0 means as many as fit the width of the terminal.
         most_columns = get_terminal_size().columns
-    parts = _parts(len(self), pd.get_option("display.max_rows"))
-    column_parts = _parts(len(labels), most_columns)
     if self.empty:
-        # Of these, pandas prints the first labels.
-        parts = column_parts = None
-    positions = _picked(range(len(labels)), column_parts)
+        # pandas prints the first labels of an empty frame.
+        most_rows = most_columns = None
+    parts = _parts(len(self), most_rows)
+    positions = _picked(range(len(labels)), _parts(len(labels), most_columns))
     columns = columns_of(self)
     values = {i: _values(columns[position], parts) for i, position in enumerate(positions)}
     frame = pd.DataFrame(values, index=_labels(self.index, parts))
     frame.columns = labels[positions]
-    return _Shown(frame)
+    return SimpleNamespace(to_pandas=lambda: frame)
 
 
 def repr_series(self: cudf.Series) -> str:
-    """Print a series."""
+    """Return the text of a series."""
     parts = _parts(len(self), pd.get_option("display.max_rows"))
     (column,) = columns_of(self)
     shown = pd.Series(_values(column, parts), index=_labels(self.index, parts), name=self.name)
@@ -62,55 +52,55 @@ def repr_series(self: cudf.Series) -> str:
 
 
 def repr_index(self: cudf.Index) -> str:
-    """Print an index."""
-    parts = _parts(len(self), pd.get_option("display.max_seq_items"))
-    shown = _labels(self, parts)
+    """Return the text of an index."""
+    shown = _labels(self, _parts(len(self), pd.get_option("display.max_seq_items")))
     text = _replace_last(repr(shown), f"dtype='{shown.dtype}'", f"dtype='{self.dtype}'")
     return _replace_last(text, f"length={len(shown)}", f"length={len(self)}")
 
 
 def _replace_last(text: str, old: str, new: str) -> str:
-    """Replace what stands behind the values, and may stand among them, too."""
+    """Replace the last occurrence of a text, since the printed values can also contain it."""
     before, found, after = text.rpartition(old)
     return f"{before}{new}{after}" if found else text
 
 
-def _parts(number: int, limit: int | None) -> tuple[slice, slice] | None:
-    """Return the first and the last of so many rows, more than pandas prints; None for all."""
+def _parts(number: int, limit: int | None) -> list[slice]:
+    """Return slices of the first and last rows, slightly more than pandas prints, or of all."""
     if not limit or number <= limit:
-        return None
+        return [slice(0, number)]
     count = limit // 2 + 1
-    return slice(0, count), slice(number - count, number)
+    return [slice(0, count), slice(number - count, number)]
 
 
-def _picked(numbers: range, parts: tuple[slice, slice] | None) -> list[int]:
-    return list(numbers) if parts is None else [*numbers[parts[0]], *numbers[parts[1]]]
+def _picked(numbers: range, parts: Sequence[slice]) -> list[int]:
+    return [number for part in parts for number in numbers[part]]
 
 
-def _labels(index: cudf.Index, parts: tuple[slice, slice] | None) -> pd.Index:
-    if isinstance(index, cudf.RangeIndex):
-        rows = range_of(index)
-        if parts is None:
-            return pd.RangeIndex(rows, name=index.name)
-        return pd.Index(_picked(rows, parts), dtype=index.dtype, name=index.name)
-    if isinstance(index, cudf.DatetimeIndex) and parts is None:
-        # Of a frequency, too.
+def _labels(index: cudf.Index, parts: Sequence[slice]) -> pd.Index:
+    if len(parts) == 1 and isinstance(index, cudf.RangeIndex | cudf.DatetimeIndex):
+        # Keeps the range, or the frequency.
         return index.to_pandas()
+    if isinstance(index, cudf.RangeIndex):
+        return pd.Index(_picked(range_of(index), parts), dtype=index.dtype, name=index.name)
     levels = [_values(column, parts) for column in columns_of(index)]
     if isinstance(index, cudf.MultiIndex):
         return pd.MultiIndex.from_arrays(levels, names=index.names)
     return levels[0].rename(index.name)
 
 
-def _values(column: ColumnBase, parts: tuple[slice, slice] | None) -> pd.Index:
-    """Return the values of a column, with nulls that cannot be taken for values."""
-    if parts is not None:
-        first, last = (_values(column.slice(part.start, part.stop), None) for part in parts)
-        return first.append(last)
+def _values(column: ColumnBase, parts: Sequence[slice]) -> pd.Index:
+    """Return rows of a column, with nulls that are distinct from values."""
+    if len(parts) == 1:
+        return _to_pandas(column)
+    first, last = (_to_pandas(column.slice(part.start, part.stop)) for part in parts)
+    return first.append(last)
+
+
+def _to_pandas(column: ColumnBase) -> pd.Index:
     if not column.null_count:
         return column.to_pandas()
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
-        # So that a null is no NaN, and integers stay integers.
+        # Nulls stay distinct from NaN, and integers stay integers.
         return column.to_pandas(arrow_type=True)
     values: Any = column.to_pandas()
     return values.fillna(pd.NA) if values.dtype == object else values

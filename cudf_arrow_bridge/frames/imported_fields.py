@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Arrow fields that columns were imported with, so that they are exported with them again.
+"""The imported Arrow fields of columns, which a later export uses again.
 
-cuDF has fewer types than Arrow: a date becomes a timestamp, a map a list of structs. The field of a
-column is attached to its memory, at each level of nesting, and stays with it in slices and other
-frames, and in casts that leave the memory as it is. What cuDF computes is new memory without a
-field, and is exported as what cuDF made it.
+cuDF has fewer types than Arrow. For example, a date becomes a timestamp, and a map becomes a list
+of structs. The field of a column is attached to its memory at each level of nesting. Slices, other
+frames and casts that share the memory keep the field. Results that cuDF computes have new memory
+without a field, and are exported with the type of their cuDF dtype.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pylibcudf as plc
 
+from .._core.import_.imported_fields import arrow_children
 from ..arrow.metadata import (
     BRIDGE_KEY,
     EXTENSION_METADATA,
@@ -22,22 +23,22 @@ from ..arrow.metadata import (
     own_metadata,
     storage_type_of,
 )
-from .cudf_private import ColumnBase, attach_to_column, attach_to_memory, attached
+from .cudf_private import ColumnBase, attach_to_column, attach_to_memory
 
-__all__ = ["attach_field", "imported_field", "is_default", "kept_metadata"]
+__all__ = ["attach_field", "is_default", "kept_metadata"]
 
-_TIMESTAMP = pa.timestamp("s").id
-#: The flat types that cuDF has itself.
+#: The types that are not nested and that cuDF supports.
 _CUDF_TYPES = {
-    *(make_type().id for make_type in (pa.int8, pa.int16, pa.int32, pa.int64, pa.bool_)),
-    *(make_type().id for make_type in (pa.uint8, pa.uint16, pa.uint32, pa.uint64)),
-    *(make_type().id for make_type in (pa.float32, pa.float64, pa.string, pa.large_string)),
-    *(_TIMESTAMP, pa.duration("s").id),
+    pa.type_for_alias(alias).id
+    for alias in (
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float", "double", "string", "large_string", "timestamp[s]", "duration[s]"),
+    )
 }
 
 
 def attach_field(column: ColumnBase, field: pa.Field) -> None:
-    """Attach the field that a column was imported with to the column and its children.
+    """Attach an imported field to its column and the children of the column.
 
     Parameters
     ----------
@@ -51,45 +52,30 @@ def attach_field(column: ColumnBase, field: pa.Field) -> None:
 
 
 def is_default(field: pa.Field) -> bool:
-    """Say whether a cuDF column without a field is exported with the same one."""
-    arrow_type = field.type
+    """Return whether a cuDF column without an attached field is exported with this field."""
     return (
-        arrow_type.id in _CUDF_TYPES
+        field.type.id in _CUDF_TYPES
         and field.nullable
         and field.metadata is None
-        and not (arrow_type.id == _TIMESTAMP and arrow_type.tz)
+        and not getattr(field.type, "tz", None)
     )
 
 
 def _attach_to_levels(column: plc.Column, field: pa.Field) -> None:
     attach_to_memory(column, field)
     if pa.types.is_dictionary(storage_type_of(field.type)):
-        # The column is the decoded values, or codes without children: cuDF keeps categories apart.
+        # The column holds decoded values, or codes without the categories, which cuDF stores apart.
         (field,) = child_fields(field.type)
-    for child, child_field in zip(_arrow_children(column), child_fields(field.type), strict=False):
+    for child, child_field in zip(arrow_children(column), child_fields(field.type), strict=False):
         _attach_to_levels(child, child_field)
 
 
-def _arrow_children(column: plc.Column) -> list[plc.Column]:
-    """Return the children that Arrow has too; libcudf's lists and strings also have offsets."""
-    children: list[plc.Column] = column.children()
-    if column.type().id() == plc.TypeId.LIST:
-        return children[1:]
-    return children if column.type().id() == plc.TypeId.STRUCT else []
-
-
-def imported_field(column: ColumnBase) -> pa.Field | None:
-    """Return the field that a column was imported with, None if there is none."""
-    field: pa.Field | None = attached(column)
-    return field
-
-
 def kept_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
-    """Return the metadata of a field that its column is exported with again."""
+    """Return the metadata of an imported field that an export keeps."""
     metadata = dict(own_metadata(field))
     metadata.pop(BRIDGE_KEY, None)
     if metadata.get(EXTENSION_NAME) == b"pandas.interval":
-        # The export makes this metadata from the dtype.
+        # The export creates this metadata from the dtype.
         del metadata[EXTENSION_NAME]
         metadata.pop(EXTENSION_METADATA, None)
     return metadata

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels of columns and index levels as JSON, exactly and without pickle.
+"""Lossless JSON encoding of the labels of columns and index levels, without pickle.
 
-A label is any hashable. Strings, numbers, times, tuples, bytes and other common types have a typed
-JSON form. Other labels are kept beside the metadata, in a list ``objects`` that stays in this
-process; other processes get their ``str()``.
+A label is any hashable object. Strings, numbers, times, tuples, bytes and other common types have a
+typed JSON form. Other labels are stored outside the metadata, in a list ``objects`` that stays in
+this process. Other processes decode such labels as their ``str()``.
 
-The labels of all columns, a pandas Index, are encoded in two parts: what concerns the whole Index,
-and one entry for each column. A peer can so drop or reorder columns and keep the labels of others.
+The labels of all columns, a pandas Index, are encoded in two parts: the properties of the Index,
+and one entry for each column. A peer can drop or reorder columns and keep the remaining labels.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ import datetime
 import decimal
 import zoneinfo
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from . import real_pandas as pd
+from . import unproxied_pandas as pd
 from .proxies import is_proxy
 
 __all__ = [
     "Json",
+    "RowIndex",
     "decode_index",
     "decode_label",
     "decode_range",
@@ -37,28 +39,47 @@ __all__ = [
 ]
 
 Json = Any
-# How datetime.UTC is encoded, which is not ZoneInfo("UTC").
+# The encoding of datetime.UTC, which differs from ZoneInfo("UTC").
 _UTC = "+00:00"
 
 
-def encode_label(label: Hashable, objects: list[Any]) -> Json:
-    """Return a label's JSON form.
+@dataclass
+class RowIndex:
+    """The row index of a frame or series.
 
-    Strings, bools, ints and None are encoded as themselves; anything else as an object with one
+    Attributes
+    ----------
+    names
+        The names of the levels.
+    range
+        The range of a RangeIndex. None for other indexes.
+    levels
+        The positions of the fields of the levels. Empty for a RangeIndex.
+    """
+
+    names: list[Hashable]
+    range: range | None = None
+    levels: list[int] = field(default_factory=list)
+
+
+def encode_label(label: Hashable, objects: list[Any]) -> Json:
+    """Return the JSON form of a label.
+
+    Strings, bools, ints and None are encoded unchanged. Other labels become an object with one
     entry, whose key names the type. A label without a JSON form is appended to ``objects``.
     """
-    # Exact types only: a subclass (an IntEnum, say) is not what its base class would decode to.
+    # Exact types only: an instance of a subclass such as IntEnum would decode as the base class.
     if label is None or type(label) in (str, bool, int):
         return label
     if type(label) is tuple:
         return {"tuple": [encode_label(part, objects) for part in label]}
     if is_proxy(label):
         label = label.as_cpu_object()
-    encode = _ENCODERS.get(type(label))
-    if encode is not None:
-        tag, value = encode(label)
+    if type(label) in _FORMS:
+        key, encode, _ = _FORMS[type(label)]
+        value = encode(label)
         if value is not None:
-            return {tag: value}
+            return {key: value}
     objects.append(label)
     return {"object": [len(objects) - 1, str(label)]}
 
@@ -69,45 +90,43 @@ def decode_label(form: Json, objects: Sequence[Any] = ()) -> Hashable:
     Parameters
     ----------
     form
-        What :func:`encode_label` returned, after a trip through JSON.
+        The result of :func:`encode_label`, parsed from JSON.
     objects
-        The labels without a JSON form; a label that is missing here is decoded as its string.
+        The labels without a JSON form. A label that is not in this list is decoded as its string.
 
     Raises
     ------
     ValueError
-        If the form is not one that :func:`encode_label` makes.
+        If the form is not a result of :func:`encode_label`.
     """
     if form is None or isinstance(form, (str, bool, int)):
         return form
     if not isinstance(form, dict) or len(form) != 1:
         raise ValueError(f"not a label: {form!r}")
-    ((tag, value),) = form.items()
-    if tag == "tuple":
+    ((key, value),) = form.items()
+    if key == "tuple":
         return tuple(decode_label(part, objects) for part in value)
-    if tag == "object":
+    if key == "object":
         position, text = value
         return objects[position] if position < len(objects) else str(text)
-    if tag not in _DECODERS:
-        raise ValueError(f"not a kind of label: {tag!r}")
+    if key not in _DECODERS:
+        raise ValueError(f"not a kind of label: {key!r}")
     try:
-        return _DECODERS[tag](value)
+        return _DECODERS[key](value)
     except (TypeError, ValueError, KeyError, ArithmeticError) as error:
         raise ValueError(f"not a label: {form!r}") from error
 
 
-def _encode_timestamp(label: pd.Timestamp) -> tuple[str, Json]:
-    zone: str | None
-    if label.tz is None or label.tz is datetime.UTC:
-        zone = None if label.tz is None else _UTC
-    else:
-        # Fixed offsets, and zones of other libraries, have no JSON form.
-        zone = getattr(label.tz, "key", None) if type(label.tz) is zoneinfo.ZoneInfo else None
+def _encode_timestamp(label: pd.Timestamp) -> Json:
+    zone = None
+    if label.tz is datetime.UTC:
+        zone = _UTC
+    elif label.tz is not None:
+        # Fixed offsets and zones of other libraries have no JSON form.
+        zone = label.tz.key if type(label.tz) is zoneinfo.ZoneInfo else None
         if zone is None:
-            return "timestamp", None
-    if label.fold:
-        return "timestamp", None
-    return "timestamp", [label.asm8.view("i8").item(), label.unit, zone]
+            return None
+    return None if label.fold else [label.asm8.view("i8").item(), label.unit, zone]
 
 
 def _decode_timestamp(form: Json) -> pd.Timestamp:
@@ -119,16 +138,12 @@ def _decode_timestamp(form: Json) -> pd.Timestamp:
     return stamp.tz_localize(datetime.UTC).tz_convert(tz)
 
 
-def _encode_datetime(label: datetime.datetime) -> tuple[str, Json]:
-    return "datetime", label.isoformat() if label.tzinfo is None and not label.fold else None
+def _encode_clock(label: datetime.datetime | datetime.time) -> Json:
+    return label.isoformat() if label.tzinfo is None and not label.fold else None
 
 
-def _encode_time(label: datetime.time) -> tuple[str, Json]:
-    return "time", label.isoformat() if label.tzinfo is None and not label.fold else None
-
-
-def _encode_numpy(label: np.generic) -> tuple[str, Json]:
-    return "numpy", [label.dtype.str, base64.b64encode(label.tobytes()).decode()]
+def _encode_numpy(label: np.generic) -> Json:
+    return [label.dtype.str, base64.b64encode(label.tobytes()).decode()]
 
 
 def _decode_numpy(form: Json) -> np.generic:
@@ -140,10 +155,10 @@ def _decode_numpy(form: Json) -> np.generic:
     return value
 
 
-def _encode_interval(label: pd.Interval) -> tuple[str, Json]:
+def _encode_interval(label: pd.Interval) -> Json:
     objects: list[Any] = []
     form = [encode_label(label.left, objects), encode_label(label.right, objects), label.closed]
-    return "interval", None if objects else form
+    return None if objects else form
 
 
 def _decode_interval(form: Json) -> pd.Interval:
@@ -151,47 +166,47 @@ def _decode_interval(form: Json) -> pd.Interval:
     return pd.Interval(decode_label(left), decode_label(right), closed)
 
 
-_ENCODERS: dict[type, Callable[[Any], tuple[str, Json]]] = {
-    float: lambda label: ("float", label.hex()),
-    complex: lambda label: ("complex", [label.real.hex(), label.imag.hex()]),
-    bytes: lambda label: ("bytes", base64.b64encode(label).decode()),
-    decimal.Decimal: lambda label: ("decimal", str(label)),
-    datetime.date: lambda label: ("date", label.isoformat()),
-    datetime.datetime: _encode_datetime,
-    datetime.time: _encode_time,
-    datetime.timedelta: lambda label: (
-        "seconds",
-        [label.days, label.seconds, label.microseconds],
+_decode_missing = {"NaT": pd.NaT, "NA": pd.NA}.__getitem__
+#: For each type of label, the key in its JSON form, and the functions that encode and decode the
+#: value. A label whose value is None has no JSON form.
+_FORMS: dict[type, tuple[str, Callable[[Any], Json], Callable[[Json], Hashable]]] = {
+    float: ("float", float.hex, float.fromhex),
+    complex: (
+        "complex",
+        lambda label: [label.real.hex(), label.imag.hex()],
+        lambda form: complex(float.fromhex(form[0]), float.fromhex(form[1])),
     ),
-    pd.Timestamp: _encode_timestamp,
-    pd.Timedelta: lambda label: ("timedelta", [label.asm8.view("i8").item(), label.unit]),
-    pd.Period: lambda label: ("period", [label.ordinal, label.freqstr]),
-    pd.Interval: _encode_interval,
-    type(pd.NaT): lambda label: ("missing", "NaT"),
-    type(pd.NA): lambda label: ("missing", "NA"),
+    bytes: ("bytes", lambda label: base64.b64encode(label).decode(), base64.b64decode),
+    decimal.Decimal: ("decimal", str, decimal.Decimal),
+    datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
+    datetime.datetime: ("datetime", _encode_clock, datetime.datetime.fromisoformat),
+    datetime.time: ("time", _encode_clock, datetime.time.fromisoformat),
+    datetime.timedelta: (
+        "seconds",
+        lambda label: [label.days, label.seconds, label.microseconds],
+        lambda form: datetime.timedelta(form[0], form[1], form[2]),
+    ),
+    pd.Timestamp: ("timestamp", _encode_timestamp, _decode_timestamp),
+    pd.Timedelta: (
+        "timedelta",
+        lambda label: [label.asm8.view("i8").item(), label.unit],
+        lambda form: pd.Timedelta(np.timedelta64(form[0], form[1])),
+    ),
+    pd.Period: (
+        "period",
+        lambda label: [label.ordinal, label.freqstr],
+        lambda form: pd.Period(ordinal=form[0], freq=form[1]),
+    ),
+    pd.Interval: ("interval", _encode_interval, _decode_interval),
+    type(pd.NaT): ("missing", lambda label: "NaT", _decode_missing),
+    type(pd.NA): ("missing", lambda label: "NA", _decode_missing),
     **{
-        scalar: _encode_numpy
+        scalar: ("numpy", _encode_numpy, _decode_numpy)
         for scalar in (*np.sctypeDict.values(), np.datetime64, np.timedelta64)
         if np.dtype(scalar).kind in "biufcmM"
     },
 }
-
-_DECODERS: dict[str, Callable[[Json], Hashable]] = {
-    "float": float.fromhex,
-    "complex": lambda form: complex(float.fromhex(form[0]), float.fromhex(form[1])),
-    "bytes": base64.b64decode,
-    "decimal": decimal.Decimal,
-    "date": datetime.date.fromisoformat,
-    "datetime": datetime.datetime.fromisoformat,
-    "time": datetime.time.fromisoformat,
-    "seconds": lambda form: datetime.timedelta(form[0], form[1], form[2]),
-    "timestamp": _decode_timestamp,
-    "timedelta": lambda form: pd.Timedelta(np.timedelta64(form[0], form[1])),
-    "period": lambda form: pd.Period(ordinal=form[0], freq=form[1]),
-    "interval": _decode_interval,
-    "missing": {"NaT": pd.NaT, "NA": pd.NA}.__getitem__,
-    "numpy": _decode_numpy,
-}
+_DECODERS = {key: decode for key, _, decode in _FORMS.values()}
 
 
 def decode_range(start: Json, stop: Json, step: Json) -> range:
@@ -200,7 +215,7 @@ def decode_range(start: Json, stop: Json, step: Json) -> range:
     Raises
     ------
     ValueError
-        If this is not a range, or one longer than any index.
+        If the arguments do not form a range of integers, or exceed the bounds of an index.
     """
     if not all(type(number) is int for number in (start, stop, step)):
         raise ValueError(f"not a range: {[start, stop, step]}")
@@ -211,26 +226,26 @@ def decode_range(start: Json, stop: Json, step: Json) -> range:
 
 
 def stringify(label: Hashable) -> str:
-    """Return a label as the string that pyarrow would write, in valid UTF-8 without NUL."""
+    """Return a label as pyarrow's string for it, in valid UTF-8 without NUL."""
     if isinstance(label, bytes):
         text = label.decode("utf-8", "backslashreplace")
     elif isinstance(label, tuple):
         text = str(tuple(stringify(part) for part in label))
     else:
         text = str(label)
-    # The C data interface ends a name at its first NUL.
+    # Names in the C data interface are NUL-terminated.
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def index_level_name(name: Hashable, position: int, taken: Sequence[str]) -> str:
-    """Return the Arrow field name of an index level, as pyarrow chooses it.
+    """Return the Arrow field name of an index level, with pyarrow's naming scheme.
 
     Parameters
     ----------
     name
         The name of the level, or None.
     position
-        The number of the level.
+        The position of the level.
     taken
         The field names that are already in use.
     """
@@ -254,8 +269,8 @@ def encode_index(index: pd.Index, objects: list[Any]) -> tuple[dict[str, Json], 
     Returns
     -------
     tuple
-        What concerns the whole Index, and an entry for each label: the label, or for a MultiIndex
-        its code in each level (-1: missing).
+        The properties of the Index, and an entry for each label: the label, or for a MultiIndex its
+        code in each level (-1: missing).
     """
     names = [encode_label(name, objects) for name in index.names]
     if isinstance(index, pd.MultiIndex):
@@ -282,7 +297,7 @@ def decode_index(
     Parameters
     ----------
     common
-        What concerns the whole Index.
+        The properties of the Index.
     entries
         The entries of the labels to return.
     objects
@@ -291,7 +306,7 @@ def decode_index(
     Raises
     ------
     ValueError
-        If the parts do not fit one another.
+        If the parts are inconsistent.
     """
     names = [decode_label(name, objects) for name in common["names"]]
     if "levels" in common:
@@ -318,7 +333,7 @@ def decode_index(
 
 
 def _flat_index(labels: list[Any], dtype: Any, name: Any) -> pd.Index:
-    # Set one by one: NumPy would make two dimensions of a list of tuples.
+    # Assign one by one: NumPy would convert a list of tuples to a two-dimensional array.
     values = np.empty(len(labels), dtype=object)
     for position, label in enumerate(labels):
         values[position] = label
@@ -349,7 +364,7 @@ def _decode_dtype(form: Json, objects: Sequence[Any]) -> Any:
 
 
 def encode_string_dtype(dtype: pd.StringDtype) -> Json:
-    """Return a string dtype's JSON form."""
+    """Return the JSON form of a string dtype."""
     return {"string": [dtype.storage, "NA" if dtype.na_value is pd.NA else "nan"]}
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of a frame as a record batch: which fields are columns, which are the index.
+"""The layout of a frame in a record batch: which fields are columns and which are the index.
 
-The schema's metadata holds the layout twice: exactly under our own key, and under ``pandas`` as
-pandas documents it. An import reads ours as far as it fits the schema, field by field: a peer may
-have renamed, dropped, reordered or retyped the fields.
+The schema metadata stores the layout twice: losslessly under the key of this package, and under
+``pandas`` in pandas' documented format. A peer can rename, drop, reorder or retype fields. An
+import therefore matches our metadata to the schema field by field.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from ..arrow.metadata import BRIDGE_KEY
+from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from ..arrow.schemas import unique_positions
 from . import pandas_metadata
-from . import real_pandas as pd
+from . import unproxied_pandas as pd
 from .labels import (
     Json,
+    RowIndex,
     decode_index,
     decode_label,
     decode_range,
@@ -31,56 +32,35 @@ from .labels import (
 __all__ = [
     "FrameLayout",
     "ObjectType",
-    "RowIndex",
     "decode_field",
     "decode_schema",
     "encode_field",
-    "index_levels",
 ]
 
 ObjectType = Literal["frame", "series", "index"]
 _VERSION = 1
-# What reading damaged metadata may raise.
+# Exceptions that damaged metadata can cause.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 @dataclass
-class RowIndex:
-    """The index of the rows.
-
-    Attributes
-    ----------
-    names
-        The names of its levels.
-    range
-        The range of a RangeIndex, None for any other index.
-    levels
-        The positions of the fields that are its levels; empty for a RangeIndex.
-    """
-
-    names: list[Hashable]
-    range: range | None = None
-    levels: list[int] = field(default_factory=list)
-
-
-@dataclass
 class FrameLayout:
-    """What the fields of a schema are in a frame.
+    """The role of each field of a schema in a frame.
 
     Attributes
     ----------
     object_type
-        What was exported: a frame, a series, or an index.
+        The type of the exported object: a frame, a series, or an index, which becomes a frame.
     columns
         The positions of the fields that are columns.
     labels
-        Their labels.
+        The labels of the columns.
     hints
-        The hint for the dtype of each field of the schema.
+        The dtype hint of each field of the schema.
     row_index
-        The index of the rows; None for the default one.
+        The row index. None: the default index.
     attrs
-        The frame's ``attrs``.
+        The ``attrs`` of the frame.
     """
 
     object_type: ObjectType
@@ -91,7 +71,7 @@ class FrameLayout:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     def encode(self, names: Sequence[str], objects: list[Any]) -> bytes:
-        """Return the value of our key in a schema whose fields have these names.
+        """Return the metadata value under our key for a schema with these field names.
 
         Labels without a JSON form are appended to ``objects``.
         """
@@ -110,34 +90,28 @@ class FrameLayout:
 
 
 def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout:
-    """Read the layout of a schema: from our key, else from ``pandas``, else from the names."""
-    attrs = pandas_metadata.attributes(schema)
-    document = _load(schema.metadata)
-    if document is not None:
-        try:
-            layout = _decode(document, schema, objects, attrs)
-            if _distinct(layout.labels):
-                return layout
-        except _DAMAGED:
-            # A peer damaged the metadata, which is no reason to refuse the data.
-            pass
-    labels, columns, row_index = pandas_metadata.decode(schema)
+    """Read the layout of a schema from our key, from ``pandas``, or from the field names."""
+    ours = pandas_metadata.load_json(schema.metadata, BRIDGE_KEY)
+    theirs = pandas_metadata.load_json(schema.metadata, PANDAS_KEY)
+    attrs = pandas_metadata.attributes(schema, theirs)
+    # pyarrow creates this list on each access.
+    names = schema.names
+    try:
+        layout = _decode(ours, names, objects, attrs)
+        if _distinct(layout.labels):
+            return layout
+    except _DAMAGED:
+        # There is none, it has another version, or a peer damaged it. The data is still valid.
+        pass
+    labels, columns, row_index = pandas_metadata.decode(names, theirs)
     if not _distinct(labels):
-        names = schema.names
         labels = pd.Index([names[position] for position in columns])
-    index = None if row_index is None else RowIndex(*row_index)
-    hints = pandas_metadata.dtype_hints(schema)
-    return FrameLayout("frame", columns, labels, hints, index, attrs)
-
-
-def index_levels(schema: pa.Schema, objects: Sequence[Any] = ()) -> list[int]:
-    """Return the positions of the fields that a schema's metadata names as the index."""
-    row_index = decode_schema(schema, objects).row_index
-    return [] if row_index is None else row_index.levels
+    hints = pandas_metadata.dtype_hints(schema, theirs)
+    return FrameLayout("frame", columns, labels, hints, row_index, attrs)
 
 
 def _distinct(labels: pd.Index) -> bool:
-    """Say whether labels are distinct, as cuDF needs them: it keeps columns in a dict."""
+    """Return whether labels are unique, which cuDF requires: it stores columns in a dict."""
     try:
         return len(dict.fromkeys(labels)) == len(labels)
     except TypeError:
@@ -145,13 +119,14 @@ def _distinct(labels: pd.Index) -> bool:
 
 
 def _decode(
-    document: dict[str, Json], schema: pa.Schema, objects: Sequence[Any], attrs: dict[str, Any]
+    document: dict[str, Json], names: list[str], objects: Sequence[Any], attrs: dict[str, Any]
 ) -> FrameLayout:
+    _check_version(document)
     # For each field of the schema, its position when the metadata was written.
-    names = schema.names
     written = _match(document["fields"], names)
     entries = dict(zip(document["columns"], document["entries"], strict=True))
-    index, used = _decode_row_index(document["index"], written, objects)
+    index = _decode_row_index(document["index"], written, objects)
+    used = set() if index is None else set(index.levels)
     columns = [position for position in range(len(names)) if position not in used]
     hints = [None if position is None else document["hints"][position] for position in written]
     kept = [position for position in columns if written[position] in entries]
@@ -164,13 +139,12 @@ def _decode(
             dtype=object,
             tupleize_cols=False,
         )
-    known = document["kind"] in ("frame", "series", "index")
-    object_type: ObjectType = document["kind"] if known else "frame"
+    object_type: ObjectType = "series" if document["kind"] == "series" else "frame"
     return FrameLayout(object_type, columns, labels, hints, index, attrs)
 
 
 def _match(written: Sequence[str], names: Sequence[str]) -> list[int | None]:
-    """Match the fields of a schema by name to those that metadata was written for.
+    """Match the fields of a schema by name to the fields for which metadata was written.
 
     Parameters
     ----------
@@ -182,7 +156,7 @@ def _match(written: Sequence[str], names: Sequence[str]) -> list[int | None]:
     Returns
     -------
     list
-        For each field its position in `written`, None where the name is not unique.
+        The position of each field in `written`, or None if it is missing or its name is not unique.
     """
     if list(written) == list(names):
         return list(range(len(names)))
@@ -202,23 +176,20 @@ def _encode_row_index(index: RowIndex | None, objects: list[Any]) -> Json:
 
 def _decode_row_index(
     document: Json, written: Sequence[int | None], objects: Sequence[Any]
-) -> tuple[RowIndex | None, set[int]]:
-    """Return the index and the positions of its fields, without levels that a peer dropped."""
+) -> RowIndex | None:
+    """Return the index without levels that a peer has dropped."""
     if document is None:
-        return None, set()
+        return None
     names = [decode_label(name, objects) for name in document["names"]]
     if "range" in document:
-        return RowIndex(names, range=decode_range(*document["range"])), set()
+        return RowIndex(names, range=decode_range(*document["range"]))
     positions = {field: position for position, field in enumerate(written)}
-    kept = [
-        (name, positions[level])
+    kept = {
+        positions[level]: name
         for name, level in zip(names, document["levels"], strict=True)
         if level in positions
-    ]
-    if not kept:
-        return None, set()
-    levels = [position for _, position in kept]
-    return RowIndex([name for name, _ in kept], levels=levels), set(levels)
+    }
+    return RowIndex(list(kept.values()), levels=list(kept)) if kept else None
 
 
 def encode_field(
@@ -229,20 +200,20 @@ def encode_field(
     row_index: RowIndex | None,
     objects: list[Any],
 ) -> dict[bytes, bytes]:
-    """Return the metadata of an array's field, empty if name and type of the field say all.
+    """Return the metadata of the field of an array, empty if its name and type are sufficient.
 
     Parameters
     ----------
     object_type
-        What is exported.
+        The type of the exported object.
     name
         The name of the field.
     label
         The name of the series or index.
     hint
-        The hint for its dtype.
+        The dtype hint.
     row_index
-        The index of its rows, None for the default one.
+        The row index. None: the default index.
     objects
         A label without a JSON form is appended to it.
     """
@@ -260,27 +231,22 @@ def encode_field(
     return {BRIDGE_KEY: json.dumps(document).encode()}
 
 
-def decode_field(
-    schema_field: pa.Field, objects: Sequence[Any] = ()
-) -> tuple[Hashable, Json, RowIndex | None]:
-    """Return an array's name, the hint for its dtype, and its index."""
-    document = _load(schema_field.metadata)
-    default = (schema_field.name or None, None, None)
-    if document is None:
-        return default
+def decode_field(schema_field: pa.Field, objects: Sequence[Any] = ()) -> FrameLayout:
+    """Read the layout of an array, which becomes a series, from our key or from its field name."""
+    document = pandas_metadata.load_json(schema_field.metadata, BRIDGE_KEY)
+    label, hint, row_index = schema_field.name or None, None, None
     try:
-        row_index, _ = _decode_row_index(document["index"], (), objects)
+        _check_version(document)
+        index = _decode_row_index(document["index"], (), objects)
         renamed = document["field"] != schema_field.name
-        label = default[0] if renamed else decode_label(document["label"], objects)
-        return label, document["hint"], row_index
+        known = label if renamed else decode_label(document["label"], objects)
+        label, hint, row_index = known, document["hint"], index
     except _DAMAGED:
-        return default
+        pass
+    labels = pd.Index([label], dtype=object, tupleize_cols=False)
+    return FrameLayout("series", [0], labels, [hint], row_index)
 
 
-def _load(metadata: dict[bytes, bytes] | None) -> dict[str, Json] | None:
-    """Return the value of our key, None if it is missing, damaged, or of another version."""
-    try:
-        document = json.loads((metadata or {})[BRIDGE_KEY])
-    except (KeyError, RecursionError, ValueError):
-        return None
-    return document if isinstance(document, dict) and document.get("version") == _VERSION else None
+def _check_version(document: dict[str, Json]) -> None:
+    if document["version"] != _VERSION:
+        raise ValueError(f"expected metadata of version {_VERSION}, got {document['version']}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ``pandas`` metadata of a schema, as pandas documents it and pyarrow and cuDF write it."""
+"""The ``pandas`` metadata of a schema, as specified by pandas and written by pyarrow and cuDF."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from ..arrow.schemas import unique_positions
-from . import real_pandas as pd
+from . import unproxied_pandas as pd
 from .cudf_private import codes_dtype
-from .dtypes import dtype_hint, element_dtype, field_dtypes, interval_dtype
-from .labels import Json, decode_range, stringify
+from .dtypes import child_dtypes, dtype_hint
+from .labels import Json, RowIndex, decode_range, stringify
 from .proxies import without_proxies
 
 __all__ = [
@@ -29,12 +29,18 @@ __all__ = [
     "decode",
     "dtype_hints",
     "encode",
-    "pandas_type",
+    "load_json",
     "range_entry",
     "schema_metadata",
 ]
 
-_ARROW_NAMES = {"float": "float32", "double": "float64", "string": "unicode", "null": "empty"}
+_ARROW_NAMES = {
+    "float": "float32",
+    "double": "float64",
+    "string": "unicode",
+    "large_string": "unicode",
+    "null": "empty",
+}
 _GENERATED = re.compile(r"__index_level_\d+__")
 
 
@@ -51,11 +57,11 @@ def encode(
     labels
         The labels of the columns.
     columns
-        What :func:`column_entry` returned for each column, then for each level of the index.
+        The results of :func:`column_entry` for the columns, then for the levels of the index.
     index_columns
-        The names of the fields that are the index, or the one result of :func:`range_entry`.
+        The field names of the index levels, or one result of :func:`range_entry`.
     attrs
-        The frame's ``attrs``, left out unless JSON can carry them.
+        The ``attrs`` of the frame. They are omitted if they cannot be serialized to JSON.
     """
     try:
         json.dumps(attrs, allow_nan=False)
@@ -65,7 +71,7 @@ def encode(
         "index_columns": list(index_columns),
         "column_indexes": [
             _level_entry(level, name)
-            for level, name in zip(_levels(labels), labels.names, strict=True)
+            for level, name in zip(getattr(labels, "levels", [labels]), labels.names, strict=True)
         ],
         "columns": list(columns),
         "attributes": attrs,
@@ -75,10 +81,8 @@ def encode(
     return json.dumps(document).encode()
 
 
-def column_entry(
-    name: Hashable, field: str, pandas_name: str, numpy_type: str, metadata: Json
-) -> dict[str, Json]:
-    """Return the entry of a column or of a level of the index.
+def column_entry(name: Hashable, field: str, dtype: Any) -> dict[str, Json]:
+    """Return the entry of a column or index level.
 
     Parameters
     ----------
@@ -86,16 +90,14 @@ def column_entry(
         The label.
     field
         The name of the Arrow field.
-    pandas_name, numpy_type, metadata
-        What :func:`pandas_type` returned.
+    dtype
+        The cuDF dtype.
     """
-    return {
-        "name": name,
-        "field_name": field,
-        "pandas_type": pandas_name,
-        "numpy_type": numpy_type,
-        "metadata": metadata,
-    }
+    return {"name": name, "field_name": field, **_entry_of_dtype(dtype)}
+
+
+def _type_entry(pandas_type: str, numpy_type: str, metadata: Json = None) -> dict[str, Json]:
+    return {"pandas_type": pandas_type, "numpy_type": numpy_type, "metadata": metadata}
 
 
 def range_entry(index: range, name: Hashable) -> dict[str, Json]:
@@ -110,18 +112,18 @@ def range_entry(index: range, name: Hashable) -> dict[str, Json]:
 
 
 def _json_name(name: Hashable) -> Json:
-    """Return a name as pyarrow writes it: None, bools and ints unchanged, else a string."""
+    """Return a name as pyarrow writes it: None, bools and ints unchanged, others as strings."""
     if name is None or type(name) in (bool, int):
         return name
     return stringify(name)
 
 
 def column_names(labels: pd.Index) -> list[Json]:
-    """Return the labels of columns as the ``name`` of their entries.
+    """Return the ``name`` entries for the labels of columns.
 
-    pyarrow reads them as labels again, by the dtype of the whole index. Bools are not written as
-    strings, since any string converts to True. Tuples of a MultiIndex are read as Python literals:
-    missing parts are written as None, the only such literal, for example ``"('a', None)"``.
+    pyarrow converts them back to labels with the dtype of the index. Bools are not written as
+    strings, because any string converts to True. Tuples of a MultiIndex are parsed as Python
+    literals. Missing parts are written as None, the only literal for them: ``"('a', None)"``.
     """
     if not isinstance(labels, pd.MultiIndex):
         return [
@@ -139,104 +141,98 @@ def _literal(part: Hashable) -> Hashable:
     return part if isinstance(part, bool) else stringify(part)
 
 
-def _levels(labels: pd.Index) -> list[pd.Index]:
-    return list(labels.levels) if isinstance(labels, pd.MultiIndex) else [labels]
-
-
 def _level_entry(level: pd.Index, name: Hashable) -> dict[str, Json]:
-    return column_entry(_json_name(name), _json_name(name), *_level_type(level))
+    """Return the entry of a level of the labels of columns."""
+    name = _json_name(name)
+    return {"name": name, "field_name": name, **_type_of_level(level)}
 
 
-def _level_type(level: pd.Index) -> tuple[str, str, Json]:
-    """Return ``pandas_type``, ``numpy_type`` and ``metadata`` by which pyarrow reads the labels."""
+def _type_of_level(level: pd.Index) -> dict[str, Json]:
     dtype = level.dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return _timezone_type(dtype)
+        return _entry_of_dtype(dtype)
     if getattr(dtype, "kind", "O") in "biufmM" and not isinstance(dtype, pd.ArrowDtype):
         numpy_type = getattr(dtype, "numpy_dtype", dtype)
         if not pd.is_extension_array_dtype(dtype) or not level.hasnans:
-            return str(numpy_type), str(dtype), None
+            return _type_entry(str(numpy_type), str(dtype))
     inferred = pd.infer_dtype(level, skipna=False)
     if inferred in ("string", "empty") and not level.hasnans:
         numpy_type = str(dtype) if isinstance(dtype, pd.StringDtype) else "object"
-        return "unicode", numpy_type, {"encoding": "UTF-8"}
-    if inferred in ("bytes", "decimal"):
-        return inferred, "object", None
-    return "mixed", "object", None
+        return _type_entry("unicode", numpy_type, {"encoding": "UTF-8"})
+    return _type_entry(inferred if inferred in ("bytes", "decimal") else "mixed", "object")
 
 
-def pandas_type(dtype: Any) -> tuple[str, str, Json]:
-    """Return a dtype's ``pandas_type``, ``numpy_type`` and ``metadata``."""
+def _entry_of_dtype(dtype: Any) -> dict[str, Json]:
+    """Return the types in the entry of a column of a cuDF dtype."""
+    if isinstance(dtype, np.dtype):
+        return _entry_of_numpy(dtype)
     if isinstance(dtype, cudf.CategoricalDtype):
         codes = np.dtype(f"i{codes_dtype(dtype).itemsize}")
         metadata = {"num_categories": len(dtype.categories), "ordered": bool(dtype.ordered)}
-        return "categorical", str(codes), metadata
+        return _type_entry("categorical", str(codes), metadata)
     if isinstance(dtype, pd.DatetimeTZDtype):
-        return _timezone_type(dtype)
-    if isinstance(dtype, np.dtype):
-        return _numpy_dtype_type(dtype)
+        zone = {"timezone": str(dtype.tz)}
+        return _type_entry("datetimetz", f"datetime64[{dtype.unit}]", zone)
     pandas_name, metadata = _pandas_name(dtype)
-    return pandas_name, _numpy_type(dtype), metadata
-
-
-def _timezone_type(dtype: pd.DatetimeTZDtype) -> tuple[str, str, Json]:
-    return "datetimetz", f"datetime64[{dtype.unit}]", {"timezone": str(dtype.tz)}
+    return _type_entry(pandas_name, _numpy_type(dtype), metadata)
 
 
 @cache
-def _numpy_dtype_type(dtype: np.dtype[Any]) -> tuple[str, str, Json]:
-    # Cached: NumPy takes long to name a dtype, and most columns have one of a few.
+def _entry_of_numpy(dtype: np.dtype[Any]) -> dict[str, Json]:
+    # Cached, because NumPy is slow to format a dtype and few dtypes are common.
     if dtype.kind == "O":
-        return "unicode", "object", None
+        return _type_entry("unicode", "object")
     pandas_name = {"M": "datetime", "m": "timedelta"}.get(dtype.kind, str(dtype))
-    return pandas_name, str(dtype), None
+    return _type_entry(pandas_name, str(dtype))
 
 
 def _pandas_name(dtype: Any) -> tuple[str, Json]:
-    if (element := element_dtype(dtype)) is not None:
-        return f"list[{pandas_type(element[1])[0]}]", None
-    if field_dtypes(dtype) is not None or interval_dtype(dtype) is not None:
-        return "object", None
-    decimal = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
+    if (children := child_dtypes(dtype)) is not None:
+        if not cudf.api.types.is_list_dtype(dtype):
+            return "object", None
+        (element,) = children.values()
+        return f"list[{_entry_of_dtype(element)['pandas_type']}]", None
+    arrow_type = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None
+    decimal = dtype if arrow_type is None else arrow_type
     if hasattr(decimal, "precision"):
         return "decimal", {"precision": int(decimal.precision), "scale": int(decimal.scale)}
-    if isinstance(dtype, pd.ArrowDtype):
-        return _pandas_name_of_arrow(dtype.pyarrow_dtype)
-    if isinstance(dtype, pd.StringDtype):
-        return "unicode", None
-    return str(dtype.numpy_dtype), None
-
-
-def _pandas_name_of_arrow(arrow_type: pa.DataType) -> tuple[str, Json]:
+    if arrow_type is None:
+        return "unicode" if isinstance(dtype, pd.StringDtype) else str(dtype.numpy_dtype), None
     if pa.types.is_timestamp(arrow_type):
         zone = arrow_type.tz
         return ("datetime", None) if zone is None else ("datetimetz", {"timezone": zone})
     if pa.types.is_duration(arrow_type):
         return "timedelta", None
-    if pa.types.is_large_string(arrow_type):
-        return "unicode", None
     return _ARROW_NAMES.get(str(arrow_type), str(arrow_type)), None
 
 
 def _numpy_type(dtype: Any) -> str:
-    """Return the string by which pandas finds a dtype again, ``object`` if there is none."""
+    """Return the string that pandas parses as the dtype, or ``object`` if there is none."""
     if isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA:
         return "string" if dtype.storage == "pyarrow" else f"string[{dtype.storage}]"
     try:
         known = pd.pandas_dtype(str(dtype))
     except (TypeError, ValueError, NotImplementedError):
         return "object"
-    # pandas takes an interval only if the Arrow field has its extension type.
+    # pandas accepts an interval dtype only if the Arrow field has the interval extension type.
     return "object" if isinstance(known, pd.IntervalDtype) else str(known)
 
 
-def attributes(schema: pa.Schema) -> dict[str, Any]:
-    """Return the ``attrs`` of a frame: those of pandas' metadata, and the schema's other metadata.
+def load_json(metadata: dict[bytes, bytes] | None, key: bytes) -> dict[str, Json]:
+    """Return the JSON object under a key of schema metadata, empty if missing or damaged."""
+    try:
+        document = json.loads((metadata or {})[key])
+    except (KeyError, RecursionError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
-    What is not text has no place in them.
+
+def attributes(schema: pa.Schema, document: dict[str, Json]) -> dict[str, Any]:
+    """Return the ``attrs`` of a frame: those in pandas' metadata, and the schema's other metadata.
+
+    Metadata that is not valid UTF-8 is omitted.
     """
-    document = _load(schema)
-    attrs = document.get("attributes") if document else None
+    attrs = document.get("attributes")
     result = {}
     for key, value in (schema.metadata or {}).items():
         with suppress(UnicodeDecodeError):
@@ -246,7 +242,7 @@ def attributes(schema: pa.Schema) -> dict[str, Any]:
 
 
 def schema_metadata(attrs: dict[Any, Any]) -> dict[bytes, bytes]:
-    """Return the metadata of a schema for those ``attrs`` that are text."""
+    """Return schema metadata with the ``attrs`` whose key and value are strings."""
     return {
         key.encode(): value.encode()
         for key, value in attrs.items()
@@ -254,12 +250,10 @@ def schema_metadata(attrs: dict[Any, Any]) -> dict[bytes, bytes]:
     }
 
 
-def dtype_hints(schema: pa.Schema) -> list[Json]:
-    """Return a hint for the dtype of each field: pandas' nullable ones that the metadata names."""
-    document = _load(schema)
+def dtype_hints(schema: pa.Schema, document: dict[str, Json]) -> list[Json]:
+    """Return a dtype hint for each field: the nullable pandas dtype in the metadata, or None."""
     try:
-        entries = {} if document is None else document["columns"]
-        named = {entry["field_name"]: entry["numpy_type"] for entry in entries}
+        named = {entry["field_name"]: entry["numpy_type"] for entry in document["columns"]}
     except (KeyError, TypeError):
         named = {}
     unique = unique_positions(schema.names)
@@ -283,42 +277,36 @@ def _nullable_hint(numpy_type: Json, arrow_type: pa.DataType) -> Json:
 
 
 def decode(
-    schema: pa.Schema,
-) -> tuple[pd.Index, list[int], tuple[list[Hashable], range | None, list[int]] | None]:
-    """Read the layout of a schema from its ``pandas`` metadata, or from its names alone.
+    names: list[str], document: dict[str, Json]
+) -> tuple[pd.Index, list[int], RowIndex | None]:
+    """Read the layout of fields from ``pandas`` metadata, or from their names.
 
     Returns
     -------
     tuple
-        The labels of the columns, the positions of the columns, and the index: the names of its
-        levels with either a range or the positions of its fields. None is the default index.
+        The labels of the columns, the positions of the columns, and the row index, or None for the
+        default index.
     """
-    # pyarrow makes this list anew each time.
-    names = schema.names
-    default = pd.Index(names, dtype="str" if names else object)
     positions = list(range(len(names)))
-    document = _load(schema)
-    if document is None:
-        return default, positions, None
     try:
         entries = {entry["field_name"]: entry for entry in document["columns"]}
         row_index = _row_index(document["index_columns"], entries, names)
-        used = set() if row_index is None else set(row_index[2])
+        used = set() if row_index is None else set(row_index.levels)
         columns = [position for position in positions if position not in used]
         kept = [names[position] for position in columns]
         return _labels(document, entries, kept), columns, row_index
     except Exception:
-        # A peer wrote metadata that pyarrow cannot read; the names of the fields remain.
-        return default, positions, None
+        # There is no metadata, or a peer wrote metadata that pyarrow cannot read.
+        return pd.Index(names, dtype="str" if names else object), positions, None
 
 
 def _row_index(
     descriptors: Sequence[Json], entries: dict[str, Json], names: Sequence[str]
-) -> tuple[list[Hashable], range | None, list[int]] | None:
+) -> RowIndex | None:
     if descriptors and isinstance(descriptors[0], dict):
         (entry,) = descriptors
         rows = decode_range(entry["start"], entry["stop"], entry["step"])
-        return [_hashable(entry["name"])], rows, []
+        return RowIndex([_hashable(entry["name"])], rows)
     unique = unique_positions(names)
     kept = [name for name in descriptors if name in unique]
     if not kept:
@@ -327,7 +315,7 @@ def _row_index(
     for name in kept:
         label = entries[name]["name"] if name in entries else name
         labels.append(None if label == name and _GENERATED.fullmatch(name) else _hashable(label))
-    return labels, None, [unique[name] for name in kept]
+    return RowIndex(labels, levels=[unique[name] for name in kept])
 
 
 def _hashable(name: Json) -> Hashable:
@@ -335,9 +323,9 @@ def _hashable(name: Json) -> Hashable:
 
 
 def _labels(document: dict[str, Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:
-    """Return the labels that pyarrow makes of the metadata.
+    """Return the labels that pyarrow reads from the metadata.
 
-    It makes them of an empty table, whose columns can have any type.
+    They are read from an empty table, in which the types of the columns do not matter.
     """
     labels_only = {
         **document,
@@ -352,11 +340,3 @@ def _labels(document: dict[str, Json], entries: dict[str, Json], names: Sequence
     schema = pa.schema(fields, metadata={PANDAS_KEY: json.dumps(labels_only).encode()})
     with without_proxies():
         return schema.empty_table().to_pandas().columns
-
-
-def _load(schema: pa.Schema) -> dict[str, Json] | None:
-    try:
-        document = json.loads((schema.metadata or {})[PANDAS_KEY])
-    except (KeyError, RecursionError, ValueError):
-        return None
-    return document if isinstance(document, dict) else None

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pandas objects and the proxies of cudf.pandas, each a cuDF or a pandas object.
-
-Nothing of either is imported here.
-"""
+"""Detection of pandas objects and cudf.pandas proxies, without importing pandas or cudf.pandas."""
 
 from __future__ import annotations
 
@@ -24,13 +21,13 @@ _CLASSES = ("DataFrame", "Series", "Index")
 
 
 def is_proxy(obj: Any) -> TypeGuard[Any]:
-    """Say whether an object is a proxy."""
+    """Return whether an object is a proxy."""
     cudf_pandas = sys.modules.get("cudf.pandas")
     return cudf_pandas is not None and cudf_pandas.is_proxy_object(obj)
 
 
 def is_pandas(obj: Any) -> TypeGuard[Any]:
-    """Say whether an object that is no proxy is a frame, series or index of pandas."""
+    """Return whether an object, which is not a proxy, is a pandas frame, series or index."""
     return any(
         cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas"
         for cls in type(obj).__mro__
@@ -38,17 +35,17 @@ def is_pandas(obj: Any) -> TypeGuard[Any]:
 
 
 def is_pandas_series(obj: Any) -> TypeGuard[Any]:
-    """Say whether an object that is no proxy is a series of pandas."""
+    """Return whether an object, which is not a proxy, is a pandas series."""
     return is_pandas(obj) and obj.ndim == 1 and hasattr(obj, "index")
 
 
 def as_proxy(obj: Any) -> Any:
-    """Return the proxy of a cuDF object, which stays where it is."""
+    """Return a proxy of a cuDF object, without moving its memory."""
     return sys.modules["cudf.pandas"].as_proxy_object(obj)
 
 
 def check_active() -> None:
-    """Refuse to make proxies where there are none.
+    """Check that proxies can be created.
 
     Raises
     ------
@@ -58,18 +55,18 @@ def check_active() -> None:
     cudf_pandas = sys.modules.get("cudf.pandas")
     if cudf_pandas is None or not cudf_pandas.LOADED:
         raise ValueError(
-            'to="cudf.pandas" found while cudf.pandas is not active, "cudf" expected; '
-            "cudf.pandas.install(), %load_ext cudf.pandas and python -m cudf.pandas activate it"
+            'to="cudf.pandas": expected cudf.pandas to be active: use '
+            "cudf.pandas.install(), %load_ext cudf.pandas or python -m cudf.pandas"
         )
 
 
 def proxy_class(cls: type) -> type:
-    """Return the class of the proxies for a class of cuDF's."""
+    """Return the proxy class of a cuDF class."""
     final_types: dict[type, type] = sys.modules["cudf.pandas.fast_slow_proxy"].get_final_type_map()
     return final_types[cls]
 
 
 def without_proxies() -> AbstractContextManager[Any]:
-    """Return a context in which this thread finds real pandas where pandas is imported."""
+    """Return a context in which this thread imports pandas itself, not proxies."""
     accelerator = sys.modules.get("cudf.pandas.module_accelerator")
     return nullcontext() if accelerator is None else accelerator.disable_module_accelerator()

@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of schema specs: objects with the same labels and dtypes are exported with one schema."""
+"""A cache of schema specs, shared by exports of objects with the same labels and dtypes."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import cudf
+import pyarrow as pa
+import pylibcudf as plc
 
 from .._core.schema import SchemaSpec
 from ..arrow.bounded_cache import BoundedCache
-from . import real_pandas as pd
-from .cudf_private import ColumnBase
+from . import unproxied_pandas as pd
 from .layout import ObjectType
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["SchemaKey", "SharedColumns", "cache_spec", "cached_spec", "schema_key"]
 
-__all__ = ["UNCACHED", "SchemaKey", "cache_spec", "cached_spec"]
-
-#: Dtypes for which the schema depends on more than `SchemaKey` has: on the types of categories, or
-#: on the fields that children were imported with.
-UNCACHED = (
+#: Dtypes for which `SchemaKey` is not sufficient: the schema also depends on the types of
+#: categories, or on the imported fields of children.
+_UNCACHED = (
     cudf.CategoricalDtype,
     cudf.IntervalDtype,
     cudf.ListDtype,
@@ -30,101 +27,98 @@ UNCACHED = (
     pd.ArrowDtype,
 )
 
+#: The result of `share_columns`: the columns, their dtypes, their libcudf types, and by position
+#: their imported fields.
+SharedColumns = tuple[list[plc.Column], list[Any], bytes, dict[int, pa.Field]]
 
-@dataclass(slots=True, eq=False)
-class SchemaKey:
-    """All that the schema of a frame, series or index depends on.
+
+class SchemaKey(NamedTuple):
+    """All inputs of the schema of a frame, series or index.
 
     Attributes
     ----------
     values
-        What is compared by value: what is exported, the names, the row index, the libcudf types,
-        the ``attrs``.
+        Inputs compared by value: object type, names, row index, libcudf types, ``attrs``, the
+        positions of columns with imported fields, and whether these fields must be nullable.
     labels
-        The labels of a frame's columns.
+        The labels of the columns of a frame.
     dtypes
-        The cuDF dtypes of all columns, those of the row index included.
+        The cuDF dtypes of all columns, including those of the row index.
     fields
-        The fields that columns were imported with, by position.
-    nullable
-        For each of these fields, whether it must be nullable.
+        The imported fields.
     """
 
     values: tuple[Hashable, ...]
     labels: pd.Index | None
     dtypes: list[Any]
-    fields: dict[int, pa.Field]
-    nullable: list[bool]
+    fields: list[pa.Field]
 
-    @classmethod
-    def of(
-        cls,
-        object_type: ObjectType,
-        labels: pd.Index | None,
-        names: Sequence[Hashable],
-        rows: range | None,
-        columns: Sequence[ColumnBase],
-        dtypes: list[Any],
-        types: bytes,
-        fields: dict[int, pa.Field],
-        texts: Hashable,
-    ) -> SchemaKey | None:
-        """Return the key of an object, None if its schema depends on more than the key holds.
 
-        Parameters
-        ----------
-        object_type
-            What is exported.
-        labels
-            The labels of a frame's columns, without those of the row index; else None.
-        names
-            The names of these labels, since those of a pandas Index can change, or the name of a
-            series or index; then those of the row index, unless it is dropped.
-        rows
-            The labels of the rows if the row index is a range that is kept.
-        columns
-            All columns, those of the row index included.
-        dtypes, types, fields
-            What `share_columns` says of them; none of the dtypes is `UNCACHED`.
-        texts
-            The ``attrs`` of a frame, which are text.
-        """
-        for name in names:
-            # Other labels can be equal and yet have different JSON forms: 1, 1.0 and True.
-            if name is not None and type(name) is not str:
-                return None
-        # Not the range itself: all empty ranges are equal.
-        bounds = None if rows is None else (rows.start, rows.stop, rows.step)
-        nullable = []
-        if fields:
-            nullable = [
-                field.nullable or columns[position].null_count > 0
-                for position, field in fields.items()
-            ]
-        values = (object_type, *names, bounds, types, texts)
-        return cls(values, labels, dtypes, fields, nullable)
+def schema_key(
+    object_type: ObjectType,
+    labels: pd.Index | None,
+    names: Sequence[Hashable],
+    rows: range | None,
+    shared: SharedColumns,
+    texts: Hashable = (),
+) -> SchemaKey | None:
+    """Return the key of an object, or None if its schema has other inputs.
 
-    def equals(self, other: SchemaKey) -> bool:
-        """Say whether two objects are exported with the same schema."""
-        return (
-            self.values == other.values
-            and self.dtypes == other.dtypes
-            and self.nullable == other.nullable
-            and _same_labels(self.labels, other.labels)
-            and _same_fields(self.fields, other.fields)
+    Parameters
+    ----------
+    object_type
+        The type of the exported object.
+    labels
+        The labels of the columns of a frame, without the row index. None for other objects.
+    names
+        The names of `labels`, since the names of a pandas Index can change, or the name of a
+        series or index. Then the names of the row index, unless it is dropped.
+    rows
+        The range of the row index, if it is a RangeIndex that is kept.
+    shared
+        All columns, including those of the row index.
+    texts
+        The ``attrs`` of a frame, which are text.
+    """
+    for name in names:
+        # Other labels can be equal but have different JSON forms, such as 1, 1.0 and True.
+        if name is not None and type(name) is not str:
+            return None
+    columns, dtypes, types, fields = shared
+    # Do not compare ranges: all empty ranges are equal.
+    bounds = None if rows is None else (rows.start, rows.stop, rows.step)
+    values = (object_type, *names, bounds, types, texts)
+    if fields:
+        values += tuple(
+            (position, field.nullable or columns[position].null_count() > 0)
+            for position, field in fields.items()
         )
+    return SchemaKey(values, labels, dtypes, list(fields.values()))
 
 
 _specs: BoundedCache[SchemaKey, SchemaSpec] = BoundedCache()
 
 
-def cached_spec(key: SchemaKey) -> SchemaSpec | None:
-    """Return the spec of an earlier object with this key, or None."""
-    return _specs.find(key.equals)
+def cached_spec(key: SchemaKey | None) -> SchemaSpec | None:
+    """Return the cached spec for a key, or None."""
+    if key is None:
+        return None
+
+    def matches(other: SchemaKey) -> bool:
+        return (
+            key.values == other.values
+            and key.dtypes == other.dtypes
+            and _same_labels(key.labels, other.labels)
+            and (not key.fields or all(map(_same_field, key.fields, other.fields)))
+        )
+
+    return _specs.find(matches)
 
 
-def cache_spec(key: SchemaKey, spec: SchemaSpec) -> None:
-    """Keep a spec for later objects with this key."""
+def cache_spec(key: SchemaKey | None, spec: SchemaSpec) -> None:
+    """Cache a spec for a key, unless the spec has inputs that are not in the key."""
+    if key is None or spec.labels or any(isinstance(dtype, _UNCACHED) for dtype in key.dtypes):
+        return
     _specs.add(key, spec)
 
 
@@ -140,10 +134,5 @@ def _same_labels(one: pd.Index | None, other: pd.Index | None) -> bool:
     )
 
 
-def _same_fields(ones: dict[int, pa.Field], others: dict[int, pa.Field]) -> bool:
-    if not ones:
-        return not others
-    return ones.keys() == others.keys() and all(
-        one is other or one.equals(other, check_metadata=True)
-        for one, other in zip(ones.values(), others.values(), strict=True)
-    )
+def _same_field(one: pa.Field, other: pa.Field) -> bool:
+    return one is other or one.equals(other, check_metadata=True)

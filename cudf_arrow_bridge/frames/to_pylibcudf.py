@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF columns as pylibcudf columns, with the metadata of their Arrow fields."""
+"""Conversion of cuDF columns to pylibcudf columns and the metadata of Arrow fields."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import cudf
 import pyarrow as pa
 import pylibcudf as plc
 
-from .._core.columns import rebuild, rebuild_all
-from .._core.imported_fields import has_own_nulls
+from .._core.import_.columns import rebuild_all
+from .._core.import_.imported_fields import arrow_children, has_own_nulls
 from ..arrow.metadata import (
     EXTENSION_METADATA,
     EXTENSION_NAME,
@@ -21,23 +21,16 @@ from ..arrow.metadata import (
     child_fields,
     storage_type_of,
 )
-from . import real_pandas as pd
-from .cudf_private import attached_to_memory, category_values
-from .dtypes import element_dtype, field_dtypes, interval_dtype
-from .imported_fields import imported_field, kept_metadata
+from . import unproxied_pandas as pd
+from .convert import with_children
+from .cudf_private import attached, attached_to_memory, category_values
+from .dtypes import child_dtypes
+from .imported_fields import kept_metadata
 
 __all__ = ["ShareBuffer", "column_to_pylibcudf"]
 
-#: Shares a buffer with an export; see `cudf_private.buffer_sharer`.
+#: A function that shares a buffer with an export; see `cudf_private.buffer_sharer`.
 ShareBuffer = Callable[[Any], Any]
-
-#: The signed type of each unsigned one, and the number of values whose codes fit it.
-_UNSIGNED_TO_SIGNED = {
-    plc.TypeId.UINT8: (plc.TypeId.INT8, 1 << 7),
-    plc.TypeId.UINT16: (plc.TypeId.INT16, 1 << 15),
-    plc.TypeId.UINT32: (plc.TypeId.INT32, 1 << 31),
-    plc.TypeId.UINT64: (plc.TypeId.INT64, 1 << 63),
-}
 
 
 def column_to_pylibcudf(
@@ -50,28 +43,25 @@ def column_to_pylibcudf(
 ) -> tuple[plc.Column, ColumnMetadata]:
     """Return a cuDF column and its metadata for an export, without copying data.
 
-    The buffers are new references, so that cuDF copies before it writes. The offset stays. A
-    category becomes a dictionary, whose codes become signed if all fit the signed type of their
-    width. An interval becomes a struct with the metadata of pandas' extension type.
+    A categorical becomes a dictionary. Its codes become signed if the signed type of the same width
+    can store all of them. An interval becomes a struct with pandas' extension metadata.
 
     Parameters
     ----------
     column
-        The column, as cuDF stores it.
+        The column, as cuDF stores it, with buffers that are shared with the export.
     dtype
-        Its cuDF dtype.
+        The cuDF dtype.
     name
-        The name of its Arrow field.
+        The name of the Arrow field.
     share_buffer
-        Shares a buffer with the export.
+        The function that shares the buffers of categories with the export.
     field
-        The field that it was imported with, or None. The export follows it as far as the type of
-        the column allows.
+        The imported field, or None. The export uses it as far as the type of the column allows.
     parent
-        The struct that it is a child of, if any.
+        The parent struct, if any.
     """
-    child_fields = _imported_child_fields(field, dtype)
-    result, metadata = _convert(column, dtype, name, share_buffer, child_fields)
+    result, metadata = _convert(column, dtype, name, share_buffer, field)
     if field is None:
         return result, metadata
     return result, replace(
@@ -83,71 +73,52 @@ def column_to_pylibcudf(
 
 
 def _convert(
-    column: plc.Column,
-    dtype: Any,
-    name: str,
-    share_buffer: ShareBuffer,
-    imported: list[pa.Field | None],
+    column: plc.Column, dtype: Any, name: str, share_buffer: ShareBuffer, field: pa.Field | None
 ) -> tuple[plc.Column, ColumnMetadata]:
-    """Convert a column; `imported` are the fields that its children were imported with, if any."""
     if isinstance(dtype, pd.ArrowDtype) and pa.types.is_null(dtype.pyarrow_dtype):
         size = column.size()
         empty = plc.Column(plc.DataType(plc.TypeId.EMPTY), size, None, None, size, 0, [])
         return empty, ColumnMetadata(name)
     if isinstance(dtype, cudf.CategoricalDtype):
         return _convert_category(column, dtype, name, share_buffer)
-    if (interval := interval_dtype(dtype)) is not None:
-        return _convert_interval(column, *interval, name, share_buffer, imported)
-    if (element := element_dtype(dtype)) is not None:
-        default_name, value_dtype = element
-        offsets, values = column.children()
-        field = attached_to_memory(values, imported[0] if imported else None)
-        values, metadata = column_to_pylibcudf(
-            values, value_dtype, field.name if field else default_name, share_buffer, field
+    dtypes = child_dtypes(dtype)
+    if dtypes is None:
+        return column, ColumnMetadata(name, timezone=_timezone(dtype), precision=_precision(dtype))
+    children = arrow_children(column)
+    fields = _imported_child_fields(field)
+    if len(fields) != len(children):
+        fields = [None] * len(children)
+    is_struct = column.type().id() == plc.TypeId.STRUCT
+    converted = []
+    for child, child_field, (child_name, child_dtype) in zip(
+        children, fields, dtypes.items(), strict=True
+    ):
+        imported = attached_to_memory(child, child_field)
+        if not is_struct and imported is not None:
+            child_name = imported.name
+        parent = column if is_struct else None
+        converted.append(
+            column_to_pylibcudf(child, child_dtype, str(child_name), share_buffer, imported, parent)
         )
-        return (
-            rebuild(column, share_buffer, [rebuild(offsets, share_buffer, []), values]),
-            ColumnMetadata(name, children=(metadata,)),
-        )
-    if (dtypes := field_dtypes(dtype)) is not None:
-        children, children_metadata = _convert_children(column, dtypes, share_buffer, imported)
-        return (
-            rebuild(column, share_buffer, children),
-            ColumnMetadata(name, children=children_metadata),
-        )
-    return rebuild_all(column, share_buffer), ColumnMetadata(
-        name, timezone=_timezone(dtype), precision=_precision(dtype)
+    offsets = [] if is_struct else column.children()[:1]
+    extension = _interval_extension(dtype) if isinstance(dtype, cudf.IntervalDtype) else {}
+    return (
+        with_children(column, [*offsets, *(child for child, _ in converted)]),
+        ColumnMetadata(
+            name, metadata=extension, children=tuple(metadata for _, metadata in converted)
+        ),
     )
 
 
-def _imported_child_fields(field: pa.Field | None, dtype: Any) -> list[pa.Field | None]:
-    """Return the fields that the children of a column were imported with, if any."""
+def _imported_child_fields(field: pa.Field | None) -> list[pa.Field | None]:
+    """Return the imported fields of the children of a list or struct, if any."""
     if field is None:
         return []
     fields = child_fields(field.type)
-    if pa.types.is_dictionary(storage_type_of(field.type)) and not isinstance(
-        dtype, cudf.CategoricalDtype
-    ):
-        # The dictionary was decoded: the children are those of its values.
+    if pa.types.is_dictionary(storage_type_of(field.type)):
+        # The dictionary was decoded. The column has the children of the values.
         fields = child_fields(fields[0].type)
     return fields
-
-
-def _convert_children(
-    column: plc.Column,
-    dtypes: dict[str, Any],
-    share_buffer: ShareBuffer,
-    imported: list[pa.Field | None],
-) -> tuple[list[plc.Column], tuple[ColumnMetadata, ...]]:
-    children = column.children()
-    fields = imported if len(imported) == len(children) else [None] * len(children)
-    converted = [
-        column_to_pylibcudf(
-            child, dtype, str(name), share_buffer, attached_to_memory(child, field), column
-        )
-        for child, (name, dtype), field in zip(children, dtypes.items(), fields, strict=True)
-    ]
-    return [child for child, _ in converted], tuple(metadata for _, metadata in converted)
 
 
 def _convert_category(
@@ -155,15 +126,21 @@ def _convert_category(
 ) -> tuple[plc.Column, ColumnMetadata]:
     categories = category_values(dtype)
     values, metadata = column_to_pylibcudf(
-        categories.plc_column, categories.dtype, "", share_buffer, imported_field(categories)
+        rebuild_all(categories.plc_column, share_buffer),
+        categories.dtype,
+        "",
+        share_buffer,
+        attached(categories),
     )
-    type_id = column.type().id()
-    signed, limit = _UNSIGNED_TO_SIGNED[type_id]
+    codes_type = column.type()
+    if values.size() <= 1 << (8 * plc.types.size_of(codes_type) - 1):
+        # The signed type of the same width: INT8 for UINT8.
+        codes_type = plc.DataType(plc.TypeId[codes_type.id().name.removeprefix("U")])
     codes = plc.Column(
-        plc.DataType(signed if values.size() <= limit else type_id),
-        # The codes begin with their buffer; the dictionary column skips `offset` of them.
+        codes_type,
+        # The codes start at the start of the buffer. The dictionary column has the offset.
         column.offset() + column.size(),
-        share_buffer(column.data()),
+        column.data(),
         None,
         0,
         0,
@@ -173,7 +150,7 @@ def _convert_category(
         plc.DataType(plc.TypeId.DICTIONARY32),
         column.size(),
         None,
-        share_buffer(column.null_mask()),
+        column.null_mask(),
         column.null_count(),
         column.offset(),
         [codes, values],
@@ -181,40 +158,19 @@ def _convert_category(
     return dictionary, ColumnMetadata(name, ordered=bool(dtype.ordered), children=(metadata,))
 
 
-def _convert_interval(
-    column: plc.Column,
-    subtype: Any,
-    closed: str | None,
-    name: str,
-    share_buffer: ShareBuffer,
-    imported: list[pa.Field | None],
-) -> tuple[plc.Column, ColumnMetadata]:
-    dtypes = {"left": subtype, "right": subtype}
-    children, children_metadata = _convert_children(column, dtypes, share_buffer, imported)
-    alias = _subtype_alias(subtype)
-    extension = {}
-    if alias is not None:
-        # As pandas' ArrowIntervalType writes it. A missing closed side means "right" to cuDF.
-        parameters = json.dumps({"subtype": alias, "closed": closed or "right"})
-        extension = {
-            EXTENSION_NAME: b"pandas.interval",
-            EXTENSION_METADATA: parameters.encode(),
-        }
-    return rebuild(column, share_buffer, children), ColumnMetadata(
-        name, metadata=extension, children=children_metadata
-    )
-
-
-def _subtype_alias(subtype: Any) -> str | None:
-    """Return the name of an interval's subtype in pandas' extension type, None if it has none."""
-    # pandas reads it with pa.type_for_alias, which fails on time zones and decimals. A peer then
-    # sees a plain struct, without the extension; our own metadata still says interval.
-    numpy_type = getattr(subtype, "numpy_dtype", subtype)
+def _interval_extension(dtype: cudf.IntervalDtype) -> dict[bytes, bytes]:
+    """Return the metadata of pandas' extension type for intervals, if it supports the subtype."""
+    # pandas parses the subtype with pa.type_for_alias, which does not support time zones and
+    # decimals. Peers then get a struct. Our own metadata still identifies the interval.
     try:
-        alias = str(pa.from_numpy_dtype(numpy_type))
-        return alias if str(pa.type_for_alias(alias)) == alias else None
+        alias = str(pa.from_numpy_dtype(getattr(dtype.subtype, "numpy_dtype", dtype.subtype)))
+        if str(pa.type_for_alias(alias)) != alias:
+            return {}
     except (TypeError, ValueError, NotImplementedError, pa.ArrowException):
-        return None
+        return {}
+    # In cuDF, a missing closed side means "right".
+    parameters = json.dumps({"subtype": alias, "closed": dtype.closed or "right"})
+    return {EXTENSION_NAME: b"pandas.interval", EXTENSION_METADATA: parameters.encode()}
 
 
 def _timezone(dtype: Any) -> str:

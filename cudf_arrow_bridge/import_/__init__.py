@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports: from arrays, streams and tensors of other libraries to columns and frames."""
+"""Import of arrays, streams and tensors of other libraries as columns and frames."""

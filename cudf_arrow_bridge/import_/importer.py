@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two steps of every import: arrays to columns, and columns to the object asked for."""
+"""The two steps of an import: arrays to columns, and columns to the requested object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
-from .._core.import_ import ArrayImporter, ImportArguments
+from .._core.import_.array_importer import ArrayImporter, ImportArguments
 from ..arrow.options import Kind, check_option
 from ..cuda.ordering import ImportStreams
 from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE
@@ -35,9 +35,9 @@ class Importer:
     stream
         The CUDA stream that will use the data.
     mr
-        The memory resource of converted buffers; None for rmm's current one.
+        The memory resource for converted buffers. None: rmm's current resource.
     to
-        What to make: "cudf", "cudf.pandas" or "pylibcudf".
+        The library of the result: "cudf", "cudf.pandas" or "pylibcudf".
     copy, validate, sanitize
         See `from_arrow_device`.
     """
@@ -60,29 +60,29 @@ class Importer:
     def of(
         cls, stream: Any, mr: Any, to: str, copy: bool | None, validate: str, sanitize: bool
     ) -> Importer:
-        """Return an importer with these arguments, of which most callers give the usual ones."""
-        is_usual = stream is None and mr is None and sanitize is True and copy is None
-        is_usual = is_usual and validate == "minimal" and type(to) is str
-        # A per-thread default stream is resolved on each thread.
-        if is_usual and CUDF_HANDLE != PER_THREAD_HANDLE:
-            return _usual_importer(to)
+        """Return an importer with these arguments. It is cached for the default arguments."""
+        is_default = stream is None and mr is None and sanitize is True and copy is None
+        is_default = is_default and validate == "minimal" and type(to) is str
+        # A per-thread default stream must be resolved on each thread.
+        if is_default and CUDF_HANDLE != PER_THREAD_HANDLE:
+            return _default_importer(to)
         check_option("sanitize", sanitize, (True, False))
         return cls(stream, mr, to, copy=copy, validate=validate, sanitize=sanitize)
 
     @property
     def makes_frames(self) -> bool:
-        """Whether the result is a frame or series, not pylibcudf's."""
+        """Whether the result is a frame or series, not an object of pylibcudf."""
         return self._to != "pylibcudf"
 
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
-        """Import an array, given by its capsule, as the columns of a table, or as one column."""
-        imported = parsed.import_array(capsule, kind == "table", self._arguments)
+        """Import the array in a capsule as the columns of a table, or as one column."""
+        columns, num_rows, _ = parsed.import_array(capsule, kind == "table", self._arguments)
         if not self._are_ordered:
             self.streams.compute_after_import()
-        return imported
+        return columns, num_rows
 
     def assembler(self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
-        """Return a function that makes the result from the columns of any array of one schema.
+        """Return a function that makes the result from the columns of an array of one schema.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Importer:
         kind
             Whether the arrays are tables or columns.
         labels
-            Labels without a JSON form, of arrays that this process exported.
+            The labels without a JSON form, for arrays that this process exported.
         """
         if self._to == "pylibcudf":
             return parsed.table if kind == "table" else parsed.column
@@ -109,13 +109,13 @@ class Importer:
 
 
 @cache
-def _usual_importer(to: str) -> Importer:
+def _default_importer(to: str) -> Importer:
     return Importer(None, None, to, copy=None, validate="minimal", sanitize=True)
 
 
 @cache
 def _frames() -> ModuleType:
-    # Importing cuDF takes a second, which callers that want no frames are spared.
+    # Imported only for frames, because importing cuDF takes about a second.
     from ..frames import assemble
 
     return assemble

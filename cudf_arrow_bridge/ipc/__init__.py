@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow IPC with bodies left where they are: metadata on the host, payload on the device."""
+"""Arrow IPC without copies of bodies: metadata on the host, data on its device."""
 
+from .from_messages import from_messages
 from .messages import Message, messages
 from .read_file import DeviceArrayFile, open_file
 from .read_stream import open_stream
-from .received import from_messages
 from .write import write_file, write_stream
 
 __all__ = [

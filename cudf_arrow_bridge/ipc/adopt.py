@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that comes with a message, of any library, adopted without a copy."""
+"""Adoption of the memory of messages without a copy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.ordering import order_after
+from .._core.arguments import order_after
 from ..arrow.options import TensorImportOptions
 from ..cuda.streams import Stream
 from ..import_.tensors import import_tensor
@@ -19,18 +19,18 @@ __all__ = ["DeviceAdopter"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceAdopter:
-    """Adopts memory of objects that have not the buffer protocol.
+    """Adopts the memory of objects without the buffer protocol.
 
     Attributes
     ----------
     stream
-        The CUDA stream that waits for the work that makes the memory's contents.
+        The CUDA stream that waits for the work that writes the memory.
     """
 
     stream: Stream
 
     def __call__(self, obj: Any) -> tuple[int, int, Any]:
-        """Return address, bytes, and what keeps the memory.
+        """Return the address, the size in bytes, and the owner of the memory.
 
         Raises
         ------
@@ -45,8 +45,8 @@ class DeviceAdopter:
         if hasattr(obj, "__dlpack__"):
             return self._of_tensor(obj)
         raise TypeError(
-            f"a buffer of type {type(obj).__name__} found, one with the buffer protocol, "
-            "__cuda_array_interface__ or __dlpack__ expected"
+            "expected a buffer with the buffer protocol, __cuda_array_interface__ or "
+            f"__dlpack__, got an object of type {type(obj).__name__}"
         )
 
     def _of_cuda_array(self, obj: Any, interface: dict[str, Any]) -> tuple[int, int, Any]:
@@ -55,7 +55,7 @@ class DeviceAdopter:
         size = prod(shape) * itemsize
         strides = interface.get("strides")
         if size and strides is not None and tuple(strides) != _contiguous(shape, itemsize):
-            raise ValueError(f"a buffer of strides {strides} found, contiguous memory expected")
+            raise ValueError(f"expected a contiguous buffer, got strides {strides}")
         made_on = interface.get("stream")
         if made_on is not None and made_on != self.stream.handle:
             order_after(self.stream.handle, made_on)
@@ -65,7 +65,7 @@ class DeviceAdopter:
         options = TensorImportOptions(self.stream, None, None, copy=False)
         columns, _, _ = import_tensor(obj, options)
         if len(columns) != 1:
-            raise ValueError(f"a tensor of {len(columns)} columns found, one dimension expected")
+            raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
         data = columns[0].data()
         return (0, 0, None) if data is None else (data.ptr, data.size, data)
 

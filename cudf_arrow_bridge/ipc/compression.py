@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed bodies: each buffer by itself, by pyarrow on the host.
+"""Compressed bodies: pyarrow compresses each buffer on the host.
 
 Source: Arrow columnar format, "Compression".
 """
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from .._core.ipc.body import ALIGNMENT, BodyBuffer, IpcBody
 from .metadata.batch_templates import batch_template
-from .metadata.headers import Header
+from .metadata.headers import Codec, Header
 
 __all__ = [
     "Compression",
@@ -26,26 +26,25 @@ __all__ = [
 
 Compression = Literal["lz4", "zstd"]
 
-#: The codecs as flatbuffers name them.
-CODECS: dict[Compression, Literal["lz4_frame", "zstd"]] = {"lz4": "lz4_frame", "zstd": "zstd"}
+#: The codecs with their values in flatbuffers.
+CODECS: dict[Compression, Codec] = {"lz4": "lz4_frame", "zstd": "zstd"}
 NAMES: dict[str | None, Compression] = {codec: name for name, codec in CODECS.items()}
-#: Bytes that one byte of compressed data can stand for at most, as the formats are: more is not
-#: believed, before it is allocated.
+#: The maximum compression ratio of the formats. A larger size is rejected before it is allocated.
 MOST_BYTES = {"lz4": 256, "zstd": 2**16}
-#: A buffer begins with its size before it was compressed, or with this if it is not.
+#: A buffer begins with its uncompressed size, or with this value if it is not compressed.
 SIZE = struct.Struct("<q")
 NOT_COMPRESSED = -1
 
 
 def check_compression(compression: object) -> Compression | None:
-    """Return what a caller gave as ``compression=``, if it is a codec or None."""
+    """Return the argument ``compression=`` of a caller after validation."""
     if compression is not None and compression not in CODECS:
-        raise ValueError(f"compression={compression!r} found, None, 'lz4' or 'zstd' expected")
+        raise ValueError(f"compression: expected None, 'lz4' or 'zstd', got {compression!r}")
     return compression
 
 
 def compress(body: IpcBody, compression: Compression) -> list[bytes]:
-    """Return the buffers of a body, compressed; it is in host memory."""
+    """Return the compressed buffers of a body in host memory."""
     codec = pa.Codec(compression)
     return [_compressed(codec, buffer) for buffer in body.buffers()]
 
@@ -65,7 +64,7 @@ def compressed_metadata(
     compression: Compression,
     dictionary: tuple[int, bool] | None = None,
 ) -> bytes:
-    """Return the metadata of a compressed body; `dictionary`: its id, and whether it is a delta."""
+    """Return the metadata of a compressed body; `dictionary` is an id and whether it is a delta."""
     pairs = []
     offset = 0
     for buffer in buffers:
@@ -84,31 +83,33 @@ def decompress(header: Header, buffers: list[Any]) -> list[Any]:
     Parameters
     ----------
     header
-        What the metadata says; it has a codec.
+        The header, which has a codec.
     buffers
         The buffers, or one with the packed body.
 
     Raises
     ------
     TypeError
-        If the memory is not the CPU's.
+        If the memory is not host memory.
     ValueError
-        If a buffer lies outside the body, or is not what it says.
+        If a buffer lies outside the body, or does not match its size or codec.
     """
     name = NAMES[header.layout.codec]
     pairs = np.frombuffer(
         header.metadata, "<i8", 2 * header.layout.num_buffers, header.layout.buffers
     ).reshape(-1, 2)
     if len(buffers) not in (1, len(pairs)):
-        raise ValueError(f"{len(buffers)} buffers found, {len(pairs)} expected, or a packed body")
+        raise ValueError(
+            f"expected {len(pairs)} buffers or a packed body, got {len(buffers)} buffers"
+        )
     views = [_bytes_of(buffer) for buffer in buffers]
     result: list[Any] = []
     for i, (offset, size) in enumerate(pairs.tolist()):
         view, first = (views[0], offset) if len(views) == 1 else (views[i], 0)
         if first < 0 or size < 0 or first + size > len(view):
             raise ValueError(
-                f"buffer {i}: bytes {first:,} to {first + size:,} of {len(view):,} found, none "
-                "outside expected"
+                f"buffer {i}: expected bytes within the body of {len(view):,}, got "
+                f"{first:,} to {first + size:,}"
             )
         try:
             result.append(_decompressed(name, view[first : first + size]))
@@ -124,8 +125,7 @@ def _bytes_of(buffer: Any) -> memoryview:
         return memoryview(buffer).cast("B")
     except (BufferError, TypeError):
         raise TypeError(
-            f"a compressed body in a {type(buffer).__name__} found, memory that the CPU can read "
-            "expected"
+            f"expected a compressed body in host memory, got a {type(buffer).__name__}"
         ) from None
 
 
@@ -133,14 +133,14 @@ def _decompressed(name: str, data: memoryview) -> Any:
     if not data:
         return None
     if len(data) < SIZE.size:
-        raise ValueError(f"{len(data)} bytes found, at least {SIZE.size} expected")
+        raise ValueError(f"expected at least {SIZE.size} bytes, got {len(data)}")
     (size,) = SIZE.unpack_from(data)
     rest = data[SIZE.size :]
     if size == NOT_COMPRESSED:
         return rest
     most = len(rest) * MOST_BYTES[name]
     if not 0 <= size <= most:
-        raise ValueError(f"{size:,} bytes before compression found, 0 to {most:,} expected")
+        raise ValueError(f"expected an uncompressed size of 0 to {most:,} bytes, got {size:,}")
     if size == 0:
         return None
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages as arrays over the buffers that came with them."""
+"""Decoding of messages to arrays over their buffers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from .._core.export import ExportArguments
+from .._core.export.array_exporter import ExportArguments
 from .._core.ipc.body_decoder import BatchParts, BodyDecoder, BodyMemory
 from .._core.ipc.body_transfer import DeviceMemory
 from ..arrow.device_array import DeviceArray
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from .._core.schema import Schema
     from ..cuda.streams import Stream
 
-__all__ = ["Checks", "DecodeOptions", "MessageDecoder", "Received"]
+__all__ = ["Checks", "DecodeOptions", "IncomingMessage", "MessageDecoder"]
 
-#: How much of a batch is checked before it is used; see `from_messages`.
+#: The checks of a batch before it is used; see `from_messages`.
 Checks = Literal["sizes", "minimal", "full"]
 
 
-class Received(NamedTuple):
-    """A message that came.
+class IncomingMessage(NamedTuple):
+    """A received message.
 
     Attributes
     ----------
     header
-        What its metadata says.
+        The contents of its metadata.
     buffers
         The buffers of its body, or one with the packed body.
     is_decompressed
-        Whether the buffers are those of a compressed body, decompressed.
+        Whether the buffers are decompressed buffers of a compressed body.
     """
 
     header: Header
@@ -50,16 +50,16 @@ class Received(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DecodeOptions:
-    """How messages become arrays.
+    """Options for decoding messages.
 
     Attributes
     ----------
     stream
         The CUDA stream that waits for the buffers.
     checks
-        What is checked.
+        The checks.
     mr
-        The memory resource of what is made later, for consumers that ask for another schema.
+        The memory resource for later conversions, for consumers that request another schema.
     """
 
     stream: Stream
@@ -71,14 +71,14 @@ class DecodeOptions:
 
 
 class MessageDecoder:
-    """Makes the arrays of the messages of one stream or file.
+    """Decodes the messages of one stream or file.
 
     Parameters
     ----------
     stored
         The schema.
     options
-        How messages become arrays.
+        Options for decoding messages.
     """
 
     def __init__(self, stored: StoredSchema, options: DecodeOptions) -> None:
@@ -86,9 +86,9 @@ class MessageDecoder:
         self._decoder = _decoder_of(stored)
         count = self._decoder.num_dictionaries
         if len(stored.dictionary_ids) != count:
-            # Of fields that have other children than their types.
+            # For fields whose children do not match their types.
             found = len(stored.dictionary_ids)
-            raise ValueError(f"schema: {found} ids of dictionaries found, {count} expected")
+            raise ValueError(f"schema: expected {count} dictionary ids, got {found}")
         self._dictionaries = ReadDictionaries(
             self._decoder, stored.dictionary_ids, options.checks, options.stream
         )
@@ -96,17 +96,17 @@ class MessageDecoder:
         self._adopt = DeviceAdopter(options.stream)
 
     @classmethod
-    def begin(cls, received: Iterator[Received], options: DecodeOptions) -> MessageDecoder:
-        """Take the first message of a stream, which tells the schema.
+    def begin(cls, received: Iterator[IncomingMessage], options: DecodeOptions) -> MessageDecoder:
+        """Read the first message of a stream, which contains the schema.
 
         Raises
         ------
         ValueError
-            If it is another one, or there is none.
+            If it is another message, or there is none.
         """
         first = next(received, None)
         if first is None:
-            raise ValueError("no message found, one with the schema expected")
+            raise ValueError("expected a message with the schema, got none")
         return cls(read_schema(first.header.metadata), options)
 
     @property
@@ -114,8 +114,8 @@ class MessageDecoder:
         """The schema of all batches."""
         return self._decoder.schema
 
-    def batches(self, received: Iterable[Received]) -> Iterator[DeviceArray]:
-        """Give the record batches of messages, each made when it is asked for."""
+    def batches(self, received: Iterable[IncomingMessage]) -> Iterator[DeviceArray]:
+        """Yield the record batches of messages, each decoded when it is requested."""
         first_row = 0
         for message in received:
             batch = self.read(message, first_row)
@@ -126,20 +126,20 @@ class MessageDecoder:
                 yield batch
                 del batch
 
-    def read(self, message: Received, first_row: int = 0) -> DeviceArray | None:
-        """Take one message; give a record batch if it is one.
+    def read(self, message: IncomingMessage, first_row: int = 0) -> DeviceArray | None:
+        """Read one message; return a record batch if it is one.
 
         Raises
         ------
         TypeError, ValueError
-            If metadata, buffers and schema contradict each other.
+            If metadata, buffers and schema do not match.
         """
         header = message.header
         if header.kind == "schema":
-            raise ValueError("a second schema found, record batches and dictionaries expected")
+            raise ValueError("expected record batches and dictionaries, got a second schema")
         parts = self._parts_of(message)
         if header.kind == "dictionary":
-            self._dictionaries.tell(header.dictionary_id, parts, header.is_delta)
+            self._dictionaries.add(header.dictionary_id, parts, header.is_delta)
             return None
         options = self._options
         array = self._decoder.batch(
@@ -149,7 +149,7 @@ class MessageDecoder:
         exporter = ArrayExporter(self._arguments, array, schema, "table")
         return DeviceArray(array, schema, "table", (), first_row, exporter)
 
-    def _parts_of(self, message: Received) -> BatchParts:
+    def _parts_of(self, message: IncomingMessage) -> BatchParts:
         header, buffers, is_decompressed = message
         if header.layout.codec is not None and not is_decompressed:
             buffers, is_decompressed = decompress(header, buffers), True
@@ -165,7 +165,7 @@ class MessageDecoder:
         )
 
     def _frees(self, buffers: list[Any]) -> bool:
-        """Say whether all memory is freed in the order of the stream that batches are made on."""
+        """Return whether all memory is freed in the order of the decoding stream."""
         stream = self._options.stream
         return not stream.is_freed_by_thread and all(
             isinstance(buffer, DeviceMemory) and buffer.stream is stream

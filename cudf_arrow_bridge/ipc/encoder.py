@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as messages: metadata, and bodies that are not touched unless they are compressed."""
+"""Encoding of arrays to messages. Bodies are only read if they are compressed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EncodedBatch(NamedTuple):
     body
         The buffers.
     dictionary
-        Id, and whether it is a delta; None for a record batch.
+        The id, and whether it is a delta; None for a record batch.
     """
 
     body: IpcBody
@@ -48,7 +48,7 @@ class EncodedBatch(NamedTuple):
 def arrays_of(
     source: Any, stream: Any, preserve_index: bool | None, max_rows: int | None
 ) -> DeviceArrayStream:
-    """Return the arrays of a source that `to_arrow_device_stream` takes; our own as they are."""
+    """Return the arrays of a source of `to_arrow_device_stream`; device arrays are unchanged."""
     if isinstance(source, DeviceArrayStream) and max_rows is None:
         return source
     return to_arrow_device_stream(
@@ -57,24 +57,24 @@ def arrays_of(
 
 
 class MessageEncoder:
-    """Makes the messages of arrays of one schema.
+    """Encodes arrays of one schema.
 
     Parameters
     ----------
     schema
-        The schema of the arrays; those that are no tables become batches of the one column.
+        The schema of the arrays; a column becomes a batch of one column.
     stream
-        The CUDA stream that reads of offsets and copies of slices are enqueued on.
+        The CUDA stream for reads of offsets and copies of slices.
     may_read
-        Says of a kind of memory whether dictionaries in it may be read, to compare them. Others
-        are sent again unless they are the same memory.
+        Returns whether dictionaries in a kind of memory may be read, to compare them. Others are
+        sent again unless they share memory.
     is_file
-        Whether the messages are for the file format, which has no way to replace a dictionary.
+        Whether the messages are for the file format, which cannot replace a dictionary.
 
     Attributes
     ----------
     schema_metadata
-        The flatbuffer of the message that tells the schema.
+        The flatbuffer of the schema message.
     """
 
     def __init__(
@@ -90,19 +90,19 @@ class MessageEncoder:
         self._dictionaries = WrittenDictionaries(stored, stream, may_read, is_file)
 
     def encode(self, array: DeviceArray) -> Iterator[EncodedBatch]:
-        """Give the messages of a batch: the dictionaries that it needs first."""
+        """Yield the messages of a batch, after the dictionaries that it needs."""
         body = describe_body(array._array, self._is_table, self._stream)
         for values, dictionary_id, is_delta in self._dictionaries.new_in(body):
             yield EncodedBatch(values, (dictionary_id, is_delta))
         yield EncodedBatch(body)
 
 
-#: Messages that tell the schemas of newest arrays, and whether these are record batches.
+#: The schema messages of the newest arrays, and whether these are record batches.
 _known: BoundedCache[Schema, tuple[bytes, bool]] = BoundedCache()
 
 
 def _metadata_of(schema: Schema) -> tuple[bytes, bool]:
-    """Return the message that tells a schema, and whether it is that of record batches."""
+    """Return the message of a schema, and whether it is the schema of record batches."""
     known = _known.find(schema.shares)
     if known is None:
         is_table = marks_table(schema.__arrow_c_schema__())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`messages`: cuDF data as Arrow IPC messages whose bodies stay where they are."""
+"""`messages`: encoding of cuDF data to Arrow IPC messages without copies of bodies."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ __all__ = ["Message", "messages"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One Arrow IPC message: metadata, and a body in pieces.
+    """One Arrow IPC message: metadata, and a body as a list of buffers.
 
     Attributes
     ----------
     metadata : bytes
-        The flatbuffer ``Message``, without a length before it.
+        The flatbuffer ``Message`` without the preceding length.
     buffers : list of BodyBuffer
-        The buffers of the body in order, one for each that the metadata tells; those that are
-        absent have no bytes. Each has an ``address`` and a ``size`` in bytes, and keeps the memory
-        alive. Memory that the CPU can read has the buffer protocol, a device's has
-        ``__cuda_array_interface__``.
+        The buffers of the body in the order of the metadata; absent buffers have size 0. Each has
+        an ``address`` and a ``size`` in bytes, and keeps the memory alive. Memory that the CPU can
+        read has the buffer protocol, device memory has ``__cuda_array_interface__``.
     """
 
     metadata: bytes
@@ -36,12 +35,12 @@ class Message:
 
     @property
     def padding(self) -> list[int]:
-        """The bytes of zeros after each buffer in a packed body."""
+        """The zeros after each buffer in a packed body, as bytes."""
         return [-len(buffer) % ALIGNMENT for buffer in self.buffers]
 
     @property
     def body_length(self) -> int:
-        """The bytes of a packed body."""
+        """The size of a packed body in bytes."""
         return sum(map(len, self.buffers)) + sum(self.padding)
 
 
@@ -53,38 +52,38 @@ def messages(
     max_rows: int | None = None,
     max_chunksize: int | None = None,
 ) -> Iterator[Message]:
-    """Give cuDF data as Arrow IPC messages, for transports that move metadata and bodies apart.
+    """Encode cuDF data as Arrow IPC messages with separate metadata and bodies.
 
-    First the schema; then each batch, after the dictionaries that it needs. A dictionary that is
-    the same memory as before is not given again. Bodies are not touched, with these exceptions: of
-    slices, masks that do not begin at a multiple of 32 rows and offsets that do not begin at 0 are
-    copied; the first and last offset of strings, and of lists that are sliced, are read, as is a
-    mask whose nulls have not been counted; and dictionaries in CPU memory are compared with those
-    of the batch before.
+    The schema is first, then each batch after the dictionaries that it needs. A dictionary in the
+    same memory as before is not repeated. Bodies are neither read nor copied, with these
+    exceptions. For slices, masks that do not start at a multiple of 32 rows and offsets that do not
+    start at 0 are copied. The first and last offsets of strings and of sliced lists are read.
+    Unknown nulls are counted. Dictionaries in CPU memory are compared with those of the previous
+    batch.
 
     Parameters
     ----------
     source
-        What `to_arrow_device_stream` takes. Other arrays than tables become batches of one column.
+        A source of `to_arrow_device_stream`. A column becomes a batch of one column.
     stream : optional
-        The CUDA stream that made the data, named as in `to_arrow_device`. A device's buffers may be
-        read after its work; their ``__cuda_array_interface__`` names it.
+        The CUDA stream that produced the data; see `to_arrow_device`. Device buffers may be read
+        after its work; their ``__cuda_array_interface__`` names it.
     preserve_index : bool, optional
-        Whether the index becomes columns; see `to_arrow_device`.
+        Whether to export the index; see `to_arrow_device`.
     max_rows : int, optional
-        The maximum number of rows of a batch; None: each object is one batch.
+        The maximum number of rows of a batch. None: each object is one batch.
     max_chunksize : int, optional
-        pyarrow's name of `max_rows`.
+        The name that pyarrow uses for `max_rows`.
 
     Returns
     -------
     Iterator of Message
-        Each made when it is asked for.
+        The messages, each encoded when it is requested.
 
     Raises
     ------
     TypeError, ValueError
-        As `to_arrow_device_stream`; also if a record batch has null rows.
+        See `to_arrow_device_stream`; also if a record batch has null rows.
 
     Notes
     -----
@@ -102,11 +101,7 @@ def messages(
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
     arrays = arrays_of(source, stream, preserve_index, max_rows)
-    encoder = MessageEncoder(
-        arrays._schema_handle(),
-        resolve_stream(stream),
-        lambda device_type: device_type == DeviceType.CPU,
-    )
+    encoder = MessageEncoder(arrays._schema_handle(), resolve_stream(stream), _may_read)
     yield Message(encoder.schema_metadata, [])
     for array in arrays:
         for batch in encoder.encode(array):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dictionaries that a stream has told so far, with deltas and replacements."""
+"""The dictionaries that were read of a stream, with deltas and replacements."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
-    from .._core.exported_array import ExportedArray
+    from .._core.export.exported_array import ExportedArray
 
 __all__ = ["ReadDictionaries"]
 
 
 class ReadDictionaries:
-    """Gives the values of all dictionaries of a schema, as batches refer to them.
+    """The values of all dictionaries of a schema, for the decoding of batches.
 
     Parameters
     ----------
     decoder
-        Makes the values.
+        The decoder of the values.
     ids
         The id of each dictionary, depth first.
     checks
-        What is checked; see `BodyDecoder.batch`.
+        The checks; see `BodyDecoder.batch`.
     stream
-        The CUDA stream after whose work the buffers are there.
+        The CUDA stream whose work writes the buffers.
     """
 
     def __init__(
@@ -41,15 +41,16 @@ class ReadDictionaries:
             self._indices.setdefault(dictionary_id, []).append(index)
         self._checks = checks
         self._stream = stream
-        #: What was told of each id: what came first, and what is to be appended.
+        #: The parts of each id: the first message, and the deltas to append.
         self._parts: dict[int, list[BatchParts]] = {}
-        #: Of each index, the values of so many parts; none where other dictionaries are within.
+        #: The cached values of each index with their number of parts; None if they contain other
+        #: dictionaries.
         self._joined: dict[int, tuple[int, ExportedArray]] = {}
-        #: All values, until something is told.
+        #: All values, until the next dictionary message.
         self._values: list[ExportedArray | None] | None = None
 
-    def tell(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
-        """Take a dictionary, in place of the one before or appended to it.
+    def add(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
+        """Add a dictionary message, which replaces the previous one or is appended to it.
 
         Raises
         ------
@@ -58,7 +59,7 @@ class ReadDictionaries:
         """
         if dictionary_id not in self._indices:
             known = ", ".join(map(str, self._ids)) or "none"
-            raise ValueError(f"a dictionary of id {dictionary_id} found, {known} expected")
+            raise ValueError(f"expected a dictionary with id {known}, got id {dictionary_id}")
         if is_delta and dictionary_id in self._parts:
             self._parts[dictionary_id].append(parts)
         else:
@@ -68,10 +69,10 @@ class ReadDictionaries:
         self._values = None
 
     def values(self) -> list[ExportedArray | None]:
-        """Return the values of each dictionary; None for one of which nothing was told."""
+        """Return the values of each dictionary; None for a dictionary without a message."""
         if self._values is None:
             values: list[ExportedArray | None] = [None] * len(self._ids)
-            # Those within the values of others have greater indices.
+            # Dictionaries within the values of others have greater indices.
             for index in reversed(range(len(self._ids))):
                 parts = self._parts.get(self._ids[index])
                 if parts is not None:
@@ -83,12 +84,12 @@ class ReadDictionaries:
         self, index: int, parts: list[BatchParts], values: list[ExportedArray | None]
     ) -> ExportedArray:
         count, joined = self._joined.get(index, (0, None))
-        # To be joined, values are read, which must not lead elsewhere.
+        # Values are read when they are concatenated, so they must be valid.
         checks = self._checks if len(parts) == 1 else "full"
         if checks != self._checks and count == 1:
             count, joined = 0, None
         is_leaf = self._decoder.end_of_dictionary(index) == index + 1
-        # Only those within its own values are read; of a leaf, the decoder needs no list to walk.
+        # Only dictionaries within its values are used; a dictionary without others needs no list.
         within = [] if is_leaf else values
         arrays = [] if joined is None else [joined]
         arrays += [

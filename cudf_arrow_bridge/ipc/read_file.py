@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`open_file`: a file of Arrow IPC, whose batches are read in any order."""
+"""`open_file`: random access to the batches of an Arrow IPC file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any, Literal, overload
 
@@ -13,11 +13,13 @@ from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
-from .decoder import Checks, DecodeOptions, MessageDecoder, Received
-from .landing import Landing
+from .body_reader import BodyReader
+from .decoder import Checks, DecodeOptions, IncomingMessage, MessageDecoder
+from .message_source import MessageStreamSource, exporter_of
 from .metadata.footer import Footer, read_footer
 from .metadata.headers import HEADERS, Header
-from .passes import MessagePasses, exporter_of
+from .metadata.schema_messages import StoredSchema
+from .projection import PartialBody, Projection
 from .transport.framing import (
     CHUNK_SIZE,
     CONTINUATION,
@@ -30,7 +32,7 @@ from .transport.sources import Source, open_source
 
 __all__ = ["DeviceArrayFile", "file_headers", "open_file"]
 
-#: What follows the footer: its length, and what files end with.
+#: The data after the footer: its length and the magic bytes.
 TAIL_BYTES = 4 + len(MAGIC)
 
 
@@ -43,8 +45,9 @@ def open_file(
     validate: Checks = "minimal",
     memory_map: bool = False,
     chunk_size: int = CHUNK_SIZE,
+    columns: Sequence[str] | None = None,
 ) -> DeviceArrayFile:
-    """Open a file of Arrow IPC, also known as Feather 2; reads the footer alone.
+    """Open an Arrow IPC file (Feather 2). Reads only the footer.
 
     Parameters
     ----------
@@ -53,17 +56,22 @@ def open_file(
         seek.
     stream, mr, device_type, validate, memory_map, chunk_size : optional
         See `open_stream`.
+    columns : list of str, optional
+        The columns of the batches, in this order; the index of frames is kept. For other columns
+        only metadata is read.
 
     Returns
     -------
     DeviceArrayFile
-        The record batches, by index and as a stream; each is read when it is asked for. The file
+        The record batches, by index and as a stream; each is read when it is requested. The file
         stays open until it is released.
 
     Raises
     ------
     TypeError, ValueError
-        As `from_messages`; also if it is no such file.
+        See `from_messages`; also if it is not an Arrow IPC file.
+    KeyError
+        If there is no column with a name in `columns`.
 
     Notes
     -----
@@ -80,28 +88,28 @@ def open_file(
     [2, [3]]
     """
     c_stream = resolve_stream(stream)
-    landing = Landing.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
+    body_reader = BodyReader.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
     options = DecodeOptions(c_stream, validate, mr)
     opened = open_source(source, memory_map)
     try:
-        return DeviceArrayFile(_FileReader(opened, landing), options)
+        return DeviceArrayFile(_FileReader(opened, body_reader, columns), options)
     except BaseException:
         opened.close()
         raise
 
 
 def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
-    """Return the schema of a file, and what the metadata of each batch says; no body is read.
+    """Return the schema of a file and the header of each batch. Reads no body.
 
     Parameters
     ----------
     source
-        As for `open_file`.
+        See `open_file`.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no such file. Types that cuDF does not have are no error.
+        If it is not an Arrow IPC file. Unsupported types are not an error.
     """
     with open_source(source) as opened:
         footer = _read_footer(opened)
@@ -112,25 +120,26 @@ def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
 class DeviceArrayFile(DeviceArrayStream):
     """The record batches of a file; a stream that can be consumed any number of times.
 
-    ``len(file)`` is how many there are, ``file[i]`` reads one of them, ``file[i:j]`` a list.
+    ``len(file)`` is the number of batches, ``file[i]`` reads one batch, ``file[i:j]`` a list.
     """
 
     def __init__(self, reader: _FileReader, options: DecodeOptions) -> None:
         self._reader = reader
-        self._decoder = MessageDecoder(reader.footer.schema, options)
+        self._decoder = MessageDecoder(reader.schema, options)
         self._dictionary_lock = Lock()
         self._has_dictionaries = False
-        passes = MessagePasses(lambda: (self._decoder, self._batches()), options)
-        super().__init__(passes, exporter_of(options))
+        source = MessageStreamSource(lambda: (self._decoder, self._batches()), options)
+        super().__init__(source, exporter_of(options))
 
-    def _batches(self) -> Iterator[Received]:
+    def _batches(self) -> Iterator[IncomingMessage]:
         self._read_dictionaries()
         yield from self._reader.batches()
 
     def _read_dictionaries(self) -> None:
-        """Read all dictionaries, once.
+        """Read all dictionaries once.
 
-        A file does not replace dictionaries: those of any batch begin as those of the last one do.
+        A file does not replace dictionaries: those of every batch are a prefix of those of the last
+        one.
         """
         with self._dictionary_lock:
             if not self._has_dictionaries:
@@ -140,7 +149,7 @@ class DeviceArrayFile(DeviceArrayStream):
 
     @property
     def num_rows(self) -> int:
-        """The rows of all batches, by their metadata: no body is read."""
+        """The number of rows of all batches, read from their metadata."""
         return sum(header.length for header in self._reader.headers())
 
     def __len__(self) -> int:
@@ -154,49 +163,78 @@ class DeviceArrayFile(DeviceArrayStream):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         if isinstance(index, str):
-            raise TypeError(f"{index!r} found, the number of a batch expected: file[0][{index!r}]")
+            raise TypeError(
+                f"expected the number of a batch, got {index!r}: use file[0][{index!r}]"
+            )
         if self.is_released:
-            raise ValueError("a file that was released found, one with batches expected")
+            raise ValueError("expected an open file, got a released file")
         batches = self._reader.footer.batches
         if not -len(batches) <= index < len(batches):
-            raise IndexError(f"batch {index} found, one of {len(batches)} expected")
+            raise IndexError(f"expected the number of one of {len(batches)} batches, got {index}")
         self._read_dictionaries()
         batch = self._decoder.read(self._reader.read(batches[index]))
         if batch is None:
-            raise ValueError(f"batch {index}: a dictionary found, a record batch expected")
+            raise ValueError(f"batch {index}: expected a record batch, got a dictionary")
         return batch
 
     def release(self) -> None:
-        """Close the file; batches stay. May be repeated."""
+        """Close the file. Batches stay valid. May be called again."""
         super().release()
         self._reader.close()
 
 
 class _FileReader:
-    """Reads messages where a footer says they are; for any number of threads."""
+    """Reads messages at the positions of a footer. It is thread-safe."""
 
-    def __init__(self, source: Source, landing: Landing) -> None:
+    def __init__(
+        self, source: Source, body_reader: BodyReader, columns: Sequence[str] | None = None
+    ) -> None:
         self._source = source
-        self._landing = landing
+        self._body_reader = body_reader
         self._lock = Lock()
         self.footer = _read_footer(source)
+        self._projection: Projection | None = None
+        if columns is not None:
+            self._projection = Projection.of(self.footer.schema, columns)
 
-    def dictionaries(self) -> Iterator[Received]:
-        return map(self.read, self.footer.dictionaries)
+    @property
+    def schema(self) -> StoredSchema:
+        """The schema of the selected columns."""
+        return self.footer.schema if self._projection is None else self._projection.stored
 
-    def batches(self) -> Iterator[Received]:
+    def dictionaries(self) -> Iterator[IncomingMessage]:
+        """Read the dictionaries of the columns."""
+        for block in self.footer.dictionaries:
+            with self._lock:
+                header = _header_at(block, self._source)
+                if header.kind == "dictionary" and self._skips(header.dictionary_id):
+                    continue
+                message = self._body_reader.receive(header, self._source)
+            yield message
+
+    def _skips(self, dictionary_id: int) -> bool:
+        """Return whether a dictionary belongs only to other columns."""
+        known = dictionary_id in self.footer.schema.dictionary_ids
+        return known and dictionary_id not in self.schema.dictionary_ids
+
+    def batches(self) -> Iterator[IncomingMessage]:
         return map(self.read, self.footer.batches)
 
     def headers(self) -> Iterator[Header]:
-        """Give what the metadata of each batch says; no body is read."""
+        """Yield the header of each batch. Reads no body."""
         for block in self.footer.batches:
             with self._lock:
                 yield _header_at(block, self._source)
 
-    def read(self, block: Block) -> Received:
+    def read(self, block: Block) -> IncomingMessage:
         with self._lock:
             header = _header_at(block, self._source)
-            return self._landing.receive(header, self._source)
+            if self._projection is None or header.kind != "batch":
+                return self._body_reader.receive(header, self._source)
+            if self._body_reader.is_host and self._source.is_memory:
+                return self._body_reader.receive(self._projection.reduce(header), self._source)
+            packed, ranges = self._projection.pack(header)
+            return self._body_reader.receive(packed, PartialBody(self._source, ranges))
 
     def close(self) -> None:
         with self._lock:
@@ -210,13 +248,13 @@ def _header_at(block: Block, source: Source) -> Header:
     here = source.position - block.offset
     if header is None or here != block.metadata_length or header.kind == "schema":
         raise ValueError(
-            f"byte {block.offset:,}: no batch with {block.metadata_length:,} bytes of metadata "
-            "found, one expected as the footer says"
+            f"byte {block.offset:,}: expected a batch with {block.metadata_length:,} bytes "
+            "of metadata by the footer, got none"
         )
     if header.body_length != block.body_length:
         raise ValueError(
-            f"byte {block.offset:,}: a body of {header.body_length:,} bytes found, "
-            f"{block.body_length:,} expected as the footer says"
+            f"byte {block.offset:,}: expected a body of {block.body_length:,} bytes by the "
+            f"footer, got {header.body_length:,}"
         )
     return header
 
@@ -224,9 +262,9 @@ def _header_at(block: Block, source: Source) -> Header:
 def _read_footer(source: Source) -> Footer:
     size = source.size
     if size is None:
-        raise TypeError("a source that can only be read found, a file that can seek expected")
+        raise TypeError("expected a file that can seek, got one that cannot")
     if size < len(MAGIC) + TAIL_BYTES:
-        raise ValueError(f"{size} bytes found, an Arrow file expected")
+        raise ValueError(f"expected an Arrow file, got {size} bytes")
     source.seek(0)
     head = source.read_exact(len(MAGIC), "the beginning of a file")
     source.seek(size - TAIL_BYTES)
@@ -235,11 +273,11 @@ def _read_footer(source: Source) -> Footer:
         if found != MAGIC:
             hint = ": open_stream reads streams" if head[:4] == CONTINUATION else ""
             raise ValueError(
-                f"byte {where:,}: {found!r} found, {MAGIC!r} of an Arrow file expected{hint}"
+                f"byte {where:,}: expected {MAGIC!r} of an Arrow file, got {found!r}{hint}"
             )
     length = int.from_bytes(tail[:4], "little", signed=True)
     end = size - TAIL_BYTES
     if not 0 < length <= end - len(MAGIC):
-        raise ValueError(f"byte {end:,}: a footer of {length:,} bytes found, less expected")
+        raise ValueError(f"byte {end:,}: expected a shorter footer, got {length:,} bytes")
     source.seek(end - length)
     return read_footer(source.read_exact(length, "a footer"), end - length)

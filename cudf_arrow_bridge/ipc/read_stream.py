@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`open_stream`: a stream of Arrow IPC as arrays."""
+"""`open_stream`: reading of an Arrow IPC stream."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow as pa
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
-from .decoder import Checks, DecodeOptions, Received
-from .landing import Landing
+from .body_reader import BodyReader
+from .decoder import Checks, DecodeOptions, IncomingMessage
+from .message_source import stream_of_messages
 from .metadata.headers import HEADERS, Header
 from .metadata.schema_messages import read_schema
-from .passes import stream_of_messages
 from .transport.framing import CHUNK_SIZE, check_chunk_size, read_message
 from .transport.sources import Source, is_read_once, open_source
 
@@ -32,12 +32,12 @@ def open_stream(
     memory_map: bool = False,
     chunk_size: int = CHUNK_SIZE,
 ) -> DeviceArrayStream:
-    """Read a stream of Arrow IPC, batch by batch.
+    """Read an Arrow IPC stream, one batch at a time.
 
-    Bodies land in the memory that columns are made of. Host memory: bytes and mapped files are
-    used as they are; what is read, is read to where it stays. Memory of a device is filled through
-    two pieces of pinned memory: while one is read, the other is being copied. Compressed bodies are
-    decompressed by pyarrow on the host.
+    Bodies are read to the memory that columns use. In host memory, bytes and memory-mapped files
+    are used in place, and other bodies are read once without further copies. Device memory is
+    filled through two pieces of pinned memory: while one is read, the other is copied. pyarrow
+    decompresses compressed bodies on the host.
 
     Parameters
     ----------
@@ -45,30 +45,28 @@ def open_stream(
         A path, an object with the buffer protocol, a ``pyarrow.Buffer``, a socket, or a binary
         file.
     stream : optional
-        The CUDA stream that copies to a device are enqueued on, and on which arrays are handed on;
-        named as in `to_arrow_device`.
+        The CUDA stream for copies to a device, which produces the arrays; see `to_arrow_device`.
     mr : optional
-        The memory resource of a device's memory; None for rmm's current one.
+        The memory resource for device memory. None: rmm's current resource.
     device_type : {"cpu", "cuda"} or DeviceType, optional
-        Where arrays are to be. None: on the current device; in host memory where there is no GPU.
+        The memory for the arrays. None: the current device, or host memory without a GPU.
     validate : {"sizes", "minimal", "full"}
-        What is checked; see `from_messages`.
+        The checks; see `from_messages`.
     memory_map : bool
-        Whether a file that a path names is mapped rather than read; see `to_arrow_device_stream`
-        for what that risks.
+        Whether to memory-map the file of a path; see `to_arrow_device_stream` for the risks.
     chunk_size : int
-        The bytes that are copied to a device at a time.
+        The number of bytes that are copied to a device at a time.
 
     Returns
     -------
     DeviceArrayStream
-        The record batches, each read when it is asked for. Bytes and paths can be read as often as
-        wanted, other sources once.
+        The record batches, each read when it is requested. Streams of bytes and paths can be
+        consumed repeatedly, others once.
 
     Raises
     ------
     TypeError, ValueError
-        As `from_messages`; also where a stream ends in the middle of a message.
+        See `from_messages`; also if the stream ends within a message.
 
     Notes
     -----
@@ -87,38 +85,40 @@ def open_stream(
     2  3
     """
     c_stream = resolve_stream(stream)
-    landing = Landing.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
+    body_reader = BodyReader.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
     options = DecodeOptions(c_stream, validate, mr)
-    why_once = ""
+    single_use_reason = ""
     if is_read_once(source):
-        why_once = f"a {type(source).__name__} can be read once"
-    return stream_of_messages(lambda: _receive(source, memory_map, landing), options, why_once)
+        single_use_reason = f"a {type(source).__name__} can be read once"
+    return stream_of_messages(
+        lambda: _receive(source, memory_map, body_reader), options, single_use_reason
+    )
 
 
-def _receive(source: Any, memory_map: bool, landing: Landing) -> Iterator[Received]:
+def _receive(source: Any, memory_map: bool, body_reader: BodyReader) -> Iterator[IncomingMessage]:
     with open_source(source, memory_map) as opened:
-        while (message := read_next(opened, landing)) is not None:
+        while (message := read_next(opened, body_reader)) is not None:
             yield message
             del message
 
 
 def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
-    """Return the schema of a stream, and what the metadata of each batch says; no body is read.
+    """Return the schema of a stream and the header of each batch. Reads no body.
 
     Parameters
     ----------
     source
-        As for `open_stream`, but one that can seek.
+        See `open_stream`; it must be able to seek.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no such stream. Types that cuDF does not have are no error.
+        If it is not an Arrow IPC stream. Unsupported types are not an error.
     """
     with open_source(source) as opened:
         first = _next_header(opened)
         if first is None:
-            raise ValueError("no message found, one with the schema expected")
+            raise ValueError("expected a message with the schema, got none")
         schema = read_schema(first.metadata).schema
         headers = []
         while (header := _next_header(opened)) is not None:
@@ -128,16 +128,16 @@ def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
         return schema, headers
 
 
-def read_next(source: Source, landing: Landing) -> Received | None:
-    """Read a message from where a source stands; None at the end.
+def read_next(source: Source, body_reader: BodyReader) -> IncomingMessage | None:
+    """Read a message at the position of a source; return None at the end.
 
     Raises
     ------
     ValueError
-        If the source ends before, or has no message there.
+        If the source ends within the message, or has no message there.
     """
     header = _next_header(source)
-    return None if header is None else landing.receive(header, source)
+    return None if header is None else body_reader.receive(header, source)
 
 
 def _next_header(source: Source) -> Header | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`write_stream` and `write_file`: cuDF data as Arrow IPC that any library reads."""
+"""`write_stream` and `write_file`: writing of cuDF data as Arrow IPC streams and files."""
 
 from __future__ import annotations
 
@@ -29,35 +29,34 @@ def write_stream(
     compression: Compression | None = None,
     chunk_size: int = CHUNK_SIZE,
 ) -> None:
-    """Write cuDF data as a stream of Arrow IPC.
+    """Write cuDF data as an Arrow IPC stream.
 
-    Buffers of host memory reach the sink from where they lie: a file, pipe or socket by its
-    descriptor, and what has a ``write`` in pieces, of which those below some KiB are joined. A
-    device's memory is copied through two pieces of pinned memory: while one is written, the next is
-    being copied.
+    Host buffers are written in place: to files, pipes and sockets through their descriptor, and to
+    objects with ``write`` one by one, with small buffers joined. Device memory is copied through
+    two pieces of pinned memory: while one is written, the next one is copied.
 
     Parameters
     ----------
     source
-        What `to_arrow_device_stream` takes. Other arrays than tables become batches of one column.
+        A source of `to_arrow_device_stream`. A column becomes a batch of one column.
     sink
-        A path, a URL of fsspec, a binary file, a socket, or an object with ``write``. A file that a
-        path names is replaced at the end by one that is written beside it, what a URL names by a
-        complete upload; if writing fails, either stays as it was.
+        A path, an fsspec URL, a binary file, a socket, or an object with ``write``. A path is
+        written to a temporary file in the same folder, which replaces the old file at the end. A
+        URL is an upload that is completed at the end. If writing fails, the old file stays.
     stream, preserve_index, max_rows, max_chunksize : optional
         See `messages`.
     compression : {"lz4", "zstd"}, optional
-        How buffers are compressed, by pyarrow on the host: a device's memory is copied there, one
-        batch after the other. None: they are not.
+        The codec for buffers. pyarrow compresses on the host; device memory is copied there, one
+        batch at a time. None: no compression.
     chunk_size : int
-        The bytes of device memory that are copied at a time.
+        The number of bytes of device memory that are copied at a time.
 
     Raises
     ------
     TypeError, ValueError
-        As `messages`; or if an argument has another type or value.
+        See `messages`; also if an argument has an invalid type or value.
     OSError
-        If the sink takes no more.
+        If writing to the sink fails.
 
     Notes
     -----
@@ -91,15 +90,15 @@ def write_file(
     compression: Compression | None = None,
     chunk_size: int = CHUNK_SIZE,
 ) -> None:
-    """Write cuDF data as a file of Arrow IPC, also known as Feather 2.
+    """Write cuDF data as an Arrow IPC file (Feather 2).
 
-    Its batches can be read in any order. It cannot replace a dictionary: those of later batches
-    have the values of those before, and at most more of them.
+    The batches of a file can be read in any order. A file cannot replace a dictionary: dictionaries
+    of later batches must start with the values of earlier ones.
 
     Parameters
     ----------
     source, sink, stream, preserve_index, max_rows, max_chunksize, compression, chunk_size
-        See `write_stream`. A sink that has been written to before must stand at a multiple of 8.
+        See `write_stream`. A sink that already has data must be at a multiple of 8.
 
     Raises
     ------
@@ -144,7 +143,8 @@ class _Writer:
         self._chunk_size = check_chunk_size(chunk_size)
         self._arrays = arrays_of(source, stream, preserve_index, max_rows)
         self._stream = resolve_stream(stream)
-        # Whatever is written is read; dictionaries of a device only if they have to be the same.
+        # Host memory is read for writing; dictionaries of a device are read only if they must be
+        # equal.
         self._encoder = MessageEncoder(
             self._arrays._schema_handle(),
             self._stream,
@@ -157,7 +157,7 @@ class _Writer:
         return self._encoder.schema_metadata
 
     def write_messages(self, out: Sink) -> tuple[list[Block], list[Block]]:
-        """Write all messages; return where dictionaries and record batches are."""
+        """Write all messages; return the positions of dictionaries and record batches."""
         blocks: tuple[list[Block], list[Block]] = ([], [])
         out.write_message(self.schema_metadata, None, self._chunk_size)
         for array in self._arrays:

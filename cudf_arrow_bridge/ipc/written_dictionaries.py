@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dictionaries that a stream has been told, and which ones a batch has to tell."""
+"""The written dictionaries of a stream, and those that a batch has to write."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..to_arrow import to_arrow_device
 from .metadata.schema_messages import StoredSchema
 
 if TYPE_CHECKING:
-    from .._core.exported_array import ExportedArray
+    from .._core.export.exported_array import ExportedArray
 
 __all__ = ["WrittenDictionaries"]
 
 
 @dataclass
 class _Written:
-    """A dictionary that was told; it keeps its memory, whose addresses nobody else gets."""
+    """A written dictionary; it keeps its memory alive, so that its addresses are not reused."""
 
     values: ExportedArray
     body: IpcBody
@@ -33,18 +33,18 @@ class _Written:
 
 
 class WrittenDictionaries:
-    """Finds the dictionaries of batches that are not told yet.
+    """Finds the dictionaries of batches that are not written yet.
 
     Parameters
     ----------
     stored
         The schema, with the ids of its dictionaries.
     stream
-        The CUDA stream that bodies are described on.
+        The CUDA stream for describing bodies.
     may_read
-        Says of a kind of memory whether its values may be read, to compare them.
+        Returns whether the values in a kind of memory may be read, to compare them.
     is_file
-        Whether a dictionary may only grow.
+        Whether dictionaries may only gain values.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class WrittenDictionaries:
         self._written: dict[int, _Written] = {}
 
     def new_in(self, body: IpcBody) -> list[tuple[IpcBody, int, bool]]:
-        """List values, id, and whether they are a delta, in the order to tell them."""
+        """Return the values, the id, and whether they are a delta, in the order to write them."""
         if not self._stored.dictionary_ids:
             return []
         found: list[tuple[IpcBody, int, bool]] = []
@@ -67,23 +67,24 @@ class WrittenDictionaries:
     def _visit(
         self, body: IpcBody, indices: Iterator[int], found: list[tuple[IpcBody, int, bool]]
     ) -> bool:
-        """Add what is new below a body; say whether anything was."""
+        """Add the new dictionaries of a body; return whether there are any."""
         before = len(found)
         for values in body.dictionaries():
             index = next(indices)
             described = describe_body(values, False, self._stream)
-            # Those within the values come first. What refers to them is told again with them.
+            # Dictionaries within the values come first. Dictionaries that refer to new ones are
+            # written again.
             is_changed = self._visit(described, indices, found)
             news = self._news(index, values, described, is_changed)
             if news is not None:
-                told, is_delta = news
-                found.append((told, self._stored.dictionary_ids[index], is_delta))
+                new, is_delta = news
+                found.append((new, self._stored.dictionary_ids[index], is_delta))
         return len(found) > before
 
     def _news(
         self, index: int, values: ExportedArray, body: IpcBody, is_changed: bool
     ) -> tuple[IpcBody, bool] | None:
-        """Return what to tell of a dictionary, and whether it is a delta; None if nothing."""
+        """Return the values to write, and whether they are a delta; None if there are none."""
         known = self._written.get(index)
         new = _Written(values, body)
         if known is None:
@@ -100,14 +101,15 @@ class WrittenDictionaries:
                     return delta, True
         if self._is_file:
             raise ValueError(
-                f"dictionary {index} of the schema: other values found than in the batches "
-                "before, the same or more expected in a file: write_stream replaces dictionaries"
+                f"dictionary {index} of the schema: expected the values of the batches "
+                "before, with more at the end, got other values: a file cannot replace "
+                "dictionaries, write_stream can"
             )
         self._written[index] = new
         return body, False
 
     def _delta(self, index: int, known: _Written, new: _Written) -> IpcBody | None:
-        """Return the values that were appended; None if that is not how they differ."""
+        """Return the appended values; None if the dictionaries differ in another way."""
         before, after = self._on_host(index, known), self._on_host(index, new)
         if not len(before) < len(after) or not after.slice(0, len(before)).equals(before):
             return None

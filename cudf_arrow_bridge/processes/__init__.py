@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays on their way to another process: a header, and the buffers as they are."""
+"""Packing of arrays for other processes into a header and buffers."""

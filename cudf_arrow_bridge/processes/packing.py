@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as a header and buffers, and back: what every way between processes carries.
+"""Packing of arrays into a header and buffers, for pickle, Dask and Ray.
 
-The header: `HEAD`, the schema as the metadata of an IPC message, zeros up to a multiple of 8, and
-the numbers of `_core.ipc.packed`. Absent buffers are not sent.
+The header has `HEAD`, the schema as the metadata of an IPC message, zeros up to a multiple of 8,
+and the numbers of `_core.ipc.packed`. Absent buffers are not sent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from .._core.export import ExportArguments
+from .._core.export.array_exporter import ExportArguments
 from .._core.ipc.body_decoder import BodyDecoder
 from .._core.ipc.body_transfer import BodyDownload
 from .._core.ipc.packed import bodies_of, buffers_of, numbers_of, read_parts
@@ -31,35 +31,35 @@ from ..ipc.transport.framing import CHUNK_SIZE
 from ..ipc.transport.sources import open_source
 
 if TYPE_CHECKING:
-    from .._core.exported_array import ExportedArray
+    from .._core.export.exported_array import ExportedArray
     from .._core.ipc.body import IpcBody
     from ..arrow.options import Kind
     from ..cuda.streams import Stream
 
 __all__ = ["Packed", "pack", "unpack"]
 
-#: Magic and version, kind, whether buffers are packed bodies, device type, size of the schema,
-#: rows before the array in what it is a batch of.
+#: Magic and version, kind, whether buffers are packed bodies, device type, size of the schema, rows
+#: before the array in the object that it is a batch of.
 HEAD = struct.Struct("<4sBBHqq")
 MAGIC = b"CAB\x01"
 KINDS: tuple[Kind, ...] = ("column", "table")
 
-#: What is checked, see `BodyDecoder.batch`: whose buffers are short, or of other rows, is found.
+#: The checks, see `BodyDecoder.batch`: reject buffers whose size does not match the header.
 CHECKS = "minimal"
 
-#: Memory that goes back to where it was, on a reader that has the like.
+#: Device types whose memory is copied back to a device if the reader has one.
 ON_DEVICE = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
 
 
 class Packed(NamedTuple):
-    """An array on its way.
+    """A packed array.
 
     Attributes
     ----------
     header
-        What it is, and what its buffers are.
+        The description of the array and its buffers.
     buffers
-        Those with any bytes, where they lie.
+        The buffers that are not empty, in place.
     """
 
     header: bytes
@@ -67,23 +67,23 @@ class Packed(NamedTuple):
 
 
 def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
-    """Take an array apart.
+    """Pack an array into a header and buffers.
 
-    Buffers are not copied but for those of slices that begin in the midst of a byte, or whose
-    offsets do not begin with 0.
+    Buffers are not copied, except those of slices that start within a byte or whose offsets do not
+    start with 0.
 
     Parameters
     ----------
     array
         The array.
     to_host
-        Whether memory of a device is copied to the host: each body in one go, through pinned
-        memory. Else its buffers stay, and this waits until they are there.
+        Whether to copy device memory to the host, one copy for each body, through pinned memory.
+        Otherwise the buffers stay, and this function waits until they are ready.
 
     Raises
     ------
     ValueError
-        If the array was released, or is a record batch with null rows.
+        If the array is released, or is a record batch with null rows.
     """
     kind: Kind = array._kind
     stream = array._array.stream or resolve_stream(None)
@@ -104,41 +104,40 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
 
 
 def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) -> DeviceArray:
-    """Put an array together.
+    """Create an array from a header and buffers.
 
-    It is over the buffers that came, which it keeps; those of host memory are copied if they are
-    less aligned than they were, up to 8 bytes. Memory of a device that was packed goes to the
-    current device if this process has one, else it stays on the host.
+    The array shares the buffers and keeps them alive. Host buffers are copied if their alignment is
+    smaller than before, up to 8 bytes. Packed device memory is copied to the current device if this
+    process has one, otherwise it stays on the host.
 
     Parameters
     ----------
     header, buffers
-        What `pack` gave: the buffers have the buffer protocol, ``__cuda_array_interface__`` or
-        ``__dlpack__``. Nothing is followed before all sizes have been checked, and the ends of
-        offsets and runs are.
+        The result of `pack`. Buffers have the buffer protocol, ``__cuda_array_interface__`` or
+        ``__dlpack__``. All sizes and the ends of offsets and runs are checked before they are used.
     labels
-        The labels of the array, which are any objects.
+        The labels of the array, any objects.
 
     Raises
     ------
     TypeError
-        For types that cuDF cannot have, and buffers without any of the protocols.
+        For unsupported types, and buffers without any of the protocols.
     ValueError
-        If header and buffers contradict each other.
+        If header and buffers do not match.
     BufferError
         For memory that is not contiguous.
     """
     header = bytes_of(header)
     if len(header) < HEAD.size:
-        raise ValueError(f"header: {len(header)} bytes found, at least {HEAD.size} expected")
+        raise ValueError(f"header: expected at least {HEAD.size} bytes, got {len(header)}")
     magic, is_table, is_packed, device_type, schema_size, first_row = HEAD.unpack_from(header)
     if magic != MAGIC:
-        raise ValueError(f"header: it begins with {magic!r}, {MAGIC!r} expected")
+        raise ValueError(f"header: expected {MAGIC!r} at the beginning, got {magic!r}")
     if is_table > 1 or is_packed > 1 or first_row < -1:
-        raise ValueError(f"header: {is_table}, {is_packed} and {first_row} found, flags expected")
+        raise ValueError(f"header: expected flags, got {is_table}, {is_packed} and {first_row}")
     end = HEAD.size + schema_size
     if schema_size < 0 or end > len(header):
-        raise ValueError(f"header: a schema of {schema_size:,} bytes found, fewer expected")
+        raise ValueError(f"header: expected a shorter schema, got {schema_size:,} bytes")
     decoder, schema = _decoder_of(header[HEAD.size : end], KINDS[is_table])
     stream = resolve_stream(None)
     is_on_device = device_type in ON_DEVICE and has_gpu()
@@ -154,7 +153,7 @@ def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) 
         DeviceAdopter(stream),
     )
     values: list[ExportedArray | None] = [None] * len(dictionaries)
-    # Those within the values of others have greater indices.
+    # Dictionaries within the values of others have greater indices.
     for index in reversed(range(len(dictionaries))):
         values[index] = decoder.dictionary(index, dictionaries[index], values, CHECKS, stream)
     array = decoder.batch(batch, values, CHECKS, stream)
@@ -179,7 +178,7 @@ def _upload(buffer: Any, stream: Stream) -> Any:
     return open_source(buffer).upload(memoryview(buffer).nbytes, stream, None, CHUNK_SIZE)
 
 
-#: Padded metadata of the newest schemas.
+#: The padded metadata of the newest schemas.
 _known: BoundedCache[tuple[Schema, Kind], bytes] = BoundedCache()
 
 
@@ -202,10 +201,10 @@ def _padded_metadata(schema: Any, kind: Kind) -> bytes:
 
 @lru_cache(maxsize=32)
 def _decoder_of(metadata: bytes, kind: Kind) -> tuple[BodyDecoder, Any]:
-    """Return what makes arrays of a schema, and the schema of them."""
+    """Return the decoder for arrays of a schema, and their schema."""
     stored = read_schema(metadata)
     if kind == "column" and len(stored.schema) != 1:
-        raise ValueError(f"header: {len(stored.schema)} columns found, 1 expected")
+        raise ValueError(f"header: expected 1 column, got {len(stored.schema)}")
     decoder = BodyDecoder(stored.schema.__arrow_c_schema__())
     if kind == "table":
         return decoder, decoder.schema

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device arrays on a Ray cluster.
 
-A `DeviceArray` goes through ``ray.put``, ``ray.get``, tasks and actors as it is, since it can be
-pickled, and `to_arrow_device_stream` takes references and datasets; see docs/processes.md. Here is
-what makes a dataset.
+A `DeviceArray` can be pickled, so ``ray.put``, ``ray.get``, tasks and actors accept it.
+`to_arrow_device_stream` accepts references and datasets; see docs/processes.md. This module creates
+datasets.
 """
 
 from __future__ import annotations
@@ -24,21 +24,26 @@ def __dir__() -> list[str]:
 
 
 def to_dataset(
-    source: Any, *, max_rows: int | None = None, preserve_index: bool | None = None
+    source: Any,
+    *,
+    max_rows: int | None = None,
+    max_chunksize: int | None = None,
+    preserve_index: bool | None = None,
 ) -> ray.data.MaterializedDataset:
-    """Put cuDF data into Ray's object store as a dataset of Arrow blocks.
+    """Store cuDF data in Ray's object store as a dataset of Arrow blocks.
 
-    Each batch becomes a block. It is put into the store before the next one is made, so that no
-    more than one copy in host memory is alive at a time: of host memory, that in the store is the
-    only one.
+    Each batch becomes a block. It is stored before the next one is created, so that at most one
+    additional copy in host memory exists at a time. Host memory is copied only to the store.
 
     Parameters
     ----------
     source
-        What `to_arrow_device_stream` takes: a frame, an iterable of frames or device arrays, files,
-        any Arrow stream. For its other arguments, give the stream that it returns.
+        A source of `to_arrow_device_stream`: a frame, an iterable of frames or device arrays,
+        files, any Arrow stream. To use its other arguments, pass the stream that it returns.
     max_rows : int, optional
         The maximum number of rows of a block. None: each batch is one block.
+    max_chunksize : int, optional
+        The name that pyarrow uses for `max_rows`.
     preserve_index : bool, optional
         As for `to_arrow_device`.
 
@@ -51,7 +56,7 @@ def to_dataset(
     Raises
     ------
     KeyError
-        If two columns have one name, which Ray does not take.
+        If two columns have the same name, which Ray does not support.
     TypeError
         If a batch is a column, not a table.
     TypeError, ValueError
@@ -67,15 +72,16 @@ def to_dataset(
     >>> [len(batch) for batch in cab.to_arrow_device_stream(dataset)]
     [2, 2, 1]
     """
-    batches = to_arrow_device_stream(source, max_rows=max_rows, preserve_index=preserve_index)
-    # Unlike the variable of a loop, this does not keep a batch while the next one is made.
+    batches = to_arrow_device_stream(
+        source, max_rows=max_rows, max_chunksize=max_chunksize, preserve_index=preserve_index
+    )
+    # Unlike a loop variable, this does not keep a batch alive while the next one is created.
     return ray.data.from_arrow_refs(list(map(_put, batches)))
 
 
 def _put(batch: DeviceArray) -> ray.ObjectRef:
     if batch._kind != "table":
         raise TypeError(
-            f"a column of type {batch.schema.type} found, a table expected: Series.to_frame() makes"
-            " one"
+            f"expected a table, got a column of type {batch.schema.type}: use Series.to_frame()"
         )
     return ray.put(pa.table(batch.to_host()))

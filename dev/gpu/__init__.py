@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dev/test-gpu.sh runs: parts that install, test and measure on a GPU host, and record it.
+"""The implementation of dev/test-gpu.sh: installation, tests and benchmarks on a GPU host.
 
-Only `smoke.py` and `recorded_pytest.py` are run by the interpreter of the environment under test;
-all else runs on a Python without any package.
+Only `smoke.py` and `recorded_pytest.py` run in the environment under test. The other modules need
+no packages.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test and measure on a GPU host; docs/gpu.md says how.
+"""Run the tests and benchmarks on a GPU host; see docs/gpu.md.
 
-Exits with 0 if no part failed, with 1 if one did, and with 3 if time was up: the same call goes on
-then where this one ended.
+The exit code is 0 if no part failed, 1 if a part failed, and 3 if the time limit was reached. In
+that case, the same command continues where this one stopped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .record import MixedError, Record
 from .run import ROOT, Run, last_lines
 
 _FAILED_CODE, _UNFINISHED_CODE = 1, 3
-_RESERVED_SECONDS = 20  # for the end of a process, and for putting results together
+_RESERVED_SECONDS = 20  # for ending a process and writing the results
 _GIB_TO_INSTALL = 12
 _LINES_OF_A_FAILURE = 20
 
@@ -96,7 +96,7 @@ def _options() -> argparse.Namespace:
 
 
 def _all(options: argparse.Namespace, record: Record, end: float | None) -> list[str]:
-    """Do all that was asked for; return what came of each part."""
+    """Run the requested parts and return their statuses."""
     source = environment.Source(
         installed=options.installed,
         wheels=options.wheels,
@@ -139,7 +139,7 @@ def _look_at(host: Host, source: environment.Source) -> Outcome:
 
 
 def _part(record: Record, run: Run, part: Part) -> str:
-    """Do a part, unless it is on record that it passed or failed, or there is no time for it."""
+    """Run a part, unless it is recorded as passed or failed, or there is not enough time."""
     before = record.part(part.name)
     if before is not None and before["status"] in (PASSED, FAILED):
         print(f"=== {part.name}: {before['status']} before: {before['reason']}", flush=True)

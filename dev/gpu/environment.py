@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment under test: where its packages come from, and what it holds."""
+"""The environment under test: the source of its packages, and the installed versions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .run import ROOT, Run, last_lines
 __all__ = ["Source", "SourceError", "install", "python", "sanitizer"]
 
 _LIMIT = 1800
-#: Without the first nothing is tested; tests and benchmarks of the others are skipped without them.
+#: The first package is required. Tests and benchmarks that use the others are skipped without them.
 _NEEDED = ("pytest", "nanoarrow")
 _EXTRAS = ("test", "benchmarks", "dask", "ray", "ucx", "gpu")
 _Command = list[str | Path]
 _BRIDGES = "cudf_arrow_bridge_cu*.whl"
 
-# Prints what is installed, and the CUDA version that the bridge is for.
+# Prints the installed packages and the CUDA version of the bridge.
 _ASK = """
 import json
 from importlib import metadata
@@ -38,25 +38,25 @@ print(json.dumps({"cuda": int(_build_info.CUDA_MAJOR), "packages": dict(sorted(f
 
 
 class SourceError(Exception):
-    """Nothing can be installed from where it should come from."""
+    """The source has no package to install."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where packages come from.
+    """The source of the packages.
 
     Attributes
     ----------
     installed
-        The interpreter that runs this has all that is needed.
+        Whether to use the packages of the interpreter that runs this.
     wheels
-        A folder of wheels, each of which is installed, and nothing else.
+        A folder of wheels. All of them are installed, and no other packages.
     bridge
-        A wheel of this package; all else comes from the registry. Without it, it is built here.
+        A wheel of this package; others are installed from the registry. None: build the package.
     cuda
-        The CUDA version to install for; by default the newest that the driver supports.
+        The CUDA version to install for. None: the newest that the driver supports.
     folder
-        Where packages are installed, unless they are.
+        The folder of the environment, unless `installed`.
     """
 
     installed: bool = False
@@ -75,27 +75,27 @@ class Source:
 
 
 def python(source: Source) -> Path:
-    """Return the interpreter of the environment, which need not be there yet."""
+    """Return the path of the interpreter of the environment, which may not exist yet."""
     return Path(sys.executable) if source.installed else source.folder / "bin/python"
 
 
 def sanitizer(source: Source) -> str | None:
-    """Find compute-sanitizer: on the path, in a CUDA toolkit, in NVIDIA's packages of Python."""
+    """Find compute-sanitizer on the PATH, in a CUDA toolkit or in NVIDIA's Python packages."""
     toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
     packages = source.folder.glob("lib/python*/site-packages")
     if source.installed:
         packages = (Path(folder) for folder in sys.path if folder)
-    # That of CUDA 12's packages lacks a part: it cannot start.
+    # The package for CUDA 12 is incomplete, so its compute-sanitizer cannot start.
     folders = [toolkit / "bin", *(folder / "nvidia/cu13/bin" for folder in packages)]
     places = [None, *map(str, folders)]
     return next(filter(None, (shutil.which("compute-sanitizer", path=at) for at in places)), None)
 
 
 def install(run: Run, source: Source, host: Host) -> Outcome:
-    """Install what is to be tested, unless it is there, and see that it suits the driver."""
+    """Install the packages unless they are installed, and check that the driver supports them."""
     log = run.file("install.log")
     commands = _commands(source, host)
-    # Beside the packages, so that it goes with them.
+    # Stored in the environment, so that it is deleted with the packages.
     stamp = source.folder / "installed"
     wanted = f"{host.commit} {[list(map(str, command)) for command, _ in commands]}"
     if not source.installed and stamp.exists() and stamp.read_text() == wanted:
@@ -119,7 +119,7 @@ def install(run: Run, source: Source, host: Host) -> Outcome:
 
 
 def _commands(source: Source, host: Host) -> list[tuple[_Command, dict[str, str]]]:
-    """What is to be run, each with variables beside the others."""
+    """Return the commands to run, each with additional environment variables."""
     if source.installed:
         return []
     pip: _Command = [python(source), "-m", "pip", "install", "--disable-pip-version-check"]
@@ -127,7 +127,7 @@ def _commands(source: Source, host: Host) -> list[tuple[_Command, dict[str, str]
     if source.wheels is not None:
         found = sorted(source.wheels.glob("*.whl"))
         offline: _Command = ["--no-index", "--find-links", source.wheels, *found, *_NEEDED]
-        # The host's own packages serve too: cupy and torch, say, which are large.
+        # Also use the packages of the host, such as cupy and torch, which are large.
         return [([*venv, "--system-site-packages"], {}), ([*pip, *offline], {})]
     newest = 13 if host.cuda is not None and host.cuda[0] >= 13 else 12
     if source.bridge is not None:

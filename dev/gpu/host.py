@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host has: a GPU and its driver, a machine, the commit that is tested."""
+"""Information about the host: its GPU and driver, the machine, and the commit under test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMPUTE_CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR a
 
 
 class DriverError(Exception):
-    """There is a CUDA driver, and it fails."""
+    """A call of the CUDA driver failed."""
 
 
 @dataclass(frozen=True)
@@ -35,32 +35,32 @@ class Device:
 
 @dataclass(frozen=True)
 class Host:
-    """What was found; `why_no_gpu` is empty where there is one."""
+    """Information about the host. `why_no_gpu` is empty if there is a GPU."""
 
     devices: tuple[Device, ...]
     why_no_gpu: str
-    cuda: tuple[int, int] | None  # of the driver
+    cuda: tuple[int, int] | None  # the version that the driver supports
     commit: str
     machine: dict[str, Any]
 
     def details(self) -> dict[str, Any]:
-        """Return all of it in the form that JSON gives back."""
+        """Return all fields as objects that a JSON round trip preserves."""
         details: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return details
 
 
 def look(commit: str | None) -> Host:
-    """Look at the host.
+    """Collect the information about the host.
 
     Parameters
     ----------
     commit
-        What to call the commit where git does not know it.
+        The name of the commit if git cannot determine it.
 
     Raises
     ------
     DriverError
-        The CUDA driver fails.
+        If a call of the CUDA driver fails.
     """
     cuda, devices, why = _devices()
     return Host(
@@ -82,7 +82,7 @@ def look(commit: str | None) -> Host:
 
 
 def _devices() -> tuple[tuple[int, int] | None, tuple[Device, ...], str]:
-    """Ask the driver for the CUDA version that it supports, and its devices; or say why not."""
+    """Return the CUDA version that the driver supports, the devices, and why there are none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -116,7 +116,7 @@ def _devices() -> tuple[tuple[int, int] | None, tuple[Device, ...], str]:
 
 
 def _commit() -> str | None:
-    """Name the commit, and what was changed since by a hash of its own."""
+    """Return the commit, with a hash of the uncommitted changes."""
     try:
         commit = _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").decode()
         changed = _git("diff", "HEAD") if commit.strip().endswith("-dirty") else b""

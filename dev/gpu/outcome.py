@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of a part."""
+"""The outcome of a part."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 PASSED = "passed"
 FAILED = "failed"
-SKIPPED = "skipped"  # for want of something, which `reason` names
-UNFINISHED = "unfinished"  # time was up: the next call goes on
+SKIPPED = "skipped"  # `reason` says what is missing
+UNFINISHED = "unfinished"  # the time limit was reached; the next call continues
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a part.
+    """The outcome of a part.
 
-    `reason` is one line, empty if there is nothing to say; `details` is for the record.
+    `reason` is one line, or empty. `details` is written to the record.
     """
 
     status: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts, in the order in which they are run."""
+"""The parts, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMPUTING = (f"{_GPU}/test_computing.py", f"{_GPU}/test_conversions.py")
 _STREAMS = (f"{_GPU}/streams", f"{_GPU}/test_default_streams.py")
 _ROWS = f"{_GPU}/peers"
 _PROCESSES = (f"{_GPU}/processes", f"{_GPU}/test_dask_cuda.py")
-#: Under a sanitizer all is slow: nothing that counts on time, or does things by the thousand.
+#: Excludes tests that depend on timing or repeat thousands of times: compute-sanitizer is slow.
 _UNHURRIED = ("-m", "gpu and not slow_kernel", "-k", "not thousands")
 _PATIENCE_WITH_PROCESSES, _PATIENCE_UNDER_A_TOOL = 300, 400
 _SMOKE_SECONDS, _SPEED_SECONDS = 300, 900
@@ -36,13 +36,13 @@ class Part:
     Attributes
     ----------
     name, what
-        What it is called, and what it does.
+        The name and the description.
     do
-        Does it.
+        The function that runs the part.
     needs
-        The distribution without which it is skipped.
+        The required distribution. The part is skipped without it.
     needs_seconds
-        How long it takes at least: with less time left it is not begun.
+        The minimum duration. The part is not started if less time is left.
     """
 
     name: str
@@ -75,7 +75,7 @@ def _measured(name: str, what: str, seconds: float, needs: str, *command: str) -
         log, path = f"{name}.log", run.results / f"{name}.json"
         effort = () if run.has_gpu else ("--quick",)
         whole: _Command = [run.python, "-m", *command, "--json", path, *effort]
-        # The benchmarks lie in the clone, and take the installed package by themselves.
+        # The benchmarks are in the clone and import the installed package.
         code = run.execute(whole, run.file(log), _SPEED_SECONDS, PYTHONSAFEPATH="")
         if code != 0:
             return _not_through(run, code, log)

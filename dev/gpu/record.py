@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is on record in a folder of results, part by part."""
+"""The records of the parts in a results folder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["MixedError", "Record"]
 
 
 class MixedError(Exception):
-    """The folder has results of something else, beside which these must not stand."""
+    """The folder contains results of another commit, device or set of packages."""
 
 
 class Record:
-    """The parts in a folder of results.
+    """The records of the parts in a results folder.
 
     Parameters
     ----------
@@ -32,28 +32,28 @@ class Record:
         self._results = results
 
     def part(self, name: str) -> dict[str, Any] | None:
-        """Return what is on record of a part, if anything is."""
+        """Return the record of a part, or None."""
         path = self._path(name)
         return json.loads(path.read_text()) if path.exists() else None
 
     def detail(self, name: str, key: str, default: Any) -> Any:
-        """Return a detail of what is on record of a part."""
+        """Return a detail of the record of a part, or `default`."""
         part = self.part(name)
         return default if part is None else part["details"].get(key, default)
 
     def keep(self, name: str, outcome: Outcome, seconds: float) -> None:
-        """Put on record what came of a part."""
+        """Record the outcome of a part."""
         date = datetime.now(UTC).isoformat(timespec="seconds")
         self._path(name).parent.mkdir(parents=True, exist_ok=True)
         write_json(self._path(name), asdict(outcome) | {"seconds": round(seconds, 1), "date": date})
 
     def expect(self, name: str, key: str, value: Any) -> None:
-        """See that a detail of a part, if it is on record, is what it is now.
+        """Check that a recorded detail of a part, if any, has the given value.
 
         Raises
         ------
         MixedError
-            It is not.
+            If it has another value.
         """
         if self.detail(name, key, value) != value:
             message = (
@@ -63,7 +63,7 @@ class Record:
             raise MixedError(message)
 
     def forget(self, names: list[str]) -> None:
-        """Take parts off the record, with the files that they wrote."""
+        """Delete the records of parts and the files that the parts wrote."""
         for name in names:
             folder = self._path(name).parent
             logs_of_tools = folder.glob(f"{name}-[0-9]*.txt")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run pytest so that it can be cut short anywhere, with each test on record as soon as it is over.
+"""Run pytest and record each test when it ends, so that the run can be interrupted at any time.
 
     python -P dev/gpu/recorded_pytest.py RECORDS LEFT_OUT SECONDS PATIENCE [argument of pytest ...]
 
-RECORDS gets a JSON object a line: of a test that starts, of one that is over, and at last how it
-ended. LEFT_OUT is a JSON list of the tests that are not to be run. No test is started SECONDS from
-now or later. One that takes longer than PATIENCE seconds ends the process, which then shows the
-stacks of its threads.
+RECORDS is a file to which the script appends one JSON object per line: when a test starts, when it
+ends, and how the run ended. LEFT_OUT is a JSON list of tests to exclude. No test starts later than
+SECONDS from now. If a test takes longer than PATIENCE seconds, the process prints the stacks of its
+threads and exits.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
-_ENOUGH = 4000  # characters of a failure
+_ENOUGH = 4000  # the maximum number of characters of a failure message
 
 
 class Recorder:
-    """The plugin."""
+    """The pytest plugin that writes the records."""
 
     def __init__(
         self, records: Path, left_out: set[str], end: float, patience: float, stacks: int
@@ -39,14 +39,14 @@ class Recorder:
         self._ending = "all"
 
     def _write(self, **record: Any) -> None:
-        # At once, as the process may crash in the next test; and clear of a line that was cut off.
+        # Flush, as the process can crash. Start a new line, as the last one can be incomplete.
         print("", json.dumps(record), sep="\n", file=self._file, flush=True)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if item.nodeid not in self._left_out]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Put files on record whose tests cannot be told, or are skipped as a whole."""
+        """Record files that cannot be collected or are skipped as a whole."""
         if report.failed:
             message = str(report.longrepr)[-_ENOUGH:]
             self._write(over=report.nodeid, outcome="error", seconds=0, message=message)
@@ -92,7 +92,7 @@ class Recorder:
 
 
 def _outcome(reports: list[pytest.TestReport]) -> tuple[str, str]:
-    """What became of a test, by the reports of its set-up, its call and its tear-down."""
+    """Return the outcome of a test from the reports of its setup, call and teardown."""
     for report in reports:
         if report.failed:
             return ("failed" if report.when == "call" else "error"), report.longreprtext[-_ENOUGH:]
@@ -109,7 +109,7 @@ def _why_skipped(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def _lost_context() -> str | None:
-    """Name the error that has made CUDA unusable for the rest of this process, if one has."""
+    """Return the name of the CUDA error that made CUDA unusable in this process, or None."""
     try:
         from cuda.bindings import runtime
     except ImportError:
@@ -126,7 +126,7 @@ def main() -> int:
         set(json.loads(Path(left_out).read_text())),
         time.time() + float(seconds),
         float(patience),
-        os.dup(2),  # pytest captures what goes to 2 itself
+        os.dup(2),  # pytest captures the output to descriptor 2
     )
     options = ["-p", "no:cacheprovider", "--continue-on-collection-errors"]
     return pytest.main([*options, *arguments], plugins=[recorder])

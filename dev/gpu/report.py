@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All results in one file for machines, one for test reports and one for people."""
+"""All results as one JSON file, one JUnit report and one Markdown table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IN_JUNIT = {"failed": "failure", "error": "error", "crashed": "error", "skipped
 
 
 def write(results: Path) -> Path:
-    """Put together what the parts have written; return the file for machines."""
+    """Write the combined results of all parts and return the path of the JSON file."""
     parts = {path.stem: json.loads(path.read_text()) for path in _of(results, "*.json")}
     host = parts["host"]["details"]
     rows = comparison(over(results / "parts/rows.jsonl").values())
@@ -58,7 +58,7 @@ def _of(results: Path, pattern: str) -> list[Path]:
 
 
 def comparison(records: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """What each case of `tests/gpu/peers` said of pylibcudf's interop, and how ours did."""
+    """Return the result of pylibcudf's interop and of ours for each case of `tests/gpu/peers`."""
     found = []
     for record in records:
         said = record.get("properties", {})
@@ -77,7 +77,7 @@ def _markdown(rows: list[dict[str, str]]) -> str:
 
 
 def junit(results: Path) -> ElementTree[Element]:
-    """All tests of all parts, in the form that pytest's ``--junitxml`` has."""
+    """Return all tests of all parts in the format of pytest's ``--junitxml``."""
     suites = Element("testsuites")
     for path in _of(results, "*.jsonl"):
         records = over(path).values()
@@ -112,5 +112,5 @@ def _case(record: dict[str, Any]) -> Element:
 
 
 def _text(value: str) -> str:
-    """Leave out what XML cannot hold."""
+    """Replace characters that XML does not allow."""
     return _CONTROL.sub("?", value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call of dev/test-gpu.sh: its folder of results, its time, and the commands that it starts."""
+"""One run of dev/test-gpu.sh: its results folder, its time limit, and its commands."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-#: A command that is asked to end may take so long before it is killed.
+#: The time that an interrupted command has to exit before it is killed.
 _GRACE_SECONDS = 15
 
 
 @dataclass(frozen=True)
 class Run:
-    """Where the results go, what is under test, and how long this call may take.
+    """The results folder, the environment under test, and the time limit.
 
     Attributes
     ----------
     results
-        The folder of results.
+        The results folder.
     python
         The interpreter of the environment under test.
     has_gpu
         Whether the host has a GPU.
     end
-        When this call must be over, by `time.monotonic()`; None if it may take its time.
+        The value of `time.monotonic()` at which this run must end. None: no limit.
     sanitizer
-        The path of compute-sanitizer; None without it.
+        The path of compute-sanitizer, or None.
     """
 
     results: Path
@@ -44,7 +44,7 @@ class Run:
     sanitizer: str | None = None
 
     def file(self, name: str) -> Path:
-        """Name a file of a part, in a folder that exists."""
+        """Return the path of a file of a part, and create its folder."""
         folder = self.results / "parts"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / name
@@ -53,7 +53,7 @@ class Run:
         return float("inf") if self.end is None else self.end - time.monotonic()
 
     def environment(self) -> dict[str, str]:
-        """What commands see: of Python no sources of the clone, and a GPU if the host has one."""
+        """Return the environment of commands: no Python sources of the clone, a GPU if any."""
         env = os.environ | {"PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
         env["PATH"] = f"{self.python.parent}{os.pathsep}{env.get('PATH', '')}"
         if self.has_gpu:
@@ -65,23 +65,23 @@ class Run:
     def execute(
         self, command: Sequence[str | Path], log: Path, limit: float, **env: str
     ) -> int | None:
-        """Run a command in the clone, and append to a log what it says.
+        """Run a command in the clone and append its output to a log.
 
         Parameters
         ----------
         command
             The program and its arguments.
         log
-            The file that its output goes to.
+            The file for its output.
         limit
-            The seconds that it may take; what is left of this call's time, if that is less.
+            The time limit in seconds. The remaining time of this run applies if it is less.
         env
-            Variables beside those of `environment`; one that is empty here is taken out there.
+            Variables in addition to `environment`. An empty value removes the variable.
 
         Returns
         -------
         int or None
-            The exit code, negative for a signal; None if it took too long and was ended.
+            The exit code, negative for a signal; None if the time limit was reached.
         """
         taken_out = {name for name, value in env.items() if not value}
         variables = {k: v for k, v in (self.environment() | env).items() if k not in taken_out}
@@ -103,7 +103,7 @@ class Run:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command with all that it started, as Ctrl-C does, or by force."""
+    """Interrupt a command and its child processes as Ctrl-C does, then kill them if necessary."""
     for number in (signal.SIGINT, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -118,7 +118,7 @@ def last_lines(log: Path, count: int) -> list[str]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a file as a whole, so that one that is there is never half of one."""
+    """Write a file atomically, so that it is never incomplete."""
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps(value, indent=2) + "\n")
     beside.replace(path)

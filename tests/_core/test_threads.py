@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several threads at one exported array or stream: errors at the worst."""
+"""Test that threads that share one exported array or stream raise errors and do not crash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import cudf_arrow_bridge as bridge
 from testing.peers.arrays import column_from
 from testing.peers.streams import StreamOnly
 
-# In a process of its own, which dies where a released array is read.
+# Runs in a new process, because a read of a released array crashes the process.
 RELEASE_WHILE_IT_IS_EXPORTED = """
 import threading, time
 import pyarrow as pa
@@ -51,7 +51,7 @@ print(outcomes)
 """
 
 
-def test_an_array_may_be_released_while_it_is_exported():
+def test_release_of_an_array_during_its_export_raises_in_the_export():
     command = [sys.executable, "-c", RELEASE_WHILE_IT_IS_EXPORTED]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -59,7 +59,7 @@ def test_an_array_may_be_released_while_it_is_exported():
 
 
 class Halting:
-    """An iterable whose second item is made when a test says so."""
+    """An iterable that waits for `goes_on` before it yields the second item."""
 
     def __init__(self, items):
         self.items = items
@@ -74,7 +74,7 @@ class Halting:
 
 @contextmanager
 def second_batch_being_made(batches, source, found):
-    """Have another thread pull batches, and halt at the second."""
+    """Read batches on another thread, which waits inside the second batch."""
 
     def pull():
         try:
@@ -96,18 +96,21 @@ def columns():
     return [column_from(pa.array([0] * size)) for size in (1, 2, 3)]
 
 
-def test_a_pass_is_pulled_by_one_thread_at_a_time():
+def test_second_thread_that_reads_a_pass_is_rejected():
     source, found = Halting(columns()), []
     batches = iter(bridge.to_arrow_device_stream(source))
     with (
         second_batch_being_made(batches, source, found),
-        pytest.raises(ValueError, match="a stream that another call is reading found"),
+        pytest.raises(
+            ValueError,
+            match=r"expected a stream that no other call.* got one that another call reads",
+        ),
     ):
         next(batches)
     assert found == [1, 2, 3]
 
 
-def test_other_passes_of_a_stream_need_not_wait():
+def test_other_passes_of_a_stream_are_read_while_one_pass_waits():
     source, found = Halting(columns()), []
     stream = bridge.to_arrow_device_stream(source)
     with second_batch_being_made(iter(stream), source, found):
@@ -117,14 +120,14 @@ def test_other_passes_of_a_stream_need_not_wait():
     assert found == [1, 2, 3]
 
 
-def test_a_release_lets_the_batch_be_made_that_another_thread_asked_for():
+def test_release_of_a_stream_lets_another_thread_finish_its_batch():
     source, found = Halting(columns()), []
     stream = bridge.to_arrow_device_stream(source)
     with second_batch_being_made(iter(stream), source, found):
         stream.release()
         assert stream.is_released
     assert found[:2] == [1, 2]
-    assert found[2].startswith("a stream that was released found")
+    assert found[2].startswith("expected an open stream, got a released stream")
 
 
 ASKED = {
@@ -136,7 +139,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
-def test_nobody_takes_a_pass_whose_first_batch_is_being_made(ask):
+def test_stream_is_rejected_while_another_thread_makes_its_first_batch(ask):
     is_asked, goes_on = threading.Event(), threading.Event()
 
     def batches():
@@ -148,25 +151,29 @@ def test_nobody_takes_a_pass_whose_first_batch_is_being_made(ask):
     asker = threading.Thread(target=lambda: stream.schema)
     asker.start()
     assert is_asked.wait(30)
-    with pytest.raises(ValueError, match="a stream that another call is reading found"):
+    with pytest.raises(
+        ValueError, match=r"expected a stream that no other call.* got one that another call reads"
+    ):
         ask(stream)
     goes_on.set()
     asker.join()
     assert [len(batch) for batch in stream] == [1, 2, 3]
 
 
-def test_a_source_cannot_ask_for_its_own_batches():
+def test_source_that_reads_its_own_stream_is_rejected():
     def batches():
         yield column_from(pa.array([1]))
         next(loop)
 
     loop = iter(bridge.to_arrow_device_stream(batches()))
     assert len(next(loop)) == 1
-    with pytest.raises(ValueError, match="a stream that another call is reading found"):
+    with pytest.raises(
+        ValueError, match=r"expected a stream that no other call.* got one that another call reads"
+    ):
         next(loop)
 
 
-def test_a_foreign_stream_is_pulled_by_one_thread_at_a_time():
+def test_second_thread_that_reads_an_imported_stream_is_rejected():
     source = Halting([pa.record_batch({"x": range(size)}) for size in (1, 2, 3)])
     schema = pa.schema([("x", pa.int64())])
     reader = pa.RecordBatchReader.from_batches(schema, iter(source))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The type table against the types that pyarrow and libcudf have, one by one."""
+"""Compare the type table with every type of pyarrow and libcudf."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge._core import types as _types
-from cudf_arrow_bridge._core.columns import types_of
+from cudf_arrow_bridge._core.import_.columns import types_of
+from cudf_arrow_bridge._core.schema import import_row, type_rows
 from testing import samples
 from testing.peers.arrays import (
     DeviceOnly,
@@ -22,7 +22,7 @@ from testing.peers.arrays import (
     struct_of,
 )
 
-#: Every row of the table that pyarrow has a type for; nanoarrow makes the others.
+#: The rows of the type table that pyarrow has a type for; nanoarrow has the other types.
 ARROW = {
     **{
         str(type_): type_
@@ -60,8 +60,8 @@ ARROW = {
     "run_end_encoded": pa.run_end_encoded(pa.int32(), pa.int8()),
 }
 NOT_IN_PYARROW = ("month_interval", "day_time_interval")
-(DAYS,) = (row for row in _types.rows() if row["type_id"] == plc.TypeId.DURATION_DAYS)
-ROWS = {row["arrow"]: row for row in _types.rows() if row != DAYS}
+(DAYS,) = (row for row in type_rows() if row["type_id"] == plc.TypeId.DURATION_DAYS)
+ROWS = {row["arrow"]: row for row in type_rows() if row != DAYS}
 UNSUPPORTED = [name for name in ARROW if ROWS.get(name, {}).get("on_import") == "unsupported"]
 
 
@@ -80,17 +80,17 @@ def capsule_of(type_):
     return pa.field("", type_).__arrow_c_schema__()
 
 
-def test_the_table_has_every_type():
+def test_type_table_has_every_arrow_type():
     assert set(ROWS) == {*ARROW, *NOT_IN_PYARROW}
-    assert len(_types.rows()) == len(ROWS) + 1
+    assert len(type_rows()) == len(ROWS) + 1
     assert (DAYS["arrow"], DAYS["on_import"]) == ("duration[s]", "unsupported")
 
 
 @pytest.mark.parametrize("name", ARROW)
-def test_formats_are_pyarrows(name):
+def test_formats_of_the_type_table_match_pyarrow(name):
     capsule = capsule_of(ARROW[name])
     assert name_of(capsule) == b"arrow_schema"
-    row = _types.import_row(capsule)
+    row = import_row(capsule)
     assert row["arrow"] == name
     if name == "dictionary":
         return
@@ -100,22 +100,22 @@ def test_formats_are_pyarrows(name):
 
 
 @pytest.mark.parametrize("name", ARROW)
-def test_arrays_cross_as_the_table_says(name):
+def test_import_of_each_type_follows_the_type_table(name):
     row, array = ROWS[name], empty(ARROW[name])
     if row["on_import"] == "unsupported":
         message = refused(TypeError, DeviceOnly(array))
         assert name in message
         return
     column = column_from(array)
-    # Runs become a column of whatever type their values have.
+    # The column of a run-end encoded array has the type of the values.
     expected = plc.TypeId.INT8 if name == "run_end_encoded" else row["type_id"]
     assert column.type().id() == expected
     assert len(read(bridge.to_arrow_device(column))) == 0
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
-def test_unsupported_types_are_named_with_their_path(name):
-    """Types that libcudf has no column for are refused by name."""
+def test_error_for_an_unsupported_type_names_the_path_and_the_type(name):
+    """The error names the type, for which libcudf has no column, and the path of the field."""
     prices = pa.struct([pa.field("id", pa.int32()), pa.field("price", ARROW[name])])
     children = [pa.array([], pa.int32()), empty(ARROW[name])]
     items = pa.Array.from_buffers(
@@ -132,7 +132,7 @@ def test_unsupported_types_are_named_with_their_path(name):
 
 
 @pytest.mark.parametrize("make", [nanoarrow.interval_months, nanoarrow.interval_day_time])
-def test_intervals_that_pyarrow_lacks_are_refused(make):
+def test_intervals_that_pyarrow_lacks_are_rejected(make):
     array = nanoarrow.device.c_device_array(nanoarrow.c_array([], make()))
     assert "interval" in refused(TypeError, DeviceOnly(array))
 
@@ -140,8 +140,8 @@ def test_intervals_that_pyarrow_lacks_are_refused(make):
 @pytest.mark.parametrize(
     "type_id", [t for t in plc.TypeId if t.name != "NUM_TYPE_IDS"], ids=lambda t: t.name
 )
-def test_every_libcudf_type_leaves_or_is_refused(type_id):
-    rows = [row for row in _types.rows() if row["type_id"] == type_id]
+def test_every_libcudf_type_is_exported_or_rejected(type_id):
+    rows = [row for row in type_rows() if row["type_id"] == type_id]
     rows = [row for row in rows if row["on_export"] != "unsupported"]
     children = {
         plc.TypeId.LIST: lambda: [no_rows(plc.TypeId.INT32), no_rows(plc.TypeId.INT8)],
@@ -154,7 +154,7 @@ def test_every_libcudf_type_leaves_or_is_refused(type_id):
             bridge.to_arrow_device(column)
         return
     array = read(bridge.to_arrow_device(column))
-    found = _types.import_row(capsule_of(array.type))
+    found = import_row(capsule_of(array.type))
     assert found["arrow"] in [row["arrow"] for row in rows]
 
 
@@ -164,8 +164,8 @@ def no_rows(type_id, children=()):
 
 @pytest.mark.parametrize("scale", [-9, -1, 0, 1, 5])
 @pytest.mark.parametrize("type_", [pa.decimal32, pa.decimal64, pa.decimal128])
-def test_scales_change_sign(type_, scale):
-    """libcudf counts powers of ten, Arrow digits behind the point."""
+def test_decimal_scale_changes_its_sign_on_import(type_, scale):
+    """libcudf stores the exponent of ten; Arrow stores the number of fractional digits."""
     array = pa.array([], type_(9, scale))
     column = column_from(array)
     assert column.type().scale() == -scale
@@ -174,12 +174,12 @@ def test_scales_change_sign(type_, scale):
 
 @pytest.mark.parametrize("tz", ["UTC", "Europe/Berlin", "+05:30", "made up"])
 @pytest.mark.parametrize("unit", samples.UNITS)
-def test_time_zones_are_kept(unit, tz):
+def test_round_trip_keeps_time_zones(unit, tz):
     array = pa.array([0, None], pa.int64()).cast(pa.timestamp(unit, tz))
     assert_same(read(bridge.to_arrow_device(DeviceOnly(array))), array)
 
 
-def test_keys_of_columns_tell_their_types_apart():
+def test_type_keys_differ_for_columns_of_different_types():
     decimals = [pa.decimal128(20, scale) for scale in (0, 2, 64, -1)]
     types = [*samples.TYPES, *decimals, pa.list_(pa.int8()), pa.struct([("a", pa.int8())] * 2)]
     columns = [column_from(pa.nulls(1, type_)) for type_ in types]
@@ -187,7 +187,7 @@ def test_keys_of_columns_tell_their_types_apart():
     keys = [types_of([column]) for column in columns]
     pairs = [types_of([one, other]) for one in columns for other in columns]
     assert len(set(keys)) == len(set(shapes))
-    # No key is the beginning of another, so that no two lists of columns share one.
+    # No key is a prefix of another key, so two different lists of columns have different keys.
     assert len(set(pairs)) == len(set(shapes)) ** 2
     assert not any(
         other.startswith(one) for one in set(keys) for other in set(keys) if one != other

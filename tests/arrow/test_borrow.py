@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that are lent for the time of a context, whose end is ordered on the owner's stream."""
+"""Test `DeviceArray.borrow`: shared arrays whose end is ordered on the owner's stream."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge._core.loans import DeviceLoan
+from cudf_arrow_bridge._core.stream.fences import DeviceLoan
 from cudf_arrow_bridge.arrow import loans
 from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, LEGACY_HANDLE, PER_THREAD_HANDLE
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="uses invalid stream handles")
 
-#: Handles of streams of the caller.
+#: Handles of the caller's streams.
 OWNER, BORROWER, OTHER = 0x5150, 0x6160, 0x7170
 
 
@@ -30,7 +30,7 @@ def array():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What loans are asked to do: "begin", "fence" or "end", and the handles of both streams."""
+    """Record the calls of loans: "begin", "fence" or "end", and the handles of both streams."""
     made = []
 
     class Recorder:
@@ -56,26 +56,26 @@ def begin_and_end(owner, borrower):
     return [("begin", owner, borrower), ("end", owner, borrower)]
 
 
-def test_the_owners_stream_follows_the_borrowers(array, calls):
+def test_end_of_a_loan_orders_the_owners_stream_after_the_borrowers_stream(array, calls):
     with array.borrow(stream=BORROWER):
         assert calls == [("begin", OWNER, BORROWER)]
     assert calls == begin_and_end(OWNER, BORROWER)
 
 
-def test_borrowers_work_on_the_stream_of_cudf_unless_told(array, calls):
+def test_borrow_without_a_stream_uses_the_stream_of_cudf(array, calls):
     with array.borrow():
         pass
     assert calls == begin_and_end(OWNER, CUDF_HANDLE)
 
 
-def test_an_exception_ends_a_loan_as_well(array, calls):
+def test_exception_in_the_context_ends_the_loan(array, calls):
     with pytest.raises(KeyError, match="mine"), array.borrow(stream=BORROWER) as lent:
         raise KeyError("mine")
     assert calls == begin_and_end(OWNER, BORROWER)
     assert lent.is_released
 
 
-def test_what_is_lent_has_the_same_buffers(array):
+def test_borrowed_array_shares_the_buffers_of_its_owner(array):
     with array.borrow(stream=BORROWER) as lent:
         assert lent is not array
         assert lent.buffers() == array.buffers()
@@ -87,50 +87,50 @@ def test_what_is_lent_has_the_same_buffers(array):
         assert column.ctypes.data == array.buffers()[-1].address
         assert np.from_dlpack(lent["a"]).tolist() == [1, 2, 3]
         assert lent.as_requested(pa.schema([("b", pa.int64())])).column_names == ["b"]
-    # What consumers took is theirs.
+    # The objects of the consumers outlive the loan.
     assert column.tolist() == [1, 2, 3]
     assert batch.to_pydict() == {"a": [1, 2, 3]}
 
 
-def test_consumers_are_told_the_stream_that_waits_already(array):
+def test_borrowed_array_and_its_columns_are_on_the_borrowers_stream(array):
     with array.borrow(stream=BORROWER) as lent:
         assert lent._array.stream.handle == BORROWER
         assert lent["a"]._array.stream.handle == BORROWER
     assert array._array.stream.handle == OWNER
 
 
-def test_labels_come_along():
+def test_borrowed_array_keeps_index_labels():
     frame = bridge.from_arrow_device(pd.DataFrame({"a": [1]}, index=pd.Index([5], name="key")))
     with bridge.to_arrow_device(frame).borrow() as lent:
         assert bridge.from_arrow_device(lent).to_pandas().index.tolist() == [5]
 
 
-def test_the_end_releases_what_was_lent_and_no_more(array):
+def test_end_of_a_loan_releases_only_the_borrowed_array(array):
     with array.borrow(stream=BORROWER) as lent:
         pass
     assert lent.is_released
     assert not array.is_released
     for use in (len, pa.record_batch, np.asarray):
-        with pytest.raises(ValueError, match="the device array was released"):
+        with pytest.raises(ValueError, match="expected a device array with data"):
             use(lent)
     assert pa.record_batch(array).num_rows == 3
 
 
-def test_what_is_lent_outlives_its_owner(array, calls):
+def test_borrowed_array_outlives_the_release_of_its_owner(array, calls):
     with array.borrow(stream=BORROWER) as lent:
         array.release()
         assert pa.record_batch(lent).num_rows == 3
     assert calls == begin_and_end(OWNER, BORROWER)
 
 
-def test_a_released_array_is_not_lent(array):
+def test_loan_of_a_released_array_is_rejected(array):
     array.release()
     loan = array.borrow(stream=BORROWER)
-    with pytest.raises(ValueError, match="the device array was released"):
+    with pytest.raises(ValueError, match="expected a device array with data"):
         loan.__enter__()
 
 
-def test_several_loans_at_once_end_in_any_order(array, calls):
+def test_concurrent_loans_end_in_any_order(array, calls):
     first, second = array.borrow(stream=BORROWER), array.borrow(stream=OTHER)
     one = first.__enter__()
     two = second.__enter__()
@@ -146,10 +146,10 @@ def test_several_loans_at_once_end_in_any_order(array, calls):
     ]
 
 
-def test_what_is_lent_can_be_lent_on(array, calls):
+def test_borrowed_array_can_be_borrowed_again(array, calls):
     with array.borrow(stream=BORROWER) as lent, lent.borrow(stream=OTHER) as again:
         assert pa.record_batch(again).num_rows == 3
-    # The borrower waits for whom it lent to, and the owner for the borrower.
+    # BORROWER waits for OTHER, and OWNER waits for BORROWER.
     assert calls == [
         ("begin", OWNER, BORROWER),
         ("begin", BORROWER, OTHER),
@@ -158,10 +158,12 @@ def test_what_is_lent_can_be_lent_on(array, calls):
     ]
 
 
-def test_a_loan_can_be_repeated_but_not_begun_twice(array, calls):
+def test_loan_can_be_repeated_but_not_entered_twice(array, calls):
     loan = array.borrow(stream=BORROWER)
     with loan:
-        with pytest.raises(RuntimeError, match="a loan that has begun found"):
+        with pytest.raises(
+            RuntimeError, match="expected a loan that has not begun, got one that has: call"
+        ):
             loan.__enter__()
         assert len(calls) == 1
     with loan as lent:
@@ -169,20 +171,25 @@ def test_a_loan_can_be_repeated_but_not_begun_twice(array, calls):
     assert calls == begin_and_end(OWNER, BORROWER) * 2
 
 
-def test_a_loan_ends_once(array):
+def test_end_of_a_loan_that_has_not_begun_is_rejected(array):
     loan = array.borrow(stream=BORROWER)
-    with pytest.raises(RuntimeError, match="a loan that has not begun found"):
+    with pytest.raises(
+        RuntimeError, match="expected a loan that has begun, got one that has not: use"
+    ):
         loan.__exit__(None, None, None)
 
 
-def test_a_stream_is_refused_at_once(array):
-    with pytest.raises(ValueError, match="stream=-1 found"):
+def test_borrow_rejects_an_invalid_stream(array):
+    with pytest.raises(ValueError, match="stream: expected the handle of a CUDA stream, got -1:"):
         array.borrow(stream=-1)
-    with pytest.raises(TypeError, match="a stream of type str found"):
+    with pytest.raises(
+        TypeError,
+        match=r"stream: expected None, an integer handle or an.* got an object of type str$",
+    ):
         array.borrow(stream="mine")
 
 
-def test_a_threads_default_stream_is_that_of_who_borrows(array, calls):
+def test_per_thread_stream_of_another_thread_is_the_legacy_stream(array, calls):
     loan = array.borrow(stream=PER_THREAD_HANDLE)
 
     def lend():
@@ -195,13 +202,13 @@ def test_a_threads_default_stream_is_that_of_who_borrows(array, calls):
     assert calls == begin_and_end(OWNER, LEGACY_HANDLE)
 
 
-def test_loans_that_are_forgotten_end(array):
+def test_dropped_loans_leave_the_array_usable(array):
     array.borrow(stream=BORROWER).__enter__()
     DeviceLoan(array._array, array._array.stream)
     assert pa.record_batch(array).num_rows == 3
 
 
-def test_asyncio_waits_at_both_ends(array, calls):
+def test_async_loan_adds_a_fence_before_its_end(array, calls):
     async def lend():
         async with array.borrow(stream=BORROWER) as lent:
             found = pa.record_batch(lent).to_pydict()
@@ -217,7 +224,7 @@ def test_asyncio_waits_at_both_ends(array, calls):
     ]
 
 
-def test_asyncio_ends_loans_of_failed_and_cancelled_tasks(array, calls):
+def test_async_loans_of_failed_and_cancelled_tasks_end(array, calls):
     async def fail():
         async with array.borrow(stream=BORROWER):
             raise KeyError("mine")
@@ -241,7 +248,7 @@ def test_asyncio_ends_loans_of_failed_and_cancelled_tasks(array, calls):
     assert [call for call in calls if call[0] == "end"] == [("end", OWNER, BORROWER)] * 2
 
 
-def test_a_loan_whose_fence_fails_ends_all_the_same(array, calls, monkeypatch):
+def test_async_loan_ends_when_its_fence_fails(array, calls, monkeypatch):
     def refuse(*_):
         raise RuntimeError("no fence today")
 

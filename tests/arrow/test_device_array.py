@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`DeviceArray` as a person meets it."""
+"""Test the attributes and methods of `DeviceArray`."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def table():
     return bridge.to_arrow_device(DeviceOnly(batch))
 
 
-def test_where_it_is(column, table):
+def test_device_of_a_host_array_is_the_cpu(column, table):
     for exported in (column, table):
         assert exported.device_type is bridge.DeviceType.CPU
         assert exported.device_id == -1
     assert [int(kind) for kind in bridge.DeviceType] == [1, 2, 3, 13]
 
 
-def test_numbers(column, table):
+def test_length_null_count_and_nbytes_match_the_data(column, table):
     assert (len(column), column.null_count) == (3, 1)
     assert (len(table), table.null_count) == (3, 0)
     assert column.nbytes == sum(buffer.size for buffer in column.buffers())
 
 
-def test_schemas(column, table):
+def test_schema_is_a_field_for_a_column_and_a_schema_for_a_table(column, table):
     assert isinstance(table.schema, pa.Schema)
     assert table.schema == pa.schema([("n", pa.int64()), ("text", pa.string())])
     assert isinstance(column.schema, pa.Field)
@@ -47,12 +47,12 @@ def test_schemas(column, table):
 
 
 @pytest.mark.parametrize("name", ["device_type", "schema", "null_count", "is_released", "nbytes"])
-def test_what_is_read_only(column, name):
+def test_attributes_are_read_only(column, name):
     with pytest.raises(AttributeError):
         setattr(column, name, None)
 
 
-def test_buffers_are_named_by_path(column, table):
+def test_buffer_names_contain_the_path_of_the_field(column, table):
     assert [buffer.name for buffer in column.buffers()] == [
         "validity",
         "0.validity",
@@ -93,7 +93,7 @@ def test_children_are_device_arrays(column, table):
     assert bridge.to_arrow_device(pa.array([1])).children == []
 
 
-def test_children_of_extension_types():
+def test_children_of_an_extension_array_are_those_of_its_storage():
     storage = pa.array([{"a": 1}], pa.struct([("a", pa.int8())]))
     type_ = pa.opaque(storage.type, "word", "us")
     exported = bridge.to_arrow_device(pa.ExtensionArray.from_storage(type_, storage))
@@ -101,27 +101,27 @@ def test_children_of_extension_types():
     assert read(child).to_pylist() == [1]
 
 
-def test_children_of_slices_show_their_own_rows():
+def test_child_of_a_sliced_struct_includes_the_rows_before_the_offset():
     base = samples.values(pa.struct([("0", pa.int32())]), samples.MANY, "some")
     for offset in (8, 9, 64):
         exported = bridge.to_arrow_device(samples.column_of(base, [(offset, 40)]))
         parent = read(exported)
         child = read(exported.children[0])
-        # The child keeps what the parent's offset skips, as in the C struct.
+        # The child includes the rows that the parent's offset skips, as in the C struct.
         _, capsule = exported.__arrow_c_device_array__()
         skipped = struct_of(capsule).array.offset
         assert len(child) == len(parent) + skipped
         assert child.slice(skipped).equals(base.field(0).slice(offset, 40))
 
 
-def test_it_can_be_exported_a_hundred_times(column):
+def test_repeated_exports_share_the_same_buffers(column):
     results = [pa.array(DeviceOnly(column)) for _ in range(100)]
     assert all(result.equals(results[0]) for result in results)
     addresses = {tuple(b.address for b in r.buffers() if b) for r in results}
     assert len(addresses) == 1
 
 
-def test_nulls_of_the_fields_of_slices_are_counted():
+def test_null_count_of_a_field_of_a_sliced_struct_includes_skipped_rows():
     base = samples.values(pa.struct([("0", pa.int32())]), samples.MANY, "some")
     child = bridge.to_arrow_device(samples.column_of(base, [(9, 40)])).children[0]
     assert child.null_count == base.field("0").slice(0, 49).null_count
@@ -143,14 +143,14 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_after_release(column, use):
+def test_uses_of_a_released_array_raise(column, use):
     column.release()
     assert column.is_released
     with pytest.raises(ValueError, match="released"):
         use(column)
 
 
-def test_what_stays_after_release(column):
+def test_released_array_keeps_its_schema_and_repr(column):
     before = column.schema
     column.release()
     assert column.schema == before
@@ -165,20 +165,20 @@ def test_a_child_outlives_the_release_of_its_parent(column):
     assert read(child).equals(ARRAY.flatten()[0])
 
 
-def test_repr_names_rows_bytes_and_place(table):
+def test_repr_contains_rows_columns_types_and_device(table):
     text = repr(table)
     for part in ("3 rows", "2 columns", "CPU", "int64", "string"):
         assert part in text
 
 
-def test_dictionary_values_are_no_children():
+def test_dictionary_values_are_not_listed_as_children():
     exported = bridge.to_arrow_device(pa.array(["a", "b", "a"]).dictionary_encode())
     assert exported.children == []
     _, capsule = exported.__arrow_c_device_array__()
     assert len(nodes(struct_of(capsule).array)) == 2
 
 
-def test_pylibcudf_tables_may_have_no_rows():
+def test_export_of_a_pylibcudf_table_without_rows_has_no_bytes():
     exported = bridge.to_arrow_device(plc.Table([column_from(pa.array([], pa.int8()))]))
     assert len(exported) == 0
     assert exported.nbytes == 0

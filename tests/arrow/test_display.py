@@ -21,7 +21,7 @@ class FakeBuffer:
 
 @dataclass
 class FakeArray:
-    """Shaped like a device array."""
+    """Has the attributes of a device array that the display reads."""
 
     schema: object
     rows: int = 3
@@ -48,7 +48,7 @@ def table(*columns, **more):
     return FakeArray(pa.schema([c.schema for c in columns]), children=list(columns), **more)
 
 
-def test_a_table():
+def test_text_of_a_table_has_a_line_for_each_column():
     shown = display.text(
         table(
             column("id"),
@@ -69,14 +69,14 @@ def test_a_table():
     assert "? nulls" in shown[3]
 
 
-def test_columns_are_aligned():
+def test_text_aligns_the_types_of_columns():
     lines = display.text(table(column("a"), column("a long name", null_count=1000))).splitlines()[
         1:
     ]
     assert len({line.index("int64") for line in lines}) == 1
 
 
-def test_a_column_and_its_children():
+def test_text_indents_the_children_of_a_column():
     inner = column("y", pa.int8())
     outer = column("x", pa.struct([inner.schema]), children=[inner])
     shown = display.text(column("item", pa.list_(outer.schema), rows=1, children=[outer]))
@@ -93,7 +93,7 @@ def test_a_column_and_its_children():
     ("columns", "note"),
     [(20, None), (21, "... and 1 more column"), (1000, "... and 980 more columns")],
 )
-def test_long_tables_are_cut(show, columns, note):
+def test_display_shows_at_most_20_columns_of_a_table(show, columns, note):
     shown = show(table(*(column(f"c{i}") for i in range(columns))))
     assert "c19" in shown
     assert "c20" not in shown
@@ -102,7 +102,7 @@ def test_long_tables_are_cut(show, columns, note):
         assert note in shown
 
 
-def test_long_columns_are_cut():
+def test_text_shows_at_most_20_children_of_a_column():
     children = [column(f"c{i}") for i in range(50)]
     arrow_type = pa.struct([child.schema for child in children])
     shown = display.text(column("s", arrow_type, children=children)).splitlines()
@@ -110,7 +110,7 @@ def test_long_columns_are_cut():
     assert len(shown) <= 22
 
 
-def test_only_what_is_shown_is_asked_for():
+def test_text_does_not_read_the_buffers_of_hidden_columns():
     class Untouchable(FakeArray):
         def buffers(self):
             raise AssertionError("off the screen")
@@ -119,7 +119,7 @@ def test_only_what_is_shown_is_asked_for():
     assert "far" not in display.text(table(*(column(f"c{i}") for i in range(30)), far))
 
 
-def test_no_columns():
+def test_table_without_columns_is_displayed():
     assert display.text(table(rows=0, nbytes=0)) == (
         "DeviceArray, table of 0 rows x 0 columns, 0 B on CPU"
     )
@@ -127,7 +127,7 @@ def test_no_columns():
 
 
 @pytest.mark.parametrize("show", [display.text, display.html])
-def test_released(show):
+def test_display_of_a_released_array_contains_released(show):
     class Gone:
         is_released = True
 
@@ -160,14 +160,14 @@ def test_names_are_escaped_in_html(name):
     assert parser.data.count(name) == 2
 
 
-def test_html_cells_match_the_headings():
+def test_html_has_a_cell_for_each_heading():
     parser = Parser()
     parser.feed(display.html(table(column("a"), column("b"))))
     assert parser.tags.count("th") == len(display.HEADINGS)
     assert parser.tags.count("td") == 2 * len(display.HEADINGS)
 
 
-def test_control_characters_do_not_reach_the_terminal():
+def test_text_escapes_control_characters():
     shown = display.text(table(column("a\x1b[2J\nb")))
     assert "\x1b" not in shown
     assert "a\\x1b[2J\\nb" in shown
@@ -180,5 +180,5 @@ def test_control_characters_do_not_reach_the_terminal():
         (10**9, "1.0 GB"), (2 * 10**12, "2.0 TB"),
     ],
 )  # fmt: skip
-def test_sizes(count, shown):
+def test_sizes_have_decimal_units(count, shown):
     assert display.size(count) == shown

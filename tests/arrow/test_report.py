@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`DeviceArray.report`: which columns were shared and copied, and why."""
+"""Test `DeviceArray.report`: the shared and copied bytes of each column, and the reasons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def array():
     return bridge.to_arrow_device(frame)
 
 
-def test_a_row_for_each_column(array):
+def test_report_has_a_row_for_each_column(array):
     report = array.report()
     assert [column.path for column in report] == ["n", "flag", "<b>", "text"]
     assert [column.arrow_type for column in report] == [str(f.type) for f in array.schema]
@@ -40,11 +40,11 @@ def test_a_row_for_each_column(array):
     assert [column.zero_copy for column in report] == [True, False, False, True]
 
 
-def test_all_bytes_are_in_it(array):
+def test_bytes_of_a_report_add_up_to_nbytes(array):
     assert sum(c.shared_bytes + c.copied_bytes for c in array.report()) == array.nbytes
 
 
-def test_buffers_say_why(array):
+def test_buffers_have_the_reason_of_a_conversion(array):
     by_name = {buffer.name: buffer for buffer in array.buffers()}
     assert by_name["n.data"].zero_copy
     assert by_name["n.data"].reason == ""
@@ -52,12 +52,12 @@ def test_buffers_say_why(array):
     assert by_name["flag.data"].reason == "bits in Arrow, bytes in cuDF"
 
 
-def test_a_column_has_one_row():
+def test_report_of_a_column_has_one_row():
     (column,) = bridge.to_arrow_device(to_plc(pa.array([1, 2]))).report()
     assert column == ("", "int64", 16, 0, "")
 
 
-def test_it_is_shown(array):
+def test_report_has_a_text_and_an_html_repr(array):
     lines = repr(array.report()).splitlines()
     assert lines[0].split() == ["column", "Arrow", "type", "shared", "copied", "why"]
     assert lines[1].split() == ["n", "int64", "25", "B", "0", "B"]
@@ -86,7 +86,7 @@ def test_requested_conversions_have_reasons(type_, requested, reason):
     assert report.copied_bytes > 0
 
 
-def test_masks_that_are_moved():
+def test_report_names_the_bitmap_that_compact_copies():
     column = samples.column_of(samples.values(pa.int32(), 40, "some"), [(3, 30)])
     (shared,) = bridge.to_arrow_device(column).report()
     (compact,) = bridge.to_arrow_device(column, compact=True).report()
@@ -95,13 +95,13 @@ def test_masks_that_are_moved():
     assert compact.copied_bytes == 4
 
 
-def test_everything_copied_says_so(array):
+def test_report_of_a_copy_has_the_reason_copy_true(array):
     copied = bridge.to_arrow_device(array, copy=True).report()
     assert {column.reason.rpartition(": ")[2] for column in copied} == {"copy=True"}
     assert [c.shared_bytes for c in copied] == [0] * 4
 
 
-@pytest.mark.skipif(bridge.has_gpu(), reason="all is uploaded")
+@pytest.mark.skipif(bridge.has_gpu(), reason="with a GPU, all buffers are copied to the device")
 @pytest.mark.parametrize(
     ("array", "reason"),
     [
@@ -112,20 +112,20 @@ def test_everything_copied_says_so(array):
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )
-def test_what_an_import_made_is_not_called_shared(array, reason):
+def test_report_lists_buffers_that_an_import_converted_as_copied(array, reason):
     (report,) = bridge.to_arrow_device(DeviceOnly(array)).report()
     assert reason in report.reason
     assert report.copied_bytes > 0
 
 
-def test_parts_of_an_import_that_are_shared_are_called_so():
+def test_report_lists_buffers_that_an_import_shared_as_shared():
     array = pa.array([[1, 2], [3]], pa.large_list(pa.int64()))
     (report,) = bridge.to_arrow_device(array).report()
     if not bridge.has_gpu():
         assert report.shared_bytes == 3 * 8
 
 
-def test_batches_and_children_know_too():
+def test_report_of_batches_and_children_has_the_reason():
     batches = bridge.to_arrow_device_stream(pa.table({"a": [True, False, True]}), max_rows=2)
     for batch in batches:
         (column,) = batch.report()
@@ -133,7 +133,7 @@ def test_batches_and_children_know_too():
         assert batch.children[0].report()[0].reason == column.reason
 
 
-def test_released_arrays_have_none(array):
+def test_report_of_a_released_array_raises(array):
     array.release()
     with pytest.raises(ValueError, match="released"):
         array.report()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as streams of one batch, and ways to take streams beside those of testing.peers."""
+"""Test tables as streams of one batch, and stream consumers that testing.peers lacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def array():
 
 
 def one_pass():
-    """A stream of a generator: a consumer that opens two passes fails."""
+    """Return a stream of a generator; a consumer that opens two passes fails."""
     return bridge.to_arrow_device_stream(
         bridge.from_arrow_device(BATCH.slice(at, 5)) for at in (0, 5)
     )
@@ -40,7 +40,7 @@ def many_passes():
 
 
 def in_duckdb(handed):
-    assert handed is not None  # duckdb finds it by its name
+    assert handed is not None  # duckdb finds the variable by its name
     return duckdb.sql("select * from handed").to_arrow_table()
 
 
@@ -55,21 +55,21 @@ TAKERS = {
 
 @pytest.mark.parametrize("hand", [array, one_pass, many_passes], ids=lambda hand: hand.__name__)
 @pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
-def test_consumers_take_a_table(take, hand):
+def test_consumers_read_tables_and_streams(take, hand):
     found = take(hand())
     assert found.column_names == BATCH.schema.names
     assert found.to_pylist() == BATCH.to_pylist()
 
 
-def test_polars_makes_a_series_of_structs_of_whatever_is_not_pyarrows():
-    """So it treats arro3's tables: the way to a frame is `polars.DataFrame`."""
+def test_polars_from_arrow_returns_a_series_of_structs():
+    """polars treats arro3's tables the same way; `polars.DataFrame` returns a frame."""
     for obj in (arro3.core.Table(BATCH), array(), many_passes()):
         taken = polars.from_arrow(obj)
         assert isinstance(taken, polars.Series)
         assert taken.struct.unnest().to_dicts() == BATCH.to_pylist()
 
 
-def test_duckdb_queries_a_stream_again():
+def test_duckdb_queries_a_stream_repeatedly():
     handed = many_passes()
     for _ in range(3):
         ((total,),) = duckdb.sql("select sum(number) from handed").fetchall()
@@ -77,8 +77,8 @@ def test_duckdb_queries_a_stream_again():
     assert handed.error is None
 
 
-def test_duckdb_takes_what_wraps_a_generator():
-    """It asks a wrapper for the schema, releases the stream, and asks again for the batches."""
+def test_duckdb_reads_a_wrapper_around_a_one_pass_stream():
+    """duckdb reads the schema, releases the stream, and calls the wrapper again for the batches."""
 
     class Wrapper:
         def __init__(self, stream):
@@ -93,11 +93,11 @@ def test_duckdb_takes_what_wraps_a_generator():
     assert handed.calls > 1
 
 
-def test_a_column_is_no_table():
+def test_column_has_no_stream_protocols():
     column = bridge.to_arrow_device(to_plc(BATCH["number"]))
     for name in ("__arrow_c_stream__", "__arrow_c_device_stream__"):
         assert not hasattr(column, name)
-        with pytest.raises(AttributeError, match=f"{name}: a column found, a table expected"):
+        with pytest.raises(AttributeError, match=f"{name}: expected a table, got a column"):
             getattr(column, name)
     assert pa.array(column).equals(BATCH["number"])
     assert polars.Series(column).to_list() == BATCH["number"].to_pylist()
@@ -105,7 +105,7 @@ def test_a_column_is_no_table():
         pa.RecordBatchReader.from_stream(column)
 
 
-def test_a_struct_column_is_no_table_either():
+def test_struct_column_has_no_stream_protocol():
     rows = pa.array([{"0": 1}, None])
     column = bridge.to_arrow_device(to_plc(rows))
     assert not hasattr(column, "__arrow_c_stream__")
@@ -113,9 +113,9 @@ def test_a_struct_column_is_no_table_either():
 
 
 @pytest.mark.parametrize("protocol", ["__arrow_c_stream__", "__arrow_c_device_stream__"])
-def test_a_table_is_a_stream_of_one_batch_of_the_same_memory(protocol):
+def test_table_exports_a_stream_of_one_batch_that_shares_memory(protocol):
     exported = array()
-    getattr(exported, protocol)()  # a capsule that nobody takes
+    getattr(exported, protocol)()  # an unused capsule
     reader = reader_of if "device" in protocol else pa.RecordBatchReader.from_stream
     (batch,) = reader(exported)
     assert batch.equals(pa.record_batch(exported))
@@ -128,7 +128,7 @@ def test_a_table_is_a_stream_of_one_batch_of_the_same_memory(protocol):
 
 
 @pytest.mark.parametrize("protocol", ["__arrow_c_stream__", "__arrow_c_device_stream__"])
-def test_a_table_is_a_stream_with_the_schema_requested(protocol):
+def test_table_exports_a_stream_with_a_requested_schema(protocol):
     exported = array()
     wanted = BATCH.schema.set(1, pa.field("text", pa.large_string()))
     capsule = getattr(exported, protocol)(wanted.__arrow_c_schema__())
@@ -139,21 +139,21 @@ def test_a_table_is_a_stream_with_the_schema_requested(protocol):
     setattr(Handed, protocol, lambda self, requested_schema=None: capsule)
     (batch,) = bridge.from_arrow_device_stream(Handed(), concat=False, to="pylibcudf")
     assert batch.columns()[1].children()[0].type().id().name == "INT64"
-    with pytest.raises(ValueError, match="2 fields found, 3 expected"):
+    with pytest.raises(ValueError, match="expected a requested schema of 3 fields, got 2"):
         getattr(exported, protocol)(pa.schema(list(wanted)[:2]).__arrow_c_schema__())
 
 
-def test_keywords_of_later_versions():
+def test_device_stream_rejects_an_unknown_keyword_with_a_value():
     with pytest.raises(NotImplementedError, match="later"):
         array().__arrow_c_device_stream__(None, later=1)
     array().__arrow_c_device_stream__(None, later=None)
 
 
-def test_what_the_cpu_cannot_read_is_a_device_stream_only(monkeypatch):
+def test_device_memory_has_no_host_protocols(monkeypatch):
     exported = array()
     monkeypatch.setattr(bridge.DeviceArray, "device_type", bridge.DeviceType.CUDA)
     assert hasattr(exported, "__arrow_c_device_stream__")
     for name in ("__arrow_c_stream__", "__arrow_c_array__"):
         assert not hasattr(exported, name)
-        with pytest.raises(AttributeError, match=f"{name} needs memory that the CPU can read"):
+        with pytest.raises(AttributeError, match=f"{name}: expected memory that the CPU can read"):
             getattr(exported, name)

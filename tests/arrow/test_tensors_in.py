@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of others as columns: NumPy's, pyarrow's, and those of a producer that breaks rules."""
+"""Test imports of tensors of NumPy, of pyarrow, and of a producer that breaks the protocol."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ all_doors = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 
 
 def rows(obj):
-    """What pyarrow reads of a column or table."""
+    """Export a column or table to pyarrow and return its rows."""
     found = read(bridge.to_arrow_device(obj))
     if pa.types.is_struct(found.type):
         return [list(row.values()) for row in found.to_pylist()]
@@ -52,7 +52,7 @@ def rows(obj):
 
 @all_doors
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
-def test_columns_are_adopted(door, dtype):
+def test_import_of_a_1d_tensor_shares_memory(door, dtype):
     array = dlpack.values(100, dtype)
     column = door(array)
     assert isinstance(column, plc.Column)
@@ -65,7 +65,7 @@ def test_columns_are_adopted(door, dtype):
 @all_doors
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["int16", "float64", "bool"])
-def test_tables_of_both_orders(door, order, dtype):
+def test_import_of_a_2d_tensor_shares_memory_only_in_fortran_order(door, order, dtype):
     array = np.array(dlpack.values(12, dtype).reshape(4, 3), order=order)
     table = door(array)
     assert isinstance(table, plc.Table)
@@ -77,7 +77,7 @@ def test_tables_of_both_orders(door, order, dtype):
 
 @st.composite
 def strided_arrays(draw):
-    """Slices of arrays, backwards and with steps, and broadcasts of them."""
+    """Return slices of arrays, with positive and negative steps, and broadcasts of slices."""
     dtype = np.dtype(draw(st.sampled_from([*NUMBERS, "bool"])))
     shape = draw(st.lists(st.integers(0, 12), min_size=1, max_size=2))
     whole = dlpack.values(int(np.prod(shape)), dtype, draw(st.integers(0, 99))).reshape(shape)
@@ -94,7 +94,7 @@ def strided_arrays(draw):
 
 @settings(parent=settings())
 @given(strided_arrays(), st.sampled_from(sorted(DOORS)), st.sampled_from([None, True]))
-def test_any_strides(array, door, copy):
+def test_import_of_random_strides_matches_numpy(array, door, copy):
     result = DOORS[door](array, copy=copy)
     assert rows(result) == array.tolist()
     if isinstance(result, plc.Table):
@@ -105,18 +105,24 @@ def test_any_strides(array, door, copy):
 
 
 @all_doors
-def test_copies(door):
+def test_copy_option_controls_sharing(door):
     array = np.arange(10)
     assert door(array, copy=True).data().ptr != array.ctypes.data
     assert door(array, copy=False).data().ptr == array.ctypes.data
     assert rows(door(array[::-1])) == array[::-1].tolist()
-    with pytest.raises(ValueError, match="none expected with copy=False"):
+    with pytest.raises(
+        ValueError,
+        match=r"copy=False: expected a tensor.* got one in CPU memory that has to be copied",
+    ):
         door(array[::-1], copy=False)
-    with pytest.raises(ValueError, match="none expected with copy=False"):
+    with pytest.raises(
+        ValueError,
+        match=r"copy=False: expected a tensor.* got one in CPU memory that has to be copied",
+    ):
         door(array.reshape(5, 2), copy=False)
 
 
-def test_misaligned_memory_is_copied():
+def test_import_copies_misaligned_memory():
     array = np.frombuffer(bytearray(8 * 5 + 1), "int64", offset=1, count=5)
     assert rows(bridge.from_dlpack(Producer(array), to="pylibcudf")) == [0] * 5
 
@@ -131,19 +137,21 @@ def test_misaligned_memory_is_copied():
     ],
     ids=["strided", "row-major", "float16", "misaligned"],
 )
-def test_a_refusal_to_copy_says_why(array, reason):
-    with pytest.raises(ValueError, match=f"since .*{reason}.*, none expected with copy=False"):
+def test_error_of_copy_false_has_the_reason(array, reason):
+    with pytest.raises(
+        ValueError, match=f"^copy=False: expected .*, since .*{reason}.*; copy=None"
+    ):
         bridge.from_dlpack(Producer(array), to="pylibcudf", copy=False)
 
 
-def test_pyarrow_is_a_producer():
+def test_import_of_a_sliced_pyarrow_array_shares_memory():
     array = pa.array([1, 2, 3], pa.uint16()).slice(1)
     column = bridge.from_dlpack(array, to="pylibcudf")
     assert rows(column) == [2, 3]
     assert column.data().ptr == array.buffers()[1].address + 2
 
 
-def test_frames_have_numbered_columns():
+def test_import_to_cudf_numbers_the_columns():
     import cudf
 
     array = np.asfortranarray(np.arange(6.0).reshape(3, 2))
@@ -158,13 +166,13 @@ def test_frames_have_numbered_columns():
     assert bridge.from_cuda_array_interface(Interface(array)).shape == (3, 2)
 
 
-def test_our_own_buffers_come_back():
+def test_exported_buffer_is_imported():
     exported = bridge.to_arrow_device(pa.array(["ab", "c"]))
     column = bridge.from_dlpack(exported.buffer("offsets"), to="pylibcudf")
     assert rows(column) == [0, 2, 3]
 
 
-def test_what_a_producer_is_asked():
+def test_producer_receives_max_version_and_copy():
     new = Producer(np.arange(3))
     bridge.from_dlpack(new)
     assert new.asked == {"max_version": (1, 0)}
@@ -174,19 +182,19 @@ def test_what_a_producer_is_asked():
 
 
 class Old(Producer):
-    """Knows no keyword but the first."""
+    """A producer that accepts only the keyword `stream`."""
 
     def __dlpack__(self, stream=None):
         return super().__dlpack__(stream=stream)
 
 
-def test_producers_from_before_dlpack_1():
+def test_producer_without_dlpack_1_keywords_is_imported():
     old = Old(np.arange(3), versioned=False)
     assert rows(bridge.from_dlpack(old, to="pylibcudf")) == [0, 1, 2]
     assert old.asked == {"stream": None}
 
 
-def test_bare_capsules():
+def test_capsule_without_a_producer_is_imported():
     assert rows(bridge.from_dlpack(Producer(np.arange(3)).capsule(), to="pylibcudf")) == [0, 1, 2]
 
 
@@ -194,7 +202,7 @@ VERSIONS = pytest.mark.parametrize("versioned", [True, False], ids=["versioned",
 
 
 @VERSIONS
-def test_a_deleter_runs_once_at_the_end(versioned):
+def test_deleter_runs_once_after_the_last_reference(versioned):
     producer = Producer(np.asfortranarray(np.arange(6).reshape(3, 2)), versioned=versioned)
     capsule = producer.capsule()
     table = bridge.from_dlpack(capsule, to="pylibcudf")
@@ -209,7 +217,7 @@ def test_a_deleter_runs_once_at_the_end(versioned):
 
 
 @pytest.mark.parametrize("copy", [None, True])
-def test_what_was_copied_is_let_go_at_once(copy):
+def test_deleter_runs_at_once_after_a_copy(copy):
     producer = Producer(np.arange(6).reshape(3, 2))
     table = bridge.from_dlpack(producer, to="pylibcudf", copy=copy)
     assert producer.deleted == 1
@@ -217,7 +225,7 @@ def test_what_was_copied_is_let_go_at_once(copy):
 
 
 @VERSIONS
-def test_no_deleter_is_fine(versioned):
+def test_tensor_without_a_deleter_is_imported(versioned):
     def edit(struct):
         struct.deleter = None
 
@@ -225,14 +233,14 @@ def test_no_deleter_is_fine(versioned):
     assert rows(bridge.from_dlpack(producer, to="pylibcudf")) == [0, 1, 2]
 
 
-def test_a_version_that_we_do_not_know():
-    """Nothing but the deleter may be touched of such a struct."""
+def test_tensor_of_an_unknown_version_is_rejected_and_deleted():
+    """A consumer may read only the deleter of a struct of an unknown version."""
 
     def edit(struct):
         struct.major, struct.dl_tensor.ndim = 2, -1
 
     producer = Producer(np.arange(3), edit)
-    with pytest.raises(ValueError, match=r"DLPack 2\.0 found"):
+    with pytest.raises(ValueError, match=r"expected a tensor of DLPack 1\.x, got 2\.0"):
         bridge.from_dlpack(producer)
     gc.collect()
     assert producer.deleted == 1
@@ -263,20 +271,60 @@ def strides(*steps):
 
 
 HOSTILE = {
-    "no dimensions": (tensor(ndim=0), ValueError, "0 dimensions"),
-    "three dimensions": (tensor(ndim=3), ValueError, "3 dimensions"),
-    "negative dimensions": (tensor(ndim=-1), ValueError, "-1 dimensions"),
-    "many dimensions": (tensor(ndim=2**31 - 1), ValueError, "2147483647 dimensions"),
-    "no shape": (tensor(shape=None), ValueError, "without a shape"),
-    "negative rows": (extents(-1), ValueError, "-1 elements"),
-    "negative columns": (extents(3, -5), ValueError, "-5 elements"),
-    "many rows": (extents(2**31 - 1), OverflowError, "2147483647 rows"),
-    "very many rows": (extents(2**63 - 1, 2**63 - 1), (OverflowError, ValueError), "found"),
-    "overflowing strides": (strides(2**62, 2**62), ValueError, "overflow"),
-    "the lowest stride": (strides(-(2**63), 1), ValueError, "overflow"),
-    "no memory": (tensor(data=None), ValueError, "without memory"),
-    "lanes": (tensor(lanes=4), TypeError, "4 lanes"),
-    "no lanes": (tensor(lanes=0), TypeError, "0 lanes"),
+    "no dimensions": (
+        tensor(ndim=0),
+        ValueError,
+        r"expected a tensor of 1 dimension \(a column\) or 2 \(a table\), got 0$",
+    ),
+    "three dimensions": (
+        tensor(ndim=3),
+        ValueError,
+        r"expected a tensor of 1 dimension \(a column\) or 2 \(a table\), got 3$",
+    ),
+    "negative dimensions": (
+        tensor(ndim=-1),
+        ValueError,
+        r"expected a tensor of 1 dimension \(a column\) or 2 \(a table\), got -1$",
+    ),
+    "many dimensions": (
+        tensor(ndim=2**31 - 1),
+        ValueError,
+        r"expected a tensor of 1 dimension \(a column\) or 2 \(a table\), got 2147483647$",
+    ),
+    "no shape": (tensor(shape=None), ValueError, "expected a tensor with a shape, got one without"),
+    "negative rows": (extents(-1), ValueError, "expected a shape with at least 0 elements, got -1"),
+    "negative columns": (
+        extents(3, -5),
+        ValueError,
+        "expected a shape with at least 0 elements, got -5",
+    ),
+    "many rows": (
+        extents(2**31 - 1),
+        OverflowError,
+        "expected a tensor of at most 2147483646 rows, got 2147483647",
+    ),
+    "very many rows": (
+        extents(2**63 - 1, 2**63 - 1),
+        (OverflowError, ValueError),
+        r"expected a tensor of at most.* got 9223372036854775807",
+    ),
+    "overflowing strides": (
+        strides(2**62, 2**62),
+        ValueError,
+        r"expected elements within an.* got 3 at a distance of 4611686018427387904$",
+    ),
+    "the lowest stride": (
+        strides(-(2**63), 1),
+        ValueError,
+        r"expected elements within an.* got 3 at a distance of -9223372036854775808$",
+    ),
+    "no memory": (
+        tensor(data=None),
+        ValueError,
+        r"expected memory for a tensor with elements, got a null pointer$",
+    ),
+    "lanes": (tensor(lanes=4), TypeError, "expected a DLPack type of 1 lane, got 4"),
+    "no lanes": (tensor(lanes=0), TypeError, "expected a DLPack type of 1 lane, got 0"),
     "odd bits": (tensor(bits=7), TypeError, "code 0 and 7 bits"),
     "no bits": (tensor(bits=0), TypeError, "0 bits"),
     "long doubles": (tensor(code=dlpack.FLOAT, bits=128), TypeError, "128 bits"),
@@ -292,11 +340,11 @@ HOSTILE = {
 
 @VERSIONS
 @pytest.mark.parametrize(("edit", "error", "message"), HOSTILE.values(), ids=HOSTILE)
-def test_hostile_tensors(edit, error, message, versioned):
+def test_hostile_tensors_are_rejected_and_deleted_once(edit, error, message, versioned):
     producer = Producer(np.arange(6).reshape(3, 2), edit, versioned)
     with pytest.raises(error, match=message):
         bridge.from_dlpack(producer.capsule(), to="pylibcudf")
-    # What was not taken is deleted by its capsule, what was by us.
+    # The capsule deletes a tensor that was not consumed; the import deletes one that was consumed.
     gc.collect()
     assert producer.deleted == 1
 
@@ -306,7 +354,7 @@ def test_missing_strides_mean_row_major():
     assert rows(bridge.from_dlpack(producer, to="pylibcudf")) == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_byte_offsets_count():
+def test_byte_offset_is_added_to_the_data_pointer():
     def edit(struct):
         struct.dl_tensor.byte_offset, struct.dl_tensor.shape[0] = 16, 4
 
@@ -315,23 +363,28 @@ def test_byte_offsets_count():
 
 
 @pytest.mark.parametrize("step", [1, 2])
-def test_half_floats_are_widened(step):
+def test_import_widens_half_floats(step):
     array = np.arange(6, dtype="float16")[::step]
     producer = Producer(array)
     column = bridge.from_dlpack(producer, to="pylibcudf")
     assert column.type().id() == plc.TypeId.FLOAT32
     assert rows(column) == array.tolist()
     assert producer.deleted == 1
-    with pytest.raises(ValueError, match="none expected with copy=False"):
+    with pytest.raises(
+        ValueError,
+        match=r"copy=False: expected a tensor.* got one in CPU memory that has to be copied",
+    ):
         bridge.from_dlpack(array, copy=False)
 
 
-def test_a_capsule_is_used_once():
+def test_consumed_capsule_is_rejected():
     producer = Producer(np.arange(3))
     capsule = producer.capsule()
     kept = bridge.from_dlpack(capsule, to="pylibcudf")
     for obj in (capsule, Handing(capsule)):
-        with pytest.raises(ValueError, match="whose tensor was taken already found"):
+        with pytest.raises(
+            ValueError, match="expected an unused DLPack capsule, got a consumed one"
+        ):
             bridge.from_dlpack(obj)
     assert producer.deleted == 0
     del kept
@@ -340,7 +393,7 @@ def test_a_capsule_is_used_once():
 
 
 class Handing:
-    """Hands out what it was given."""
+    """A producer that returns the given object."""
 
     def __init__(self, capsule):
         self._capsule = capsule
@@ -353,7 +406,7 @@ class Handing:
 
 
 @pytest.mark.parametrize("name", [b"dltensor_versioned2", b"tensor", None])
-def test_capsules_of_other_names(name):
+def test_objects_other_than_dlpack_capsules_are_rejected(name):
     memory = np.zeros(100, "uint8")
     with pytest.raises(ValueError, match="expected"):
         bridge.from_dlpack(Handing(_new_capsule(memory.ctypes.data, name, None)))
@@ -361,18 +414,27 @@ def test_capsules_of_other_names(name):
         bridge.from_dlpack(Handing("no capsule"))
 
 
-def test_objects_without_a_protocol():
-    with pytest.raises(TypeError, match="an object of type list found"):
+def test_objects_without_a_tensor_protocol_are_rejected():
+    with pytest.raises(
+        TypeError, match=r"expected an object with __dlpack__ and.* got one of type list$"
+    ):
         bridge.from_dlpack([1, 2])
-    with pytest.raises(TypeError, match="__cuda_array_interface__ expected"):
+    with pytest.raises(
+        TypeError,
+        match=r"expected an object with __cuda_array_interface__, got one of type ndarray$",
+    ):
         bridge.from_cuda_array_interface(np.arange(3))
 
 
-def test_unknown_targets_take_nothing():
+def test_unknown_target_is_rejected_before_the_producer_is_called():
     producer = Producer(np.arange(3))
-    with pytest.raises(ValueError, match="to='numpy' found"):
+    with pytest.raises(
+        ValueError, match=r"to: expected 'cudf', 'cudf\.pandas' or 'pylibcudf', got 'numpy'$"
+    ):
         bridge.from_dlpack(producer, to="numpy")
-    with pytest.raises(ValueError, match="to='numpy' found"):
+    with pytest.raises(
+        ValueError, match=r"to: expected 'cudf', 'cudf\.pandas' or 'pylibcudf', got 'numpy'$"
+    ):
         bridge.from_cuda_array_interface(Interface(np.arange(3)), to="numpy")
     assert producer.asked is None
 
@@ -387,15 +449,27 @@ INTERFACES = {
     "odd sizes": ({"typestr": "<i3"}, TypeError, "24 bits"),
     "strides of parts of elements": ({"strides": (12,)}, ValueError, "multiples of 8"),
     "stream 0": ({"stream": 0}, ValueError, "ambiguous"),
-    "no memory": ({"data": (0, False)}, ValueError, "without memory"),
-    "few strides": ({"strides": ()}, ValueError, "0 strides found, 1 expected"),
-    "no dimensions": ({"shape": ()}, ValueError, "0 dimensions"),
-    "negative": ({"shape": (-4,)}, ValueError, "-4 elements"),
+    "no memory": (
+        {"data": (0, False)},
+        ValueError,
+        r"expected memory for a tensor with elements, got a null pointer$",
+    ),
+    "few strides": (
+        {"strides": ()},
+        ValueError,
+        "expected 1 strides, one for each dimension, got 0",
+    ),
+    "no dimensions": (
+        {"shape": ()},
+        ValueError,
+        r"expected a tensor of 1 dimension \(a column\) or 2 \(a table\), got 0$",
+    ),
+    "negative": ({"shape": (-4,)}, ValueError, "expected a shape with at least 0 elements, got -4"),
 }
 
 
 @pytest.mark.parametrize(("edits", "error", "message"), INTERFACES.values(), ids=INTERFACES)
-def test_hostile_interfaces(edits, error, message):
+def test_hostile_interfaces_are_rejected_and_their_object_is_freed(edits, error, message):
     obj = Interface(np.arange(4), **edits)
     gone = weakref.ref(obj)
     with pytest.raises(error, match=message):
@@ -405,7 +479,7 @@ def test_hostile_interfaces(edits, error, message):
     assert gone() is None
 
 
-def test_an_interface_keeps_its_object():
+def test_imported_interface_keeps_its_object_alive():
     obj = Interface(np.arange(4))
     gone = weakref.ref(obj)
     column = bridge.from_cuda_array_interface(obj, to="pylibcudf")
@@ -419,9 +493,9 @@ def test_an_interface_keeps_its_object():
 
 
 @pytest.mark.parametrize("key", ["typestr", "shape", "data"])
-def test_an_interface_is_whole(key):
+def test_interface_without_a_required_key_is_rejected(key):
     interface = {"typestr": "<i8", "shape": (0,), "data": (0, False), "version": 3}
     del interface[key]
     obj = SimpleNamespace(__cuda_array_interface__=interface)
-    with pytest.raises(ValueError, match=f"without '{key}' found"):
+    with pytest.raises(ValueError, match=f"expected the key '{key}', got none"):
         bridge.from_cuda_array_interface(obj)

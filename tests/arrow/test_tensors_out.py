@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports as tensors, read by NumPy and by the letter of the protocols."""
+"""Test exports as tensors with NumPy, and compare the structs with the specifications."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS = [
 
 
 def export(array, offset=0, size=None):
-    """A host column over pyarrow's memory, sliced, exported."""
+    """Export a host column over a slice of pyarrow's memory."""
     return bridge.to_arrow_device(to_plc(array.slice(offset, size)))
 
 
@@ -40,7 +40,7 @@ def address_of(exported, name="data"):
 
 @pytest.mark.parametrize("dtype", NUMBERS)
 @pytest.mark.parametrize("read", [np.from_dlpack, np.asarray], ids=["from_dlpack", "asarray"])
-def test_numbers_are_shared(dtype, read):
+def test_export_of_numbers_shares_memory(dtype, read):
     expected = dlpack.values(100, dtype)
     exported = export(pa.array(expected))
     found = read(exported)
@@ -51,7 +51,7 @@ def test_numbers_are_shared(dtype, read):
 
 
 @pytest.mark.parametrize(("offset", "size"), [(0, 0), (100, 0), (1, 3), (9, 60), (63, 37)])
-def test_slices_are_shared(offset, size):
+def test_export_of_a_slice_shares_memory(offset, size):
     array = pa.array(np.arange(100, dtype="int16"))
     found = np.from_dlpack(export(array, offset, size))
     assert found.tolist() == list(range(offset, offset + size))
@@ -60,8 +60,8 @@ def test_slices_are_shared(offset, size):
 
 
 @pytest.mark.parametrize("offset", [0, 3, 8, 33])
-def test_a_mask_without_nulls_is_none(offset):
-    """An offset within a byte stays in the struct, and rows elsewhere may be null."""
+def test_slice_without_nulls_in_its_rows_is_exported(offset):
+    """The struct keeps an offset inside a byte, and rows before the offset may be null."""
     array = pa.array([None, *range(99)], pa.int64())
     column = to_plc(array)
     part = plc.Column(
@@ -71,37 +71,63 @@ def test_a_mask_without_nulls_is_none(offset):
     assert np.from_dlpack(exported).tolist() == list(range(offset, offset + 50))
 
 
-def test_uncounted_nulls_are_counted():
-    """A struct's child that is sliced may have nulls elsewhere."""
+def test_export_counts_the_nulls_of_a_child_of_a_sliced_struct():
+    """A child of a sliced struct may have nulls outside the slice."""
     base = pa.StructArray.from_arrays([pa.array([*range(99), None], pa.int32())], ["0"])
     without = bridge.to_arrow_device(samples.column_of(base, [(9, 40)])).children[0]
     assert without.null_count == 0
     assert np.from_dlpack(without)[-1] == 48
     nulls = bridge.to_arrow_device(samples.column_of(base, [(60, 40)])).children[0]
-    with pytest.raises(BufferError, match="1 nulls found"):
+    with pytest.raises(
+        BufferError, match="expected no nulls, got 1: a tensor has no validity bitmap"
+    ):
         np.from_dlpack(nulls)
 
 
 REFUSED = {
-    "bools": (pa.array([True, False]), "'bool' found, .* bits"),
-    "strings": (pa.array(["a"]), "'string' found"),
-    "timestamps": (pa.array([1], pa.timestamp("ns")), "'timestamp.ns.' found"),
-    "durations": (pa.array([1], pa.duration("s")), "'duration.s.' found"),
-    "decimals": (pa.array([1], pa.decimal128(9, 2)), "'decimal128' found"),
-    "lists": (pa.array([[1]]), "'list' found"),
-    "dictionaries": (pa.array([1, 1]).dictionary_encode(), "'dictionary' found"),
-    "no type": (pa.nulls(3), "'null' found"),
-    "nulls": (pa.array([1, None]), "1 nulls found, none expected"),
-    "nulls of a field": (pa.array([{"0": 1}, {"0": None}]), "column '0': 1 nulls found"),
-    "several types": (pa.array([{"0": 1, "1": 1.0}]), "column '1': float64 found, int64 expected"),
-    "text in a table": (pa.array([{"0": 1, "1": "x"}]), "column '1': .*'string' found"),
-    "null rows": (pa.array([{"0": 1}, None]), "1 nulls found"),
-    "no columns": (pa.array([{}]), "no columns found"),
+    "bools": (pa.array([True, False]), "expected numbers for a tensor, got the Arrow type 'bool':"),
+    "strings": (pa.array(["a"]), "expected numbers for a tensor, got the Arrow type 'string':"),
+    "timestamps": (
+        pa.array([1], pa.timestamp("ns")),
+        r"expected numbers for a tensor, got the Arrow type 'timestamp\[ns\]'",
+    ),
+    "durations": (
+        pa.array([1], pa.duration("s")),
+        r"expected numbers for a tensor, got the Arrow type 'duration\[s\]'",
+    ),
+    "decimals": (
+        pa.array([1], pa.decimal128(9, 2)),
+        "expected numbers for a tensor, got the Arrow type 'decimal128'",
+    ),
+    "lists": (pa.array([[1]]), "expected numbers for a tensor, got the Arrow type 'list':"),
+    "dictionaries": (
+        pa.array([1, 1]).dictionary_encode(),
+        "expected numbers for a tensor, got the Arrow type 'dictionary'",
+    ),
+    "no type": (pa.nulls(3), "expected numbers for a tensor, got the Arrow type 'null':"),
+    "nulls": (pa.array([1, None]), "expected no nulls, got 1: a tensor has no validity bitmap"),
+    "nulls of a field": (
+        pa.array([{"0": 1}, {"0": None}]),
+        "column '0': expected no nulls, got 1: a tensor has no",
+    ),
+    "several types": (
+        pa.array([{"0": 1, "1": 1.0}]),
+        "column '1': expected int64, the type of the first column, got float64",
+    ),
+    "text in a table": (
+        pa.array([{"0": 1, "1": "x"}]),
+        "column '1': expected numbers for a tensor, got the Arrow type 'string'",
+    ),
+    "null rows": (
+        pa.array([{"0": 1}, None]),
+        "expected no nulls, got 1: a tensor has no validity bitmap",
+    ),
+    "no columns": (pa.array([{}]), "expected at least one column for a tensor, got none"),
 }
 
 
 @pytest.mark.parametrize(("array", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_tensor_says_why(array, message):
+def test_export_of_data_that_is_not_a_tensor_raises_the_reason(array, message):
     exported = export(array)
     with pytest.raises(BufferError, match=message):
         exported.__dlpack__()
@@ -114,7 +140,7 @@ def matrix(order, shape=(4, 3), dtype="float64"):
     return np.array(dlpack.values(shape[0] * shape[1], dtype).reshape(shape), order=order)
 
 
-def test_a_matrix_comes_back_as_itself():
+def test_round_trip_of_a_matrix_shares_memory():
     expected = matrix("F")
     table = bridge.from_dlpack(expected, to="pylibcudf")
     found = np.from_dlpack(bridge.to_arrow_device(table))
@@ -123,7 +149,7 @@ def test_a_matrix_comes_back_as_itself():
     assert found.strides == expected.strides
 
 
-def test_columns_far_apart_are_copied_together():
+def test_export_copies_separate_columns_into_one_tensor():
     arrays = [pa.array(np.arange(5) + 10 * i) for i in range(3)]
     exported = table_of(arrays)
     capsule = exported.__dlpack__(max_version=(1, 0))
@@ -136,7 +162,7 @@ def test_columns_far_apart_are_copied_together():
         exported.__dlpack__(copy=False)
 
 
-def test_rows_of_a_sliced_struct():
+def test_export_of_a_sliced_struct_has_the_rows_of_the_slice():
     whole = pa.StructArray.from_arrays(
         [pa.array(np.arange(50, dtype="uint8") + i) for i in (0, 100)],
         ["0", "1"],
@@ -147,7 +173,7 @@ def test_rows_of_a_sliced_struct():
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (1, 2), (3, 1)])
-def test_small_tables(shape):
+def test_export_of_small_tables_has_their_shape_and_values(shape):
     arrays = [pa.array(np.arange(shape[0]) + i) for i in range(shape[1])]
     found = np.from_dlpack(table_of(arrays))
     assert found.shape == shape
@@ -157,7 +183,7 @@ def test_small_tables(shape):
 @pytest.mark.parametrize("make", [lambda: export(pa.array([1, 2])), lambda: table_of(
     [pa.array([1, 2]), pa.array([3, 4])]
 )], ids=["column", "table"])  # fmt: skip
-def test_a_copy_that_is_asked_for(make):
+def test_requested_copy_is_writable_and_independent(make):
     exported = make()
     capsule = exported.__dlpack__(copy=True, max_version=(1, 2))
     struct = dlpack.struct_of(capsule)
@@ -178,7 +204,7 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize(("version", "name"), VERSIONS.values(), ids=VERSIONS)
-def test_structs_by_the_letter(version, name):
+def test_struct_of_each_dlpack_version_matches_the_specification(version, name):
     exported = export(pa.array(np.arange(7, dtype="uint16")))
     capsule = exported.__dlpack__(max_version=version)
     assert _get_name(capsule) == name
@@ -192,14 +218,14 @@ def test_structs_by_the_letter(version, name):
         assert (struct.major, struct.flags) == (1, dlpack.READ_ONLY)
 
 
-def test_no_elements_have_no_address():
+def test_tensor_without_elements_has_a_null_pointer():
     capsule = export(pa.array([], pa.int8())).__dlpack__()
     tensor = dlpack.struct_of(capsule).dl_tensor
     assert tensor.data is None
     assert tensor.shape[0] == 0
 
 
-def test_the_device_of_host_memory():
+def test_device_of_host_memory_is_the_cpu():
     exported = export(pa.array([1]))
     assert exported.__dlpack_device__() == dlpack.CPU
     assert np.from_dlpack(exported, device="cpu").tolist() == [1]
@@ -210,8 +236,8 @@ def test_the_device_of_host_memory():
 
 
 @pytest.mark.parametrize("stream", [-1, 0, 1, 2])
-def test_host_memory_takes_no_stream(stream):
-    with pytest.raises(ValueError, match="None expected"):
+def test_export_of_host_memory_rejects_a_stream(stream):
+    with pytest.raises(ValueError, match=f"stream: expected None for host memory, got {stream}$"):
         export(pa.array([1])).__dlpack__(stream=stream)
 
 
@@ -221,7 +247,7 @@ def test_host_memory_has_no_cuda_array_interface():
     assert not hasattr(exported.buffer("data"), "__cuda_array_interface__")
 
 
-def test_arrays_of_other_types():
+def test_numpy_converts_the_dtype_of_an_export():
     exported = export(pa.array([1, 2]))
     assert np.asarray(exported, "float32").dtype == "float32"
     assert np.array(exported).flags.writeable
@@ -229,9 +255,9 @@ def test_arrays_of_other_types():
         np.asarray(exported, "float32", copy=False)
 
 
-@pytest.mark.parametrize("spent", [True, False], ids=["taken", "left"])
+@pytest.mark.parametrize("spent", [True, False], ids=["consumed", "unused"])
 @pytest.mark.parametrize("version", [None, (1, 0)])
-def test_a_tensor_keeps_the_memory(version, spent):
+def test_tensor_keeps_the_source_alive(version, spent):
     plain = to_plc(pa.array([1, 2, 3]))
     column = Source(plain.type(), plain.size(), plain.data(), None, 0, 0, [])
     gone = weakref.ref(column)
@@ -253,7 +279,7 @@ def test_a_tensor_keeps_the_memory(version, spent):
 
 
 class Taken:
-    """Hands out a capsule that was asked for before."""
+    """A producer that returns the given capsule."""
 
     def __init__(self, capsule):
         self._capsule = capsule
@@ -275,7 +301,7 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_after_release(use):
+def test_tensor_protocols_of_a_released_array_raise(use):
     exported = export(pa.array([1]))
     exported.release()
     with pytest.raises(ValueError, match="released"):
@@ -312,7 +338,7 @@ BUFFERS = {
 
 
 @pytest.mark.parametrize(("array", "expected"), BUFFERS.values(), ids=BUFFERS)
-def test_single_buffers(array, expected):
+def test_export_of_single_buffers_shares_memory(array, expected):
     exported = export(array)
     for name, (dtype, elements) in expected.items():
         buffer = exported.buffer(name)
@@ -325,24 +351,33 @@ def test_single_buffers(array, expected):
             assert found.ctypes.data == address_of(exported, name)
 
 
-def test_buffers_that_are_no_tensors():
+def test_export_of_unsupported_buffers_raises():
     exported = export(pa.array([1], pa.decimal128(9, 2)))
-    with pytest.raises(BufferError, match=r"'decimal128' found, .*64 bits"):
+    with pytest.raises(
+        BufferError,
+        match=r"expected elements of at most 64 bits for.* got the Arrow type 'decimal128'$",
+    ):
         np.from_dlpack(exported.buffer("data"))
     with pytest.raises(BufferError, match="copy=True"):
         exported.buffer("validity").__dlpack__(copy=True)
 
 
-def test_buffers_by_their_names():
+def test_missing_and_duplicate_buffer_names_raise():
     exported = export(pa.array([{"0": "a"}]))
-    with pytest.raises(KeyError, match="0 buffers named 'data' found among"):
+    with pytest.raises(
+        KeyError,
+        match=r"expected one buffer named 'data', got 0 among \['validity', .*, '0\.data'\]",
+    ):
         exported.buffer("data")
     twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
-    with pytest.raises(KeyError, match="2 buffers named"):
+    with pytest.raises(
+        KeyError,
+        match=r"expected one buffer named 'x\.data', got 2 among \['validity', .*, 'x\.data'\]",
+    ):
         bridge.to_arrow_device(twice).buffer("x.data")
 
 
-def test_a_buffer_outlives_its_array():
+def test_buffer_outlives_its_array():
     exported = export(pa.array(["ab", "c"]))
     offsets = exported.buffer("offsets")
     exported.release()
@@ -351,7 +386,7 @@ def test_a_buffer_outlives_its_array():
     assert np.from_dlpack(offsets).tolist() == [0, 2, 3]
 
 
-def test_frames_and_children():
+def test_children_of_frames_are_exported_as_tensors():
     frame = bridge.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", "y"]}))
     exported = bridge.to_arrow_device(frame)
     assert np.from_dlpack(exported.children[0]).tolist() == [1, 2]
@@ -359,16 +394,19 @@ def test_frames_and_children():
     assert np.asarray(bridge.to_arrow_device(column.children()[0])).tolist() == [1, 2]
 
 
-def test_numpy_is_refused_a_copy_that_it_forbids():
+def test_array_method_with_copy_false_rejects_a_required_copy():
     table = bridge.to_arrow_device(plc.Table([column_from(pa.array([1, 2])) for _ in range(2)]))
     assert np.asarray(table).tolist() == [[1, 1], [2, 2]]
-    with pytest.raises(ValueError, match="none is allowed"):
+    with pytest.raises(
+        ValueError,
+        match=r"copy=False: expected columns at equal.* got columns that have to be copied$",
+    ):
         table.__array__(copy=False)
     column = bridge.to_arrow_device(column_from(pa.array([1, 2])))
     assert column.__array__(copy=False).tolist() == [1, 2]
 
 
-def test_a_buffer_that_is_no_tensor_says_why():
+def test_repr_of_a_buffer_that_is_not_a_tensor_contains_its_type():
     decimals = bridge.to_arrow_device(column_from(pa.array([1, 2], pa.decimal128(30))))
     assert "decimal128" in repr(decimals.buffer("data"))
     strings = column_from(pa.array(["a", "b"]))

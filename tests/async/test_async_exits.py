@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpreters, forked children and loops that end in the middle of streams: no word, no hang."""
+"""Interpreters, forked children and event loops that end with open streams: no output, no hang."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 
-#: Streams of every kind of source, and a first frame of each.
+#: Code that opens a stream of every kind of source and takes its first frame.
 PREPARE = """
 import asyncio, gc, os, sys, threading, time
 sys.path.insert(0, {tests!r})
@@ -65,7 +65,7 @@ ENDS = {
             await first_of(begin())
         asyncio.run(main())
     """,
-    "main returns, the streams stay": """
+    "main returns, the streams are still referenced": """
         streams = []
         async def main():
             streams.extend(begin())
@@ -90,7 +90,7 @@ ENDS = {
         threading.Thread(target=asyncio.run, args=(main(),), daemon=True).start()
         assert begun.wait(30)
     """,
-    "the loop is closed, the streams before it": """
+    "the streams are closed, then the loop": """
         loop = asyncio.new_event_loop()
         streams = begin()
         loop.run_until_complete(first_of(streams))
@@ -100,7 +100,7 @@ ENDS = {
         del streams
         gc.collect()
     """,
-    "the loop is closed, threads' streams are not": """
+    "the loop is closed, streams read on threads are not": """
         loop = asyncio.new_event_loop()
         streams = [bridge.from_arrow_device_async(each) for each in (plain(), slow())]
         streams.append(bridge.from_arrow_device_async(Producer(in_c)))
@@ -109,7 +109,7 @@ ENDS = {
         del streams, loop
         gc.collect()
     """,
-    "consumers in C are left alone": """
+    "main returns, C consumers are not released": """
         handlers = [Handler(2) for _ in sources()]
         async def main():
             for source, handler in zip(sources(), handlers):
@@ -120,10 +120,10 @@ ENDS = {
     """,
 }
 
-#: What a forked child does with what it has of the streams.
+#: Code that a forked child runs.
 CHILDREN = {
-    "leaves them": "os._exit(0)",
-    "drops them": "del streams; gc.collect(); os._exit(0)",
+    "exits with open streams": "os._exit(0)",
+    "deletes the streams": "del streams; gc.collect(); os._exit(0)",
 }
 FORK = """
     async def main():
@@ -155,10 +155,10 @@ def run(code):
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
-def test_an_end_in_the_middle_is_quiet(end):
+def test_exit_with_open_streams_prints_nothing_and_returns_0(end):
     run(end)
 
 
 @pytest.mark.parametrize("child", CHILDREN.values(), ids=CHILDREN)
-def test_a_fork_in_the_middle_leaves_the_parents_streams_as_they_are(child):
+def test_streams_of_the_parent_work_after_a_fork(child):
     run(FORK.replace("CHILD", child))

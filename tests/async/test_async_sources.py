@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What event loops can take frames and arrays from, and how each source is left."""
+"""Sources of asynchronous streams: the order of batches, prefetching, errors and closing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SOURCES = {
     "nanoarrow": lambda n: nanoarrow.c_array_stream(reader(n)),
     "our stream": lambda n: bridge.to_arrow_device_stream(frames(n)),
 }
-#: And each of them by way of `to_arrow_device_async`.
+#: Each source is imported directly and through `to_arrow_device_async`.
 WAYS = {
     "as it is": lambda source: source,
     "as an asynchronous stream": bridge.to_arrow_device_async,
@@ -89,7 +89,7 @@ def test_arrays_are_exported_one_by_one(make):
     assert pa.Table.from_batches(found).equals(table(5))
 
 
-def test_what_can_be_read_again_is_read_again():
+def test_list_can_be_imported_again_and_generator_only_once():
     stream = bridge.to_arrow_device_async(batches(3))
     once = bridge.to_arrow_device_async(frames(3))
 
@@ -103,8 +103,8 @@ def test_what_can_be_read_again_is_read_again():
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_pending_batch_keeps_nobody_waiting(is_async, way):
-    """The source waits for a task that only runs while the loop is free."""
+def test_pending_batch_does_not_block_the_event_loop(is_async, way):
+    """The source waits for a task that runs only while the loop is free."""
     goal = 50
     ticks, enough, in_loop = 0, threading.Event(), asyncio.Event()
 
@@ -141,7 +141,7 @@ def test_a_pending_batch_keeps_nobody_waiting(is_async, way):
 
 
 class Watched:
-    """An iterator, sync and async, that sees how far it is read, and its end."""
+    """A synchronous or asynchronous source that counts how often it is read and closed."""
 
     def __init__(self, count, failure=None):
         self.asked = self.taken = self.num_closed = self.most_ahead = 0
@@ -189,7 +189,7 @@ def is_async(request):
 
 
 async def settle(condition):
-    """Let others run until a condition is true, and then some more."""
+    """Run other tasks until a condition is true, and then a little longer."""
     for _ in range(1000):
         if condition():
             break
@@ -198,8 +198,8 @@ async def settle(condition):
 
 
 @pytest.mark.parametrize("name", ["DataFrame", "Series"])
-def test_a_thread_that_just_imports_cudf_disturbs_no_other(monkeypatch, name):
-    """As the loop's does for its first frame, while arrays are made ahead."""
+def test_export_works_while_another_thread_imports_cudf(monkeypatch, name):
+    """The thread of the loop imports cuDF for the first frame while arrays are made ahead."""
     monkeypatch.delattr(cudf, name)
     monkeypatch.setattr(sources, "_are_tables", sources._are_tables.__wrapped__)
     assert len(bridge.to_arrow_device(batch(1))) == 3
@@ -207,7 +207,7 @@ def test_a_thread_that_just_imports_cudf_disturbs_no_other(monkeypatch, name):
 
 
 @pytest.mark.parametrize("prefetch", [1, 2, 5])
-def test_no_more_is_made_ahead_than_prefetch(is_async, way, prefetch):
+def test_at_most_prefetch_batches_are_made_ahead(is_async, way, prefetch):
     watched = Watched(30)
 
     async def main():
@@ -219,12 +219,12 @@ def test_no_more_is_made_ahead_than_prefetch(is_async, way, prefetch):
 
     run(main())
     assert watched.taken == 30
-    # That which is on its way out to the consumer makes one more.
+    # The batch that is being passed to the consumer adds one.
     assert watched.most_ahead <= prefetch + 1
     assert watched.num_closed == 1
 
 
-def test_nothing_is_read_before_the_first_is_asked_for(is_async, way):
+def test_source_is_not_read_before_the_first_batch_is_requested(is_async, way):
     watched = Watched(3)
 
     async def main():
@@ -242,7 +242,7 @@ class Stop(Exception):  # noqa: N818 -- a signal, as in asyncio
 
 @pytest.mark.parametrize("leaving", ["aclose", "exception", "cancel"])
 @pytest.mark.parametrize("after", [1, 4])
-def test_whoever_leaves_early_closes_the_source_once(is_async, way, leaving, after):
+def test_early_exit_of_the_consumer_closes_the_source_once(is_async, way, leaving, after):
     watched = Watched(100)
 
     async def read():
@@ -276,7 +276,7 @@ def test_whoever_leaves_early_closes_the_source_once(is_async, way, leaving, aft
 
 
 @pytest.mark.parametrize("position", [0, 1, 7])
-def test_an_exception_of_the_source_is_raised_itself(is_async, way, position):
+def test_exception_of_the_source_is_raised_unchanged(is_async, way, position):
     failure = Stop("here")
     watched = Watched(position, failure)
 
@@ -297,7 +297,7 @@ def test_an_exception_of_the_source_is_raised_itself(is_async, way, position):
     assert not watched.made
 
 
-def test_a_timeout_ends_the_source(way):
+def test_timeout_closes_the_source(way):
     watched = Watched(0)
 
     async def never():
@@ -320,7 +320,7 @@ def test_a_timeout_ends_the_source(way):
     run(main())
 
 
-def test_many_streams_run_beside_each_other(is_async, way):
+def test_many_streams_run_concurrently(is_async, way):
     async def count(size):
         watched = Watched(size)
         stream = bridge.from_arrow_device_async(way(watched.source(is_async)), prefetch=2)
@@ -359,7 +359,7 @@ def test_memory_does_not_grow_with_the_number_of_batches(is_async):
     assert traced[1] - traced[0] < 50_000
 
 
-def test_a_source_that_was_cancelled_itself_ends_the_stream():
+def test_cancelled_error_of_the_source_is_raised_to_the_consumer():
     async def cancelled():
         yield batch(1)
         raise asyncio.CancelledError

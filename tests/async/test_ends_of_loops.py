@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event loops that are closed, left, forked or forgotten with fences pending."""
+"""Event loops that are closed, stopped, forked or never closed while fences are pending."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cudf_arrow_bridge.cuda import event_loops
 from cudf_arrow_bridge.cuda.event_loops import fences_of_running_loop
 
 
-def test_a_closed_loop_keeps_nothing():
+def test_closed_loop_frees_its_fences_and_tasks():
     async def main():
         loop = fences_of_running_loop()
         fence = loop.fences.add()
@@ -29,7 +29,7 @@ def test_a_closed_loop_keeps_nothing():
     pending, tasks = [], []
     for _ in range(3):
         known = len(event_loops._of_loops)
-        # What is pending at the end, asyncio.run cancels.
+        # asyncio.run cancels the pending task at the end.
         fences, loop, own = asyncio.run(main())
         gc.collect()
         assert loop() is own() is tasks.pop()() is None
@@ -42,7 +42,7 @@ def test_a_closed_loop_keeps_nothing():
             os.fstat(descriptor)
 
 
-def test_a_set_goes_when_its_loop_is_closed_without_a_collection():
+def test_closing_a_loop_frees_its_fences_without_garbage_collection():
     async def main():
         loop = fences_of_running_loop()
         return loop.fences.fileno()
@@ -140,7 +140,7 @@ asyncio.run(wait(None))
         pytest.param(FORK, id="a fork in the middle"),
     ],
 )
-def test_ends_are_quiet(program):
+def test_exit_with_pending_fences_prints_nothing_and_returns_0(program):
     command = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning"]
     done = subprocess.run([*command, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

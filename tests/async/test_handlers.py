@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`export_to` feeds a consumer in C: what it calls, when, from where, and with what."""
+"""`export_to` calls a consumer in C: the order, threads and arguments of the callbacks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def source(request):
 
 
 def feed(source, *handlers, use=None, **options):
-    """Export to handlers within an event loop, until all are released."""
+    """Export to handlers in an event loop, and wait until all are released."""
 
     async def main():
         stream = bridge.to_arrow_device_async(source, **options)
@@ -51,7 +51,7 @@ def feed(source, *handlers, use=None, **options):
 
 @pytest.mark.parametrize("prefetch", [1, 3, 100])
 @pytest.mark.parametrize("count", [1, 10])
-def test_calls_come_in_order(source, count, prefetch):
+def test_callbacks_are_called_in_order(source, count, prefetch):
     handler = Handler(prefetch)
     feed(source(count), handler)
     assert handler.names == ["on_schema", *["on_next_task"] * count, "on_end", "release"]
@@ -61,38 +61,38 @@ def test_calls_come_in_order(source, count, prefetch):
     assert handler.stream_metadata == {}
 
 
-def test_a_list_feeds_many_consumers():
+def test_stream_of_a_list_feeds_many_handlers():
     handlers = [Handler(prefetch) for prefetch in range(1, 20)]
     feed(batches(10), *handlers)
     for handler in handlers:
         assert handler.table.equals(table(10))
 
 
-def test_threads_of_the_library_need_no_event_loop():
+def test_synchronous_source_is_exported_without_an_event_loop():
     handler = Handler()
     bridge.to_arrow_device_async(plain(5)).export_to(handler.address)
     assert handler.wait().table.equals(table(5))
     assert threading.get_ident() not in {thread for _, thread in handler.calls}
 
 
-def test_an_async_source_is_fed_by_its_loop():
+def test_async_source_calls_the_handler_on_the_thread_of_its_loop():
     handler = Handler()
     feed(awaited(5), handler)
     assert {thread for _, thread in handler.calls} == {threading.get_ident()}
 
 
-def test_an_async_source_without_a_loop_is_refused():
+def test_async_source_without_a_loop_is_rejected():
     handler = Handler()
     stream = bridge.to_arrow_device_async(awaited(5))
     with pytest.raises(RuntimeError, match="loop"):
         stream.export_to(handler.address)
-    # The handler is still the caller's.
+    # The caller still owns the handler.
     assert not handler.calls
     handler.drop()
 
 
 @pytest.mark.parametrize("callback", ["on_schema", "on_next_task", "on_error", "release"])
-def test_a_handler_that_lacks_a_callback_is_refused(source, callback):
+def test_handler_that_lacks_a_callback_is_rejected(source, callback):
     handler = Handler()
     setattr(ArrowAsyncDeviceStreamHandler.from_address(handler.address), callback, None)
 
@@ -105,7 +105,7 @@ def test_a_handler_that_lacks_a_callback_is_refused(source, callback):
     handler.drop()
 
 
-def test_nothing_is_made_before_it_is_requested(source):
+def test_batches_are_not_made_before_they_are_requested(source):
     made = []
 
     def counted():
@@ -129,12 +129,12 @@ def test_nothing_is_made_before_it_is_requested(source):
 
 
 @pytest.mark.parametrize("after", [1, 3])
-def test_a_cancel_from_within_a_task_ends_without_an_error(source, after):
+def test_cancel_from_within_on_next_task_ends_without_an_error(source, after):
     handler = Handler(prefetch=2, cancel_after=after)
     feed(source(1000), handler)
     assert handler.error is None
     assert handler.names[-1] == "release"
-    # Those that were requested may still come.
+    # Tasks that were requested may still arrive.
     assert after <= handler.num_tasks <= after + 2
 
 
@@ -161,14 +161,14 @@ def test_a_cancel_from_another_thread_ends_a_pending_source():
     assert handler.error is None
 
 
-def test_a_refused_schema_ends_the_stream(source):
+def test_error_returned_by_on_schema_ends_the_stream(source):
     handler = Handler(refuse_schema=errno.EINVAL)
     feed(source(3), handler)
     assert handler.names == ["on_schema", "release"]
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_refused_task_ends_the_stream(source, number):
+def test_error_returned_by_on_next_task_ends_the_stream(source, number):
     gc.collect()
     before = pa.total_allocated_bytes()
     handler = Handler(refuse_task=(number, errno.EIO))
@@ -176,11 +176,11 @@ def test_a_refused_task_ends_the_stream(source, number):
     assert handler.names == ["on_schema", *["on_next_task"] * number, "release"]
     handler.batches.clear()
     gc.collect()
-    # The refused one has not been extracted, and has gone nevertheless.
+    # The refused task was not extracted, but its memory is freed.
     assert pa.total_allocated_bytes() <= before
 
 
-def test_a_source_that_takes_its_time_to_close_is_not_disturbed():
+def test_async_source_can_await_while_it_is_closed():
     closed = []
 
     async def lingering():
@@ -213,7 +213,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("failure", "code"), ERRORS, ids=lambda x: type(x).__name__)
 @pytest.mark.parametrize("position", [0, 3])
-def test_an_exception_of_the_source_is_an_error(source, failure, code, position):
+def test_exception_of_the_source_is_reported_to_on_error(source, failure, code, position):
     handler = Handler()
     feed(source(position, failure), handler)
     first = ["on_schema"] if position else []
@@ -223,7 +223,7 @@ def test_an_exception_of_the_source_is_an_error(source, failure, code, position)
     assert handler.error[2] == {}
 
 
-def test_a_batch_of_another_schema_is_an_error(source):
+def test_batch_of_another_schema_is_reported_to_on_error(source):
     objects = [*batches(2), pa.record_batch({"b": [1.0]})]
     handler = Handler()
     feed(later(objects) if source is awaited else objects, handler)
@@ -232,7 +232,7 @@ def test_a_batch_of_another_schema_is_an_error(source):
 
 
 @pytest.mark.parametrize("count", [0, -3])
-def test_a_request_for_less_than_one_is_an_error(source, count):
+def test_request_for_less_than_one_task_is_reported_to_on_error(source, count):
     def use(handler):
         if handler.schema is not None and not handler.requested:
             handler.request(count)
@@ -253,7 +253,7 @@ def test_tasks_can_be_extracted_after_the_release(source):
     assert [batch for _, batch in found] == [batches(5)[i] for i in order]
 
 
-def test_tasks_that_nobody_wants_leave_nothing(source):
+def test_dropped_tasks_free_their_memory(source):
     gc.collect()
     before = pa.total_allocated_bytes()
     handler = Handler(extract=False)
@@ -263,7 +263,7 @@ def test_tasks_that_nobody_wants_leave_nothing(source):
     assert pa.total_allocated_bytes() <= before
 
 
-def test_arrays_live_on_without_their_stream(source):
+def test_arrays_outlive_their_stream(source):
     handler = Handler()
     feed(source(5), handler)
     last, expected = handler.batches[-1], batches(5)[-1]
@@ -274,8 +274,8 @@ def test_arrays_live_on_without_their_stream(source):
     assert last.schema == SCHEMA
 
 
-def test_a_cancelled_loop_tells_the_consumer():
-    """The loop is gone before the source has ended: an error, and the release."""
+def test_end_of_the_event_loop_is_reported_to_on_error():
+    """The loop ends before the source: the handler gets an error and is released."""
     handler = Handler()
 
     async def never():
@@ -291,7 +291,7 @@ def test_a_cancelled_loop_tells_the_consumer():
     assert handler.wait().error[0] == errno.ECANCELED
 
 
-def test_random_consumers_get_all_or_the_beginning(source):
+def test_random_handlers_get_all_rows_or_the_first_rows(source):
     rng = random.Random(15)
     for _ in range(50):
         count, after = rng.randrange(1, 20), rng.choice([None, rng.randrange(1, 20)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C producers with arrays that contradict their schema, from any thread, in the middle of calls."""
+"""C producers that send invalid arrays or schemas, or call from other threads or callbacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN_FORMAT = b"?!"
 
 
 def edited(edit):
-    """A script whose third batch is edited."""
+    """Return a script that edits the struct of its third batch."""
 
     def script(p):
         sent(p, 2)
@@ -37,10 +37,10 @@ def set_field(name, value, of_array=True):
 
 
 EDITS = {
-    "rows that no column has": set_field("length", 1000),
+    "more rows than the columns have": set_field("length", 1000),
     "a negative length": set_field("length", -1),
     "a negative offset": set_field("offset", -1),
-    "a column less": set_field("n_children", 1),
+    "one column is missing": set_field("n_children", 1),
     "no columns": set_field("children", None),
     "no buffers": set_field("n_buffers", 0),
     "another device": set_field("device_type", 2, of_array=False),
@@ -50,7 +50,7 @@ EDITS = {
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_an_array_that_contradicts_the_stream_is_an_error(edit, to):
+def test_array_that_contradicts_its_stream_is_an_error(edit, to):
     found, error, producer = consume(edited(edit), to=to)
     assert found == [ROWS] * 2
     assert isinstance(error, (ValueError, TypeError, NotImplementedError)), repr(error)
@@ -62,7 +62,7 @@ def unknown_format(struct):
 
 
 @pytest.mark.parametrize("here", [True, False])
-def test_a_schema_of_unknown_types_is_an_error(here):
+def test_schema_with_an_unknown_format_is_an_error(here):
     def script(p):
         p.on_schema(edit=unknown_format)
         p.on_next_task()
@@ -76,7 +76,7 @@ def test_a_schema_of_unknown_types_is_an_error(here):
     assert isinstance(error, (ValueError, TypeError)), repr(error)
 
 
-def test_a_schema_of_a_type_that_cudf_lacks_is_an_error():
+def test_schema_with_a_type_that_cudf_lacks_is_an_error():
     unsupported = pa.schema({"a": pa.month_day_nano_interval()})
 
     def script(p):
@@ -119,8 +119,8 @@ def test_each_call_may_come_from_another_thread():
 
 @pytest.mark.parametrize("limit", [None, 1, 10])
 @pytest.mark.parametrize("prefetch", [1, 4])
-def test_a_producer_that_calls_from_within_request_is_served(prefetch, limit):
-    """It must not, but nothing hangs, and nothing is lost or given twice."""
+def test_tasks_sent_from_within_request_arrive_once(prefetch, limit):
+    """The protocol forbids it, but nothing hangs, and no batch is lost or repeated."""
     count = 50
 
     def script(p):
@@ -145,7 +145,7 @@ def test_a_producer_that_calls_from_within_request_is_served(prefetch, limit):
     assert producer.num_cancels == (limit is not None)
 
 
-def test_a_producer_that_ends_from_within_cancel_is_served():
+def test_error_reported_from_within_cancel_is_ignored():
     def script(p):
         p.on_cancel = lambda: p.on_error(errno.ECANCELED, b"cancelled")
         sent(p)
@@ -156,7 +156,7 @@ def test_a_producer_that_ends_from_within_cancel_is_served():
     assert producer.num_cancels == 1
 
 
-def test_a_producer_that_releases_from_within_request_or_cancel_is_served():
+def test_producer_can_end_and_release_from_within_request():
     def script(p):
         over = threading.Event()
 
@@ -176,7 +176,7 @@ def test_a_producer_that_releases_from_within_request_or_cancel_is_served():
     assert (found, error) == ([ROWS] * 3, None)
 
 
-def test_a_callable_that_raises_gives_its_exception():
+def test_exception_of_the_producer_function_is_raised():
     def produce(handler):
         raise LookupError("no such query")
 
@@ -189,8 +189,8 @@ def test_a_callable_that_raises_gives_its_exception():
     asyncio.run(asyncio.wait_for(main(), 20))
 
 
-def test_a_callable_that_raises_after_an_end_is_heard_as_well():
-    """Whether it still has the handler cannot be known: what it said before counts."""
+def test_producer_function_that_raises_after_on_error_is_an_error():
+    """The bridge cannot know whether the function kept the handler: either error is raised."""
 
     def produce(handler):
         producer(handler)
@@ -212,7 +212,7 @@ def test_a_callable_that_raises_after_an_end_is_heard_as_well():
     producer.check()
 
 
-def test_a_producer_that_never_calls_can_be_given_up():
+def test_stream_of_a_producer_that_never_calls_can_be_closed():
     address = []
 
     async def main():
@@ -223,14 +223,14 @@ def test_a_producer_that_never_calls_can_be_given_up():
         await stream.aclose()
 
     asyncio.run(asyncio.wait_for(main(), 20))
-    # It may still have its say, much later.
+    # The producer may still call, much later.
     late = Producer(lambda p: (p.on_schema(), p.on_next_task(), p.end(), p.release()), here=True)
     late(address[0])
     late.check()
     assert late.codes[0] == errno.ECANCELED
 
 
-def test_a_slow_producer_is_cancelled_while_it_is_waited_for():
+def test_cancelled_wait_cancels_a_slow_producer():
     def script(p):
         sent(p, 1)
         p.wait_for(lambda: p.num_cancels)
@@ -253,7 +253,7 @@ def test_a_slow_producer_is_cancelled_while_it_is_waited_for():
     assert producer.num_cancels == 1
 
 
-def test_codes_of_errors_are_those_of_synchronous_streams():
+def test_error_codes_raise_the_exceptions_of_synchronous_streams():
     for code in (errno.EINVAL, errno.ENOMEM, errno.ENOSYS, errno.EIO, errno.EPROTO):
 
         def script(p, code=code):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C producers that break the rules: an error or the end, every array given back, and no hang."""
+"""C producers that break the protocol: an error or the end, all arrays released, and no hang."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SENTENCE = b"the disk is gone"
 
 
 @pytest.mark.parametrize("here", [True, False])
-def test_one_that_obeys(here):
+def test_all_batches_of_a_correct_producer_arrive(here):
     def script(p):
         p.on_schema()
         for _ in range(3):
@@ -40,14 +40,14 @@ AFTER_CANCEL = {
     "the end": Producer.end,
     "an error": lambda p: p.on_error(errno.ECANCELED, b"cancelled"),
     "an error, then the end": lambda p: (p.on_error(errno.EIO, b"no"), p.end()),
-    "what was requested": lambda p: [p.on_next_task() for _ in range(p.num_wanted)],
-    "more than was requested": lambda p: [p.on_next_task() for _ in range(p.num_wanted + 3)],
+    "as many arrays as requested": lambda p: [p.on_next_task() for _ in range(p.num_wanted)],
+    "more arrays than requested": lambda p: [p.on_next_task() for _ in range(p.num_wanted + 3)],
 }
 
 
 @pytest.mark.parametrize("taken", [1, 2, 7])
 @pytest.mark.parametrize("answer", AFTER_CANCEL.values(), ids=AFTER_CANCEL)
-def test_whatever_comes_after_a_cancel_is_no_error(answer, taken):
+def test_calls_after_a_cancel_are_not_an_error(answer, taken):
     def script(p):
         sent(p)
         answer(p)
@@ -85,7 +85,7 @@ AFTER_FAILURE = {
 @pytest.mark.parametrize("here", [True, False])
 @pytest.mark.parametrize("answer", AFTER_FAILURE.values(), ids=AFTER_FAILURE)
 @pytest.mark.parametrize("opening", BAD_OPENINGS.values(), ids=BAD_OPENINGS)
-def test_a_bad_opening_is_an_error(opening, answer, here):
+def test_invalid_first_call_is_an_error(opening, answer, here):
     def script(p):
         opening(p)
         answer(p)
@@ -114,8 +114,8 @@ def test_a_released_array_is_an_error(number):
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOMEM, errno.EIO, 999])
 @pytest.mark.parametrize("says", [True, False])
-def test_a_task_that_fails_is_an_error(code, says):
-    """With and without the call of `on_error` that should follow."""
+def test_error_of_extract_data_is_raised(code, says):
+    """The producer should then call `on_error`; this tests both cases."""
 
     def script(p):
         sent(p, 2)
@@ -132,7 +132,7 @@ def test_a_task_that_fails_is_an_error(code, says):
 
 
 @pytest.mark.parametrize("prefetch", [1, 4])
-def test_more_than_was_requested_is_an_error(prefetch):
+def test_more_tasks_than_requested_are_an_error(prefetch):
     def script(p):
         p.on_schema()
         while not p.codes[-1]:
@@ -141,7 +141,7 @@ def test_more_than_was_requested_is_an_error(prefetch):
 
     found, error, producer = consume(script, prefetch=prefetch)
     assert has_code(error, errno.EPROTO)
-    # Whatever was within what was requested has arrived.
+    # The requested batches have arrived.
     assert len(found) == len(producer.tasks) - 1 == producer.requested
 
 
@@ -160,7 +160,7 @@ def test_calls_after_the_end_change_nothing():
 
 def test_an_array_after_the_end_is_an_error():
     def script(p):
-        # Too soon for anybody to have seen the end.
+        # The consumer cannot have seen the end yet.
         p.on_schema()
         p.on_next_task()
         p.on_next_task()
@@ -176,7 +176,7 @@ def test_an_array_after_the_end_is_an_error():
         stream = bridge.from_arrow_device_async(producer)
         first = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
-        # The loop stands still until all calls are over.
+        # This blocks the loop until the producer has made all calls.
         assert taking.wait(10)
         assert len(await first) == len(await anext(stream)) == ROWS
         with pytest.raises(OSError, match="after the end") as caught:
@@ -228,7 +228,7 @@ MESSAGES = [
 @pytest.mark.parametrize("count", [None, 0, 2])
 @pytest.mark.parametrize(("message", "text"), MESSAGES)
 def test_errors_arrive_with_code_and_message(message, text, count):
-    """Also before `on_schema`."""
+    """The error may also come before `on_schema`."""
 
     def script(p):
         if count is not None:
@@ -242,7 +242,7 @@ def test_errors_arrive_with_code_and_message(message, text, count):
     assert text in str(error)
 
 
-def test_an_error_of_code_0_is_an_error():
+def test_error_with_code_0_is_raised_as_eio():
     def script(p):
         sent(p, 1)
         p.on_error(0, SENTENCE)

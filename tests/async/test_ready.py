@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`await array.ready()`. What is not ready is made up here; tests/gpu has the real thing."""
+"""`await array.ready()`, with simulated late arrays; tests/gpu has real late arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def host_array():
 
 
 class LateArray(DeviceArray):
-    """An array that is not ready until its test says so; see `LateFences`."""
+    """An array that is not ready while `is_late` is true; see `LateFences`."""
 
     _array = property(lambda self: self)
     is_late = True
@@ -33,7 +33,7 @@ class LateArray(DeviceArray):
 
 
 class LateFences:
-    """A set whose fences of late arrays the test ends."""
+    """A set of fences in which the test completes the fences of late arrays."""
 
     def __init__(self, fences):
         self._fences = fences
@@ -55,7 +55,7 @@ def late():
 
 
 def run(main):
-    """Run a coroutine function with the set of its loop."""
+    """Run a coroutine function with the set of fences of its loop."""
 
     async def with_fences():
         loop = fences_of_running_loop()
@@ -78,15 +78,15 @@ def test_cpu_memory_is_ready_without_a_turn_of_the_loop():
     assert asyncio.run(main()).to_arrow().equals(TABLE.to_batches()[0])
 
 
-def test_cpu_memory_is_ready_for_other_loops_too():
-    """Such as trio: what is ready needs no asyncio."""
+def test_cpu_memory_is_ready_without_asyncio():
+    """Other event loops, for example trio's, can await an array that is ready."""
     waiting = host_array().ready()
     with pytest.raises(StopIteration) as end:
         waiting.send(None)
     assert isinstance(end.value.value, cab.DeviceArray)
 
 
-def test_arrays_that_are_late_are_awaited(late):
+def test_ready_waits_for_the_fence_of_a_late_array(late):
     async def main(fences):
         waiting = asyncio.create_task(late.ready())
         for _ in range(10):
@@ -98,7 +98,7 @@ def test_arrays_that_are_late_are_awaited(late):
     run(main)
 
 
-def test_many_may_await_one_array(late):
+def test_many_tasks_can_await_one_array(late):
     async def main(fences):
         tasks = [asyncio.create_task(late.ready()) for _ in range(100)]
         await asyncio.sleep(0)
@@ -113,7 +113,7 @@ def test_many_may_await_one_array(late):
     run(main)
 
 
-def test_cancelling_leaves_the_array_alone(late):
+def test_cancelled_wait_removes_its_fence_and_keeps_the_array_usable(late):
     async def main(fences):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(late.ready(), 0.01)
@@ -124,19 +124,19 @@ def test_cancelling_leaves_the_array_alone(late):
     run(main)
 
 
-def test_released_arrays_are_refused():
+def test_ready_rejects_released_arrays():
     array = host_array()
     array.release()
     with pytest.raises(ValueError, match="released"):
         asyncio.run(array.ready())
 
 
-def test_arrays_that_are_late_need_a_loop_of_asyncio(late):
+def test_late_arrays_need_an_asyncio_loop(late):
     with pytest.raises(RuntimeError, match="no running event loop"):
         late.ready().send(None)
 
 
-def test_the_package_is_imported_without_asyncio():
+def test_import_of_the_package_does_not_import_asyncio():
     program = "import cudf_arrow_bridge, sys; print('asyncio' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60

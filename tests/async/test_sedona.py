@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sedonadb's asynchronous streams: its threads, its back-pressure, its errors and cancels."""
+"""sedonadb's asynchronous streams: threads, back-pressure, errors and cancellation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def answer(request, context):
 
 
 async def taken(produce, limit=None, **options):
-    """All batches as pylibcudf tables, or the first few."""
+    """Return all batches, or the first `limit`, as pylibcudf tables."""
     found = []
     async with aclosing(bridge.from_arrow_device_async(produce, to="pylibcudf", **options)) as all_:
         async for table in all_:
@@ -63,7 +63,7 @@ def run(coroutine):
 
 
 def assert_same_rows(tables, expected):
-    """Compare, read by layout, with a table of pyarrow as it is to arrive."""
+    """Compare the rows of tables, read by their layout, with those of a pyarrow table."""
     begin = 0
     for table in tables:
         part = expected.slice(begin, table.num_rows()).combine_chunks()
@@ -80,7 +80,7 @@ def plain(type_):
     return pa.string() if type_ == pa.string_view() else type_
 
 
-def test_the_stand_in_consumer_gets_what_sedonadb_gives_synchronously(answer):
+def test_handler_gets_the_table_of_the_synchronous_stream(answer):
     handler = Handler()
     with Query(answer) as query:
         assert query.num_partitions == 1
@@ -93,14 +93,14 @@ def test_the_stand_in_consumer_gets_what_sedonadb_gives_synchronously(answer):
 
 
 @pytest.mark.parametrize("prefetch", [1, 4])
-def test_batches_are_those_of_the_synchronous_stream(answer, prefetch):
+def test_imported_batches_equal_those_of_the_synchronous_stream(answer, prefetch):
     expected = pa.table(answer)
     with Query(answer) as query:
         tables = run(taken(query.produce, prefetch=prefetch))
     assert_same_rows(tables, expected)
 
 
-def test_frames_are_made_of_them(context):
+def test_batches_are_imported_as_cudf_frames(context):
     answer = context.sql(QUERIES["many batches"])
 
     async def lengths():
@@ -113,7 +113,7 @@ def test_frames_are_made_of_them(context):
     assert all(names == ["x", "s"] for _, names in found)
 
 
-def test_partitions_are_streams_that_run_beside_each_other(context):
+def test_partitions_are_imported_concurrently(context):
     answer = context.sql(RANGE.format(100_000))
 
     async def together(query):
@@ -131,7 +131,7 @@ def test_partitions_are_streams_that_run_beside_each_other(context):
     assert sorted(pa.chunked_array(rows).to_pylist()) == list(range(100_000))
 
 
-def test_cancelled_in_the_middle_nothing_is_left(context):
+def test_cancel_after_some_batches_frees_all_memory(context):
     answer = context.sql(RANGE.format(10_000_000))
     rng = random.Random(15)
     gc.collect()
@@ -147,7 +147,7 @@ def test_cancelled_in_the_middle_nothing_is_left(context):
     assert pa.total_allocated_bytes() == before
 
 
-def test_cancelled_before_the_first_batch(context):
+def test_stream_can_be_closed_before_the_first_batch(context):
     answer = context.sql(RANGE.format(10_000_000))
 
     async def main():
@@ -157,7 +157,7 @@ def test_cancelled_before_the_first_batch(context):
                 waiting = asyncio.ensure_future(anext(stream))
                 await asyncio.sleep(0)
                 waiting.cancel()
-                # Unless it was there already.
+                # The batch may have arrived already.
                 with suppress(asyncio.CancelledError):
                     await waiting
             await stream.aclose()
@@ -166,8 +166,8 @@ def test_cancelled_before_the_first_batch(context):
 
 
 @pytest.mark.parametrize("position", [0, 50_000])
-def test_an_error_in_the_middle_of_a_query_arrives(context, position):
-    """Of a division by zero: sedonadb gives code 1 and the text of datafusion."""
+def test_error_in_the_middle_of_a_query_is_raised(context, position):
+    """A division by zero: sedonadb reports code 1 and the text of datafusion."""
     answer = context.sql(f"SELECT 1 / (value - {position}) AS d FROM range(100000)")
     found = []
 
@@ -190,7 +190,7 @@ def test_an_error_in_the_middle_of_a_query_arrives(context, position):
     assert sum(found) < 100_000
 
 
-def test_a_producer_that_dies_is_an_error(context):
+def test_panic_of_the_producer_is_raised(context):
     """sedonadb's thread panics when a partition is executed again, which its guard reports."""
     query = Query(context.sql(RANGE.format(100_000)))
     assert run(taken(query.produce, 1))
@@ -199,7 +199,7 @@ def test_a_producer_that_dies_is_an_error(context):
     assert caught.value.errno == errno.ECANCELED
 
 
-def test_a_query_that_cannot_start_gives_its_own_exception(context):
+def test_query_that_cannot_start_raises_its_own_exception(context):
     query = Query(context.sql(RANGE.format(10)))
 
     async def main():
@@ -211,8 +211,8 @@ def test_a_query_that_cannot_start_gives_its_own_exception(context):
     run(main())
 
 
-def test_a_refusal_ends_the_stream(context):
-    """The stand-in consumer's: what sedonadb does then is what ours relies on."""
+def test_error_returned_by_the_handler_ends_the_stream(context):
+    """The bridge's own handler relies on this reaction of sedonadb."""
     answer = context.sql(RANGE.format(100_000))
     for options in ({"refuse_schema": errno.EINVAL}, {"refuse_task": (2, errno.EIO)}):
         handler = Handler(**options)

@@ -28,31 +28,31 @@ STRUCT = pa.struct([("a", pa.float64()), ("b", pa.list_(pa.int32()))])
         (pa.array([True, None, False]), pa.array([True, None, True]), 2),
     ],
 )  # fmt: skip
-def test_the_first_difference_is_named(left, right, row):
+def test_difference_names_the_first_different_row(left, right, row):
     assert difference(left, right).startswith(f"row {row}: ")
     assert difference(left, left) == ""
     assert difference(right, right) == ""
     assert difference(left.slice(row), right.slice(row)).startswith("row 0: ")
 
 
-def test_nan_is_itself_everywhere():
+def test_nan_equals_nan():
     for values in ([NAN], [[NAN, None]], [{"a": NAN}]):
         assert difference(pa.array(values), pa.array(values)) == ""
 
 
-def test_what_hides_under_a_null_does_not_count():
+def test_values_under_nulls_are_not_compared():
     mask = pa.array([False, True])
     left = pa.StructArray.from_arrays([pa.array([1, 2])], ["a"], mask=mask)
     right = pa.StructArray.from_arrays([pa.array([1, 9])], ["a"], mask=mask)
     assert difference(left, right) == ""
 
 
-def test_length_and_type():
+def test_different_lengths_and_types_are_differences():
     assert difference(pa.array([1]), pa.array([1, 2])) == "1 rows became 2"
     assert difference(pa.array([1], pa.int8()), pa.array([1])) == "int8 became int64"
 
 
-def test_a_declared_conversion_is_followed():
+def test_declared_type_conversion_is_not_a_difference():
     days = pa.array([1, None], pa.date32())
     seconds = days.cast(pa.timestamp("s"))
 
@@ -66,7 +66,7 @@ def test_a_declared_conversion_is_followed():
                       pa.array([[86400]], pa.list_(pa.timestamp("s"))), declared) == ""  # fmt: skip
 
 
-def test_a_dictionary_may_become_what_is_declared():
+def test_declared_dictionary_conversion_compares_values():
     words = pa.array(["x", None, "x"]).dictionary_encode()
     small = pa.DictionaryArray.from_arrays(words.indices.cast(pa.int8()), words.dictionary)
     wrong = pa.array(["x", None, "y"])
@@ -79,7 +79,7 @@ def test_a_dictionary_may_become_what_is_declared():
     )
 
 
-def test_types():
+def test_same_type_ignores_only_the_name_and_nullability_of_list_items():
     item = pa.list_(pa.field("item", pa.int8()))
     element = pa.list_(pa.field("element", pa.int8(), nullable=False))
     assert same_type(item, element)
@@ -92,7 +92,7 @@ def test_types():
     assert not same_type(plain, pa.dictionary(pa.int8(), pa.string()))
 
 
-def test_what_cudfs_parquet_reader_drops():
+def test_without_reader_losses_drops_dictionaries_and_time_zones():
     given = pa.struct(
         [("a", pa.dictionary(pa.int32(), pa.string())), ("b", pa.list_(pa.timestamp("us", "UTC")))]
     )

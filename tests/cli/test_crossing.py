@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands say of a column's crossing is one thing, and true: addresses prove it."""
+"""Test that both commands report the same crossing, and that buffer addresses agree with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.__main__ import main
-from cudf_arrow_bridge._core import types as core_types
+from cudf_arrow_bridge._core.schema import type_rows
 from cudf_arrow_bridge.arrow.types import CODES_WIDTH, MEANING
 from testing.shared_memory import memory_of_cudf, parts_of_arrow, stored_inside
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 STRUCT = pa.struct([("a", pa.int8())])
-#: Values of each Arrow type of the type table, by its name there.
+#: Values of each Arrow type of the type table, by its name in the table.
 VALUES = {
     "null": pa.nulls(3),
     "halffloat": pa.array([1.0, 2.0], pa.float32()).cast(pa.float16()),
@@ -44,7 +44,7 @@ VALUES = {
         pa.array([0, 0], pa.int8()), pa.array([0, 1], pa.int32()), [pa.array([1, 2])]
     ),
 }
-#: Those that no pyarrow array can have.
+#: Types that pyarrow lacks.
 UNKNOWN_TO_PYARROW = {"month_interval", "day_time_interval"}
 ALIASES = {"bool": pa.bool_(), "float": pa.float32(), "double": pa.float64()}
 
@@ -66,7 +66,7 @@ def values_of(name):
     )
 
 
-NAMES = sorted({row["arrow"] for row in core_types.rows()} - UNKNOWN_TO_PYARROW)
+NAMES = sorted({row["arrow"] for row in type_rows()} - UNKNOWN_TO_PYARROW)
 TYPED = {name: values_of(name) for name in NAMES} | {
     f"dictionary of {type_}": pa.DictionaryArray.from_arrays(pa.array([0, 1], type_), ["x", "y"])
     for type_ in (pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.int64(), pa.uint64())
@@ -91,7 +91,7 @@ def both(array, tmp_path, capsys, *options):
 
 
 @pytest.mark.parametrize("name", TYPED)
-def test_both_commands_say_the_same(name, tmp_path, capsys):
+def test_inspect_and_roundtrip_report_the_same_crossing(name, tmp_path, capsys):
     inspected, column = both(TYPED[name], tmp_path, capsys)
     if inspected["crossing"] == "unsupported":
         assert column["result"] == "unsupported"
@@ -108,7 +108,7 @@ def test_both_commands_say_the_same(name, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", TYPED)
-def test_addresses_say_so_too(name, tmp_path, capsys):
+def test_reported_crossing_matches_the_buffer_addresses(name, tmp_path, capsys):
     inspected, column = both(TYPED[name], tmp_path, capsys)
     if inspected["crossing"] == "unsupported":
         return
@@ -125,24 +125,32 @@ def test_addresses_say_so_too(name, tmp_path, capsys):
         assert not shared
 
 
-#: These leave as what they came as, with the producer's own memory, but the frame has offsets.
+#: Types that are exported with the producer's memory, although the frame has new offsets.
 OFFSETS_MADE_FOR_THE_FRAME = {"fixed_size_binary", "fixed_size_list"}
 
 
-def test_a_dictionary_has_one_reason(tmp_path, capsys):
+def test_both_commands_report_the_reason_of_converted_dictionary_codes(tmp_path, capsys):
     inspected, column = both(VALUES["dictionary"], tmp_path, capsys)
     assert (inspected["crossing"], inspected["note"]) == ("depends", CODES_WIDTH)
     assert column["crossing"] == "converted"
     assert CODES_WIDTH in column["note"]
 
 
-def test_a_dictionary_of_small_codes_is_shared(tmp_path, capsys):
+def test_dictionary_of_int8_codes_is_zero_copy(tmp_path, capsys):
     inspected, column = both(TYPED["dictionary of int8"], tmp_path, capsys)
     assert (inspected["crossing"], column["crossing"]) == ("zero-copy", "zero-copy")
     assert column["note"] == inspected["note"] == ""
 
 
-def test_shared_bytes_count_once_in_batches(tmp_path, capsys):
+def test_conversion_that_the_values_require_has_a_reason(tmp_path, capsys):
+    fields = [pa.array([1, 2], pa.int8())]
+    structs = pa.StructArray.from_arrays(fields, ["a"], mask=pa.array([False, True]))
+    inspected, column = both(structs, tmp_path, capsys)
+    assert (inspected["crossing"], column["crossing"]) == ("zero-copy", "converted")
+    assert "nulls of a struct become nulls of its fields" in column["note"]
+
+
+def test_roundtrip_in_batches_counts_shared_bytes_once(tmp_path, capsys):
     texts = (
         pa.array(["one", "two"] * 50)
         .dictionary_encode()
@@ -155,7 +163,7 @@ def test_shared_bytes_count_once_in_batches(tmp_path, capsys):
     assert parts["bytes"] == whole["bytes"]
 
 
-def test_bytes_of_ranges_that_overlap_count_once(tmp_path, capsys):
+def test_roundtrip_in_batches_counts_overlapping_ranges_once(tmp_path, capsys):
     texts = pa.array(["a", None, "ccc"] * 30)
     _, whole = both(texts, tmp_path, capsys)
     _, parts = both(texts, tmp_path, capsys, "--max-rows", "7")
@@ -163,20 +171,20 @@ def test_bytes_of_ranges_that_overlap_count_once(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["inspect", "roundtrip"])
-def test_help_says_what_crossing_means(command, capsys):
+def test_help_explains_the_crossing_column(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     assert " ".join(MEANING.split()) in " ".join(capsys.readouterr().out.split())
 
 
-def test_version(capsys):
+def test_version_option_prints_the_version(capsys):
     with pytest.raises(SystemExit) as end:
         main(["--version"])
     assert end.value.code == 0
     assert capsys.readouterr().out == f"cudf-arrow-bridge {bridge.__version__}\n"
 
 
-def test_the_old_option_is_gone(capsys):
+def test_removed_batch_rows_option_is_rejected(capsys):
     with pytest.raises(SystemExit) as end:
         main(["roundtrip", "--batch-rows", "1", "x"])
     assert end.value.code == 2

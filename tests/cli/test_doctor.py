@@ -24,7 +24,7 @@ def findings(capsys):
     return code, {finding["probe"]: finding for finding in found}
 
 
-def test_a_healthy_machine(capsys):
+def test_doctor_exits_with_0_on_a_healthy_machine(capsys):
     code, found = findings(capsys)
     assert code == 0, found
     assert list(found) == PROBES
@@ -34,14 +34,14 @@ def test_a_healthy_machine(capsys):
     assert {found[probe]["status"] for probe in PROBES[-4:-2] + PROBES[-1:]} == {gpu}
 
 
-def test_the_table_holds_every_probe(capsys):
+def test_table_lists_every_probe(capsys):
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert all(probe in out for probe in PROBES)
 
 
 @pytest.mark.parametrize("function", ["to_arrow_device", "from_arrow_device", "has_gpu"])
-def test_a_broken_bridge_is_reported(function, monkeypatch, capsys):
+def test_error_in_the_package_fails_the_probe(function, monkeypatch, capsys):
     def broken(*args, **kwargs):
         raise RuntimeError("worn out\nand more")
 
@@ -53,7 +53,7 @@ def test_a_broken_bridge_is_reported(function, monkeypatch, capsys):
         assert (found[probe]["status"], found[probe]["detail"]) == ("failed", "worn out and more")
 
 
-def test_wrong_values_are_reported(monkeypatch, capsys):
+def test_wrong_values_fail_the_round_trip_probe(monkeypatch, capsys):
     genuine = cudf_arrow_bridge.from_arrow_device
 
     def altered(source, *args, **kwargs):
@@ -70,7 +70,7 @@ def test_wrong_values_are_reported(monkeypatch, capsys):
     ("package", "status", "code"),
     [("nanoarrow", "optional", 0), ("cuda-bindings", "optional", 0), ("rmm", "missing", 1)],
 )
-def test_a_package_that_is_not_there(package, status, code, monkeypatch, capsys):
+def test_missing_package_is_reported(package, status, code, monkeypatch, capsys):
     genuine = metadata.distribution
 
     def absent(name):
@@ -84,7 +84,7 @@ def test_a_package_that_is_not_there(package, status, code, monkeypatch, capsys)
     assert (found[package]["status"], found[package]["detail"]) == (status, "not installed")
 
 
-def test_a_gpu_that_is_asked_for_and_not_there_is_a_failure():
+def test_missing_required_gpu_fails_the_gpu_probes():
     if cudf_arrow_bridge.has_gpu():
         pytest.skip("there is a GPU")
     asked = subprocess.run(
@@ -102,16 +102,13 @@ def test_a_gpu_that_is_asked_for_and_not_there_is_a_failure():
     assert found["cudf"]["status"] == "ok"
 
 
-def test_the_cuda_version_is_read_right(monkeypatch):
-    from cuda.bindings import driver as cuda
+def test_driver_and_device_probes_report_versions_and_memory(monkeypatch):
+    from cupy.cuda import runtime
 
+    properties = {"name": b"GPU X", "totalGlobalMem": 80_000_000_000}
     monkeypatch.setattr(cudf_arrow_bridge, "has_gpu", lambda: True)
-    success = cuda.CUresult.CUDA_SUCCESS
-    monkeypatch.setattr(cuda, "cuInit", lambda flags: (success,))
-    monkeypatch.setattr(cuda, "cuDriverGetVersion", lambda: (success, 12090))
-    monkeypatch.setattr(cuda, "cuDeviceGetCount", lambda: (success, 2))
-    monkeypatch.setattr(cuda, "cuDeviceGet", lambda index: (success, index))
-    monkeypatch.setattr(cuda, "cuDeviceGetName", lambda size, device: (success, b"GPU X\0\0\0"))
-    monkeypatch.setattr(cuda, "cuDeviceTotalMem", lambda device: (success, 80_000_000_000))
+    monkeypatch.setattr(runtime, "driverGetVersion", lambda: 12090)
+    monkeypatch.setattr(runtime, "getDeviceCount", lambda: 2)
+    monkeypatch.setattr(runtime, "getDeviceProperties", lambda device: properties)
     assert doctor.driver() == "supports CUDA 12.9"
     assert doctor.devices() == "0: GPU X, 80.0 GB; 1: GPU X, 80.0 GB"

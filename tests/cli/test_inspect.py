@@ -17,7 +17,7 @@ def inspected(path, capsys):
     return json.loads(capsys.readouterr().out)
 
 
-def test_json(capsys):
+def test_json_has_the_format_rows_and_column_types(capsys):
     document = inspected(SAMPLE, capsys)
     schema = pq.read_schema(SAMPLE)
     assert document["format"] == "parquet"
@@ -29,7 +29,7 @@ def test_json(capsys):
         assert (column["cudf_type"], column["crossing"]) == (crossing.cudf_type, crossing.support)
 
 
-def test_table(capsys):
+def test_table_has_the_rows_and_column_names(capsys):
     assert main(["inspect", str(SAMPLE)]) == 0
     out = capsys.readouterr().out
     assert "1,614 rows" in out
@@ -37,7 +37,7 @@ def test_table(capsys):
         assert field.name in out
 
 
-def test_unsupported_types_give_a_reason(tmp_path, capsys):
+def test_unsupported_types_have_a_reason(tmp_path, capsys):
     schema = pa.schema([("wide", pa.decimal256(50, 2)), ("fine", pa.int8())])
     with pa.ipc.new_file(tmp_path / "t", schema):
         pass
@@ -49,8 +49,8 @@ def test_unsupported_types_give_a_reason(tmp_path, capsys):
     assert fine["crossing"] == "zero-copy"
 
 
-def test_the_data_is_not_read(tmp_path, capsys):
-    """Overwrite the data and leave the metadata: only what reads the data can notice."""
+def test_inspect_does_not_read_the_data(tmp_path, capsys):
+    """Overwrite the data but not the metadata; a command that reads the data fails."""
     path = tmp_path / "t"
     table = pa.table({"n": pa.array(range(10_000), pa.int64())})
     pq.write_table(table, path, compression="zstd")
@@ -58,13 +58,13 @@ def test_the_data_is_not_read(tmp_path, capsys):
     start, end = 400, len(content) - 1000
     content[start:end] = b"\x55" * (end - start)
     path.write_bytes(content)
-    assert main(["roundtrip", str(path)]) == 2, "the damage is real"
+    assert main(["roundtrip", str(path)]) == 2, "expected roundtrip to reject the damaged data"
     capsys.readouterr()
     document = inspected(path, capsys)
     assert (document["format"], [c["name"] for c in document["columns"]]) == ("parquet", ["n"])
 
 
-def test_csv(tmp_path, capsys):
+def test_inspect_infers_the_types_of_a_csv_file(tmp_path, capsys):
     pa.csv.write_csv(pa.table({"a": [1], "b": ["x"]}), tmp_path / "t.csv")
     document = inspected(tmp_path / "t.csv", capsys)
     assert [c["arrow_type"] for c in document["columns"]] == ["int64", "string"]

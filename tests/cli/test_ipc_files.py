@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow IPC files and streams: `inspect` reads metadata alone, `roundtrip` all of it."""
+"""Test `inspect`, which reads only metadata, and `roundtrip` on Arrow IPC files and streams."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from cudf_arrow_bridge.__main__ import main
 WRITERS = {"arrow-file": pa.ipc.new_file, "arrow-stream": pa.ipc.new_stream}
 KINDS = pytest.mark.parametrize("kind", WRITERS)
 
-#: More than any machine has memory for.
+#: More rows than fit into the memory of any machine.
 ROWS = 2**38
 HUGE = pa.schema({"n": pa.int64(), "b": pa.int8()})
 
 
 class WithHoles:
-    """A file in which large pieces are holes."""
+    """A file that replaces large writes by holes."""
 
     def __init__(self, path):
-        self._file = open(path, "wb")  # noqa: SIM115 - closed by whom it is given to
+        self._file = open(path, "wb")  # noqa: SIM115 - `close` closes it
         self.closed = False
 
     def write(self, data):
@@ -74,12 +74,12 @@ def bytes_read():
 
 
 @KINDS
-def test_inspect_touches_no_body(kind, tmp_path, capsys):
-    """Bodies are larger than memory: who reads them fails, or is never done."""
+def test_inspect_does_not_read_message_bodies(kind, tmp_path, capsys):
+    """The bodies are larger than memory, so a command that reads them fails or does not end."""
     path = tmp_path / "huge"
     write_huge(kind, path)
     assert path.stat().st_size > 9 * ROWS
-    inspected(path, capsys)  # imports what it needs
+    inspected(path, capsys)  # the first call imports modules
     before = bytes_read()
     document = inspected(path, capsys)
     assert bytes_read() - before < 2**20
@@ -108,7 +108,7 @@ def test_inspect_names_the_codec(kind, codec, tmp_path, capsys):
 
 
 @KINDS
-def test_inspect_says_where_a_file_is_cut(kind, tmp_path, capsys):
+def test_inspect_reports_the_byte_where_a_file_is_truncated(kind, tmp_path, capsys):
     table = pa.table({"n": range(1000)})
     path = tmp_path / "t"
     with WRITERS[kind](path, table.schema) as sink:
@@ -121,7 +121,7 @@ def test_inspect_says_where_a_file_is_cut(kind, tmp_path, capsys):
 
 
 @KINDS
-def test_types_that_cudf_does_not_have(kind, tmp_path, capsys):
+def test_roundtrip_reports_types_that_cudf_lacks_as_unsupported(kind, tmp_path, capsys):
     table = pa.table({"n": [1, 2], "wide": pa.array([1, None], pa.decimal256(50, 2))})
     path = tmp_path / "t"
     with WRITERS[kind](path, table.schema) as sink:
@@ -133,8 +133,10 @@ def test_types_that_cudf_does_not_have(kind, tmp_path, capsys):
 
 
 @KINDS
-def test_roundtrip_reads_through_the_bridge(kind, tmp_path, monkeypatch, capsys):
-    """Every batch, and no more of them than --rows asks for."""
+def test_roundtrip_reads_ipc_data_without_the_readers_of_pyarrow(
+    kind, tmp_path, monkeypatch, capsys
+):
+    """It reads the batches up to the number of rows of --rows."""
     table = pa.table({"n": range(1000), "s": [str(i) for i in range(1000)]})
     path = tmp_path / "t"
     with WRITERS[kind](path, table.schema) as sink:

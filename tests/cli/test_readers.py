@@ -33,7 +33,7 @@ def unusable(folder):
 
 
 @pytest.mark.parametrize("command", ["roundtrip", "inspect"])
-def test_files_that_cannot_be_used(command, tmp_path, capsys):
+def test_unusable_files_exit_with_2_and_a_reason(command, tmp_path, capsys):
     for name, reason in unusable(tmp_path).items():
         if command == "inspect" and name == "ragged.csv":
             continue
@@ -46,7 +46,7 @@ def test_files_that_cannot_be_used(command, tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_without_permission(tmp_path, capsys):
+def test_file_without_read_permission_exits_with_2(tmp_path, capsys):
     path = tmp_path / "t.parquet"
     path.write_bytes(SAMPLE.read_bytes())
     path.chmod(0)
@@ -54,7 +54,7 @@ def test_a_file_without_permission(tmp_path, capsys):
     assert "Permission denied" in capsys.readouterr().err
 
 
-def test_too_many_rows(tmp_path, capsys):
+def test_file_with_more_rows_than_a_column_holds_exits_with_2(tmp_path, capsys):
     # Columns of nulls have a length but no data.
     batch = pa.record_batch([pa.nulls(2**30)], names=["n"])
     with pa.ipc.new_stream(tmp_path / "t", batch.schema) as sink:

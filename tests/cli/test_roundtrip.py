@@ -13,7 +13,7 @@ import pytest
 
 import cudf_arrow_bridge
 from cudf_arrow_bridge.__main__ import main
-from cudf_arrow_bridge.cli import trip
+from cudf_arrow_bridge.cli import file_round_trip
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
 KEYS = {
@@ -48,7 +48,7 @@ def small():
 
 @pytest.fixture
 def stuff():
-    """Columns that cuDF has no type for, among some that it has."""
+    """Return a table of supported columns and of columns whose types cuDF lacks."""
     return pa.table(
         {
             "before": [1, 2],
@@ -76,12 +76,12 @@ def write_stream(table, path):
 WRITERS = {"parquet": write_parquet, "arrow-file": write_file, "arrow-stream": write_stream}
 
 
-def test_the_sample_matches(capsys):
+def test_round_trip_of_the_sample_file_matches(capsys):
     code, [file] = documents(capsys, SAMPLE)
     table = pq.read_table(SAMPLE)
     assert code == 0
     assert (file["format"], file["rows"], file["error"]) == ("parquet", table.num_rows, None)
-    assert list(file["seconds"]) == list(trip.STEPS)
+    assert list(file["seconds"]) == list(file_round_trip.STEPS)
     assert [c["name"] for c in file["columns"]] == table.column_names
     for column, theirs in zip(file["columns"], table.columns, strict=True):
         assert set(column) == KEYS
@@ -90,7 +90,7 @@ def test_the_sample_matches(capsys):
         assert (column["rows"], column["nulls"]) == (len(theirs), theirs.null_count)
 
 
-def test_zero_copy_is_told_from_converted(capsys):
+def test_crossing_distinguishes_zero_copy_from_converted(capsys):
     if cudf_arrow_bridge.has_gpu():
         pytest.skip("addresses in the CPU's memory are compared")
     _, [file] = documents(capsys, SAMPLE)
@@ -103,7 +103,7 @@ def test_zero_copy_is_told_from_converted(capsys):
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_formats_are_told_by_their_content(kind, small, tmp_path, capsys):
+def test_format_is_detected_from_the_content(kind, small, tmp_path, capsys):
     path = tmp_path / "no_ending"
     WRITERS[kind](small, path)
     code, [file] = documents(capsys, path)
@@ -111,7 +111,7 @@ def test_formats_are_told_by_their_content(kind, small, tmp_path, capsys):
     assert [c["nulls"] for c in file["columns"]] == [c.null_count for c in small.columns]
 
 
-def test_csv(tmp_path, capsys):
+def test_round_trip_of_a_csv_file_infers_types(tmp_path, capsys):
     path = tmp_path / "t.csv"
     pa.csv.write_csv(pa.table({"a": [1, 2], "b": ["x", "y"]}), path)
     code, [file] = documents(capsys, path)
@@ -121,7 +121,7 @@ def test_csv(tmp_path, capsys):
 
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("rows", [1, 2, 3, 100])
-def test_rows(kind, rows, small, tmp_path, capsys):
+def test_rows_option_limits_the_number_of_rows(kind, rows, small, tmp_path, capsys):
     path = tmp_path / "t"
     WRITERS[kind](small, path)
     code, [file] = documents(capsys, path, "--rows", rows)
@@ -130,13 +130,13 @@ def test_rows(kind, rows, small, tmp_path, capsys):
     assert [c["nulls"] for c in file["columns"]] == [c.null_count for c in expected.columns]
 
 
-def test_no_rows(small, tmp_path, capsys):
+def test_round_trip_of_a_file_without_rows_matches(small, tmp_path, capsys):
     pq.write_table(small.slice(0, 0), tmp_path / "t")
     code, [file] = documents(capsys, tmp_path / "t")
     assert (code, file["rows"], len(file["columns"])) == (0, 0, 5)
 
 
-def test_duplicate_names(tmp_path, capsys):
+def test_second_column_of_a_duplicate_name_is_unsupported(tmp_path, capsys):
     table = pa.table([[1, 2], ["x", "y"]], names=["same", "same"])
     write_file(table, tmp_path / "t")
     code, [file] = documents(capsys, tmp_path / "t")
@@ -146,14 +146,14 @@ def test_duplicate_names(tmp_path, capsys):
     assert "one column of each name" in file["columns"][1]["note"]
 
 
-def test_nulls_of_no_type(tmp_path, capsys):
+def test_round_trip_of_the_null_type_matches(tmp_path, capsys):
     pq.write_table(pa.table({"none": pa.nulls(3), "n": [1, 2, 3]}), tmp_path / "t")
     code, [file] = documents(capsys, tmp_path / "t")
     assert code == 0, file
     assert columns_of(file)["none"]["nulls"] == 3
 
 
-def test_dictionaries_inside_a_struct(tmp_path, capsys):
+def test_round_trip_of_a_dictionary_inside_a_struct_matches(tmp_path, capsys):
     words = pa.array(["x", None, "y", "x"]).dictionary_encode()
     table = pa.table({"s": pa.StructArray.from_arrays([words], ["word"]), "top": words})
     write_stream(table, tmp_path / "t")
@@ -174,10 +174,10 @@ def test_unsupported_columns_are_named(stuff, tmp_path, capsys):
     assert main(["roundtrip", str(tmp_path / "t")]) == 3
     out = capsys.readouterr().out
     assert "unsupported: wide (decimal256(50, 2)): " in out
-    assert "2 of 4 columns crossed and matched." in out
+    assert "2 of 4 columns matched after the round trip." in out
 
 
-def test_nothing_supported(stuff, tmp_path, capsys):
+def test_file_without_supported_columns_exits_with_3(stuff, tmp_path, capsys):
     write_file(stuff.select(["wide", "months"]), tmp_path / "t")
     code, [file] = documents(capsys, tmp_path / "t")
     assert code == 3
@@ -186,7 +186,7 @@ def test_nothing_supported(stuff, tmp_path, capsys):
 
 @pytest.fixture
 def tampered(monkeypatch):
-    """Make the bridge import another table than the one that it is given."""
+    """Make the package import a changed copy of each record batch."""
     genuine = cudf_arrow_bridge.from_arrow_device
 
     def tamper(change):
@@ -210,7 +210,7 @@ def tampered(monkeypatch):
         (pa.array([1, 2, 3], pa.int8()), "int32 became int8"),
     ],
 )
-def test_a_mismatch_fails(other, note, tampered, tmp_path, capsys):
+def test_mismatch_exits_with_1_and_has_a_note(other, note, tampered, tmp_path, capsys):
     pq.write_table(pa.table({"n": pa.array([1, 2, 3], pa.int32()), "s": ["a"] * 3}), tmp_path / "t")
     tampered(lambda batch: batch.set_column(0, "n", other))
     code, [file] = documents(capsys, tmp_path / "t")
@@ -220,7 +220,7 @@ def test_a_mismatch_fails(other, note, tampered, tmp_path, capsys):
     assert columns["s"]["result"] == "match"
 
 
-def test_a_lost_column_fails(tampered, tmp_path, capsys):
+def test_missing_column_exits_with_1(tampered, tmp_path, capsys):
     pq.write_table(pa.table({"n": [1], "s": ["a"]}), tmp_path / "t")
     tampered(lambda batch: batch.select([0]))
     code, [file] = documents(capsys, tmp_path / "t")
@@ -229,7 +229,7 @@ def test_a_lost_column_fails(tampered, tmp_path, capsys):
     assert columns_of(file)["n"]["result"] == "match"
 
 
-def test_a_difference_on_the_way_back_fails(monkeypatch, tmp_path, capsys):
+def test_difference_on_the_way_back_exits_with_1(monkeypatch, tmp_path, capsys):
     pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "t")
     genuine = cudf_arrow_bridge.from_arrow_device
 
@@ -253,7 +253,9 @@ def test_a_difference_on_the_way_back_fails(monkeypatch, tmp_path, capsys):
         (OverflowError("too many rows"), "unsupported", 3),
     ],
 )
-def test_errors_of_a_supported_type(error, result, code, tampered, tmp_path, capsys):
+def test_import_error_sets_the_result_and_the_exit_code(
+    error, result, code, tampered, tmp_path, capsys
+):
     pq.write_table(pa.table({"good": [1], "bad": ["a"]}), tmp_path / "t")
 
     def strike(batch):
@@ -270,7 +272,7 @@ def test_errors_of_a_supported_type(error, result, code, tampered, tmp_path, cap
     assert columns_of(file)["good"]["result"] == "match"
 
 
-def test_columns_that_only_cross_alone_fail(tampered, tmp_path, capsys):
+def test_columns_that_only_fail_together_exit_with_1(tampered, tmp_path, capsys):
     pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "t")
 
     def strike(batch):
@@ -286,7 +288,7 @@ def test_columns_that_only_cross_alone_fail(tampered, tmp_path, capsys):
         assert column["note"].endswith("not together")
 
 
-def test_the_other_files_are_still_done(tmp_path, capsys):
+def test_roundtrip_reads_the_files_after_a_missing_file(tmp_path, capsys):
     code, files = documents(capsys, tmp_path / "missing", SAMPLE)
     assert code == 2
     assert "no such file" in files[0]["error"]
@@ -294,7 +296,7 @@ def test_the_other_files_are_still_done(tmp_path, capsys):
     assert files[1]["rows"] == pq.read_metadata(SAMPLE).num_rows
 
 
-def test_pandas_index_crosses(tmp_path, capsys):
+def test_round_trip_includes_the_pandas_index(tmp_path, capsys):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"v": [1.5, 2.5]}, index=pandas.Index(["x", "y"], name="key"))
     frame.to_parquet(tmp_path / "t")
@@ -310,23 +312,23 @@ def cli(*arguments, **kwargs):
     )  # fmt: skip
 
 
-def test_a_pipe_gets_plain_and_complete_text():
+def test_output_to_a_pipe_is_plain_and_complete():
     done = cli("roundtrip", SAMPLE, env=os.environ | {"COLUMNS": "40", "TERM": "xterm-256color"})
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     for field in pq.read_schema(SAMPLE):
         assert field.name in done.stdout
-    assert "17 of 17 columns crossed and matched." in done.stdout
+    assert "17 of 17 columns matched after the round trip." in done.stdout
     assert "…" not in done.stdout
 
 
-def test_a_closed_pipe_is_no_traceback():
+def test_closed_pipe_prints_no_traceback():
     command = f"{sys.executable} -m cudf_arrow_bridge roundtrip {SAMPLE} {SAMPLE} | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
 
 
-def test_hostile_names_do_not_reach_the_terminal(tmp_path, capsys):
+def test_output_escapes_control_characters_in_names(tmp_path, capsys):
     write_file(pa.table({"[red]x\x1b[2J": [1]}), tmp_path / "t")
     assert main(["roundtrip", str(tmp_path / "t")]) == 0
     out = capsys.readouterr().out
@@ -337,14 +339,14 @@ def test_hostile_names_do_not_reach_the_terminal(tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments", [[], ["fly"], ["roundtrip"], ["roundtrip", "x", "--rows", "0"]]
 )
-def test_wrong_usage(arguments, capsys):
+def test_wrong_arguments_print_the_usage(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 2
     assert "usage:" in capsys.readouterr().err
 
 
-def test_help_loads_nothing_large_beyond_the_package():
+def test_help_imports_no_large_module():
     code = (
         "import sys, cudf_arrow_bridge; before = set(sys.modules);"
         "from cudf_arrow_bridge.__main__ import parser; parser().format_help();"
@@ -356,7 +358,7 @@ def test_help_loads_nothing_large_beyond_the_package():
 
 
 @pytest.mark.parametrize("rows", ["1", "2", "100"])
-def test_batches_cross_as_streams(tmp_path, capsys, small, rows):
+def test_round_trip_in_batches_matches_and_keeps_the_crossing(tmp_path, capsys, small, rows):
     pq.write_table(small, tmp_path / "small.parquet")
     code, [whole] = documents(capsys, tmp_path / "small.parquet")
     assert code == 0
@@ -370,7 +372,7 @@ def test_batches_cross_as_streams(tmp_path, capsys, small, rows):
     assert found["truth"]["crossing"] == "converted"
 
 
-def test_batches_go_through_the_streams(tmp_path, capsys, small, monkeypatch):
+def test_max_rows_option_calls_the_stream_functions(tmp_path, capsys, small, monkeypatch):
     pq.write_table(small, tmp_path / "small.parquet")
     called = []
     for name in ("to_arrow_device_stream", "from_arrow_device_stream"):
@@ -386,13 +388,13 @@ def test_batches_go_through_the_streams(tmp_path, capsys, small, monkeypatch):
     assert ("from_arrow_device_stream", None) in called
 
 
-def test_the_sample_crosses_in_batches(capsys):
+def test_round_trip_of_the_sample_file_in_batches_matches(capsys):
     code, [file] = documents(capsys, "--max-rows", "100", SAMPLE)
     assert code == 0
     assert {c["result"] for c in file["columns"]} == {"match"}
 
 
-def test_columns_that_cannot_cross_are_named_in_batches_too(tmp_path, capsys, stuff):
+def test_unsupported_columns_are_named_in_batches(tmp_path, capsys, stuff):
     with (
         pa.OSFile(str(tmp_path / "stuff.arrow"), "wb") as sink,
         pa.ipc.new_file(sink, stuff.schema) as writer,

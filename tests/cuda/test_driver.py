@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real CUDA runtime over a driver that is a stub: what passes for a machine without a GPU."""
+"""Test with the CUDA runtime and a stub driver which results mean that there is no GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ for ask in (bridge.has_gpu, lambda: len(bridge.from_arrow_device(pa.array([1, 2]
 
 
 def answers(stub_driver, version, result, **environment):
-    """What `has_gpu` and an import say with this driver."""
+    """Return the output lines of `has_gpu` and of an import with this driver."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     inherited["LD_LIBRARY_PATH"] = f"{stub_driver}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     stub = {"STUB_VERSION": str(version), "STUB_RESULT": str(result)}
@@ -41,7 +41,7 @@ def answers(stub_driver, version, result, **environment):
     return asked.stdout.splitlines()
 
 
-def test_a_driver_without_a_device_is_no_gpu(stub_driver):
+def test_driver_without_a_device_means_no_gpu(stub_driver):
     assert answers(stub_driver, 13_000, 100) == ["False", "2"]
     assert answers(stub_driver, 13_000, 100, CUDA_VISIBLE_DEVICES="-1") == ["False", "2"]
 
@@ -58,19 +58,19 @@ def test_a_driver_without_a_device_is_no_gpu(stub_driver):
         (13_000, 999, "cudaErrorUnknown"),
     ],
 )
-def test_a_driver_that_fails_is_an_error(stub_driver, version, result, told):
+def test_driver_failure_raises(stub_driver, version, result, told):
     first, second = answers(stub_driver, version, result)
     assert first.startswith("error: ")
     assert told in first
     assert second == first
 
 
-def test_a_device_that_is_not_there_is_an_error(stub_driver):
+def test_missing_visible_device_raises(stub_driver):
     for line in answers(stub_driver, 13_000, 100, CUDA_VISIBLE_DEVICES="7"):
         assert "cudaErrorNoDevice" in line
         assert "CUDA_VISIBLE_DEVICES=7" in line
 
 
-def test_a_gpu_can_be_required(stub_driver):
+def test_required_gpu_without_a_device_raises(stub_driver):
     for line in answers(stub_driver, 13_000, 100, CUDF_ARROW_BRIDGE_REQUIRE_GPU="1"):
         assert "CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU, but no CUDA device" in line

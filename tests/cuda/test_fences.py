@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Fences` in loops of the program's own. Without a GPU the tests end fences themselves."""
+"""Test `Fences` in event loops of the caller. Without a GPU, the tests complete the fences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fences():
 
 @pytest.fixture
 def core(fences):
-    """The set behind `fences`, in which the test ends fences itself."""
+    """Return the core's fence set of `fences`, in which the test completes fences."""
     return fences._fences
 
 
@@ -59,19 +59,22 @@ def test_without_a_gpu_fences_are_reached_at_once(fences, source):
     assert fences.poll() == []
 
 
-def test_released_arrays_and_others_are_refused(fences):
+def test_add_rejects_released_arrays_and_invalid_streams(fences):
     array = array_of([1])
     array.release()
     with pytest.raises(ValueError, match="released"):
         fences.add(array)
-    with pytest.raises(TypeError, match="a stream of type str found"):
+    with pytest.raises(
+        TypeError,
+        match=r"stream: expected None, an integer handle or an.* got an object of type str$",
+    ):
         fences.add("1")
-    with pytest.raises(ValueError, match="stream=-1 found"):
+    with pytest.raises(ValueError, match="stream: expected the handle of a CUDA stream, got -1:"):
         fences.add(-1)
     assert (len(fences), fences.poll()) == (0, [])
 
 
-def test_results_come_once_in_the_order_of_their_ends(fences, core):
+def test_poll_returns_each_result_once_in_order_of_completion(fences, core):
     first, second, third = core.add(), core.add(), core.add()
     assert len(fences) == 3
     assert fences.poll() == []
@@ -86,7 +89,7 @@ def test_results_come_once_in_the_order_of_their_ends(fences, core):
     assert fences.poll() == reached(second)
 
 
-def test_a_set_without_fences_is_true(fences):
+def test_fences_object_without_fences_is_truthy(fences):
     assert fences
 
 
@@ -97,14 +100,14 @@ def test_poll_waits_for_a_fence(fences, core):
     timer.join()
 
 
-def test_poll_waits_no_longer_than_it_was_told(fences, core):
+def test_poll_returns_after_its_timeout(fences, core):
     core.add()
     start = time.perf_counter()
     assert fences.poll(0.05) == []
     assert 0.05 <= time.perf_counter() - start < 5
 
 
-def test_wake_ends_a_poll_also_a_later_one(fences):
+def test_wake_ends_the_current_or_the_next_poll(fences):
     timer = after(0.05, fences.wake)
     assert fences.poll(None) == []
     timer.join()
@@ -129,7 +132,7 @@ def test_other_threads_run_while_poll_waits(fences, core):
     assert seen == [1]
 
 
-def test_a_signal_handler_may_raise_in_poll(fences):
+def test_poll_raises_the_exception_of_a_signal_handler(fences):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -160,7 +163,7 @@ def test_a_signal_does_not_end_poll(fences, core):
     assert handled == [1]
 
 
-def test_many_threads_share_results(fences, core):
+def test_poll_returns_each_result_to_one_thread(fences, core):
     numbers = [core.add() for _ in range(2000)]
     told = [[] for _ in range(3)]
 
@@ -178,7 +181,7 @@ def test_many_threads_share_results(fences, core):
     assert sorted(chain(*told)) == sorted(reached(*numbers))
 
 
-def test_ten_thousand_fences_are_on_one_descriptor(fences, core):
+def test_ten_thousand_fences_use_one_descriptor(fences, core):
     numbers = [core.add() for _ in range(10_000)]
     assert len(fences) == 10_000
     for number in reversed(numbers):
@@ -187,7 +190,7 @@ def test_ten_thousand_fences_are_on_one_descriptor(fences, core):
     assert not is_readable(fences)
 
 
-def test_the_descriptor_goes_with_the_set():
+def test_descriptor_is_closed_with_the_fences_object():
     fences = cab.Fences()
     descriptor = fences.fileno()
     assert not os.get_inheritable(descriptor)
@@ -197,7 +200,7 @@ def test_the_descriptor_goes_with_the_set():
         os.fstat(descriptor)
 
 
-def test_without_a_descriptor_there_is_no_set():
+def test_fences_object_without_a_free_descriptor_raises():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
     try:
@@ -222,7 +225,7 @@ if child == 0:
         try:
             method()
         except RuntimeError as error:
-            assert "a parent process" in str(error), error
+            assert "fences of its parent" in str(error), error
         else:
             raise AssertionError(method)
     own = cab.Fences()
@@ -234,7 +237,7 @@ assert fences.poll() == [] and fences.cancel(fence) and len(fences.poll()) == 1
 """
 
 
-def test_forked_children_have_none_of_the_fences():
+def test_forked_child_cannot_use_the_fences_of_its_parent():
     command = [sys.executable, "-W", "error", "-c", FORK]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -10,7 +10,7 @@ from cudf_arrow_bridge.cuda.residency import device_type, has_gpu, is_host_memor
 from cudf_arrow_bridge.cuda.spans import HostSpan, view_host
 
 
-def test_a_span_is_where_its_array_is():
+def test_host_span_has_the_address_and_size_of_its_array():
     array = np.arange(4, dtype="int32")
     span = HostSpan(array)
     assert (span.ptr, span.size) == (array.ctypes.data, 16)
@@ -18,7 +18,7 @@ def test_a_span_is_where_its_array_is():
     assert plc.span.is_span(span)
 
 
-def test_a_span_keeps_its_memory():
+def test_host_span_keeps_its_array_alive():
     array = np.arange(4)
     span, gone = HostSpan(array), weakref.ref(array)
     del array
@@ -28,12 +28,12 @@ def test_a_span_keeps_its_memory():
     assert gone() is None
 
 
-def test_a_span_is_contiguous():
+def test_host_span_rejects_a_strided_array():
     with pytest.raises(ValueError, match="contiguous"):
         HostSpan(np.arange(8)[::2])
 
 
-def test_view_host_sees_the_same_memory():
+def test_view_host_shares_memory():
     array = np.arange(4, dtype="int64")
     view = view_host(HostSpan(array), "int64", 3)
     assert view.tolist() == [0, 1, 2]
@@ -42,12 +42,12 @@ def test_view_host_sees_the_same_memory():
     assert view_host(None, "int8", 0).size == 0
 
 
-def test_view_host_stays_inside():
-    with pytest.raises(ValueError, match="do not fit"):
+def test_view_host_rejects_elements_beyond_the_span():
+    with pytest.raises(ValueError, match="expected at most"):
         view_host(HostSpan(np.arange(4, dtype="int8")), "int16", 3)
 
 
-def test_memory_of_numpy_is_the_hosts():
+def test_numpy_memory_is_host_memory():
     array = np.arange(4)
     assert device_type(array.ctypes.data) == 1
     column = plc.Column(plc.DataType(plc.TypeId.INT64), 4, HostSpan(array), None, 0, 0, [])

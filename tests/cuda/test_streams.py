@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `stream=` takes. Host memory needs no stream, so any can be given without a GPU."""
+"""Test the values of `stream=`. Host memory needs no stream, so the tests need no GPU."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ STREAMS = [
 
 
 @pytest.mark.parametrize(("stream", "handle"), STREAMS)
-def test_handles(stream, handle):
+def test_stream_handle_accepts_each_kind_of_stream(stream, handle):
     assert stream_handle(stream) == handle
 
 
 @pytest.mark.parametrize(("value", "handle"), [("1", 2), ("0", 0)])
-def test_none_is_cudfs_default_stream(value, handle):
-    """cuDF's default stream, chosen when it is loaded."""
+def test_none_means_the_default_stream_of_cudf(value, handle):
+    """cuDF chooses its default stream when it is loaded."""
     show = (
         "from cudf_arrow_bridge.cuda.streams import *; print(stream_handle(None), stream_handle(0))"
     )
@@ -67,16 +67,17 @@ def test_none_is_cudfs_default_stream(value, handle):
     ["0", 1.0, True, pytest.param(object(), id="object"), SimpleNamespace(ptr="x")],
     ids=repr,
 )
-def test_what_is_no_stream_is_refused(stream):
+def test_objects_other_than_streams_are_rejected(stream):
     array = pa.array([1])
-    with pytest.raises(TypeError, match="a stream of type"):
+    message = f"^stream: expected None, .* got an object of type {type(stream).__name__}$"
+    with pytest.raises(TypeError, match=message):
         bridge.from_arrow_device(array, stream=stream, to="pylibcudf")
-    with pytest.raises(TypeError, match="a stream of type"):
+    with pytest.raises(TypeError, match=message):
         bridge.to_arrow_device(column_from(array), stream=stream)
 
 
 @pytest.mark.parametrize(("stream", "handle"), STREAMS)
-def test_host_memory_crosses_on_any_stream(stream, handle):
+def test_round_trip_of_host_memory_accepts_any_stream(stream, handle):
     array = pa.array([True, None, False])
     column = column_from(array, stream=stream)
     exported = bridge.to_arrow_device(column, stream=stream)
@@ -95,16 +96,21 @@ def test_host_memory_crosses_on_any_stream(stream, handle):
     ],
     ids=repr,
 )
-def test_streams_of_consumers_as_dlpack_counts_them(stream, handle):
-    """-1 orders nothing; 0 is never passed on."""
+def test_consumer_handle_follows_the_stream_numbers_of_dlpack(stream, handle):
+    """In DLPack, -1 requests no order, and None means 1, the legacy default stream."""
     assert _consumer_handle(stream) == handle
 
 
 @pytest.mark.parametrize(
-    ("stream", "error"),
-    [(0, ValueError), (np.int64(0), ValueError), (-2, ValueError), (True, TypeError)],
+    ("stream", "error", "found"),
+    [
+        (0, ValueError, "0"),
+        (np.int64(0), ValueError, "0"),
+        (-2, ValueError, "-2"),
+        (True, TypeError, "an object of type bool"),
+    ],
     ids=repr,
 )
-def test_streams_that_consumers_may_not_name(stream, error):
-    with pytest.raises(error, match="found"):
+def test_consumer_handle_rejects_invalid_streams(stream, error, found):
+    with pytest.raises(error, match=rf"^stream: expected .* got {found}$"):
         _consumer_handle(stream)

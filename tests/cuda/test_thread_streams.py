@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The per-thread default stream, which has one handle and is another stream on each thread."""
+"""Test the per-thread default stream, whose handle means a different stream on each thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge._core.import_ import ArrayImporter, ImportArguments
+from cudf_arrow_bridge._core.import_.array_importer import ArrayImporter, ImportArguments
 from cudf_arrow_bridge.cuda import ordering, streams
 from cudf_arrow_bridge.cuda.streams import (
     LEGACY_HANDLE,
@@ -26,17 +26,17 @@ from cudf_arrow_bridge.export.sources import parquet_reader
 from testing.peers import chunked_reader
 from testing.peers.streams import Delayed
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="names streams that there are not")
+pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="uses invalid stream handles")
 
 BATCH = pa.record_batch({"a": [1, 2, 3, 4]})
-#: The handle of a stream of the caller.
+#: The handle of the caller's stream.
 OTHER = 0x5150
-#: Data made on cuDF's stream is exported on that one, and freed after its work.
+#: OTHER exports data of cuDF's stream and waits for it; the free waits for the work on OTHER.
 THERE_AND_BACK = [(OTHER, streams.CUDF_HANDLE), (streams.CUDF_HANDLE, OTHER)]
 
 
 def elsewhere(work):
-    """Do something on a thread of its own, and return what it returns."""
+    """Call `work` on a new thread and return its result."""
     found = []
     thread = threading.Thread(target=lambda: found.append(work()))
     thread.start()
@@ -46,23 +46,23 @@ def elsewhere(work):
 
 
 @pytest.mark.parametrize("handle", [0, LEGACY_HANDLE, OTHER])
-def test_other_streams_are_the_same_everywhere(handle):
+def test_other_streams_have_the_same_handle_on_each_thread(handle):
     stream = Stream(handle, None)
     assert elsewhere(lambda: stream.handle) == stream.handle == handle
 
 
-def test_another_thread_names_the_legacy_stream():
+def test_per_thread_stream_has_the_legacy_handle_on_another_thread():
     stream = resolve_stream(PER_THREAD_HANDLE)
     assert stream.handle == PER_THREAD_HANDLE
     assert elsewhere(lambda: stream.handle) == LEGACY_HANDLE
     assert elsewhere(lambda: stream.__cuda_stream__()) == (0, LEGACY_HANDLE)
-    # Also where it is passed on.
+    # stream_handle and resolve_stream return the legacy handle, too.
     assert elsewhere(lambda: stream_handle(stream)) == LEGACY_HANDLE
     held = elsewhere(lambda: resolve_stream(stream))
     assert held.handle == LEGACY_HANDLE
 
 
-def test_a_thread_is_not_taken_for_one_that_is_gone():
+def test_new_thread_is_not_mistaken_for_a_finished_thread():
     made = [elsewhere(lambda: resolve_stream(PER_THREAD_HANDLE)) for _ in range(20)]
     assert {stream.handle for stream in made} == {LEGACY_HANDLE}
     assert {elsewhere(lambda s=stream: s.handle) for stream in made} == {LEGACY_HANDLE}
@@ -70,12 +70,12 @@ def test_a_thread_is_not_taken_for_one_that_is_gone():
 
 @pytest.fixture
 def per_thread(monkeypatch):
-    """CuDF computes on the per-thread default stream, as it is told by an environment variable."""
+    """Make cuDF compute on the per-thread default stream, as an environment variable does."""
     for module in (streams, parquet_reader):
         monkeypatch.setattr(module, "CUDF_HANDLE", PER_THREAD_HANDLE)
 
 
-def test_cudfs_stream_is_that_of_whoever_asks(per_thread):
+def test_default_stream_of_cudf_is_that_of_the_calling_thread(per_thread):
     stream = resolve_stream(None)
     assert stream.handle == PER_THREAD_HANDLE
     assert elsewhere(lambda: stream.handle) == LEGACY_HANDLE
@@ -85,7 +85,7 @@ def test_cudfs_stream_is_that_of_whoever_asks(per_thread):
 
 @pytest.fixture
 def used(monkeypatch):
-    """The handles of the streams that arrays are exported on."""
+    """Record the handles of the streams that arrays are exported on."""
     handles = []
 
     def note(where, name, arguments_of):
@@ -105,7 +105,9 @@ def used(monkeypatch):
 @pytest.mark.parametrize(
     ("stream", "handle"), [(2, LEGACY_HANDLE), (None, LEGACY_HANDLE), (OTHER, OTHER)]
 )
-def test_what_another_thread_asks_for_is_exported_behind_the_data(stream, handle, used, per_thread):
+def test_conversion_on_another_thread_uses_a_stream_ordered_after_the_data(
+    stream, handle, used, per_thread
+):
     exported = bridge.to_arrow_device(bridge.from_arrow_device(BATCH), stream=stream)
     wanted = pa.schema([("a", pa.decimal128(20))]).__arrow_c_schema__()
     own = used[:]
@@ -115,7 +117,7 @@ def test_what_another_thread_asks_for_is_exported_behind_the_data(stream, handle
     assert used[1] == handle
 
 
-def test_batches_pulled_by_another_thread_are_exported_behind_the_data(used, per_thread):
+def test_batch_read_by_another_thread_is_exported_on_the_legacy_stream(used, per_thread):
     frame = bridge.from_arrow_device(BATCH)
     batches = iter(bridge.to_arrow_device_stream([frame, frame]))
     next(batches)
@@ -125,28 +127,28 @@ def test_batches_pulled_by_another_thread_are_exported_behind_the_data(used, per
 
 @pytest.fixture
 def orders(monkeypatch):
-    """What was put behind what: pairs of the stream that waits and the one it waits for."""
+    """Record the calls of `order_after`: the stream that waits and the stream that it waits for."""
     made = []
     monkeypatch.setattr(ordering, "order_after", lambda *pair: made.append(pair))
     return made
 
 
-def test_partitions_are_computed_by_any_thread(orders, per_thread):
+def test_per_thread_stream_waits_for_partitions_of_other_threads(orders, per_thread):
     def collection():
         return Delayed([bridge.from_arrow_device(BATCH)] * 2)
 
     list(bridge.to_arrow_device_stream(collection()))
-    # It is freed on these streams again.
+    # The second pair orders the free of the partition after the export.
     there_and_back = [(PER_THREAD_HANDLE, LEGACY_HANDLE), (LEGACY_HANDLE, PER_THREAD_HANDLE)]
     assert orders == there_and_back * 2
     orders.clear()
     stream = bridge.to_arrow_device_stream(collection())
-    # This comes behind all of them as it is.
+    # The other thread uses the legacy stream, which synchronizes with the streams of all threads.
     elsewhere(lambda: list(stream))
     assert orders == []
 
 
-def test_partitions_are_computed_on_cudfs_stream(orders):
+def test_partitions_are_computed_on_the_stream_of_cudf(orders):
     collection = Delayed([bridge.from_arrow_device(BATCH)])
     list(bridge.to_arrow_device_stream(collection))
     assert orders == []
@@ -154,7 +156,7 @@ def test_partitions_are_computed_on_cudfs_stream(orders):
     assert orders == THERE_AND_BACK
 
 
-def test_files_are_read_on_cudfs_stream(orders, monkeypatch, tmp_path):
+def test_files_are_read_on_the_stream_of_cudf(orders, monkeypatch, tmp_path):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table(BATCH), path, row_group_size=2)
     chunked_reader.install(monkeypatch)
@@ -164,14 +166,14 @@ def test_files_are_read_on_cudfs_stream(orders, monkeypatch, tmp_path):
     orders.clear()
     list(bridge.to_arrow_device_stream(path))
     assert orders == []
-    # Whoever stops early has what was enqueued finished before the memory is another's, too.
+    # If the reader stops early, the free of the memory also waits for the enqueued work.
     next(iter(bridge.to_arrow_device_stream(path, stream=OTHER)))
     gc.collect()
     assert orders == THERE_AND_BACK
 
 
 class Noted:
-    """A stream that notes down as what it was named."""
+    """A stream that records each handle that it returns."""
 
     def __init__(self, stream):
         self._stream = stream
@@ -186,7 +188,7 @@ class Noted:
         return getattr(self._stream, name)
 
 
-def test_each_array_of_a_stream_is_imported_where_this_thread_can_name():
+def test_each_import_uses_the_stream_handle_of_the_calling_thread():
     stream = Noted(resolve_stream(PER_THREAD_HANDLE))
     schema, _ = BATCH.__arrow_c_device_array__()
     importer = ArrayImporter(schema)
@@ -203,7 +205,7 @@ def test_each_array_of_a_stream_is_imported_where_this_thread_can_name():
 
 
 @pytest.mark.parametrize("protocol", ["accessor", "installed"])
-def test_consumers_ask_on_threads_of_theirs(protocol, used, per_thread):
+def test_protocol_methods_export_on_the_legacy_stream(protocol, used, per_thread):
     frame = bridge.from_arrow_device(BATCH)
     with bridge.install_protocol():
         asked = frame if protocol == "installed" else frame.arrow_device
@@ -211,12 +213,12 @@ def test_consumers_ask_on_threads_of_theirs(protocol, used, per_thread):
     assert used == [LEGACY_HANDLE]
 
 
-def test_what_cudf_made_is_freed_on_the_stream_of_whoever_lets_go(per_thread):
+def test_memory_is_freed_by_thread_if_cudf_uses_the_per_thread_stream(per_thread):
     assert Stream(OTHER, None).is_freed_by_thread
 
 
 @pytest.mark.parametrize(("handle", "by_thread"), [(0, False), (OTHER, False), (2, True)])
-def test_what_is_made_on_handle_2_is_freed_by_thread(handle, by_thread):
+def test_memory_of_the_per_thread_stream_is_freed_by_thread(handle, by_thread):
     stream = Stream(handle, None)
     assert stream.is_freed_by_thread == by_thread
     assert elsewhere(lambda: stream.is_freed_by_thread) == by_thread

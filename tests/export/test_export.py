@@ -15,8 +15,8 @@ from testing.peers.arrays import DeviceOnly, assert_same, nodes, read, struct_of
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
-def test_slices_leave_with_their_rows(type_, nesting, nulls):
-    """Masks, offsets and children follow the slice; libcudf 26.10 leaves the whole column's."""
+def test_export_of_slices_has_the_rows_of_the_slice(type_, nesting, nulls):
+    """Masks, offsets and children match the slice; libcudf 26.10 exports those of the column."""
     for size in (0, 1, samples.MANY):
         base = samples.nest(type_, nesting, size, nulls)
         for steps in samples.cuts(size):
@@ -27,7 +27,7 @@ def test_slices_leave_with_their_rows(type_, nesting, nulls):
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("nesting", ["list", "list of struct", "dictionary"])
 @pytest.mark.parametrize("type_", samples.PRIMITIVE, ids=str)
-def test_slices_below_the_top_leave_with_their_rows(type_, nesting, compact):
+def test_export_of_nested_slices_has_the_rows_of_the_slice(type_, nesting, compact):
     for inner in ((1,), (9,), (32,)):
         base = samples.nest(type_, nesting, samples.MANY, "some", inner)
         for steps in ([(0, samples.MANY)], [(9, 70)], [(64, 0)]):
@@ -36,7 +36,7 @@ def test_slices_below_the_top_leave_with_their_rows(type_, nesting, compact):
             assert_same(read(exported), samples.cut(base, steps))
 
 
-def test_offsets_of_a_structs_children_count_for_nothing():
+def test_export_of_struct_ignores_the_offsets_of_its_children():
     """As in libcudf, which reads the children of a struct at the struct's own rows."""
     child = samples.column_of(pa.array([1, 2, 3, 4]), [(1, 3)])
     struct = plc.Column(plc.DataType(plc.TypeId.STRUCT), 3, None, None, 0, 0, [child])
@@ -46,8 +46,8 @@ def test_offsets_of_a_structs_children_count_for_nothing():
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_offset_is_zero_where_that_is_free(type_, nulls, compact):
-    """Without rows before the slice, with compact=True, and below the top."""
+def test_exported_offset_is_zero_if_compact_or_not_sliced(type_, nulls, compact):
+    """The offsets of children are always zero."""
     base = samples.nest(type_, "list of struct", samples.MANY, nulls)
     for offset in samples.OFFSETS:
         exported = bridge.to_arrow_device(samples.column_of(base, [(offset, 50)]), compact=compact)
@@ -59,7 +59,7 @@ def test_offset_is_zero_where_that_is_free(type_, nulls, compact):
 
 
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_nanoarrow_reads_the_same(type_):
+def test_nanoarrow_reads_the_rows_of_exported_slices(type_):
     for nulls in samples.NULLS:
         base = samples.values(type_, samples.MANY, nulls)
         for steps in ([(0, samples.MANY)], [(33, 65)], [(7, 0)]):
@@ -67,14 +67,14 @@ def test_nanoarrow_reads_the_same(type_):
                 DeviceOnly(bridge.to_arrow_device(samples.column_of(base, steps)))
             )
             assert (device_array.device_type_id, device_array.device_id) == (1, -1)
-            # nanoarrow's own check of every offset and size, then pyarrow's copy of its array.
+            # nanoarrow checks every offset and size; then pyarrow copies its array.
             device_array.array.view()
             assert_same(pa.array(device_array.array), samples.cut(base, steps))
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("size", [0, 1, samples.MANY])
-def test_tables_leave_as_record_batches(size, nulls):
+def test_tables_are_exported_as_record_batches(size, nulls):
     bases = [samples.values(type_, size, nulls) for type_ in samples.TYPES]
     names = [str(i) for i in range(len(bases))]
     expected = pa.record_batch(bases, names)
@@ -89,7 +89,7 @@ def test_tables_leave_as_record_batches(size, nulls):
     assert pa.table(DeviceOnly(exported)).equals(pa.table(expected))
 
 
-def test_columns_of_a_table_are_sliced_each_on_its_own():
+def test_columns_of_a_table_are_sliced_independently():
     base = samples.values(pa.string(), samples.MANY, "some")
     table = plc.Table([samples.column_of(base, [(offset, 50)]) for offset in samples.OFFSETS])
     batch = pa.record_batch(DeviceOnly(bridge.to_arrow_device(table)))
@@ -99,20 +99,20 @@ def test_columns_of_a_table_are_sliced_each_on_its_own():
 
 
 @pytest.mark.parametrize("num_rows", [0, 3])
-def test_a_table_without_columns_keeps_its_rows(num_rows):
+def test_export_of_table_without_columns_keeps_the_number_of_rows(num_rows):
     exported = bridge.to_arrow_device(plc.Table([], num_rows))
     batch = pa.record_batch(DeviceOnly(exported))
     assert (batch.num_rows, batch.num_columns, len(exported)) == (num_rows, 0, num_rows)
 
 
-def test_null_columns_leave_as_null_arrays():
+def test_empty_type_columns_are_exported_as_null_arrays():
     """libcudf 26.10 has no branch for EMPTY where it exports views."""
     column = plc.Column(plc.DataType(plc.TypeId.EMPTY), 3, None, None, 3, 0, [])
     assert_same(read(bridge.to_arrow_device(column)), pa.nulls(3))
 
 
 @pytest.mark.parametrize("type_", samples.DICTIONARY, ids=str)
-def test_an_empty_dictionary_keeps_its_value_type(type_):
+def test_export_of_empty_dictionary_keeps_its_value_type(type_):
     """libcudf 26.10 makes each empty dictionary one of int64 values."""
     empty = pa.DictionaryArray.from_arrays(
         pa.array([], type_.index_type), pa.array([], type_.value_type)
@@ -140,8 +140,8 @@ def bare(type_id, children):
         ),
     ],
 )
-def test_no_rows_still_have_one_offset(column):
-    """An empty list may leave libcudf 26.10 with an offsets buffer of no bytes."""
+def test_export_without_rows_has_an_offsets_buffer(column):
+    """libcudf 26.10 may export an empty list with an offsets buffer of no bytes."""
     exported = bridge.to_arrow_device(column())
     _, capsule = exported.__arrow_c_device_array__()
     array = struct_of(capsule).array
@@ -162,7 +162,7 @@ def test_schemas_of_batches_with_and_without_nulls_agree():
     assert all(field.nullable for field in schemas[0])
 
 
-def test_fields_have_names():
+def test_exported_fields_have_names():
     """pylibcudf 26.10 exports every field with an empty name."""
     struct = samples.values(pa.struct([("0", pa.int8()), ("1", pa.string())]), 3, "some")
     exported = bridge.to_arrow_device(plc.Table([samples.column_of(struct)]))
@@ -171,7 +171,7 @@ def test_fields_have_names():
 
 
 @pytest.mark.parametrize("steps", [[(0, 5)], [(1, 3)], [(2, 3), (1, 0)]])
-def test_durations_in_days_leave_in_seconds(steps):
+def test_durations_in_days_are_exported_in_seconds(steps):
     days = pa.array([-3, None, 0, 2**31 - 1, None], pa.int32())
     column = samples.column_of(days, steps)
     column = plc.Column(
@@ -184,15 +184,15 @@ def test_durations_in_days_leave_in_seconds(steps):
     assert_same(read(bridge.to_arrow_device(column)), expected)
 
 
-def test_other_libraries_arrays_leave_under_their_own_names():
+def test_export_of_foreign_arrays_keeps_types_and_field_names():
     for type_ in samples.PARAMETRIC:
         base = samples.values(type_, samples.MANY, "some" if type_.num_fields == 0 else "none")
         exported = bridge.to_arrow_device(DeviceOnly(base))
         assert_same(read(exported), base)
 
 
-def test_memory_that_pylibcudf_views():
-    """The spans that pylibcudf's own columns have; nested, masked and without data."""
+def test_columns_over_gpumemoryviews_are_exported():
+    """pylibcudf's own columns have these spans; here nested, masked and without data."""
     base = pa.array([["a", None], None, ["b"]])
 
     def viewed(column):

@@ -57,7 +57,7 @@ def move(index, by):
 
 
 def replace(index, values, kind="int32", offset=0):
-    """Replace a buffer by values, an offset of bytes behind the begin of other memory."""
+    """Replace a buffer by values that start at an offset, in bytes, in other memory."""
 
     def edit(struct):
         data = np.array(values, kind).tobytes()
@@ -113,8 +113,8 @@ def test_rows_that_are_null_may_have_any_index():
 
 
 @pytest.mark.parametrize("make", [bridge.to_arrow_device, bridge.to_arrow_device_stream])
-def test_exports_of_tests_are_checked(make, monkeypatch):
-    """What the fixture in ``conftest.py`` relies on: no export leaves unseen."""
+def test_every_export_calls_the_checker(make, monkeypatch):
+    """The fixture in ``conftest.py`` relies on this."""
     from testing.peers import exports
 
     checked = []
@@ -124,9 +124,9 @@ def test_exports_of_tests_are_checked(make, monkeypatch):
     assert len(checked) >= len(batches) == 1
 
 
-def test_the_names_are_those_of_the_documentation():
+def test_documentation_lists_the_checked_invariants():
     page = (Path(__file__).parents[2] / "docs/invariants.md").read_text()
-    table = page[page.index("\n# What leaves\n") :]
+    table = page[page.index("\n# Invariants of exports\n") :]
     assert set(PLANTED) == set(re.findall(r"^\| `(\w+)` \| ", table, re.MULTILINE)) - {
-        "mask_is_padded"  # of memory whose allocation is known, in the C++ tests
+        "mask_is_padded"  # checked in the C++ tests, which know the allocation
     }

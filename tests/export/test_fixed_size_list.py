@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of a fixed size leave as such: those that came so, and those of which somebody asks it."""
+"""Exports of fixed-size lists: of imported ones, and of other lists if the schema requests it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fixed(rows, element, size):
 
 
 PAIR = pa.list_(pa.int8(), 2)
-#: Rows of several types of elements; each has a null row, and one of null elements if it can.
+#: Arrays of several element types, most of them with a null row and null elements.
 ARRAYS = {
     "int32": fixed([[1, 2, 3], None, [4, None, 6], [7, 8, 9]], pa.int32(), 3),
     "no nulls": fixed([[1, 2, 3], [4, None, 6], [7, 8, 9], [0, 0, 0]], pa.int64(), 3),
@@ -68,24 +68,24 @@ def batch_of(array, **options):
 
 
 def read(exported):
-    """An exported array, checked by pyarrow."""
+    """Return an exported array, validated by pyarrow."""
     array = pa.array(exported)
     array.validate(full=True)
     return array
 
 
 def offset_by(array, before):
-    """The same rows behind others, in one memory."""
+    """Return the same rows, stored after `before` other rows in the same buffers."""
     return pa.concat_arrays([array.slice(0, 1)] * before + [array]).slice(before)
 
 
 def in_a_frame(type_):
-    """Frames have no null columns: their elements are strings there."""
+    """Return the type that a frame keeps: frames have strings in place of null columns."""
     return pa.list_(pa.string(), 2) if type_ == ARRAYS["nulls"].type else type_
 
 
 @CASES
-def test_frames_leave_as_they_came(array):
+def test_frames_keep_fixed_size_lists(array):
     for begin, size in PARTS:
         part = array.slice(begin, size)
         series = bridge.from_arrow_device(part)
@@ -99,7 +99,7 @@ def test_frames_leave_as_they_came(array):
 
 @CASES
 @pytest.mark.parametrize("sanitize", [True, False])
-def test_columns_leave_as_they_came(array, sanitize):
+def test_columns_keep_fixed_size_lists(array, sanitize):
     for before in (0, 1, 9):
         behind = offset_by(array, before)
         for begin, size in PARTS:
@@ -112,7 +112,7 @@ def test_columns_leave_as_they_came(array, sanitize):
 
 
 @CASES
-def test_arrays_pass_through(array):
+def test_pyarrow_arrays_keep_fixed_size_lists(array):
     for begin, size in PARTS:
         part = array.slice(begin, size)
         found = read(bridge.to_arrow_device(part))
@@ -121,8 +121,8 @@ def test_arrays_pass_through(array):
 
 
 @CASES
-def test_slices_leave_as_they_came(array):
-    """As libcudf slices: another offset over the same buffers."""
+def test_slices_of_columns_keep_fixed_size_lists(array):
+    """A slice of libcudf has another offset over the same buffers."""
     whole = pa.concat_arrays([array] * 6)
     column = bridge.from_arrow_device(whole, to="pylibcudf")
     for begin, end in ((0, 5), (3, 11), (8, 9), (9, len(whole)), (2, 2)):
@@ -142,7 +142,7 @@ def test_slices_leave_as_they_came(array):
 
 
 @CASES
-def test_streams_leave_as_they_came(array):
+def test_streams_keep_fixed_size_lists(array):
     batch = batch_of(pa.concat_arrays([array] * 3))
     frame = bridge.from_arrow_device(batch)
     table = pa.table(bridge.to_arrow_device_stream(frame, max_rows=2))
@@ -161,7 +161,7 @@ def buffers(exported):
         yield from buffers(child)
 
 
-def test_elements_are_shared_where_each_list_has_its_own():
+def test_export_shares_elements_if_each_list_has_its_own():
     array = ARRAYS["no nulls"]
     address = array.values.buffers()[1].address
     for obj in (array, bridge.from_arrow_device(array), ARRAYS["int32"]):
@@ -172,7 +172,7 @@ def test_elements_are_shared_where_each_list_has_its_own():
         assert found.values.buffers()[1].address + found.offset * 24 == address + begin * 24
 
 
-def test_empty_null_lists_are_filled_by_a_copy():
+def test_export_copies_elements_if_null_lists_are_empty():
     series = bridge.from_arrow_device(ARRAYS["int32"])
     mask, *elements = buffers(bridge.to_arrow_device(series))
     assert mask.zero_copy
@@ -183,7 +183,7 @@ TENSORS = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24, dtype="int32
 
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
-def test_tensors_stay_tensors(to):
+def test_fixed_shape_tensors_keep_their_type(to):
     batch = batch_of(TENSORS)
     for part in (batch, batch.slice(1), batch.slice(0, 0)):
         found = pa.record_batch(bridge.to_arrow_device(bridge.from_arrow_device(part, to=to)))
@@ -196,7 +196,7 @@ def test_tensors_stay_tensors(to):
     assert found["x"].equals(missing)
 
 
-def test_tensors_that_leave_as_lists_are_no_tensors():
+def test_tensors_exported_as_lists_lose_the_tensor_type():
     frame = bridge.from_arrow_device(batch_of(TENSORS))
     asked = pa.schema([("x", pa.list_(pa.int32()))])
     schema = pa.schema(bridge.to_arrow_device(frame, requested_schema=asked).schema)
@@ -226,15 +226,15 @@ LISTS = pa.array([[1, 2], None, [3, 4], [5, None]])
     ],
     ids=str,
 )
-def test_lists_leave_so_if_asked(array, asked):
+def test_lists_are_exported_as_fixed_size_lists_if_requested(array, asked):
     for obj in (to_plc(array), bridge.from_arrow_device(array), array):
         found = read(bridge.to_arrow_device(obj, requested_schema=pa.field("", asked)))
         assert found.type == asked
         assert found.to_pylist() == ([[DAY, DAY]] if array is DAYS else array.to_pylist())
 
 
-def test_unused_rows_may_have_other_lengths():
-    """Those before a slice whose mask begins within a byte, and those of null structs."""
+def test_unused_lists_may_have_other_lengths():
+    """Unused lists are before a slice whose mask begins within a byte, or in null structs."""
     lists = pa.array([[1], [2, 3, 4], *[[i, i] for i in range(10)]])
     structs = pa.StructArray.from_arrays(
         [lists], ["a"], mask=pa.array([True, True, *[i % 2 == 0 for i in range(10)]])
@@ -258,11 +258,11 @@ def test_unused_rows_may_have_other_lengths():
     ],
     ids=str,
 )
-def test_other_lengths_are_an_error(array, asked, path):
+def test_lists_of_other_lengths_are_an_error(array, asked, path):
     size = (asked.field(0).type if pa.types.is_nested(asked.field(0).type) else asked).list_size
     schema = pa.schema([("x", asked)])
     table = bridge.from_arrow_device(batch_of(array))
-    message = f"column '{path}': lists of other lengths found, {size} elements each expected by"
+    message = f"column '{path}': expected lists of {size} elements by"
     with pytest.raises(ValueError, match=message):
         bridge.to_arrow_device(table, requested_schema=schema)
 
@@ -273,23 +273,34 @@ def test_elements_of_null_rows_are_not_checked_for_nulls():
         array = pa.array(rows_, pa.list_(pa.int64()))
         found = read(bridge.to_arrow_device(to_plc(array), requested_schema=asked))
         assert (found.type, found.to_pylist()) == (asked.type, rows_)
-    with pytest.raises(ValueError, match=r"\[\]': nulls found"):
+    with pytest.raises(
+        ValueError, match=r"column '\[\]': expected no nulls by the requested schema, got some$"
+    ):
         bridge.to_arrow_device(to_plc(pa.array([[None, 1]])), requested_schema=asked)
 
 
-def test_lists_that_got_another_mask_are_no_longer_of_that_size():
+def test_removing_the_mask_of_empty_null_lists_makes_the_export_raise():
     column = bridge.from_arrow_device(ARRAYS["int32"], to="pylibcudf")
     shorter = column.with_mask(None, 0)
-    with pytest.raises(ValueError, match="lists of other lengths found, 3 elements each expected"):
+    with pytest.raises(
+        ValueError,
+        match=r"column '\(top level\)': expected lists of 3.* got lists of other lengths$",
+    ):
         bridge.to_arrow_device(shorter)
     column = bridge.from_arrow_device(pa.array([b"ab", None], pa.binary(2)), to="pylibcudf")
-    with pytest.raises(ValueError, match="lists of other lengths found, 2 bytes each expected"):
+    with pytest.raises(
+        ValueError,
+        match=r"column '\(top level\)': expected lists of 2.* got lists of other lengths$",
+    ):
         bridge.to_arrow_device(column.with_mask(None, 0))
 
 
-def test_more_elements_than_a_column_holds():
+def test_more_elements_than_a_column_holds_are_an_error():
     array = pa.array([None] * 3, pa.list_(pa.int8()))
-    with pytest.raises(OverflowError, match="3000000000 list elements found, at most 2147483647"):
+    with pytest.raises(
+        OverflowError,
+        match=r"column '\(top level\)': expected at most 2147483647 list.* got 3000000000",
+    ):
         bridge.to_arrow_device(
             to_plc(array), requested_schema=pa.field("", pa.list_(pa.int8(), 1_000_000_000))
         )

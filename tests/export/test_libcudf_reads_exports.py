@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libcudf's own import, ported to the host, reads of every slice what pyarrow reads."""
+"""libcudf's own import, ported to the host, reads the same rows of every slice as pyarrow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testing.peers.streams import StreamOnly
 from testing.reading import read
 
 ROWS = 600
-#: First rows of slices: on and beside the borders of bytes, words and blocks of a mask.
+#: First rows of slices: at and next to the boundaries of bytes, words and blocks of a mask.
 FIRST = (0, 1, 7, 8, 31, 32, 33, 64, 65, 511, 512, 513, 544)
 
 
@@ -67,7 +67,7 @@ def test_libcudf_reads_batches_of_every_type(type_, nesting, nulls, max_rows):
     assert pa.chunked_array(StreamOnly(stream)).to_pylist() == array.to_pylist()
 
 
-def test_batches_begin_with_blocks_of_masks_where_max_rows_allows():
+def test_max_rows_is_rounded_down_to_words_or_blocks_of_the_mask():
     array = pa.array([None if i % 7 == 0 else i for i in range(1_614)])
     for max_rows, expected in (
         (63, [63] * 25 + [39]),

@@ -25,7 +25,7 @@ BATCH = pa.record_batch(
     {"n": [1, None, 3, 4, 5], "text": ["a", None, "ccc", "", "e"], "flag": [True] * 4 + [None]}
 )
 WANTED = pa.schema([("n", pa.int32()), ("text", pa.large_string()), ("flag", pa.bool_())])
-#: What can be had of it: n cannot be narrowed.
+#: The schema that an export for `WANTED` has: n cannot be narrowed.
 MET = pa.schema([("n", pa.int64()), ("text", pa.large_string()), ("flag", pa.bool_())])
 OTHER = pa.schema([("n", pa.int64()), ("text", pa.string_view()), ("flag", pa.bool_())])
 
@@ -52,7 +52,7 @@ def test_each_batch_of_a_stream_is_exported_as_requested(origin):
 
 
 @pytest.mark.parametrize("origin", streams())
-def test_a_consumers_request_replaces_that_of_the_stream(origin):
+def test_schema_requested_by_a_consumer_replaces_that_of_the_stream(origin):
     stream = streams(requested_schema=WANTED)[origin]
     capsule = stream.__arrow_c_stream__(OTHER.__arrow_c_schema__())
     found = pa.RecordBatchReader._import_from_c_capsule(capsule).read_all()
@@ -60,14 +60,14 @@ def test_a_consumers_request_replaces_that_of_the_stream(origin):
     assert found.to_pylist() == BATCH.to_pylist()
 
 
-def test_a_request_that_cannot_be_leaves_that_of_the_stream():
+def test_rejected_request_of_a_consumer_keeps_that_of_the_stream():
     stream = bridge.to_arrow_device_stream(BATCH, requested_schema=WANTED)
-    with pytest.raises(ValueError, match="a requested schema of 1 fields found, 3 expected"):
+    with pytest.raises(ValueError, match="expected a requested schema of 3 fields, got 1"):
         stream.__arrow_c_device_stream__(pa.schema([("x", pa.int8())]).__arrow_c_schema__())
     assert pa.table(StreamOnly(stream)).schema == MET
 
 
-def test_the_request_is_the_schema_of_a_stream_without_batches():
+def test_stream_without_batches_has_the_requested_schema():
     stream = bridge.to_arrow_device_stream([], requested_schema=WANTED)
     assert stream.schema == WANTED
     found = pa.table(StreamOnly(stream))
@@ -81,7 +81,7 @@ def test_the_request_is_the_schema_of_a_stream_without_batches():
     assert (list(empty.columns), len(empty)) == (BATCH.schema.names, 0)
 
 
-def test_data_that_contradicts_the_request_is_an_error_of_the_stream():
+def test_data_that_contradicts_the_requested_schema_is_an_error():
     strict = pa.schema([pa.field("n", pa.int64(), nullable=False), *list(BATCH.schema)[1:]])
     stream = bridge.to_arrow_device_stream(BATCH, max_rows=1, requested_schema=strict)
     batches = iter(stream)
@@ -101,7 +101,7 @@ class RowCount:
     [(np.int64(3), [3, 2]), (RowCount(), [2, 2, 1]), (2**40, [5]), (2**70, [5]), (None, [5])],
     ids=["NumPy", "index", "large", "larger", "None"],
 )
-def test_numbers_of_rows(max_rows, lengths):
+def test_max_rows_accepts_any_integer_or_none(max_rows, lengths):
     stream = bridge.to_arrow_device_stream(BATCH, max_rows=max_rows)
     assert [len(batch) for batch in stream] == lengths
 
@@ -109,24 +109,27 @@ def test_numbers_of_rows(max_rows, lengths):
 @pytest.mark.parametrize(
     "device_type", ["cuda", "CUDA", bridge.DeviceType.CUDA, "cpu", bridge.DeviceType.CPU, None]
 )
-def test_device_types_by_name_and_by_enum(device_type):
-    """Without a GPU an array is the CPU's whatever managed memory is to be called."""
+def test_device_type_is_accepted_by_name_and_as_enum(device_type):
+    """The option sets the type of managed memory; without a GPU the type is always CPU."""
     exported = bridge.to_arrow_device(BATCH, device_type=device_type)
     assert exported.device_type is bridge.DeviceType.CPU
     (batch,) = bridge.to_arrow_device_stream(BATCH, device_type=device_type)
     assert batch.device_type is bridge.DeviceType.CPU
 
 
-def test_a_device_type_is_made_of_its_name():
+def test_device_type_is_made_from_its_name():
     for member in bridge.DeviceType:
         assert bridge.DeviceType(member.name.lower()) is member is bridge.DeviceType(member.name)
     with pytest.raises(ValueError, match="'gpu' is not a valid DeviceType"):
         bridge.DeviceType("gpu")
 
 
-def test_the_cpu_cannot_be_asked_for_where_there_is_a_gpu(monkeypatch):
+def test_device_type_cpu_is_rejected_with_a_gpu(monkeypatch):
     monkeypatch.setattr("cudf_arrow_bridge.arrow.options.has_gpu", lambda: True)
-    with pytest.raises(ValueError, match=r"device_type='cpu' found.*to_host\(\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"device_type: expected 'cuda', DeviceType\.CUDA or None, got 'cpu'.*to_host\(\)",
+    ):
         bridge.to_arrow_device(BATCH, device_type="cpu")
 
 
@@ -136,7 +139,7 @@ LIBC.free.argtypes = [ctypes.c_void_p]
 
 
 class Counted:
-    """A resource of host memory that knows what of it is in use."""
+    """A memory resource of host memory that records its allocations."""
 
     def __init__(self):
         self.in_use, self.total = {}, 0
@@ -162,12 +165,12 @@ BOOLS = {
 
 
 @pytest.mark.parametrize("source", BOOLS)
-def test_conversions_of_an_export_are_the_resources(source):
+def test_export_allocates_conversions_from_the_resource(source):
     counted = Counted()
     exported = bridge.to_arrow_device(BOOLS[source](), mr=counted.resource)
     (data,) = [info.address for info in exported.buffers() if info.name == "data"]
     assert data in counted.in_use
-    # What peers give has been imported before.
+    # Data of peers is imported first, which also allocates.
     assert counted.total > ("peer" in source)
     assert pa.array(exported).to_pylist() == [True, False, None]
     taken = pa.array(exported)
@@ -181,14 +184,14 @@ def test_conversions_of_an_export_are_the_resources(source):
     assert not counted.in_use
 
 
-def test_an_export_that_converts_nothing_takes_nothing_of_the_resource():
+def test_export_without_conversion_allocates_nothing():
     counted = Counted()
     exported = bridge.to_arrow_device(to_plc(pa.array([1, None, 3])), mr=counted.resource)
     assert pa.array(exported).to_pylist() == [1, None, 3]
     assert counted.total == 0
 
 
-def test_a_request_of_a_later_consumer_is_met_with_the_resource():
+def test_as_requested_allocates_from_the_resource_of_the_export():
     counted = Counted()
     exported = bridge.to_arrow_device(to_plc(pa.array(["a", "b"])), mr=counted.resource)
     assert counted.total == 0
@@ -214,7 +217,7 @@ def test_the_resource_lives_as_long_as_the_array():
 
 
 @pytest.mark.parametrize("max_rows", [None, 2])
-def test_batches_are_made_of_the_resource(max_rows):
+def test_stream_allocates_batches_from_the_resource(max_rows):
     counted = Counted()
     imported = bridge.from_arrow_device(BATCH)
     stream = bridge.to_arrow_device_stream(imported, max_rows=max_rows, mr=counted.resource)
@@ -228,7 +231,7 @@ def test_batches_are_made_of_the_resource(max_rows):
     assert not counted.in_use
 
 
-def test_conversions_of_an_import_are_the_resources():
+def test_import_allocates_conversions_from_the_resource():
     counted = Counted()
     column = bridge.from_arrow_device(pa.array([True]), to="pylibcudf", mr=counted.resource)
     assert column.data().ptr in counted.in_use
@@ -281,7 +284,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_streams_of_peers_leave_as_they_would_arrive(source):
+def test_import_of_an_exported_source_equals_its_direct_import(source):
     exported = bridge.to_arrow_device(SOURCES[source]())
     found = bridge.from_arrow_device(exported)
     expected = bridge.from_arrow_device(SOURCES[source]())
@@ -299,7 +302,7 @@ def test_a_stream_of_one_batch_is_not_copied(source):
     assert address == batch.column(0).buffers()[1].address
 
 
-def test_labels_of_our_own_streams_stay():
+def test_export_of_our_own_streams_keeps_column_labels():
     label = object()
     labelled = frame([numbers()], pd.Index([label]))
     stream = bridge.to_arrow_device_stream(labelled, max_rows=2)
@@ -315,7 +318,7 @@ def test_streams_of_peers_are_exported_as_requested():
     assert exported.schema == wanted
 
 
-def test_max_chunksize_is_max_rows():
+def test_max_chunksize_is_an_alias_of_max_rows():
     table = pa.table({"a": range(5)})
     stream = bridge.to_arrow_device_stream(table, max_chunksize=2)
     assert [len(batch) for batch in stream] == [2, 2, 1]
@@ -336,5 +339,5 @@ def test_max_chunksize_is_max_rows():
     assert len(messages) == 3
     with pytest.raises(ValueError, match="one of max_rows= and max_chunksize="):
         bridge.to_arrow_device_stream(table, max_rows=2, max_chunksize=2)
-    with pytest.raises(ValueError, match="max_chunksize=0"):
+    with pytest.raises(ValueError, match="max_chunksize: expected at least 1, got 0"):
         bridge.to_arrow_device_stream(table, max_chunksize=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pandas objects as Arrow data; `test_cudf_pandas` has more of them, as proxies."""
+"""pandas objects as Arrow data; `test_cudf_pandas` tests proxies of pandas objects."""
 
 import cudf
 import pandas as pd
@@ -12,10 +12,10 @@ from cudf_arrow_bridge.export.pandas_objects import arrow_of_pandas
 from testing.labels import INDEXES, same
 
 
-# pyarrow says so of a MultiIndex with a level of tuples; here it is not so.
+# pyarrow also warns about a MultiIndex with a level of tuples, whose names are not mixed.
 @pytest.mark.filterwarnings("ignore:The DataFrame has column names of mixed type")
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
-def test_labels_come_back_whatever_they_are(labels):
+def test_column_labels_of_any_type_are_restored(labels):
     frame = pd.DataFrame([list(range(len(labels)))], columns=labels)
     found = cab.from_arrow_device(arrow_of_pandas(frame)).columns
     pd.testing.assert_index_equal(found, labels, exact=True)
@@ -23,7 +23,7 @@ def test_labels_come_back_whatever_they_are(labels):
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
-def test_a_name_of_the_index_comes_back_whatever_it_is(labels):
+def test_names_of_index_and_series_of_any_type_are_restored(labels):
     for label in labels:
         index = pd.Index([1, 2], name=label)
         found = cab.from_arrow_device(arrow_of_pandas(pd.DataFrame({"a": [3, 4]}, index)))
@@ -32,7 +32,7 @@ def test_a_name_of_the_index_comes_back_whatever_it_is(labels):
         assert same(series.name, label)
 
 
-def test_strings_in_chunks_are_one_array():
+def test_chunked_strings_become_one_array():
     strings = pd.concat([pd.Series(["a", None]), pd.Series(["b"])])
     assert isinstance(pa.array(strings), pa.ChunkedArray)
     assert pa.array(arrow_of_pandas(strings)).to_pylist() == ["a", None, "b"]
@@ -40,16 +40,18 @@ def test_strings_in_chunks_are_one_array():
     assert batch.to_pydict() == {"s": ["a", None, "b"]}
 
 
-def test_more_text_than_one_array_holds():
+def test_more_text_than_one_array_holds_is_an_error():
     class Table:
         def combine_chunks(self):
             return pa.table({"s": pa.chunked_array([["a"], ["b"]])})
 
-    with pytest.raises(OverflowError, match="more than 2 GiB of text"):
+    with pytest.raises(
+        OverflowError, match="expected at most 2 GiB of text in a column of objects, got more"
+    ):
         pandas_objects._one_batch(Table())
 
 
-def test_a_range_among_levels_is_a_level():
+def test_range_level_of_a_multiindex_is_stored_as_a_column():
     index = pd.MultiIndex.from_product([range(2), ["a"]])
     assert isinstance(index.get_level_values(0), pd.RangeIndex)
     batch = arrow_of_pandas(pd.DataFrame({"x": [1, 2]}, index))
@@ -61,7 +63,7 @@ def test_a_range_among_levels_is_a_level():
     assert type(cab.from_arrow_device(batch).index) is cudf.MultiIndex
 
 
-def test_levels_named_by_numbers_stay_in_order():
+def test_multiindex_levels_named_by_numbers_keep_their_order():
     index = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=[1, 0])
     batch = arrow_of_pandas(pd.DataFrame({"x": [1, 2]}, index))
     assert batch.to_pydict() == {"x": [1, 2], "1": [1, 2], "0": ["a", "b"]}
@@ -69,13 +71,15 @@ def test_levels_named_by_numbers_stay_in_order():
 
 
 @pytest.mark.parametrize("obj", [[1], None, pd.Timestamp("2020"), pd.array([1])])
-def test_other_objects_are_refused(obj):
+def test_other_objects_are_rejected(obj):
     name = type(obj).__name__
-    with pytest.raises(TypeError, match=f"^an object of type {name} found, a DataFrame, Series"):
+    with pytest.raises(
+        TypeError, match=f"^expected a DataFrame, Series or Index, got an object of type {name}$"
+    ):
         arrow_of_pandas(obj)
 
 
-def test_what_arrow_has_no_type_for():
+def test_column_of_mixed_types_is_rejected():
     with pytest.raises(ValueError, match="column mixed"):
         arrow_of_pandas(pd.DataFrame({"mixed": [1, "x"]}))
 

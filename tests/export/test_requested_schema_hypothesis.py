@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random columns, with a random type for each level that it can be exported as."""
+"""Random columns, exported with a random supported type at each level."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testing.peers.arrays import DeviceOnly, Producer, column_from
 from testing.samples import cut
 from testing.strategies import NOT_SLOW, arrays, dictionary_types, flat_types, slices
 
-# A column of pylibcudf knows of no time zone.
+# A pylibcudf column has no time zone.
 plain_types = flat_types.filter(lambda type_: getattr(type_, "tz", None) is None)
 types = st.recursive(
     plain_types | dictionary_types | st.sampled_from([pa.decimal32(9, 2), pa.decimal64(18, 0)]),
@@ -30,7 +30,7 @@ types = st.recursive(
 
 @st.composite
 def wishes(draw, type_):
-    """A type that a column can be exported as, whatever its rows."""
+    """Draw a type that a column can be exported as for any data."""
     if pa.types.is_list(type_):
         make = draw(st.sampled_from([pa.list_, pa.large_list]))
         return make(draw(wishes(type_.value_type)))
@@ -52,7 +52,7 @@ def wishes(draw, type_):
 
 
 def plain(type_):
-    """The same type without dictionaries, for pyarrow to cast to."""
+    """Return the same type without dictionaries, as the target of pyarrow's cast."""
     if pa.types.is_list(type_):
         return pa.list_(plain(type_.value_type))
     if pa.types.is_large_list(type_):
@@ -70,13 +70,13 @@ def has_lists_of_nulls(type_, within=False):
 
 
 def rows(array):
-    """Values that compare, NaN among them."""
+    """Return the values as text, in which NaN equals NaN."""
     return repr(array.to_pylist())
 
 
 @NOT_SLOW
 @given(arrays(types), st.data())
-def test_what_can_be_met_is_met(array, data):
+def test_columns_are_exported_as_any_type_they_convert_to(array, data):
     array = cut(array, data.draw(slices(len(array))))
     target = data.draw(wishes(array.type))
     column = column_from(Producer(array))
@@ -87,7 +87,7 @@ def test_what_can_be_met_is_met(array, data):
     assert found.type.equals(target)
     expected = foreign.landed(array)
     if plain(array.type).equals(array.type):
-        # pyarrow's cast of these makes arrays that it cannot read.
+        # pyarrow cannot read its own casts of lists of nulls.
         assume(not has_lists_of_nulls(array.type))
         expected = expected.cast(plain(target))
     assert rows(found) == rows(expected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read from a schema is read once, and no frame sees what another one did with it."""
+"""Each schema is decoded once, and frames of one schema share no mutable state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import rmm.mr
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge._core.import_ import importer_of
+from cudf_arrow_bridge._core.import_.array_importer import importer_of
 from cudf_arrow_bridge.frames import assemble, from_pylibcudf
 from testing.host_frames import content, frame, numbers
 from testing.peers.arrays import DeviceOnly
@@ -47,7 +47,7 @@ def renamed(batch, suffix):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """The number of schemas read, and of columns whose dtype is found out, so far."""
+    """Count the schemas that are decoded and the columns whose dtype is determined."""
     count = {"schemas": 0, "dtypes": 0}
 
     def noting(what, original):
@@ -63,14 +63,14 @@ def reads(monkeypatch):
     return count
 
 
-def test_a_second_batch_of_a_schema_pays_for_nothing_but_conversions(reads):
+def test_second_batch_of_a_schema_repeats_only_the_conversions(reads):
     batch = renamed(BATCH, " once")
     first = imported(batch)
     assert reads["schemas"] == 1
     before = dict(reads)
     second = imported(batch.slice(1))
     assert reads["schemas"] == 1
-    # A dictionary and its values, days, and nulls: what they become is made of their values.
+    # The dictionary, its values, the days and the nulls are converted for each batch.
     assert reads["dtypes"] - before["dtypes"] == 4
     assert second.dtypes.to_dict() == {
         **first.dtypes.to_dict(),
@@ -80,7 +80,7 @@ def test_a_second_batch_of_a_schema_pays_for_nothing_but_conversions(reads):
 
 
 @pytest.mark.parametrize("name", BATCH.schema.names)
-def test_later_columns_are_like_the_first(name):
+def test_repeated_imports_of_a_column_give_equal_columns(name):
     column = BATCH.column(name)
     made = [imported(pa.record_batch({f"{name}, again": column})) for _ in range(3)]
     first, *others = made
@@ -90,14 +90,14 @@ def test_later_columns_are_like_the_first(name):
             assert other.dtypes.tolist() == first.dtypes.tolist()
         assert content(other) == content(first)
         assert vars(other._data).keys() == vars(first._data).keys()
-        # Exported with the field that they came with.
+        # Both are exported with the type of the imported field.
         (leaving,) = pa.schema(bridge.to_arrow_device(other))
         assert leaving.type == pa.schema(bridge.to_arrow_device(first)).field(0).type
     series = [imported(column, kind="column") for _ in range(2)]
     assert content(series[0]) == content(series[1])
 
 
-def test_streams_and_arrays_of_a_schema_share_what_is_read(reads):
+def test_streams_and_arrays_of_one_schema_share_the_decoded_schema(reads):
     batch = renamed(BATCH.select(["number", "text"]), " streamed")
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch.slice(1)])
     frames = list(bridge.from_arrow_device_stream(reader, concat=False))
@@ -129,8 +129,8 @@ VARIANTS = [
 ]
 
 
-def test_each_schema_is_read_as_itself():
-    """More of them than are kept, in turns, so that those kept are told apart."""
+def test_importer_cache_distinguishes_schemas():
+    """The test uses more schemas than the cache keeps, in both orders."""
     capsules = [schema.__arrow_c_schema__() for schema in VARIANTS]
     order = [*range(len(VARIANTS)), *reversed(range(len(VARIANTS)))]
     for position in order * 2:
@@ -140,7 +140,7 @@ def test_each_schema_is_read_as_itself():
         assert importer_of(VARIANTS[position].__arrow_c_schema__()) is importer
 
 
-def test_frames_of_a_schema_do_not_share_what_users_change():
+def test_frames_of_one_schema_do_not_share_attrs_or_column_names():
     metadata = json.dumps({"index_columns": [], "columns": [], "attributes": {"k": [1]}})
     batch = pa.record_batch(
         [pa.array([1])], schema=pa.schema([("a", "int64")], metadata={"pandas": metadata})
@@ -153,7 +153,7 @@ def test_frames_of_a_schema_do_not_share_what_users_change():
     assert [other.columns.name, imported(batch).columns.name] == [None, None]
 
 
-def test_labels_without_a_json_form_are_those_of_their_producer():
+def test_import_returns_the_exported_object_of_a_label_without_json_form():
     class Label:
         pass
 
@@ -165,7 +165,7 @@ def test_labels_without_a_json_form_are_those_of_their_producer():
 
 
 class StoringStream:
-    """A stream of a caller's that keeps what was imported on it."""
+    """A caller's stream that keeps a reference to the frame imported on it."""
 
     frame = None
 
@@ -175,7 +175,7 @@ class StoringStream:
 
 @pytest.mark.parametrize("array", [pa.array([1, 2]), pa.array([True, False])], ids=str)
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
-def test_columns_kept_by_their_stream_are_collected_with_it(array, to):
+def test_reference_cycle_of_a_stream_and_its_columns_is_collected(array, to):
     stream = StoringStream()
     stream.frame = imported(pa.record_batch({"a": array}), stream=stream, to=to)
     gone = weakref.ref(stream)
@@ -185,7 +185,7 @@ def test_columns_kept_by_their_stream_are_collected_with_it(array, to):
 
 
 class Memory(np.ndarray):
-    """A producer's memory, which says when it is released."""
+    """The memory of a producer, which logs its release."""
 
     def __array_finalize__(self, source):
         self.log = getattr(source, "log", None)
@@ -196,7 +196,7 @@ class Memory(np.ndarray):
 
 
 class Dying:
-    """A stream, or a function of a memory resource, that says when it is gone."""
+    """A stream, or a function of a memory resource, that logs its deletion."""
 
     def __init__(self, log):
         self.log = log
@@ -213,7 +213,7 @@ class Dying:
 
 @pytest.mark.parametrize("wraps", ["column", "buffers"])
 @pytest.mark.parametrize("argument", ["stream", "mr"])
-def test_memory_is_released_before_the_stream_and_the_resource_that_free_it(wraps, argument):
+def test_memory_is_released_before_its_stream_and_memory_resource(wraps, argument):
     log = []
     values = np.arange(9).view(Memory)
     values.log = log
@@ -234,8 +234,8 @@ def test_memory_is_released_before_the_stream_and_the_resource_that_free_it(wrap
     assert set(log) == {"memory", "user"}
 
 
-def test_a_wide_import_is_little_work_for_the_garbage_collector():
-    """None of its objects is tracked but the table and what holds its columns."""
+def test_import_of_many_columns_adds_few_objects_to_the_garbage_collector():
+    """The collector tracks only the table and the container of its columns."""
     batch = pa.record_batch({str(i): [1] for i in range(500)})
     imported(batch, to="pylibcudf")
     gc.collect()
@@ -245,8 +245,8 @@ def test_a_wide_import_is_little_work_for_the_garbage_collector():
     assert len(gc.get_objects()) - before < 20
 
 
-def test_values_are_those_of_this_batch():
-    """Nothing of one batch is in the frames of the next."""
+def test_second_batch_of_a_schema_has_its_own_values():
+    """No value of the first batch is in the frame of the second."""
     for values in (np.arange(5), np.arange(5) * 10):
         found = imported(pa.record_batch({"values of a batch": values}))
         assert content(found) == [values.tolist()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One test for each private name of cuDF that is used, to see which one a release changes."""
+"""One test for each private name of cuDF that is used, to find the one that a release changes."""
 
 import subprocess
 import sys
@@ -14,8 +14,8 @@ import pylibcudf as plc
 import pytest
 from cudf.core.buffer import Buffer, BufferOwner
 
-from cudf_arrow_bridge._core.columns import types_of
-from cudf_arrow_bridge._core.shared_columns import share_columns
+from cudf_arrow_bridge._core.export.shared_columns import share_columns
+from cudf_arrow_bridge._core.import_.columns import types_of
 from cudf_arrow_bridge.cuda.spans import HostSpan
 from cudf_arrow_bridge.frames import cudf_private as private
 from cudf_arrow_bridge.frames import host_frames
@@ -31,7 +31,7 @@ def plain():
     return private.make_column(to_plc(INTS), np.dtype("int64"))
 
 
-def test_make_column_keeps_the_memory_and_every_part():
+def test_make_column_keeps_memory_size_offset_and_null_count():
     source = to_plc(pa.array([[1, 2], None, [3]]).slice(1))
     made = private.make_column(source, cudf.ListDtype("int64"))
     assert isinstance(made, cudf.core.column.ListColumn)
@@ -39,12 +39,12 @@ def test_make_column_keeps_the_memory_and_every_part():
     assert (made.size, made.offset, made.null_count) == (2, 1, 1)
 
 
-def test_make_column_refuses_another_type():
+def test_make_column_rejects_a_dtype_that_does_not_match_the_type():
     with pytest.raises(ValueError, match="does not match"):
         private.make_column(to_plc(INTS), np.dtype("int32"))
 
 
-def test_make_column_keeps_writers_away_at_every_depth():
+def test_make_column_marks_buffers_as_shared_at_every_depth():
     words = pa.array([["a"], None, ["b", None]])
     made = private.make_column(to_plc(words), cudf.ListDtype(private.DEFAULT_STRING_DTYPE))
     offsets, strings = made.plc_column.children()
@@ -65,12 +65,12 @@ def test_make_column_keeps_writers_away_at_every_depth():
     ids=["int64", "string", "list", "struct", "timestamp"],
 )
 @pytest.mark.parametrize("spills", [False, True])
-def test_a_column_maker_makes_what_cudf_would_check(array, dtype, spills, monkeypatch):
+def test_column_maker_makes_the_same_column_as_make_column(array, dtype, spills, monkeypatch):
     if spills:
         turn_on(monkeypatch)
     checked = private.make_column(to_plc(array), dtype)
     source = to_plc(array)
-    made = private.ColumnMaker(checked)(source)
+    made = private.make_column(source, checked.dtype, validate=False)
     assert type(made) is type(checked)
     assert made.dtype is checked.dtype
     attributes, expected = (dict(vars(column)) for column in (made, checked))
@@ -87,7 +87,7 @@ def test_a_column_maker_makes_what_cudf_would_check(array, dtype, spills, monkey
 
 
 def buffers_of(column):
-    """The buffers of a cuDF column at every depth."""
+    """Return the buffers of a cuDF column at every depth."""
     levels = [column.plc_column]
     for level in levels:
         levels += level.children()
@@ -95,7 +95,7 @@ def buffers_of(column):
     return [span for span in spans if span is not None]
 
 
-def test_sharing_takes_a_reference_that_counts():
+def test_buffer_sharer_adds_a_reference_to_the_owner():
     buffer = column(INTS, np.dtype("int64")).data
     share_buffer = private.buffer_sharer()
     shared = [share_buffer(buffer), share_buffer(buffer[8:])]
@@ -113,7 +113,7 @@ def test_sharing_takes_a_reference_that_counts():
     assert share_buffer(None) is None
 
 
-def test_a_shared_buffer_is_copied_by_who_writes():
+def test_write_access_copies_a_shared_buffer():
     buffer = column(INTS, np.dtype("int64")).data
     shared = private.buffer_sharer()(buffer)
     copies = []
@@ -132,7 +132,7 @@ def test_a_shared_buffer_is_copied_by_who_writes():
     assert copies == [True]
 
 
-def test_sharing_takes_buffers_and_owners_of_other_classes():
+def test_buffer_sharer_supports_subclasses_of_buffer_and_owner():
     class OtherBuffer(Buffer):
         @property
         def ptr(self):
@@ -152,7 +152,7 @@ def test_sharing_takes_buffers_and_owners_of_other_classes():
         assert len(buffer.owner._slices) == 2
 
 
-def test_sharing_locks_what_may_be_spilled(monkeypatch):
+def test_buffer_sharer_locks_a_spillable_buffer(monkeypatch):
     manager = turn_on(monkeypatch)
     buffer = column(INTS, np.dtype("int64")).data
     assert manager.buffers() == (buffer.owner,)
@@ -164,7 +164,7 @@ def test_sharing_locks_what_may_be_spilled(monkeypatch):
     assert buffer.owner.spillable
 
 
-def test_describing_leaves_buffers_alone(monkeypatch):
+def test_buffer_describer_adds_no_reference_and_no_spill_lock(monkeypatch):
     turn_on(monkeypatch)
     buffer = column(INTS, np.dtype("int64")).data
     span = private.buffer_describer()(buffer)
@@ -176,7 +176,7 @@ def test_describing_leaves_buffers_alone(monkeypatch):
     assert private.buffer_describer()(None) is None
 
 
-def test_make_column_hides_what_is_not_cudfs_from_spilling(monkeypatch):
+def test_make_column_hides_foreign_memory_from_the_spill_manager(monkeypatch):
     manager = turn_on(monkeypatch)
     span = HostSpan(np.arange(3))
     source = plc.Column(plc.DataType(plc.TypeId.INT64), 3, span, None, 0, 0, [])
@@ -198,12 +198,12 @@ def test_make_column_hides_what_is_not_cudfs_from_spilling(monkeypatch):
     ],
     ids=lambda obj: type(obj).__name__,
 )
-def test_columns_of(obj):
+def test_columns_of_returns_the_columns_of_a_cudf_object(obj):
     (found,) = private.columns_of(obj)
     assert found is obj._column if hasattr(obj, "_column") else found is obj._data["a"]
 
 
-def test_make_frame():
+def test_make_frame_sets_labels_columns_index_and_attrs():
     labels = pd.MultiIndex.from_tuples([("b", 1), ("a", 2)], names=["u", None])
     frame_labels = private.FrameLabels(labels)
     made = private.make_frame([plain(), plain()], frame_labels, cudf.RangeIndex(1, 4), {"k": 1})
@@ -228,7 +228,7 @@ def test_make_frame():
     ],
     ids=lambda labels: str(labels.tolist()),
 )
-def test_make_frame_sets_what_cudf_sets(labels):
+def test_make_frame_sets_the_same_attributes_as_cudf(labels):
     columns = [plain() for _ in labels]
     index = cudf.RangeIndex(3)
     made = private.make_frame(columns, private.FrameLabels(labels), index, {})
@@ -245,7 +245,7 @@ def test_make_frame_sets_what_cudf_sets(labels):
     pd.testing.assert_index_equal(made.columns, labels, exact=True)
 
 
-def test_frames_of_the_same_labels_do_not_share_their_names():
+def test_frames_of_the_same_labels_do_not_share_level_names():
     labels = private.FrameLabels(pd.MultiIndex.from_tuples([("b", 1)], names=["u", "v"]))
     one, other = (private.make_frame([plain()], labels, cudf.RangeIndex(3), {}) for _ in range(2))
     one.columns.names = ["w", "x"]
@@ -253,13 +253,13 @@ def test_frames_of_the_same_labels_do_not_share_their_names():
     assert list(labels.accessor([plain()]).to_pandas_index.names) == ["u", "v"]
 
 
-def test_make_frame_of_equal_labels():
+def test_make_frame_rejects_equal_labels():
     labels = private.FrameLabels(pd.Index([1, True], dtype=object))
-    with pytest.raises(ValueError, match="equal labels"):
+    with pytest.raises(ValueError, match="two equal ones"):
         private.make_frame([plain(), plain()], labels, cudf.RangeIndex(3), {})
 
 
-def test_make_series():
+def test_make_series_sets_name_and_index():
     made = private.make_series(plain(), ("n", 1), cudf.RangeIndex(2, 5))
     assert (made.name, len(made), made.index.start) == (("n", 1), 3, 2)
     assert len(private.make_series(plain(), None).index) == 3
@@ -273,21 +273,21 @@ def test_make_series():
         (INTS.cast(pa.duration("s")), np.dtype("timedelta64[s]"), cudf.TimedeltaIndex),
     ],
 )
-def test_make_index(array, dtype, kind):
+def test_make_index_returns_the_index_class_of_the_dtype(array, dtype, kind):
     made = private.make_index([private.make_column(to_plc(array), dtype)], ["n"])
     assert type(made) is kind
     assert (made.name, len(made)) == ("n", 3)
 
 
 @pytest.mark.parametrize("names", [["a", "b"], ["a", "a"], [None, None], [None, 1]])
-def test_make_index_of_several(names):
+def test_make_index_of_several_columns_returns_a_multiindex(names):
     made = private.make_index([plain(), plain()], names)
     assert type(made) is cudf.MultiIndex
     assert (list(made.names), len(made), made.nlevels) == (names, 3, 2)
 
 
 @pytest.mark.parametrize(("count", "name"), [(1, "uint8"), (255, "uint8"), (256, "uint16")])
-def test_codes_dtype_and_category_values(count, name):
+def test_codes_dtype_and_category_values_match_the_categories(count, name):
     values = numbers(count)
     dtype = cudf.CategoricalDtype(values)
     assert private.codes_dtype(dtype) == np.dtype(name)
@@ -300,7 +300,7 @@ def struct(**fields):
     return private.make_column(made, cudf.StructDtype(dict.fromkeys(fields, "int64")))
 
 
-def test_a_note_stays_with_a_column_until_it_is_another():
+def test_replacing_a_column_in_place_removes_its_attachment():
     made = struct(a=1)
     assert private.attached(made) is None
     private.attach_to_column(made, "note")
@@ -312,7 +312,7 @@ def test_a_note_stays_with_a_column_until_it_is_another():
     assert private.attached(made) is None
 
 
-def test_a_note_stays_with_memory():
+def test_attachment_of_memory_is_found_through_a_slice():
     words = private.make_column(to_plc(pa.array([["a"], ["b"]])), cudf.ListDtype("str"))
     strings = words.plc_column.children()[1]
     assert private.attached_to_memory(words.plc_column, "otherwise") is None
@@ -325,14 +325,14 @@ def test_a_note_stays_with_memory():
     assert private.attached_to_memory(plain().plc_column, "otherwise") is None
 
 
-def test_what_has_no_memory_takes_no_note():
+def test_attach_to_memory_ignores_a_column_without_memory():
     column = struct(a=1).plc_column
     private.attach_to_memory(column, "struct")
     assert private.attached_to_memory(column, None) is None
     assert private.attached_to_memory(column, "otherwise") == "otherwise"
 
 
-def test_notes_of_columns():
+def test_share_columns_returns_the_attachments_of_columns():
     noted, bare, both = plain(), plain(), plain()
     private.attach_to_memory(noted.plc_column, "memory")
     private.attach_to_column(bare, "column")
@@ -340,46 +340,40 @@ def test_notes_of_columns():
     private.attach_to_column(both, "column")
     fields = struct(a=1)
     private.attach_to_column(fields, "column")
-    # What cuDF computes has new memory, to which the field of the column is not attached.
+    # `bare` is like a column that cuDF computed: nothing is attached to its new memory.
     columns = [noted, bare, both, plain(), fields]
     notes = {0: "memory", 2: "memory", 4: "column"}
     assert [private.attached(column) for column in columns] == [notes.get(i) for i in range(5)]
-    *_, found = share_columns(columns, private.buffer_sharer(), ())
+    *_, found = share_columns(columns, private.buffer_sharer())
     assert found == notes
 
 
-def test_the_columns_of_a_frame_are_shared_in_one_pass():
+def test_share_columns_returns_columns_dtypes_types_and_attachments():
     words = column(pa.array(["a", None]), private.DEFAULT_STRING_DTYPE)
     private.attach_to_memory(words.plc_column, "note")
     columns = [column(INTS, np.dtype("int64")), words]
-    shared, dtypes, types, notes = share_columns(columns, private.buffer_sharer(), ())
+    shared, dtypes, types, notes = share_columns(columns, private.buffer_sharer())
     assert [addresses(one) for one in shared] == [addresses(one.plc_column) for one in columns]
     assert [one.null_count() for one in shared] == [1, 1]
     assert dtypes == [one.dtype for one in columns]
     assert types == types_of([one.plc_column for one in columns])
     assert notes == {1: "note"}
-    # The column's own reference, and that of the span.
+    # One reference of the column and one of the span.
     offsets = words.plc_column.children()[0].data()
     assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [2] * 3
     del shared
     assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [1] * 3
 
 
-def test_sharing_imported_memory_leaves_it_shared():
+def test_share_columns_keeps_imported_memory_marked_as_shared():
     made = plain()
-    shared, *_ = share_columns([made], private.buffer_sharer(), ())
+    shared, *_ = share_columns([made], private.buffer_sharer())
     assert addresses(shared[0]) == addresses(made.plc_column)
     del shared
     assert len(made.data.owner._slices) > 1
 
 
-def test_columns_of_some_dtypes_are_not_shared():
-    columns = [plain(), struct(a=1)]
-    assert share_columns(columns, private.buffer_sharer(), (cudf.StructDtype,)) is None
-    assert len(columns[0].data.owner._slices) == 2
-
-
-def test_category_columns():
+def test_category_column_has_codes_categories_and_order():
     dtype = cudf.CategoricalDtype(cudf.Index._from_column(plain()), ordered=True)
     made = private.make_column(to_plc(pa.array([0, 1], pa.uint8())), dtype)
     assert isinstance(made, private.CategoricalColumn)
@@ -395,24 +389,24 @@ def test_category_columns():
         for owner, name, _ in host_frames.REPLACEMENTS
     ],
 )
-def test_what_host_frames_replace(owner, name):
+def test_cudf_defines_each_attribute_that_host_frames_replace(owner, name):
     assert name in vars(owner)
 
 
-def test_range_of():
+def test_range_of_returns_the_range_of_a_rangeindex():
     assert private.range_of(cudf.RangeIndex(1, 8, 3)) == range(1, 8, 3)
 
 
 @pytest.mark.parametrize("for_proxies", [False, True])
-def test_compatible_timezone(for_proxies):
-    # What cudf.pandas turns on.
+def test_compatible_timezone_returns_a_zoneinfo_zone(for_proxies):
+    # cudf.pandas turns this option on.
     with cudf.option_context("mode.pandas_compatible", for_proxies):
         made = private.compatible_timezone(pd.DatetimeTZDtype("s", "UTC"))
     assert made.tz == zoneinfo.ZoneInfo("UTC")
 
 
-def test_wrapped_by():
-    # The module that makes proxies changes pandas, which other tests are to have as it is.
+def test_wrapped_by_returns_the_object_inside_a_proxy():
+    # cudf.pandas changes pandas, so it runs in a process of its own.
     script = """
         import cudf.pandas, pandas
         from cudf.pandas import as_proxy_object
@@ -427,6 +421,21 @@ def test_wrapped_by():
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
 
 
-def test_the_default_string_is_that_of_pandas_3():
+@pytest.mark.parametrize(
+    ("arrow_type", "dtype"),
+    [
+        (pa.int8(), np.dtype("int8")),
+        (pa.large_string(), private.DEFAULT_STRING_DTYPE),
+        (pa.null(), np.dtype(object)),
+        (pa.list_(pa.struct({"x": pa.null()})), cudf.ListDtype(cudf.StructDtype({"x": object}))),
+        (pa.decimal64(10, 2), cudf.Decimal64Dtype(10, 2)),
+    ],
+    ids=str,
+)
+def test_cudf_dtype_of_an_arrow_type(arrow_type, dtype):
+    assert private.cudf_dtype_of_arrow(arrow_type) == dtype
+
+
+def test_default_string_dtype_is_that_of_pandas_3():
     assert pd.StringDtype(na_value=np.nan) == private.DEFAULT_STRING_DTYPE
     assert cudf.DataFrame().columns.dtype in (np.dtype("int64"), private.DEFAULT_STRING_DTYPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionary indices that are not those of a value, where a frame needs them in another width."""
+"""Dictionary indices that are out of range, where a frame needs indices of another width."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDER = [pa.int16(), pa.int32(), pa.int64(), pa.uint16(), pa.uint32(), pa.uint64
 
 
 def unchecked(indices, values=VALUES, mask=None):
-    """A dictionary array whose indices pyarrow has not looked at."""
+    """Return a dictionary array whose indices pyarrow has not validated."""
     validity = None if mask is None else pa.array(~mask).buffers()[1]
     return pa.DictionaryArray.from_buffers(
         pa.dictionary(indices.type, values.type),
@@ -53,11 +53,11 @@ WAYS_IN = {
 }
 
 
-@pytest.mark.unsound  # pylibcudf's columns, of which the frame is made
+@pytest.mark.unsound  # the pylibcudf columns of which the frame is made
 @pytest.mark.parametrize("index_type", WIDER, ids=str)
 @pytest.mark.parametrize("way_in", WAYS_IN)
-def test_an_index_without_a_value_is_an_error(way_in, index_type):
-    # Cut to 8 bits, each of these would be the index of a value.
+def test_import_rejects_an_out_of_range_dictionary_index(way_in, index_type):
+    # Truncated to 8 bits, each of these would be a valid index.
     wrong = [3, 256, 257, 2**index_type.bit_width // 2 - 256]
     if str(index_type).startswith("int"):
         wrong += [-1, -256]
@@ -68,7 +68,7 @@ def test_an_index_without_a_value_is_an_error(way_in, index_type):
 
 
 @pytest.mark.parametrize("index", [3, 257, -1])
-def test_an_index_without_a_value_is_an_error_where_batches_are_exported_as_one(index):
+def test_export_of_concatenated_batches_rejects_an_out_of_range_index(index):
     array = unchecked(pa.array([0, index, 1], pa.int32()))
     with pytest.raises(ValueError, match=rf"column 'c': .*(?<!\d){index}\b"):
         bridge.to_arrow_device(with_other_values(array))
@@ -76,7 +76,7 @@ def test_an_index_without_a_value_is_an_error_where_batches_are_exported_as_one(
 
 @pytest.mark.parametrize("index_type", WIDER, ids=str)
 @pytest.mark.parametrize("way_in", [*WAYS_IN, "export of batches"])
-def test_null_rows_may_have_any_index(way_in, index_type):
+def test_dictionary_index_of_a_null_row_is_ignored(way_in, index_type):
     indices = np.array([0, 257, 2, 3, 200], index_type.to_pandas_dtype())
     mask = np.array([False, True, False, True, True])
     array = unchecked(pa.array(indices), mask=mask)
@@ -91,7 +91,7 @@ def test_null_rows_may_have_any_index(way_in, index_type):
 
 @pytest.mark.unsound
 @pytest.mark.parametrize("seed", range(20))
-def test_one_wrong_index_among_many(seed):
+def test_import_reports_one_out_of_range_index_among_many(seed):
     random = np.random.default_rng(seed)
     count = int(random.integers(1, 400))
     values = pa.array(range(count))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every dtype of cuDF, out and in again, over the same memory."""
+"""Exports and imports of every dtype of cuDF, over the same memory."""
 
 import decimal
 import zoneinfo
@@ -136,7 +136,7 @@ SLICES = [(0, 5), (1, 5), (2, 4), (4, 5), (0, 0), (3, 3)]
 
 @pytest.mark.parametrize(("begin", "end"), SLICES)
 @pytest.mark.parametrize("name", CASES)
-def test_a_frame_comes_back_over_the_same_memory(name, begin, end):
+def test_round_trip_of_a_frame_shares_its_memory(name, begin, end):
     array, dtype = CASES[name]
     part = array.slice(begin, end - begin)
     source = frame({name: column(part, dtype)})
@@ -148,13 +148,13 @@ def test_a_frame_comes_back_over_the_same_memory(name, begin, end):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_series_comes_back(name):
+def test_round_trip_of_a_series_keeps_values_and_dtype(name):
     source = series(column(*CASES[name]), name)
     assert_same_object(again(source), source)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_series_comes_back_with_its_index(name):
+def test_round_trip_of_a_series_keeps_its_index(name):
     labels = cudf.Index._from_column(column(INTS, np.dtype("int64")), name="i")
     source = series(column(*CASES[name]), name, labels)
     assert_same_object(again(source, True), source)
@@ -162,7 +162,7 @@ def test_a_series_comes_back_with_its_index(name):
 
 @pytest.mark.parametrize(("begin", "end"), SLICES)
 @pytest.mark.parametrize("name", [n for n in CASES if not n.startswith("category")])
-def test_the_values_are_those_of_the_source(name, begin, end):
+def test_exported_values_equal_the_source_values(name, begin, end):
     array, dtype = CASES[name]
     part = array.slice(begin, end - begin)
     (found,) = arrays_of(disassemble(series(column(part, dtype))))
@@ -192,13 +192,13 @@ def test_the_values_are_those_of_the_source(name, begin, end):
         ("category 40000", pa.dictionary(pa.uint16(), pa.int64())),
     ],
 )
-def test_the_arrow_type(name, expected):
+def test_export_of_a_dtype_has_the_expected_arrow_type(name, expected):
     array, dtype = CASES[name]
     assert schema_of(disassemble(series(column(array, dtype)))).field(0).type == expected
 
 
 @pytest.mark.parametrize(("begin", "end"), SLICES)
-def test_the_codes_of_a_slice_reach_from_the_buffers_start_to_its_end(begin, end):
+def test_exported_codes_of_a_slice_begin_at_the_start_of_the_buffer(begin, end):
     array, dtype = CASES["category"]
     (made,) = disassemble(series(column(array.slice(begin, end - begin), dtype))).columns
     codes, _ = made.children()
@@ -206,7 +206,7 @@ def test_the_codes_of_a_slice_reach_from_the_buffers_start_to_its_end(begin, end
     assert (codes.offset(), codes.size(), codes.null_mask()) == (0, end, None)
 
 
-def test_an_interval_is_what_pandas_writes():
+def test_interval_is_exported_with_the_extension_type_of_pandas():
     source = frame({"i": column(*CASES["interval"])})
     pandas = pd.DataFrame({"i": pd.arrays.IntervalArray.from_tuples([(1, 5)], closed="left")})
     expected = pa.Schema.from_pandas(pandas).field("i").type
@@ -217,9 +217,9 @@ PANDAS = {
     "zoned": BERLIN,
     "str": DEFAULT,
     "large str": DEFAULT,
-    # The dtype that pandas 3 gives strings that were stored as objects.
+    # pandas 3 reads strings that were stored as objects as this dtype.
     "object": DEFAULT,
-    # pandas gives both dtypes one name.
+    # pandas has one name for both dtypes.
     "arrow string": pd.StringDtype("pyarrow"),
     "list": np.dtype(object),
     "struct": np.dtype(object),
@@ -243,9 +243,9 @@ PANDAS = {
 
 
 @pytest.mark.parametrize("name", PANDAS)
-def test_pandas_reads_the_table(name):
+def test_pandas_reads_the_dtype_of_the_exported_table(name):
     array, dtype = CASES[name]
-    # Rows without nulls: pandas' intervals and ints of the plain kind have none.
+    # Rows without nulls: pandas' intervals and NumPy ints cannot store nulls.
     source = frame({"x": column(array.slice(2, 2), dtype)})
     found = table_of(disassemble(source)).to_pandas()
     assert found["x"].dtype == PANDAS[name]
@@ -253,8 +253,8 @@ def test_pandas_reads_the_table(name):
 
 
 @pytest.mark.parametrize("name", ["category", "struct", "list of struct of list", "str", "int64"])
-def test_writing_to_the_frame_leaves_the_export_alone(name, monkeypatch):
-    """cuDF's own copy-on-write moves the writer away; only the copy to a GPU is replaced."""
+def test_write_to_the_frame_does_not_change_the_export(name, monkeypatch):
+    """cuDF's copy-on-write gives the writer new memory. Only the copy to a GPU is replaced."""
     import cudf.core.buffer.buffer as module
 
     class HostBuffer:
@@ -285,7 +285,7 @@ def test_writing_to_the_frame_leaves_the_export_alone(name, monkeypatch):
     assert {address for address in before if address} <= set(exported)
 
 
-def test_once_the_export_is_gone_cudf_writes_in_place_again():
+def test_cudf_writes_in_place_after_the_export_is_deleted():
     (written,) = frame({"x": column(INTS, np.dtype("int64"))})._columns
     owner = written.plc_column.data().owner
     export_input = disassemble(series(written))
@@ -300,7 +300,7 @@ def test_imported_memory_is_never_written_in_place():
         assert len(buffer.owner._slices) > 1
 
 
-def test_dropping_the_frame_first_is_fine():
+def test_export_keeps_the_memory_of_a_deleted_frame():
     memory = pa.array(np.arange(1000))
     export_input = disassemble(frame({"x": column(memory, np.dtype("int64"))}))
     address = memory.buffers()[1].address
@@ -310,7 +310,7 @@ def test_dropping_the_frame_first_is_fine():
     assert table_of(export_input)["x"].to_pylist() == expected
 
 
-def test_dtypes_are_compared_for_real():
+def test_dtypes_helper_distinguishes_all_cases():
     """The comparison of dtypes that these tests use distinguishes all cases."""
     shapes = [dtypes(series(column(*case))) for case in CASES.values()]
     twins = {("large str", "str"), ("str", "large str")}

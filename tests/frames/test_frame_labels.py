@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels of columns and rows: exact through our metadata, and right through that of pandas."""
+"""Labels of columns and rows: exact with our metadata, correct with the metadata of pandas."""
 
 import json
 
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
-from cudf_arrow_bridge.frames.assemble import assemble_frame
 from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import schema_of, table_of
 from testing.host_frames import (
     again,
+    assemble_frame,
     assert_same_object,
     column,
     content,
@@ -45,19 +45,19 @@ def labelled(labels):
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
-def test_columns_come_back(labels):
+def test_round_trip_keeps_column_labels(labels):
     source = labelled(labels)
     assert_same_object(again(source), source)
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
-def test_columns_come_back_beside_an_index(labels):
+def test_round_trip_keeps_column_labels_and_the_index(labels):
     source = frame([numbers() for _ in labels], labels, index(STRINGS, "rows"))
     assert_same_object(again(source), source)
 
 
 @given(st.lists(LABELS, max_size=5))
-def test_any_labels(labels):
+def test_round_trip_keeps_arbitrary_column_labels(labels):
     assume(len(dict.fromkeys(labels)) == len(labels))
     plain = np.empty(len(labels), object)
     for position, label in enumerate(labels):
@@ -66,14 +66,14 @@ def test_any_labels(labels):
     try:
         source.columns  # noqa: B018
     except ValueError:
-        reject()  # cuDF lets pandas take nested tuples apart
+        reject()  # cuDF lets pandas split nested tuples into levels
     found = again(source, objects=False)
     assert all(same(*pair) for pair in zip(found.columns, source.columns, strict=True))
     assert found.columns.dtype == source.columns.dtype
     assert content(found) == content(source)
 
 
-def test_an_object_as_label_needs_the_process():
+def test_label_without_a_json_form_is_kept_only_within_the_process():
     label = frozenset("a")
     source = labelled(pd.Index([label, "b"], dtype=object))
     assert again(source).columns[0] is label
@@ -93,7 +93,7 @@ FAITHFUL = [
 
 
 @pytest.mark.parametrize("name", FAITHFUL)
-def test_pandas_reads_the_labels(name):
+def test_pandas_reads_the_exported_labels(name):
     labels = INDEXES[name]
     if name == "tuple name":
         labels = labels.rename("n")
@@ -103,14 +103,14 @@ def test_pandas_reads_the_labels(name):
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_pandas_reads_the_labels_as_well_as_its_own(name):
-    """Keeps at least what pyarrow keeps of the same labels."""
+def test_pandas_reads_exported_labels_as_well_as_those_of_pyarrow(name):
+    """The export keeps at least what pyarrow keeps of the same labels."""
     labels = INDEXES[name]
     own = pd.DataFrame(np.zeros((3, len(labels)), "int64"), columns=labels)
     found = table_of(disassemble(labelled(labels))).to_pandas()
     assert len(found.columns) == len(labels)
     try:
-        # pyarrow warns of labels that it cannot keep, or fails: then there is nothing to compare.
+        # For labels that pyarrow cannot keep, it warns or fails. The test then compares nothing.
         expected = pa.Table.from_pandas(own).to_pandas()
     except (TypeError, ValueError, UserWarning, UnicodeDecodeError, AttributeError):
         return
@@ -120,7 +120,7 @@ def test_pandas_reads_the_labels_as_well_as_its_own(name):
 
 
 @pytest.mark.parametrize("name", FAITHFUL)
-def test_without_ours_pandas_metadata_serves(name):
+def test_import_without_bridge_metadata_uses_pandas_metadata(name):
     labels = INDEXES[name]
     if name == "tuple name":
         labels = labels.rename("n")
@@ -146,14 +146,14 @@ def rows():
 
 
 @pytest.mark.parametrize("name", rows())
-def test_the_index_comes_back(name):
+def test_round_trip_keeps_the_index(name):
     source = frame({"a": numbers(), 7: STRINGS}, index=rows()[name])
     assert_same_object(again(source), source)
     assert_same_object(again(source, objects=False), source)
 
 
 @pytest.mark.parametrize("name", rows())
-def test_pandas_reads_the_index(name):
+def test_pandas_reads_the_exported_index(name):
     source = frame({"a": numbers(), "b": STRINGS}, index=rows()[name])
     found = table_of(disassemble(source)).to_pandas()
     assert found.columns.tolist() == ["a", "b"]
@@ -172,7 +172,7 @@ def test_pandas_reads_the_index(name):
 
 @pytest.mark.parametrize("name", ["default", "range", "named", "multi"])
 @pytest.mark.parametrize("preserve", [True, False])
-def test_preserve_index(name, preserve):
+def test_preserve_index_decides_whether_the_index_is_exported(name, preserve):
     source = frame({"a": numbers()}, index=rows()[name])
     export_input = disassemble(source, preserve)
     found = again(source, preserve)
@@ -190,7 +190,7 @@ def test_preserve_index(name, preserve):
 
 
 @pytest.mark.parametrize("count", [0, 3])
-def test_rows_without_columns(count):
+def test_round_trip_keeps_the_rows_of_a_frame_without_columns(count):
     source = frame([], pd.Index([], dtype="str", name="n"), cudf.RangeIndex(5, 5 + count))
     export_input = disassemble(source)
     assert (export_input.num_rows, export_input.columns) == (count, ())
@@ -199,7 +199,7 @@ def test_rows_without_columns(count):
     assert_same_object(again(only_index), only_index)
 
 
-def test_no_metadata_at_all():
+def test_import_without_metadata_uses_field_names_and_a_rangeindex():
     source = frame({"a": numbers(), "b": STRINGS}, index=index(STAMPS, "i"))
     found = again(source, peer=lambda schema: schema.remove_metadata())
     assert found.columns.tolist() == ["a", "b", "i"]
@@ -209,7 +209,7 @@ def test_no_metadata_at_all():
     )
 
 
-def test_attrs_come_back():
+def test_round_trip_keeps_attrs_that_json_can_store():
     source = frame({"a": numbers()})
     source.attrs = {"unit": "m", "deep": [1, {"x": None}]}
     assert again(source).attrs == source.attrs
@@ -222,31 +222,31 @@ SERIES_NAMES = [None, "x", "", 1, 1.5, float("nan"), True, ("a", 1), b"\xff", pd
 
 
 @pytest.mark.parametrize("name", SERIES_NAMES, ids=repr)
-def test_the_name_of_a_series(name):
+def test_round_trip_keeps_the_name_of_a_series(name):
     source = series(numbers(), name)
     assert_same_object(again(source), source)
 
 
 @pytest.mark.parametrize("name", SERIES_NAMES, ids=repr)
-def test_the_name_of_a_series_beside_its_index(name):
+def test_round_trip_keeps_the_name_and_the_index_of_a_series(name):
     source = series(numbers(), name, index(STRINGS, name))
     assert_same_object(again(source, True), source)
 
 
-def test_the_range_of_a_series():
+def test_round_trip_keeps_the_rangeindex_of_a_series():
     source = series(numbers(), "x", cudf.RangeIndex(2, 8, 2, name="r"))
     assert_same_object(again(source), source)
     assert_same_object(again(source, False), series(numbers(), "x"))
 
 
-def test_a_plain_series_needs_no_metadata():
+def test_export_of_a_plain_series_writes_no_metadata():
     (field,) = disassemble(series(numbers(), "x")).schema_spec.fields
     assert (field.name, dict(field.metadata)) == ("x", {})
     (field,) = disassemble(series(numbers())).schema_spec.fields
     assert (field.name, dict(field.metadata)) == ("", {})
 
 
-def test_another_index_is_dropped_from_a_series_or_makes_it_a_table():
+def test_series_with_an_index_is_exported_without_it_or_as_a_table():
     source = series(numbers(), "x", index(STRINGS, "i"))
     assert disassemble(source).kind == "column"
     assert_same_object(again(source), series(numbers(), "x"))
@@ -257,7 +257,7 @@ def test_another_index_is_dropped_from_a_series_or_makes_it_a_table():
 
 
 @pytest.mark.parametrize("name", [None, "i", 3], ids=repr)
-def test_an_index_comes_back_as_a_series(name):
+def test_exported_index_is_imported_as_a_series(name):
     source = index(STRINGS, name)
     assert_same_object(again(source), series(STRINGS, name))
     assert_same_object(again(cudf.RangeIndex(4, 10, 2, name=name)), series(
@@ -265,20 +265,20 @@ def test_an_index_comes_back_as_a_series(name):
     ))  # fmt: skip
 
 
-def test_a_multiindex_comes_back_as_a_frame():
+def test_exported_multiindex_is_imported_as_a_frame():
     found = again(multi([numbers(), STRINGS, STAMPS], ["u", None, 7]))
     assert_same_object(
         found, frame([numbers(), STRINGS, STAMPS], pd.Index(["u", 1, 7], dtype=object))
     )
 
 
-def test_the_pandas_metadata_is_what_pyarrow_writes():
+def test_exported_pandas_metadata_equals_that_of_pyarrow():
     own = pd.DataFrame(
         {"a": [0, 1, 2], "t": pd.to_datetime([1, 2, 3]), "c": pd.Categorical(["x", "y", "x"])},
         index=pd.Index(["p", "q", "r"], name="i"),
     )
     own["s"] = ["p", "q", "r"]
-    # By default, pyarrow makes large_string of pandas' strings.
+    # By default, pyarrow converts pandas' strings to large_string.
     schema = pa.Schema.from_pandas(own)
     for name in ("s", "i"):
         schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
@@ -300,7 +300,7 @@ def test_the_pandas_metadata_is_what_pyarrow_writes():
     assert found == expected
 
 
-def test_both_keys_are_there_and_are_json():
+def test_export_writes_both_metadata_keys_as_ascii_json():
     metadata = disassemble(
         labelled(pd.Index(["a", "\ud800", "b\0"], dtype=object))
     ).schema_spec.metadata
@@ -309,14 +309,14 @@ def test_both_keys_are_there_and_are_json():
         assert json.loads(value.decode("ascii"))
 
 
-def test_two_columns_of_one_name_do_not_fit_a_frame():
+def test_import_rejects_two_columns_with_one_name():
     export_input = disassemble(frame({"a": numbers(), "b": numbers()}))
     schema = pa.schema([("a", pa.int64()), ("a", pa.int64())])
     with pytest.raises(TypeError, match=r"\['a'\].*pylibcudf"):
         assemble_frame(export_input.columns, schema, 3)
 
 
-def test_only_cudf_objects():
+def test_disassemble_rejects_an_object_that_is_not_of_cudf():
     with pytest.raises(TypeError, match=r"expected a cuDF DataFrame.*list"):
         disassemble([1])
 
@@ -332,7 +332,7 @@ def test_only_cudf_objects():
         ([None, None], [0, 1]),
     ],
 )
-def test_numbers_of_unnamed_levels_are_no_names_of_others(names, labels):
+def test_number_of_an_unnamed_level_differs_from_names_of_other_levels(names, labels):
     levels = [numbers(), numbers(start=4)]
     made = multi(levels, names)
     found = bridge.from_arrow_device(bridge.to_arrow_device(made))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people type first: printing, converting and slicing frames where there is no GPU.
+"""Printing, converting and slicing of frames without a GPU.
 
-pandas and pyarrow say what is right: they have the same data from its source.
+The expected results are those of pandas and pyarrow for the same data.
 """
 
 import decimal
@@ -28,7 +28,7 @@ from testing.host import addresses
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
 
 ZONE = "Europe/Berlin"
-#: A column of each kind that pandas keeps as cuDF does.
+#: A column of each type that pandas and cuDF store alike.
 COLUMNS = {
     "int": pa.array(range(70), pa.int64()),
     "small": pa.array([i % 7 for i in range(70)], pa.uint8()),
@@ -47,14 +47,12 @@ COLUMNS = {
 
 @pytest.fixture(autouse=True)
 def _as_after_an_import():
-    """Whichever test is the first, and whatever it does."""
-    host_frames.enable_host_frames()
-    yield
+    """Enable host frames before each test."""
     host_frames.enable_host_frames()
 
 
 def with_nulls(array):
-    """The same column, with nulls where nothing lines up with bytes."""
+    """Return the column with nulls at positions that are not aligned with bytes."""
     keep = pa.array([i % 5 != 2 for i in range(len(array))])
     return pa.array(
         [
@@ -72,7 +70,7 @@ TABLES = {
 
 
 def labelled(labels):
-    """A frame of pandas with an index of its own."""
+    """Return a frame of pandas with an index."""
     values = {"a": range(len(labels)), "b": [f"v{i}" for i in range(len(labels))]}
     return pd.DataFrame(values, index=labels)
 
@@ -89,7 +87,7 @@ INDEXES = {
 
 
 def imported(data):
-    """A frame of cuDF's, of a table or of a frame of pandas."""
+    """Import a table or a frame of pandas as a frame of cuDF."""
     return bridge.from_arrow_device(
         pa.Table.from_pandas(data) if isinstance(data, pd.DataFrame) else data
     )
@@ -133,7 +131,7 @@ def test_series_are_printed_as_by_pandas(name, rows, options):
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-def test_labels_are_printed_as_by_pandas(kind, options):
+def test_indexes_are_printed_as_by_pandas(kind, options):
     expected = labelled(INDEXES[kind])
     frame = imported(expected)
     assert repr(frame) == repr(expected)
@@ -159,7 +157,7 @@ def test_long_indexes_are_printed_as_by_pandas(count, limit):
         pd.Index(["Length: 62, ", "dtype: str, Length: 62, "]),
     ],
 )
-def test_labels_of_columns_are_printed_as_by_pandas(columns):
+def test_column_labels_are_printed_as_by_pandas(columns):
     expected = labelled(INDEXES["text"]).set_axis(columns, axis=1)
     frame = imported(expected)
     assert repr(frame) == repr(expected)
@@ -186,7 +184,7 @@ def test_frames_without_columns_or_rows_are_printed_as_by_pandas():
     assert repr(imported(expected)) == repr(expected)
 
 
-def test_nulls_cannot_be_taken_for_values():
+def test_printed_nulls_differ_from_values():
     table = pa.table(
         {
             "i": [1, None, 3],
@@ -215,7 +213,7 @@ def test_nulls_cannot_be_taken_for_values():
     )
 
 
-def test_nulls_of_an_index_cannot_be_taken_for_values():
+def test_printed_nulls_of_an_index_differ_from_values():
     frame = imported(pa.table({"i": [1, None, 3], "j": [1, 2, 3]})).set_index("i")
     assert repr(frame.index) == "Index([1, <NA>, 3], dtype='int64', name='i')"
 
@@ -227,7 +225,7 @@ def test_the_frequency_of_an_index_is_printed():
     assert repr(index) == repr(dates)
 
 
-def test_only_what_is_printed_is_converted(monkeypatch):
+def test_printing_converts_only_the_printed_rows_and_columns(monkeypatch):
     sizes = []
     to_arrow = vars(ColumnBase)["to_arrow"]
 
@@ -252,10 +250,10 @@ def test_only_what_is_printed_is_converted(monkeypatch):
 
 @pytest.mark.parametrize("nulls", TABLES)
 @pytest.mark.parametrize("cut", [slice(0, 70), slice(3, 61), slice(5, 5)], ids=str)
-def test_frames_become_those_of_pandas(nulls, cut):
+def test_to_pandas_converts_frames_and_slices(nulls, cut):
     table = TABLES[nulls][cut]
     found, expected = imported(TABLES[nulls])[cut].to_pandas(), table.to_pandas()
-    # Half of the values of these are arrays of NumPy, the other lists.
+    # In one frame the values are arrays of NumPy, in the other they are lists.
     for lists in (found, expected):
         lists["list"] = [None if value is None else list(value) for value in lists["list"]]
     found.index = pd.RangeIndex(len(found))
@@ -263,7 +261,7 @@ def test_frames_become_those_of_pandas(nulls, cut):
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-def test_indexes_become_those_of_pandas(kind):
+def test_to_pandas_keeps_the_index(kind):
     expected = labelled(INDEXES[kind])
     frame = imported(expected)
     pd.testing.assert_frame_equal(frame.to_pandas(), expected)
@@ -273,7 +271,7 @@ def test_indexes_become_those_of_pandas(kind):
     pd.testing.assert_frame_equal(frame.iloc[9:20].to_pandas(), part)
 
 
-def test_attributes_and_nullable_types_become_those_of_pandas():
+def test_to_pandas_keeps_attrs_and_supports_nullable_and_arrow_dtypes():
     frame = imported(pa.table({"a": [1, None]}))
     frame.attrs["unit"] = "m"
     assert frame.to_pandas().attrs == {"unit": "m"}
@@ -283,7 +281,7 @@ def test_attributes_and_nullable_types_become_those_of_pandas():
 
 @pytest.mark.parametrize("nulls", TABLES)
 @pytest.mark.parametrize("cut", [slice(0, 70), slice(3, 61), slice(64, 70)], ids=str)
-def test_frames_become_tables_without_copying(nulls, cut):
+def test_to_arrow_of_a_frame_does_not_copy(nulls, cut):
     source = TABLES[nulls].combine_chunks()
     found = imported(source)[cut].to_arrow(preserve_index=False)
     assert found.to_pydict() == source[cut].to_pydict()
@@ -299,13 +297,13 @@ def test_frames_become_tables_without_copying(nulls, cut):
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(
     ("type_", "nesting"),
-    # cuDF takes no dictionaries of decimals.
+    # cuDF does not support dictionaries of decimals.
     [case for case in samples.NESTED_TYPES if not re.match("decimal.*-dictionary", case.id)],
 )
-def test_every_type_is_sliced_and_becomes_an_array(type_, nesting, nulls):
+def test_slices_of_every_type_are_converted_and_exported(type_, nesting, nulls):
     source = samples.nest(type_, nesting, samples.MANY, nulls)
     series = bridge.from_arrow_device(source)
-    # What cuDF has no type for arrives as another one.
+    # A type that cuDF does not have is imported as another one.
     wanted = type_in_frames(source.type)
     expected = source if wanted == source.type else source.cast(wanted)
     for begin, end in ((0, samples.MANY), (1, 130), (9, 9), (32, 64)):
@@ -318,7 +316,7 @@ def test_every_type_is_sliced_and_becomes_an_array(type_, nesting, nulls):
 
 
 def type_in_frames(type_):
-    """Days are seconds in frames, nulls strings; dictionaries keep what they are of."""
+    """Return the type in a frame: days become seconds, nulls strings, also in dictionaries."""
     if pa.types.is_date32(type_):
         return pa.timestamp("s")
     if pa.types.is_null(type_):
@@ -329,7 +327,7 @@ def type_in_frames(type_):
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-def test_tables_know_the_index(kind):
+def test_to_arrow_keeps_the_index(kind):
     expected = labelled(INDEXES[kind])
     table = imported(expected).to_arrow()
     pd.testing.assert_frame_equal(table.to_pandas(), expected)
@@ -337,7 +335,7 @@ def test_tables_know_the_index(kind):
     assert with_range.num_columns == 2 + expected.index.nlevels
 
 
-def test_categories_become_those_of_pandas_and_pyarrow():
+def test_categories_are_converted_to_pandas_and_pyarrow():
     many = pd.Categorical([f"c{i}" for i in range(200)] + [None], ordered=True)
     series = imported(pd.DataFrame({"a": many}))["a"]
     assert series.to_arrow().type.index_type == pa.int16()
@@ -351,7 +349,7 @@ def test_categories_become_those_of_pandas_and_pyarrow():
         series.to_pandas(nullable=True)
 
 
-def test_numbers_become_arrays():
+def test_to_numpy_returns_the_values_of_numeric_columns():
     frame = imported(TABLES["no nulls"])
     for name in ("int", "float", "bool", "time"):
         expected = TABLES["no nulls"][name].to_numpy()
@@ -361,7 +359,7 @@ def test_numbers_become_arrays():
 
 @pytest.mark.parametrize("nulls", TABLES)
 @pytest.mark.parametrize("begin", [0, 1, 7, 8, 9, 31, 33])
-def test_slices_share_memory_and_are_exported(nulls, begin):
+def test_slices_share_memory_and_can_be_exported(nulls, begin):
     frame = imported(TABLES[nulls])
     part = frame.iloc[begin : begin + 30]
     assert len(part) == 30
@@ -376,15 +374,17 @@ def test_slices_share_memory_and_are_exported(nulls, begin):
     assert pa.record_batch(bridge.to_arrow_device(again)).to_pydict() == expected[1:6].to_pydict()
 
 
-def test_slices_out_of_bounds_are_refused():
+def test_slice_out_of_bounds_raises_an_index_error():
     column = imported(TABLES["nulls"])["int"]._column.plc_column
     for indices in ([0, 71], [-1, 3], [4, 3]):
-        with pytest.raises(IndexError, match="some of 70 expected"):
+        with pytest.raises(
+            IndexError, match=f"expected rows in 0 to 70, got {indices[0]} to {indices[1]}$"
+        ):
             plc.copying.slice(column, indices)
 
 
 @pytest.mark.parametrize("nulls", TABLES)
-def test_copies_are_equal_and_have_memory_of_their_own(nulls):
+def test_deep_copies_are_equal_and_share_no_memory(nulls):
     frame = imported(TABLES[nulls]).iloc[3:60]
     copied = frame.copy()
     assert copied.to_arrow().equals(frame.to_arrow())
@@ -397,7 +397,7 @@ def test_copies_are_equal_and_have_memory_of_their_own(nulls):
     )
 
 
-def test_frames_are_rearranged():
+def test_columns_can_be_dropped_renamed_assigned_and_set_as_index():
     source = TABLES["nulls"].to_pandas()
     frame = imported(TABLES["nulls"])
     for change in (
@@ -424,9 +424,14 @@ def test_frames_are_rearranged():
         lambda frame: cudf.concat([frame, frame]),
         lambda frame: frame.describe(),
         lambda frame: frame["text"].str.upper(),
+        lambda frame: frame["int"].values,
+        lambda frame: frame[["int"]].values,
+        lambda frame: frame["int"].to_cupy(),
+        lambda frame: frame[["int", "float"]].to_cupy(),
+        lambda frame: frame.index.values,
     ],
 )
-def test_what_takes_a_gpu_says_so(compute):
+def test_computation_without_a_gpu_raises_an_error_with_a_note(compute):
     with pytest.raises(RuntimeError) as raised:
         compute(imported(TABLES["no nulls"]))
     (note,) = raised.value.__notes__
@@ -438,31 +443,16 @@ def current():
     return [vars(owner)[name] for owner, name, _ in host_frames.REPLACEMENTS]
 
 
-def test_what_is_replaced_can_be_taken_back():
+def test_enable_host_frames_twice_replaces_functions_once():
     imported(TABLES["nulls"])
     ours = [replacement for *_, replacement in host_frames.REPLACEMENTS]
     assert current() == ours
     host_frames.enable_host_frames()
     assert current() == ours
-    host_frames.disable_host_frames()
-    cudfs = current()
-    assert not any(one is other for one, other in zip(cudfs, ours, strict=True))
-    host_frames.disable_host_frames()
-    with pytest.raises(RuntimeError, match="cuda"):
-        repr(imported_without(TABLES["nulls"]))
-    host_frames.enable_host_frames()
-    assert current() == ours
 
 
-def imported_without(table):
-    """Import without replacing anything."""
-    frame = imported(table)
-    host_frames.disable_host_frames()
-    return frame
-
-
-def test_nothing_is_replaced_where_there_is_a_gpu():
-    """Simulated: `has_gpu` says that there is one."""
+def test_host_frames_replace_nothing_if_there_is_a_gpu():
+    """The GPU is simulated: `has_gpu` returns True."""
     done = run(
         """
         import cudf, pyarrow as pa, pylibcudf as plc
@@ -488,7 +478,7 @@ def test_nothing_is_replaced_where_there_is_a_gpu():
             assert all(now[name] is old[name] for name in now), owner
         assert driver.load_nvidia_dynamic_lib is load
         assert len(host_frames.REPLACEMENTS) > 10
-        # But where there is none, they are.
+        # Without a GPU, they are replaced.
         residency.has_gpu = host_frames.has_gpu = lambda: False
         host_frames.enable_host_frames()
         assert vars(cudf.DataFrame)["_get_renderable_dataframe"] is host_frames.shown_frame
@@ -498,7 +488,7 @@ def test_nothing_is_replaced_where_there_is_a_gpu():
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_frames_and_series_are_pickled(protocol):
+def test_frames_and_series_are_unchanged_by_pickling(protocol):
     table = pa.table({"a": [1, None, 3], "b": ["x", "y", None], "c": [[1], None, []]})
     frame = bridge.from_arrow_device(table)
     again = pickle.loads(pickle.dumps(frame, protocol))
@@ -510,7 +500,7 @@ def test_frames_and_series_are_pickled(protocol):
     assert series.to_arrow().equals(frame["b"].to_arrow())
 
 
-def test_an_index_that_cannot_be_pickled_says_what_can_be():
+def test_pickling_an_index_without_a_gpu_raises_an_error_with_a_note():
     column = bridge.from_arrow_device(pa.array(["x"]))
     index = private.make_index(private.columns_of(column), ["i"])
     with pytest.raises(Exception, match="driver") as caught:

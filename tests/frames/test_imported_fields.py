@@ -23,7 +23,7 @@ def field(type_, **metadata):
     return pa.field("x", type_, metadata=metadata or None)
 
 
-#: Rows of each type, and the dtype that a user meets.
+#: An array of each type, and the first characters of the dtype in cuDF.
 COLUMNS = {
     "date32": (pa.array([DAY, None, DAY], pa.date32()), "datetime64[s]"),
     "date64": (pa.array([DAY, None, DAY], pa.date64()), "datetime64[ms]"),
@@ -82,23 +82,23 @@ def batch_of(array, **options):
     return pa.record_batch([array], schema=pa.schema([pa.field("x", array.type, **options)]))
 
 
-def left(frame):
-    """What a frame leaves as, read and checked by pyarrow."""
+def exported(frame):
+    """Export a frame; return the batch that pyarrow reads and validates."""
     batch = pa.record_batch(bridge.to_arrow_device(frame))
     batch.validate(full=True)
     return batch
 
 
 def rows(array):
-    """Dictionaries inside others come back encoded anew."""
+    """Return the values, because nested dictionaries are encoded again."""
     return array.to_pylist()
 
 
 @CASES
-def test_columns_leave_as_what_they_were(array, dtype):
+def test_export_keeps_the_imported_field(array, dtype):
     frame = bridge.from_arrow_device(batch_of(array))
     assert str(frame["x"].dtype).startswith(dtype)
-    found = left(frame)
+    found = exported(frame)
     assert found.schema.field("x").equals(batch_of(array).schema.field("x"), check_metadata=True)
     assert rows(found["x"]) == rows(array)
     series = bridge.from_arrow_device(array)
@@ -106,16 +106,16 @@ def test_columns_leave_as_what_they_were(array, dtype):
 
 
 @CASES
-def test_batches_agree_whatever_they_hold(array, dtype):
-    whole = left(bridge.from_arrow_device(batch_of(array))).schema
+def test_exported_field_does_not_depend_on_the_rows_of_the_batch(array, dtype):
+    whole = exported(bridge.from_arrow_device(batch_of(array))).schema
     for part in (array.slice(0, 0), array.slice(1, 1), array.slice(2)):
-        found = left(bridge.from_arrow_device(batch_of(part)))
+        found = exported(bridge.from_arrow_device(batch_of(part)))
         assert found.schema.field("x").equals(whole.field("x"), check_metadata=True)
         assert rows(found["x"]) == rows(part)
 
 
 @CASES
-def test_slices_leave_as_what_they_were(array, dtype):
+def test_export_of_a_slice_keeps_the_imported_type(array, dtype):
     repeated = pa.concat_arrays([array] * 5)
     frame = bridge.from_arrow_device(batch_of(repeated))
     (column,) = private.columns_of(frame)
@@ -133,29 +133,29 @@ def test_slices_leave_as_what_they_were(array, dtype):
 
 
 @CASES
-def test_frames_made_of_the_same_columns_keep_them(array, dtype):
+def test_new_frame_of_an_imported_column_keeps_the_imported_type(array, dtype):
     frame = bridge.from_arrow_device(batch_of(array))
     made = cudf.DataFrame({"y": frame["x"]})
-    assert left(made).schema.field("y").type == array.type
+    assert exported(made).schema.field("y").type == array.type
 
 
-def test_what_is_computed_leaves_as_what_it_is():
+def test_column_replaced_in_place_is_exported_with_its_new_type():
     frame = bridge.from_arrow_device(batch_of(pa.array([DAY, DAY], pa.date64())))
     (column,) = private.columns_of(frame)
     other = bridge.from_arrow_device(pa.array([1, 2], pa.timestamp("ms")))
     column._mimic_inplace(private.columns_of(other)[0], inplace=True)
-    assert left(frame).schema.field("x").type == pa.timestamp("ms")
-    assert left(frame)["x"].cast(pa.int64()).to_pylist() == [1, 2]
+    assert exported(frame).schema.field("x").type == pa.timestamp("ms")
+    assert exported(frame)["x"].cast(pa.int64()).to_pylist() == [1, 2]
 
 
-def test_a_view_of_another_type_is_no_date():
+def test_int64_view_of_a_date_column_is_exported_as_int64():
     frame = bridge.from_arrow_device(batch_of(pa.array([DAY, DAY], pa.date64())))
     (column,) = private.columns_of(frame)
     numbers = private.make_series(column.astype(np.dtype("int64")), "x")
     assert pa.array(bridge.to_arrow_device(numbers)).type == pa.int64()
 
 
-def test_required_columns_stay_required():
+def test_round_trip_keeps_non_nullable_fields():
     schema = pa.schema(
         [
             pa.field("x", pa.int32(), nullable=False),
@@ -163,7 +163,7 @@ def test_required_columns_stay_required():
         ]
     )
     batch = pa.record_batch([pa.array([1], pa.int32()), pa.array([[1]])], schema=schema)
-    assert left(bridge.from_arrow_device(batch)).schema.equals(schema)
+    assert exported(bridge.from_arrow_device(batch)).schema.equals(schema)
 
 
 EXTENSIONS = {
@@ -183,24 +183,24 @@ EXTENSIONS = {
 
 
 @pytest.mark.parametrize(("array", "name"), EXTENSIONS.values(), ids=EXTENSIONS.keys())
-def test_extensions_keep_their_name_and_storage(array, name):
+def test_round_trip_keeps_extension_metadata_and_storage_type(array, name):
     metadata = {"ARROW:extension:name": name, "ARROW:extension:metadata": "p", "other": "kept"}
     batch = batch_of(array, metadata=metadata)
     for rows_ in (batch, batch.slice(1), batch.slice(0, 0)):
-        found = left(bridge.from_arrow_device(rows_))
+        found = exported(bridge.from_arrow_device(rows_))
         assert found.schema.field("x").equals(batch.schema.field("x"), check_metadata=True)
         assert found["x"].to_pylist() == rows_["x"].to_pylist()
 
 
-def test_extensions_that_pyarrow_knows():
+def test_round_trip_keeps_the_uuid_extension_type_of_pyarrow():
     storage = pa.array([b"0123456789abcdef", None], pa.binary(16))
     array = pa.ExtensionArray.from_storage(pa.uuid(), storage)
-    found = left(bridge.from_arrow_device(batch_of(array)))
+    found = exported(bridge.from_arrow_device(batch_of(array)))
     assert found["x"].equals(array)
 
 
 class Label(pa.ExtensionType):
-    """Insists on its storage."""
+    """An extension type that accepts only string views as storage."""
 
     def __init__(self):
         super().__init__(pa.string_view(), "tests.label")
@@ -222,31 +222,31 @@ def label():
 
 
 @pytest.mark.parametrize("values", [["a", None, "b" * 30], []])
-def test_extensions_over_views_leave_as_views(label, values):
+def test_round_trip_keeps_the_string_view_storage_of_an_extension(label, values):
     array = pa.ExtensionArray.from_storage(label, pa.array(values, pa.string_view()))
-    found = left(bridge.from_arrow_device(batch_of(array)))
+    found = exported(bridge.from_arrow_device(batch_of(array)))
     assert found["x"].equals(array)
-    again = left(bridge.from_arrow_device(found))
+    again = exported(bridge.from_arrow_device(found))
     assert again["x"].equals(array)
-    plain = left(bridge.from_arrow_device(batch_of(array.storage)))
+    plain = exported(bridge.from_arrow_device(batch_of(array.storage)))
     assert plain["x"].type == pa.string()
 
 
-def test_an_extension_inside_a_list():
+def test_round_trip_keeps_an_extension_inside_a_list():
     inner = pa.field("item", pa.binary(2), metadata={"ARROW:extension:name": "a.pair"})
     array = pa.array([[b"ab"], None], pa.list_(inner))
-    found = left(bridge.from_arrow_device(batch_of(array)))
+    found = exported(bridge.from_arrow_device(batch_of(array)))
     assert found.schema.field("x").type.value_field.equals(inner, check_metadata=True)
 
 
-def test_an_extension_of_another_storage_is_none():
+def test_round_trip_drops_an_extension_whose_storage_type_changes():
     metadata = {"ARROW:extension:name": "a.half", "other": "kept"}
     batch = batch_of(pa.array([1.5, None], pa.float16()), metadata=metadata)
-    found = left(bridge.from_arrow_device(batch)).schema.field("x")
+    found = exported(bridge.from_arrow_device(batch)).schema.field("x")
     assert (found.type, found.metadata) == (pa.float32(), {b"other": b"kept"})
 
 
-def test_a_category_may_grow_beyond_its_codes():
+def test_export_uses_an_index_type_that_fits_added_categories():
     codes = pa.array(list(range(100)), pa.int8())
     few = pa.DictionaryArray.from_arrays(codes, pa.array([str(i) for i in range(100)]))
     frame = bridge.from_arrow_device(batch_of(few))
@@ -259,7 +259,7 @@ def test_a_category_may_grow_beyond_its_codes():
     assert found.to_pylist() == few.to_pylist()
 
 
-def test_requests_come_before_what_a_column_was():
+def test_requested_schema_overrides_the_imported_field():
     frame = bridge.from_arrow_device(batch_of(pa.array([DAY, None], pa.date32())))
     asked = bridge.to_arrow_device(frame, requested_schema=pa.schema([field(pa.date64())]))
     assert asked.schema.field("x").type == pa.date64()
@@ -268,14 +268,14 @@ def test_requests_come_before_what_a_column_was():
 
 
 @CASES
-def test_arrays_of_other_libraries_leave_as_what_they_were(array, dtype):
+def test_export_of_pyarrow_arrays_keeps_their_type(array, dtype):
     found = pa.array(bridge.to_arrow_device(array))
     found.validate(full=True)
     assert found.type.equals(array.type, check_metadata=True)
     assert rows(found) == rows(array)
 
 
-def test_what_was_zero_copy_is_so_again():
+def test_export_of_imported_columns_is_zero_copy():
     for name in ("date64", "time64[us]", "binary", "map", "zone"):
         array = COLUMNS[name][0]
         buffers = bridge.to_arrow_device(bridge.from_arrow_device(batch_of(array))).buffers()
@@ -286,7 +286,7 @@ def test_what_was_zero_copy_is_so_again():
 
 @pytest.mark.parametrize("zone", ["+05:30", "-08:00", "+00:00"])
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_zones_of_a_fixed_offset_are_utc_in_frames_and_leave_again(zone, unit):
+def test_fixed_offset_zone_is_utc_in_the_frame_and_restored_by_the_export(zone, unit):
     type_ = pa.timestamp(unit, zone)
     instants = pa.array([0, None, 86_399, -1], type_)
     nested = pa.array([{"t": 1}, None, {"t": None}, {"t": 5}], pa.struct([("t", type_)]))

@@ -30,7 +30,7 @@ class Colour(enum.IntEnum):
 
 
 @given(LABELS)
-def test_labels_survive_json_exactly(label):
+def test_label_is_unchanged_after_encoding_as_json(label):
     objects = []
     form = json.loads(json.dumps(encode_label(label, objects)))
     assert objects == []
@@ -50,7 +50,7 @@ def test_labels_survive_json_exactly(label):
     ],
     ids=repr,
 )
-def test_what_json_cannot_carry_travels_beside_it(label):
+def test_label_without_a_json_form_is_stored_in_the_objects(label):
     objects = []
     form = json.loads(json.dumps(encode_label(("a", label), objects)))
     assert decode_label(form, objects)[1] is label
@@ -73,7 +73,7 @@ def test_what_json_cannot_carry_travels_beside_it(label):
     ],
     ids=str,
 )
-def test_a_form_of_someone_elses_is_refused(form):
+def test_decode_label_rejects_an_unknown_form(form):
     with pytest.raises(ValueError, match="not "):
         decode_label(form)
 
@@ -97,7 +97,7 @@ def test_a_field_name_is_utf8_without_nul(label):
         ("\ud800", "\\ud800"),
     ],
 )
-def test_names_are_those_that_pyarrow_writes(label, expected):
+def test_stringify_returns_the_name_that_pyarrow_writes(label, expected):
     assert stringify(label) == expected
 
 
@@ -111,7 +111,7 @@ def test_names_are_those_that_pyarrow_writes(label, expected):
         (7, 0, ["a"], "7"),
     ],
 )
-def test_index_level_names_avoid_those_taken(name, position, taken, expected):
+def test_index_level_name_avoids_taken_names(name, position, taken, expected):
     assert index_level_name(name, position, taken) == expected
 
 
@@ -131,12 +131,12 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-def test_round_trip(index):
+def test_index_is_unchanged_after_encoding_as_json(index):
     assert_same(trip(index), index)
 
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-def test_a_part_of_it(index):
+def test_decode_index_accepts_a_subset_of_the_entries(index):
     expected = index[1:]
     if isinstance(index, pd.MultiIndex):
         pd.testing.assert_index_equal(trip(index, slice(1, None)), expected)
@@ -144,13 +144,13 @@ def test_a_part_of_it(index):
         assert_same(trip(index, slice(1, None)), expected)
 
 
-def test_a_range_with_gaps_is_no_range():
+def test_sparse_or_reversed_range_decodes_to_an_integer_index():
     found = trip(pd.RangeIndex(4, name="r"), slice(None, None, 3))
     assert_same(found, pd.Index([0, 3], dtype="int64", name="r"))
     assert_same(trip(pd.RangeIndex(3), slice(None, None, -1)), pd.Index([2, 1, 0]))
 
 
-def test_a_label_without_json_is_the_object_itself():
+def test_decode_index_returns_the_object_of_a_label_without_a_json_form():
     label = frozenset("ab")
     index = pd.Index([label, "x"], dtype=object)
     assert trip(index)[0] is label
@@ -158,6 +158,6 @@ def test_a_label_without_json_is_the_object_itself():
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(-5, 5) | st.none()), min_size=1))
-def test_any_multiindex(labels):
+def test_multiindex_is_unchanged_after_encoding_as_json(labels):
     index = pd.MultiIndex.from_tuples(labels, names=[None, "n"])
     assert_same(trip(index), index)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of peers, and ours after a peer has changed the fields that it describes."""
+"""The metadata of peers, and our metadata after a peer has changed the fields it describes."""
 
 import base64
 import json
@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from cudf_arrow_bridge.frames import layout
-from cudf_arrow_bridge.frames.assemble import assemble_frame, assemble_series
 from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import schema_of, to_plc
 from testing.host_frames import (
     again,
+    assemble_frame,
+    assemble_series,
     column,
     content,
     dtypes,
@@ -60,7 +61,7 @@ def test_a_renamed_column_loses_only_its_own_label_and_dtype():
     assert found.index.name == 7
 
 
-def test_dropped_and_reordered_columns():
+def test_dropped_and_reordered_columns_keep_labels_and_dtypes():
     export_input = disassemble(source())
     schema = schema_of(export_input)
     picked = [3, 2, 0]
@@ -76,7 +77,7 @@ def test_dropped_and_reordered_columns():
     assert content(found) == [["p", None, "r"], [0, 1, 2], ["p", None, "r"]]
 
 
-def test_a_dropped_index():
+def test_dropped_index_is_replaced_by_a_rangeindex():
     export_input = disassemble(source())
     schema = schema_of(export_input)
     found = assemble_frame(export_input.columns[:3], schema.remove(3), 3)
@@ -84,7 +85,7 @@ def test_a_dropped_index():
     assert len(found.columns) == 3
 
 
-def test_a_retyped_column_gets_the_dtype_of_its_type():
+def test_column_of_a_changed_type_gets_the_dtype_of_that_type():
     export_input = disassemble(source())
     schema = schema_of(export_input)
     schema = schema.set(1, pa.field("2.5", pa.float64())).set(2, pa.field("('t', '0')", pa.int8()))
@@ -95,7 +96,7 @@ def test_a_retyped_column_gets_the_dtype_of_its_type():
     assert found.columns.tolist() == [1, 2.5, ("t", 0)]
 
 
-def test_filtered_rows_and_the_range_they_had():
+def test_range_of_another_length_is_replaced_by_a_default_range():
     for obj in (
         frame({"a": numbers()}, index=cudf.RangeIndex(2, 8, 2)),
         series(numbers(), "a", cudf.RangeIndex(2, 8, 2)),
@@ -109,7 +110,7 @@ def test_filtered_rows_and_the_range_they_had():
         assert (found.index.start, found.index.stop, found.index.step) == (0, 2, 1)
 
 
-def test_a_renamed_series():
+def test_renamed_series_takes_the_name_of_the_field():
     field = pa.field("new", pa.int64(), metadata=schema_of(disassemble(series(numbers(), 5)))
                      .field(0).metadata)  # fmt: skip
     assert assemble_series(to_plc(pa.array([1])), field).name == "new"
@@ -123,7 +124,7 @@ def damage(value):
     "value",
     [b"", b"{", b"[]", b"\xff", b'{"version": 2}', b'{"version": 1, "fields": 3}'],
 )
-def test_damaged_metadata_leaves_the_pandas_key(value):
+def test_import_uses_the_pandas_key_if_bridge_metadata_is_damaged(value):
     found = again(source(), peer=damage(value))
     assert found.columns.tolist() == ["1", "2.5", "('t', '0')"]
     assert found.index.name == "7"
@@ -140,8 +141,8 @@ JSON = st.recursive(
 
 
 @given(st.data())
-def test_no_metadata_can_keep_the_data_from_arriving(data):
-    """One entry of either key replaced by anything."""
+def test_import_succeeds_with_arbitrary_metadata(data):
+    """Replace one entry of one of the keys by any JSON value."""
     export_input = disassemble(source())
     schema = schema_of(export_input)
     key = data.draw(st.sampled_from([BRIDGE_KEY, PANDAS_KEY]))
@@ -190,7 +191,7 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 @pytest.mark.parametrize("form", [*ODD, "itself"], ids=str)
-def test_a_hint_that_does_not_fit_is_not_followed(name, form):
+def test_import_ignores_a_dtype_hint_that_does_not_match_the_type(name, form):
     array, expected = DEFAULTS[name]
     hint = arrow(array.type) if form == "itself" else form
     ours = {"version": 1, "kind": "series", "field": "x", "label": 5, "hint": hint, "index": None}
@@ -206,7 +207,7 @@ def test_a_hint_that_does_not_fit_is_not_followed(name, form):
     "span",
     [[0, 3], ["0", 3, 1], [0, 3, 0], [0, 2**70, 1], [-(2**63), 2**63, 1], None, [0, 3, True]],
 )
-def test_a_range_that_is_none(span):
+def test_import_ignores_an_invalid_range(span):
     export_input = disassemble(frame({7: numbers()}))
     schema = schema_of(export_input)
     ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"index": {"names": [None], "range": span}}
@@ -218,15 +219,15 @@ def test_a_range_that_is_none(span):
     assert (found.index.start, found.index.stop, found.index.step) == (0, 3, 1)
 
 
-def test_metadata_of_bottomless_depth():
+def test_import_ignores_metadata_that_is_nested_too_deeply():
     deep = b"[" * 100_000 + b"]" * 100_000
     for key in (BRIDGE_KEY, PANDAS_KEY):
         found = again(source(), peer=lambda schema, key=key: schema.with_metadata({key: deep}))
         assert found.columns.tolist() == ["1", "2.5", "('t', '0')", "7"]
 
 
-def test_metadata_too_deep_to_decode(monkeypatch):
-    """From Python 3.12 on, JSON reads deeper than Python itself recurses."""
+def test_import_ignores_metadata_whose_decoding_exceeds_the_recursion_limit(monkeypatch):
+    """From Python 3.12 on, JSON can be nested more deeply than Python's recursion limit."""
 
     def give_up(*_):
         raise RecursionError
@@ -237,7 +238,7 @@ def test_metadata_too_deep_to_decode(monkeypatch):
     assert again(series(numbers(), 5)).name == "5"
 
 
-def test_pyarrows_own_pandas_tables():
+def test_import_of_a_pandas_table_of_pyarrow_restores_index_and_dtypes():
     own = pd.DataFrame(
         {"a": [1, 2, 3], "s": ["p", "q", "r"]},
         index=pd.MultiIndex.from_tuples([(1, "x"), (2, "y"), (3, "z")], names=["n", None]),
@@ -251,8 +252,8 @@ def test_pyarrows_own_pandas_tables():
     assert dtypes(found) == dtypes(frame({"a": numbers(), "s": column(STRINGS, DEFAULT)}))
 
 
-def test_what_cudf_itself_writes():
-    """An index level named "index" and no other name, by cuDF's habit."""
+def test_import_restores_the_index_from_the_metadata_of_cudf():
+    """cuDF names the index level "index" and writes no other name."""
     metadata = {
         "index_columns": ["index"],
         "column_indexes": [
@@ -274,7 +275,7 @@ def test_what_cudf_itself_writes():
     assert content(found.index) == [[5, 6, 7]]
 
 
-def test_labels_that_turned_out_equal_give_way_to_the_names():
+def test_field_names_replace_labels_that_are_equal():
     export_input = disassemble(frame({"a": numbers(), "b": numbers()}))
     schema = schema_of(export_input)
     ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"entries": ["a", "a"]}
@@ -282,8 +283,8 @@ def test_labels_that_turned_out_equal_give_way_to_the_names():
     assert assemble_frame(export_input.columns, schema, 3).columns.tolist() == ["a", "b"]
 
 
-def test_a_name_that_became_two_says_nothing_of_either():
-    """Which of the two the metadata meant, nobody knows: neither gets the dtype or the index."""
+def test_import_rejects_two_fields_with_the_name_of_the_index():
+    """The metadata is ambiguous, so neither field gets the dtype or becomes the index."""
     export_input = disassemble(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
     fields = [pa.field("i", pa.string()), pa.field("i", pa.string())]
     schema = pa.schema(fields, metadata=schema_of(export_input).metadata)
@@ -294,10 +295,10 @@ def test_a_name_that_became_two_says_nothing_of_either():
 USER_METADATA = {"source": "sensor 7", "żółw": "🐢", "empty": ""}
 
 
-def test_metadata_of_a_schema_are_the_attributes_of_a_frame():
+def test_schema_metadata_becomes_the_attrs_of_the_frame():
     metadata = {**USER_METADATA, b"bytes": b"\xff", b"\xff": b"bytes"}
     batch = pa.record_batch({"a": [1, 2]}).replace_schema_metadata(metadata)
-    for _ in range(2):  # with a schema that was made before, too
+    for _ in range(2):  # the second time with a cached schema
         frame = cab.from_arrow_device(batch)
         assert frame.attrs == USER_METADATA
         found = cab.to_arrow_device(frame).schema.metadata
@@ -307,7 +308,7 @@ def test_metadata_of_a_schema_are_the_attributes_of_a_frame():
         assert again.to_pandas().attrs == USER_METADATA
 
 
-def test_attributes_are_those_of_each_frame():
+def test_export_writes_the_attrs_of_each_frame():
     table = pa.table({"a": [1, 2]})
     frames = [cab.from_arrow_device(table) for _ in range(4)]
     for one, attrs in zip(frames, [{}, {"k": "1"}, {"k": "2"}, {"k": 1, 2: "x"}], strict=True):
@@ -317,7 +318,7 @@ def test_attributes_are_those_of_each_frame():
         assert found == [None, b"1", b"2", None]
 
 
-def test_attributes_do_not_replace_the_metadata_of_pandas():
+def test_attrs_do_not_replace_the_pandas_metadata():
     frame = cab.from_arrow_device(pa.table({"a": [1, 2]}))
     frame.attrs = {"pandas": "no", "cudf_arrow_bridge": "no"}
     again = cab.from_arrow_device(cab.to_arrow_device(frame))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pandas' metadata says of dtypes, from pandas to cuDF and back."""
+"""The dtypes that pandas' metadata records, from pandas to cuDF and back."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def batch_of(array, **options):
 
 
 def pandas_of(frame):
-    """What pandas reads of a frame, through pyarrow."""
+    """Export a frame; return the frame that pandas reads through pyarrow."""
     return pa.record_batch(bridge.to_arrow_device(frame)).to_pandas()
 
 
-def goes_round(array):
-    """The dtype of a frame's column, and of pandas' column after it."""
+def round_trip_dtypes(array):
+    """Import an array and export it; return the dtypes of the cuDF column and of pandas' column."""
     frame = bridge.from_arrow_device(batch_of(array))
     found = pandas_of(frame)["x"]
     assert found.isna().tolist() == pd.Series(array).isna().tolist()
@@ -51,21 +51,21 @@ def goes_round(array):
 
 
 @pytest.mark.parametrize("dtype", MASKED)
-def test_masked_dtypes_stay(dtype):
+def test_round_trip_keeps_masked_dtypes(dtype):
     array = values_of(dtype)
-    assert goes_round(array) == (array.dtype, array.dtype)
+    assert round_trip_dtypes(array) == (array.dtype, array.dtype)
 
 
 @pytest.mark.parametrize("storage", ["python", "pyarrow"])
-def test_strings_that_may_be_missing_stay_so(storage):
-    """pyarrow does not write which storage they have."""
+def test_round_trip_keeps_string_dtypes_with_pd_na(storage):
+    """pyarrow does not record the storage of the strings."""
     array = pd.array(["a", None], pd.StringDtype(storage))
-    for dtype in goes_round(array):
+    for dtype in round_trip_dtypes(array):
         assert isinstance(dtype, pd.StringDtype)
         assert dtype.na_value is pd.NA
 
 
-def test_other_strings_are_cudfs_own():
+def test_import_of_str_and_object_gives_the_default_string_dtype():
     default = bridge.from_arrow_device(pa.array(["a"])).dtype
     for array in (pd.array(["a", None], "str"), pd.Series(["a", None], dtype=object)):
         frame = bridge.from_arrow_device(batch_of(array))
@@ -73,40 +73,46 @@ def test_other_strings_are_cudfs_own():
 
 
 @pytest.mark.parametrize(("values", "type_"), ARROW.values(), ids=ARROW.keys())
-def test_arrow_dtypes_stay(values, type_):
+def test_round_trip_keeps_arrow_dtypes(values, type_):
     array = pd.array(values, pd.ArrowDtype(type_))
-    assert goes_round(array) == (array.dtype, array.dtype)
+    assert round_trip_dtypes(array) == (array.dtype, array.dtype)
 
 
-def test_arrow_dtypes_that_pandas_cannot_name_are_of_cudf_alone():
+def test_cudf_keeps_the_list_arrow_dtype_that_pandas_reads_as_object():
     array = pd.array([[1], None], pd.ArrowDtype(pa.list_(pa.int8())))
     frame = bridge.from_arrow_device(batch_of(array))
     assert frame["x"].dtype == array.dtype
     assert pandas_of(frame)["x"].dtype == object
 
 
-def test_arrow_dates_are_timestamps():
-    """cuDF's frames have no dates."""
+def test_import_of_arrow_dates_gives_timestamps():
+    """cuDF has no dtype for dates."""
     array = pd.array([1, None], pd.ArrowDtype(pa.date32()))
     frame = bridge.from_arrow_device(batch_of(array))
     assert frame["x"].dtype == "datetime64[s]"
     assert pa.record_batch(bridge.to_arrow_device(frame)).schema.field("x").type == pa.date32()
 
 
+def test_arrow_half_floats_are_converted_to_floats():
+    array = pd.array([1.5, None], pd.ArrowDtype(pa.float16()))
+    frame = bridge.from_arrow_device(batch_of(array))
+    assert frame["x"].dtype == "float32"
+
+
 @pytest.mark.parametrize("dtype", ["int64", "float32", "bool"])
-def test_plain_dtypes_stay(dtype):
+def test_round_trip_keeps_numpy_dtypes(dtype):
     array = pd.Series([1, 0], dtype=dtype)
-    assert goes_round(array) == (array.dtype, array.dtype)
+    assert round_trip_dtypes(array) == (array.dtype, array.dtype)
 
 
-def test_labels_of_rows_keep_theirs():
+def test_import_keeps_the_masked_dtype_of_the_index():
     index = pd.Index(pd.array([7, 8], "Int32"), name="i")
     frame = bridge.from_arrow_device(batch_of(pd.array([1, 2], "Int64"), index=index))
     assert frame.index.dtype == index.dtype
     assert pandas_of(frame).index.tolist() == [7, 8]
 
 
-def test_streams_keep_them():
+def test_import_of_a_stream_keeps_masked_dtypes():
     batch = batch_of(values_of("Int64"))
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
     frame = bridge.from_arrow_device_stream(reader)
@@ -117,25 +123,25 @@ def test_streams_keep_them():
     "numpy_type",
     ["Int64", "Int32", "string", "nonsense", "[pyarrow]", "int8[pyarrow]", "category", 7, None],
 )
-def test_metadata_that_does_not_fit_is_ignored(numpy_type):
+def test_import_ignores_a_numpy_type_that_does_not_match_the_field(numpy_type):
     batch = batch_of(pd.array([1.5, None], "Float64"))
     document = json.loads(batch.schema.metadata[b"pandas"])
     document["columns"][0]["numpy_type"] = numpy_type
     changed = batch.replace_schema_metadata({"pandas": json.dumps(document)})
     dtype = bridge.from_arrow_device(changed)["x"].dtype
-    # Whatever Arrow dtype the metadata names, the column has the one of its field.
+    # If the metadata names any Arrow dtype, the column gets the Arrow dtype of its field.
     is_arrow = str(numpy_type).endswith("[pyarrow]")
     assert dtype == (pd.ArrowDtype(pa.float64()) if is_arrow else "float64")
 
 
 @pytest.mark.parametrize("document", [{}, {"columns": None}, {"columns": [{}]}, {"columns": [3]}])
-def test_damaged_metadata_is_ignored(document):
+def test_import_ignores_damaged_pandas_metadata(document):
     batch = batch_of(values_of("Int64")).replace_schema_metadata({"pandas": json.dumps(document)})
     assert bridge.from_arrow_device(batch)["x"].dtype == "int64"
 
 
-def test_frequencies_are_not_kept():
-    """Arrow has no place for them, and rows that were dropped on the way would belie them."""
+def test_round_trip_drops_the_frequency_of_a_datetime_index():
+    """Arrow cannot store a frequency. It would also be wrong after a peer has dropped rows."""
     index = pd.date_range("2024-01-01", periods=3, freq="D")
     frame = bridge.from_arrow_device(batch_of([1, 2, 3], index=index))
     assert frame.index.freq is None

@@ -38,7 +38,7 @@ def with_attrs():
     return made
 
 
-#: Frames that are alike but for one thing that a schema tells.
+#: Frames whose schemas differ in one detail.
 FRAMES = {
     "plain": lambda: frame({"a": numbers()}),
     "another name": lambda: frame({"b": numbers()}),
@@ -93,7 +93,7 @@ def schema_of(obj):
 
 
 def schemas_alone(makers, monkeypatch):
-    """Return the schema of each shape, which is the same after those of all others."""
+    """Return the schema of each object, which is the same with and without cached schemas."""
     made = {name: make() for name, make in makers.items()}
     alone = {}
     for name, obj in made.items():
@@ -106,25 +106,25 @@ def schemas_alone(makers, monkeypatch):
     return alone.values()
 
 
-def test_every_shape_has_its_own_schema(monkeypatch):
+def test_frames_that_differ_in_one_detail_have_different_schemas(monkeypatch):
     schemas = schemas_alone(FRAMES, monkeypatch)
     assert len({schema.serialize().to_pybytes() for schema in schemas}) == len(FRAMES)
 
 
-#: Frames without a key: their schema depends on data, or equal labels may differ in type.
+#: Frames without a cache key: their schema depends on data, or equal labels may differ in type.
 UNSHARED = ["none", "categories", "lists", "attrs", "object labels", "numbers as labels"]
 UNSHARED += ["a number as label", "a bool as label"]
 
 
 @pytest.mark.parametrize("name", [name for name in FRAMES if name not in UNSHARED])
-def test_frames_of_one_shape_share_a_schema(name):
+def test_equal_frames_share_a_cached_schema(name):
     first, second = (bridge.to_arrow_device(FRAMES[name]()) for _ in range(2))
     assert first._arrow_schema is second._arrow_schema
     assert len(schema_cache._specs._entries) == 1
     assert first.schema.equals(second.schema, check_metadata=True)
 
 
-#: Series and indexes that are alike but for one thing that a schema tells.
+#: Series and indexes whose schemas differ in one detail.
 ARRAYS = {
     "plain": lambda: series(numbers()),
     "named": lambda: series(numbers(), "n"),
@@ -146,20 +146,20 @@ ARRAYS = {
 }
 
 
-def test_every_series_has_its_own_schema(monkeypatch):
+def test_series_that_differ_in_one_detail_have_different_schemas(monkeypatch):
     fields = schemas_alone(ARRAYS, monkeypatch)
     written = {pa.schema([field]).serialize().to_pybytes() for field in fields}
     assert len(written) == len(ARRAYS)
 
 
 @pytest.mark.parametrize("name", list(ARRAYS)[:-3])
-def test_series_of_one_shape_share_a_schema(name):
+def test_equal_series_share_a_cached_schema(name):
     first, second = (bridge.to_arrow_device(ARRAYS[name]()) for _ in range(2))
     assert first._arrow_schema is second._arrow_schema
     assert len(schema_cache._specs._entries) == 1
 
 
-def test_nulls_count_where_the_schema_denied_them():
+def test_column_with_nulls_is_exported_as_nullable():
     field = pa.field("a", pa.int64(), nullable=False)
     clean = imported(field)
     assert not schema_of(clean).field("a").nullable
@@ -168,7 +168,7 @@ def test_nulls_count_where_the_schema_denied_them():
     assert not schema_of(clean).field("a").nullable
 
 
-def test_labels_may_change_their_names():
+def test_exported_schema_has_the_changed_name_of_the_labels():
     obj = frame({"a": numbers()})
     labels = obj.columns
     before = schema_of(obj)
@@ -183,7 +183,7 @@ def struct_of(*fields):
     return pa.struct(fields)
 
 
-#: Fields that differ in one thing, at the top level or below.
+#: Fields that differ in one detail, at the top level or below.
 FIELDS = [
     pa.field("a", pa.int64()),
     pa.field("b", pa.int64()),
@@ -205,7 +205,7 @@ FIELDS = [
 ]
 
 
-def test_schemas_of_others_are_told_apart():
+def test_export_distinguishes_the_schemas_of_peers():
     batches = [
         pa.record_batch([pa.nulls(0, f.type)], pa.schema([f], metadata=metadata))
         for f in FIELDS
@@ -217,7 +217,7 @@ def test_schemas_of_others_are_told_apart():
             assert found.equals(batch.schema, check_metadata=True)
 
 
-def test_only_so_many_are_remembered():
+def test_bounded_cache_removes_the_oldest_entry():
     cache = BoundedCache(2)
     for key in "abc":
         cache.add(key, key.upper())
@@ -225,7 +225,7 @@ def test_only_so_many_are_remembered():
     assert values == [None, "B", "C"]
 
 
-def test_a_request_is_of_one_export():
+def test_requested_schema_applies_to_one_export_only():
     obj = frame({"a": numbers()})
     wanted = pa.schema([("z", pa.int64())])
     assert bridge.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that cuDF may spill: locked while exported, and never spilled where imported."""
+"""Spilling by cuDF: exported memory is locked, and imported memory is never spilled."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ROWS = list(range(100))
 
 @pytest.fixture
 def manager(monkeypatch):
-    """A spill manager like that of `CUDF_SPILL=on`."""
+    """Return a spill manager like that of `CUDF_SPILL=on`."""
     return turn_on(monkeypatch)
 
 
 @pytest.fixture
 def moving(manager, monkeypatch):
-    """Lets the manager move memory; on this machine all of it is the host's."""
+    """Let the manager move memory. Without a GPU, all of it is host memory."""
     import rmm
 
     monkeypatch.setattr(rmm.pylibrmm.device_buffer, "copy_ptr_to_host", copy_to_host)
@@ -80,7 +80,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_export_holds_memory_in_place_while_it_lives(obj, way):
+def test_export_prevents_spilling_until_it_is_deleted(obj, way):
     assert all(owner.spillable for owner in owners(obj))
     exported = WAYS[way](obj)
     assert not any(owner.spillable for owner in owners(obj))
@@ -90,12 +90,12 @@ def test_an_export_holds_memory_in_place_while_it_lives(obj, way):
     assert all(owner.spillable for owner in owners(obj))
 
 
-def test_shallow_copies_stay_shallow(obj):
+def test_shallow_copy_after_an_export_shares_the_buffers(obj):
     bridge.to_arrow_device(obj).release()
     assert owners(obj.copy(deep=False)) == owners(obj)
 
 
-def test_an_export_has_one_lock(obj):
+def test_each_export_has_one_spill_lock(obj):
     first = bridge.to_arrow_device(obj)
     assert len(locks(obj)) == 1
     second = bridge.to_arrow_device(obj)
@@ -106,7 +106,7 @@ def test_an_export_has_one_lock(obj):
     second.release()
 
 
-def test_the_lock_lasts_as_long_as_any_consumer(manager):
+def test_spill_lock_lasts_until_the_last_consumer_is_deleted(manager):
     whole = frame({"a": numbers(), "b": text()})
     memory = owners(whole)
     read = pa.record_batch(bridge.to_arrow_device(whole)).column(1)
@@ -123,7 +123,7 @@ def test_the_lock_lasts_as_long_as_any_consumer(manager):
     memory.clear()
 
 
-def test_another_threads_lock_does_not_count_as_ours(moving):
+def test_export_takes_its_own_lock_if_another_thread_holds_one(moving):
     made = series(column(pa.array(ROWS), np.dtype("int64")))
     (memory,) = owners(made)
     inside, leave = threading.Event(), threading.Event()
@@ -144,7 +144,7 @@ def test_another_threads_lock_does_not_count_as_ours(moving):
     assert pa.array(exported).to_pylist() == ROWS
 
 
-def test_what_was_spilled_is_brought_back(moving):
+def test_export_unspills_spilled_memory(moving):
     made = series(column(pa.array(ROWS), np.dtype("int64")))
     (memory,) = owners(made)
     assert moving.spill_device_memory(1) == memory.size
@@ -166,7 +166,7 @@ SCHEMAS = {
 
 
 @pytest.mark.parametrize("ask", SCHEMAS.values(), ids=SCHEMAS)
-def test_who_asks_for_the_schema_brings_nothing_back(obj, moving, ask):
+def test_reading_the_schema_unspills_no_memory(obj, moving, ask):
     preserve_index = False if ask is SCHEMAS["dropped index"] else None
     exported = bridge.to_arrow_device(obj, preserve_index=preserve_index)
     expected = exported.schema if ask is not SCHEMAS["capsule"] else pa.field(SchemaOnly(exported))
@@ -181,7 +181,7 @@ def test_who_asks_for_the_schema_brings_nothing_back(obj, moving, ask):
 
 
 def imports():
-    """Imports whose memory is the producer's, or was made on the way."""
+    """Return imports whose memory is the producer's or was allocated by the import."""
     lists = pa.array([[{"a": i, "b": str(i)}] for i in range(3)])
     batch = pa.record_batch({"a": [1, None, 3], "b": ["x", None, ""], "c": lists})
     days = pa.array([1, None, 3], pa.date32())
@@ -195,13 +195,13 @@ def imports():
     ]
 
 
-def test_imports_are_not_the_spill_managers(manager):
+def test_imported_memory_is_unknown_to_the_spill_manager(manager):
     for imported in imports():
         assert not any(owner.spillable or owner.exposed for owner in owners(imported))
     assert manager.buffers() == ()
 
 
-def test_imports_can_be_used_as_any_frame(manager):
+def test_imported_frame_supports_copy_export_and_memory_info(manager):
     (imported, *_) = imports()
     assert owners(imported.copy(deep=False)) == owners(imported)
     again = bridge.from_arrow_device(bridge.to_arrow_device(imported))
@@ -210,7 +210,7 @@ def test_imports_can_be_used_as_any_frame(manager):
     assert number.data.memory_info()[1] == 24
 
 
-def test_pickling_an_import_leaves_it_where_it_is(moving):
+def test_memoryview_for_pickling_does_not_move_imported_memory(moving):
     imported = bridge.from_arrow_device(pa.array(ROWS))
     (memory,) = owners(imported)
     address = memory.ptr
@@ -218,14 +218,14 @@ def test_pickling_an_import_leaves_it_where_it_is(moving):
     assert (memory.ptr, memory.is_spilled) == (address, False)
 
 
-def test_what_cudf_copies_of_an_import_is_spilled_as_anything_else(moving):
+def test_deep_copy_of_an_imported_buffer_is_spillable(moving):
     imported = bridge.from_arrow_device(pa.array(ROWS))
     copied = imported._column.data.copy(deep=True)
     assert copied.owner.spillable
     assert moving.buffers() == (copied.owner,)
 
 
-def test_writing_to_an_import_leaves_the_producer_as_it_was(moving):
+def test_write_to_an_import_does_not_change_the_producer(moving):
     array = pa.array(ROWS)
     imported = bridge.from_arrow_device(array)
     buffer = imported._column.data
@@ -252,6 +252,6 @@ assert pa.record_batch(bridge.to_arrow_device(frame)).to_pydict() == batch.to_py
 """
 
 
-def test_with_spilling_on_from_the_start():
+def test_round_trip_works_with_spilling_enabled_at_the_start():
     wanted = {"CUDF_SPILL": "on", "CUDF_SPILL_ON_DEMAND": "off"}
     subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | wanted, check=True)

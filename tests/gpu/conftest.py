@@ -35,7 +35,7 @@ def late():
 
 @contextlib.contextmanager
 def current(resource):
-    """A resource as rmm's current one, until all its memory is freed."""
+    """Set rmm's current resource, and reset it after all its memory is freed."""
     import rmm.mr
 
     before = rmm.mr.get_current_device_resource()
@@ -48,7 +48,7 @@ def current(resource):
 
 @pytest.fixture
 def pool():
-    """A resource that allocates without a word to the device, unlike `cudaMalloc`."""
+    """A resource that allocates without synchronizing the device, unlike `cudaMalloc`."""
     import rmm.mr
 
     with current(make_pool(rmm.mr)) as resource:
@@ -57,7 +57,7 @@ def pool():
 
 @pytest.fixture
 def counted(pool):
-    """A pool that counts what is in use, as the current resource."""
+    """A pool that counts the bytes in use, as the current resource."""
     import rmm.mr
 
     with current(rmm.mr.StatisticsResourceAdaptor(pool)) as resource:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies of messages go to a device from every source, in order with its streams."""
+"""Bodies of messages are uploaded to a device from every source, in stream order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sources(path):
     thread.join()
 
 
-def test_sources_are_uploaded(tmp_path, resource):
+def test_bodies_of_all_sources_are_uploaded(tmp_path, resource):
     stream = resolve_stream(side_stream())
     for each in sources(tmp_path / "data"):
         with open_source(each) as source:
@@ -49,7 +49,7 @@ def test_sources_are_uploaded(tmp_path, resource):
         assert as_bytes(memory) == DATA[100:]
 
 
-def test_memory_keeps_its_stream_and_resource():
+def test_uploaded_memory_keeps_its_stream_and_resource_alive():
     import rmm.mr
 
     upload = BodyUpload(6, resolve_stream(side_stream()), rmm.mr.CudaAsyncMemoryResource(), 4)
@@ -63,18 +63,22 @@ def test_memory_keeps_its_stream_and_resource():
     assert as_bytes(memory) == b"abcdef"
 
 
-def test_pieces_must_not_be_kept():
+def test_commit_rejects_a_kept_piece():
     upload = BodyUpload(10, resolve_stream(None), None, 4)
     kept = upload.next()[1:]
-    with pytest.raises(BufferError, match="a reference to the last piece"):
+    with pytest.raises(
+        BufferError, match="expected no reference to the last piece of a body, got one"
+    ):
         upload.commit(4)
     assert len(kept) == 3
 
 
-def test_truncated_bodies_are_errors(tmp_path):
+def test_upload_of_a_truncated_body_raises_an_error(tmp_path):
     (tmp_path / "data").write_bytes(DATA)
     with (
         open_source(tmp_path / "data") as source,
-        pytest.raises(ValueError, match=r"^byte 0: 1,048,576 bytes found, a body of 1,048,577"),
+        pytest.raises(
+            ValueError, match=r"^byte 0: expected a body of 1,048,577 bytes, got 1,048,576 bytes"
+        ),
     ):
         source.upload(len(DATA) + 1, resolve_stream(None), None, CHUNK)

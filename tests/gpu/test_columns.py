@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every type and slice on device memory."""
+"""Columns of every type, and their slices, in device memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLICES = [(0, samples.MANY), (1, 64), (8, 40), (9, 65), (33, 0)]
 
 
 def can_upload(type_):
-    """pylibcudf's conversion has no null type and one width of dictionary indices."""
+    """pylibcudf's conversion supports no null type and only one width of dictionary indices."""
     return not (pa.types.is_null(type_) or pa.types.is_dictionary(type_))
 
 
@@ -38,7 +38,7 @@ def column_from(obj, **options):
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_slices_come_back(type_, nulls):
+def test_slices_of_every_type_round_trip(type_, nulls):
     array = samples.values(type_, samples.MANY, nulls)
     column = on_device(array)
     for offset, size in SLICES:
@@ -48,7 +48,7 @@ def test_slices_come_back(type_, nulls):
 
 @pytest.mark.parametrize("compact", [False, True])
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_slices_are_read_on_the_host(type_, compact):
+def test_exported_slices_are_read_on_the_host(type_, compact):
     array = samples.values(type_, samples.MANY, "some")
     column = on_device(array)
     for offset, size in SLICES:
@@ -66,7 +66,7 @@ def test_host_memory_is_uploaded(type_, nulls):
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_nulls_that_nobody_counted_are_counted(type_):
+def test_import_counts_the_nulls_of_an_unknown_null_count(type_):
     array = samples.values(type_, samples.MANY, "some")
     producer = Producer(bridge.to_arrow_device(on_device(array)), forget_null_counts)
     column = column_from(producer)
@@ -75,7 +75,7 @@ def test_nulls_that_nobody_counted_are_counted(type_):
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_memory_stays_where_it_is(type_):
+def test_exported_buffers_are_in_device_memory(type_):
     cupy = pytest.importorskip("cupy")
     column = on_device(samples.values(type_, samples.MANY, "some"))
     exported = bridge.to_arrow_device(column)
@@ -92,7 +92,7 @@ def test_memory_stays_where_it_is(type_):
     assert set(found) == {cupy.cuda.runtime.memoryTypeDevice}
 
 
-def test_nothing_is_copied():
+def test_export_and_import_share_memory():
     column = on_device(pa.array([1, None, 3]))
     exported = bridge.to_arrow_device(column)
     expected = [column.null_mask().ptr, column.data().ptr]
@@ -101,7 +101,7 @@ def test_nothing_is_copied():
     assert [back.null_mask().ptr, back.data().ptr] == expected
 
 
-def test_a_copy_is_one_and_the_producer_is_done_with():
+def test_import_with_copy_releases_the_producer():
     column = on_device(pa.array([1, None, 3]))
     producer = Producer(bridge.to_arrow_device(column))
     back = column_from(producer, copy=True)
@@ -111,7 +111,7 @@ def test_a_copy_is_one_and_the_producer_is_done_with():
 
 
 def test_memory_of_another_device_is_refused():
-    """libcudf 26.10 does not look where the memory is that it adopts."""
+    """libcudf 26.10 does not check the device of imported memory."""
     cupy = pytest.importorskip("cupy")
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device only")
@@ -123,7 +123,7 @@ def test_memory_of_another_device_is_refused():
     assert unloaded(column_from(exported, copy=True)) == [1, 2]
 
 
-def test_the_source_may_go_first():
+def test_capsules_keep_the_memory_of_a_deleted_column():
     column = on_device(pa.array(["a", None, "c"] * 100))
     capsules = bridge.to_arrow_device(column).__arrow_c_device_array__()
     del column
@@ -131,7 +131,7 @@ def test_the_source_may_go_first():
     assert unloaded(back) == ["a", None, "c"] * 100
 
 
-def test_a_table_comes_back():
+def test_sliced_table_round_trips():
     table = pa.table({"a": [1, None, 3], "b": ["x", "yy", None], "c": [True, False, None]})
     part = plc.copying.slice(plc.Table.from_arrow(table), [1, 3])[0]
     exported = bridge.to_arrow_device(part)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libcudf's and cuDF's own algorithms on slices that were imported: what round trips cannot see."""
+"""Algorithms of libcudf and cuDF on imported slices find errors that round trips cannot find."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WAYS = [from_device, from_host, from_producer]
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("case", CASES, ids=[name for name, _, _ in CASES])
-def test_columns(case, nulls, way):
+def test_libcudf_computes_on_imported_slices(case, nulls, way):
     _, computation, type_ = case
     array = samples.values(type_, samples.MANY, nulls)
     for rows, offset, size in cases_of(computation, array):
@@ -47,15 +47,15 @@ def test_columns(case, nulls, way):
 
 
 @pytest.mark.parametrize("offset", [0, 1, 9, 33])
-def test_frames(offset):
-    """The same through cuDF, beside pandas."""
+def test_cudf_computes_on_imported_slices(offset):
+    """Compare the results of cuDF with those of pandas."""
     size = 60
     table = pa.table(
         {
             "key": pa.array([i % 5 for i in range(100)]),
             "number": pa.array([None if i % 7 == 0 else i for i in range(100)], pa.float64()),
             "text": pa.array([None if i % 11 == 0 else f"text {i % 13}" for i in range(100)]),
-            # None is empty: see `computing.cases_of`.
+            # No list is empty: see `computing.cases_of`.
             "list": pa.array([list(range(1 + i % 4)) for i in range(100)]),
         }
     )

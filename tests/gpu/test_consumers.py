@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Others who read what we hand out, and what they hand in."""
+"""Other libraries read our exports, and we export data of other libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testing.peers.arrays import DeviceOnly, column_from, read
 
 pytestmark = GPU
 
-#: What pylibcudf takes of what we export.
+#: The exported types that pylibcudf imports.
 TYPES = [
     type_
     for type_ in samples.TYPES
@@ -24,8 +24,8 @@ TYPES = [
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_pylibcudf_takes_columns(type_):
-    """`compact`, since it replaces the offsets of a struct's children by the parent's."""
+def test_pylibcudf_imports_exported_columns(type_):
+    """Use `compact`: pylibcudf replaces the offsets of a struct's children by the parent's."""
     array = samples.values(type_, samples.MANY, "some")
     column = on_device(array)
     for offset, size in [(0, samples.MANY), (9, 65), (64, 64)]:
@@ -35,7 +35,7 @@ def test_pylibcudf_takes_columns(type_):
         assert unloaded(theirs) == unnamed(array.slice(offset, size).to_pylist())
 
 
-def test_pylibcudf_takes_tables():
+def test_pylibcudf_imports_exported_tables():
     table = pa.table({"a": [1, None, 3], "b": ["x", None, "zz"]})
     exported = bridge.to_arrow_device(plc.Table.from_arrow(table))
     theirs = plc.Table.from_arrow(DeviceOnly(exported))
@@ -45,7 +45,7 @@ def test_pylibcudf_takes_tables():
     ]
 
 
-def test_pylibcudf_computes_on_what_we_imported():
+def test_pylibcudf_computes_on_imported_columns():
     from pylibcudf import aggregation
 
     column = column_from(bridge.to_arrow_device(on_device(pa.array([1, None, 3]))))
@@ -54,7 +54,7 @@ def test_pylibcudf_computes_on_what_we_imported():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32", "float64"])
-def test_cupy_reads_the_memory_itself(dtype):
+def test_cupy_shares_the_memory_of_imported_columns(dtype):
     cupy = pytest.importorskip("cupy")
     array = pa.array(np.arange(100, dtype=dtype))
     column = column_from(bridge.to_arrow_device(on_device(array)))
@@ -66,7 +66,7 @@ def test_cupy_reads_the_memory_itself(dtype):
     assert read(bridge.to_arrow_device(column).to_host()).to_pylist() == list(range(1, 101))
 
 
-def test_cupy_keeps_the_memory():
+def test_cupy_array_keeps_the_memory_of_a_column_alive():
     column = column_from(bridge.to_arrow_device(on_device(pa.array(range(1000), pa.int32()))))
     values = as_cupy(column.data())
     del column
@@ -74,7 +74,7 @@ def test_cupy_keeps_the_memory():
 
 
 @pytest.mark.parametrize("way", ["as_tensor", "from_dlpack"])
-def test_torch_reads_the_memory_itself(way):
+def test_torch_shares_the_memory_of_imported_columns(way):
     torch = pytest.importorskip("torch")
     column = column_from(bridge.to_arrow_device(on_device(pa.array(range(1000), pa.int32()))))
     address = column.data().ptr
@@ -88,7 +88,7 @@ def test_torch_reads_the_memory_itself(way):
     assert tensor[:1000].tolist() == list(range(1000))
 
 
-def test_torch_makes_what_we_export():
+def test_export_shares_the_memory_of_a_torch_tensor():
     torch = pytest.importorskip("torch")
     stream, consumer = torch.cuda.Stream(), side_stream()
     with torch.cuda.stream(stream):
@@ -102,7 +102,7 @@ def test_torch_makes_what_we_export():
 
 
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_pyarrow_reads_what_came_to_the_host(type_):
+def test_pyarrow_reads_exports_that_are_copied_to_the_host(type_):
     array = samples.values(type_, samples.MANY, "some")
     exported = bridge.to_arrow_device(column_from(array))
     assert exported.device_type == bridge.DeviceType.CUDA
@@ -113,8 +113,8 @@ def test_pyarrow_reads_what_came_to_the_host(type_):
     assert found.equals(array)
 
 
-def test_pyarrow_refuses_device_memory_and_nothing_is_lost():
-    """Its wheels have no CUDA."""
+def test_export_stays_valid_after_pyarrow_rejects_device_memory():
+    """The wheels of pyarrow do not support CUDA."""
     exported = bridge.to_arrow_device(on_device(pa.array([1, 2, 3])))
     with pytest.raises((NotImplementedError, pa.ArrowException, ValueError)):
         pa.array(DeviceOnly(exported))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types that cuDF takes as others, and nulls that it expects elsewhere, on device memory."""
+"""Imports to device memory convert types that cuDF lacks, and remove data below nulls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SLICES = [(0, samples.MANY), (1, 64), (8, 40), (33, 65), (5, 0)]
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
-def test_other_types_arrive(type_, nesting, nulls):
+def test_import_converts_types_that_cudf_lacks(type_, nesting, nulls):
     base = foreign.nest(type_, nesting, samples.MANY, nulls, (9, 1))
     for offset, size in SLICES:
         array = base.slice(offset, size)
@@ -30,7 +30,7 @@ def test_other_types_arrive(type_, nesting, nulls):
         assert_same(host.to_arrow(column, expected.type), expected)
 
 
-def test_every_half_has_its_value():
+def test_import_converts_every_half_float():
     halves = np.arange(2**16, dtype="uint16").view("float16")
     exported = bridge.to_arrow_device(column_from(pa.array(halves)))
     found = pa.array(exported.to_host()).to_numpy()
@@ -39,7 +39,7 @@ def test_every_half_has_its_value():
 
 
 @pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS, *OTHERS], ids=str)
-def test_dirty_columns_arrive_clean(type_):
+def test_import_removes_data_below_nulls(type_):
     base = dirty(foreign.values(type_, samples.MANY, "none"))
     for offset, size in SLICES:
         array = base.slice(offset, size)
@@ -50,14 +50,14 @@ def test_dirty_columns_arrive_clean(type_):
 
 
 @pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS], ids=str)
-def test_clean_columns_stay_where_they_are(type_):
+def test_import_shares_columns_without_data_below_nulls(type_):
     source = column_from(samples.values(type_, samples.MANY, "some"))
     again = column_from(bridge.to_arrow_device(source))
     assert host.addresses(again) == host.addresses(source)
 
 
 @pytest.mark.parametrize("index_type", [pa.int32(), pa.int64(), pa.uint16()], ids=str)
-def test_an_index_without_a_value_is_an_error(index_type):
+def test_import_rejects_dictionary_indices_without_a_value(index_type):
     values = pa.array(["x", "y"])
     for index in (2, 256, 257):
         indices = pa.array([0, index, 1], index_type)
@@ -75,7 +75,7 @@ def test_an_index_without_a_value_is_an_error(index_type):
                 take(source)
 
 
-def test_null_rows_may_have_any_index():
+def test_import_accepts_any_dictionary_index_in_null_rows():
     indices = pa.array([0, 257, 1], pa.int32())
     mask = pa.py_buffer(bytes([0b101]))
     array = pa.DictionaryArray.from_buffers(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dask-cuda's workers: one process for each GPU, each of which sees its own as device 0."""
+"""Workers of dask-cuda: one process for each GPU, which is device 0 in its process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BATCH = pa.record_batch({"a": [1, None, 3], "b": ["x", None, ""]})
 
 
 def cross():
-    """There and back on a worker; returns where, and what arrived."""
+    """Export and import a frame on a worker. Return the devices and the rows."""
     import os
 
     import cudf_arrow_bridge as bridge

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF's default stream beside the caller's, and the one that each thread has for itself."""
+"""cuDF's default stream, the caller's streams and the default stream of each thread."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def late_table(late, producer):
 
 
 def warm_up(late):
-    """Load what cuDF needs for a sum: loading a kernel may wait for the device."""
+    """Load the kernels of a sum in cuDF, because loading a kernel may wait for the device."""
     frame = bridge.from_arrow_device(late_table(late, side_stream()), stream=side_stream())
     assert frame["0"].sum() == SUM
     settle()
 
 
-def test_cudf_sees_what_arrives_on_another_stream(late):
+def test_cudf_reads_frames_imported_on_another_stream(late):
     warm_up(late)
     producer, consumer = side_stream(), side_stream()
     frame = bridge.from_arrow_device(late_table(late, producer), stream=consumer)
@@ -41,8 +41,8 @@ def test_cudf_sees_what_arrives_on_another_stream(late):
     assert frame["0"].sum() == SUM
 
 
-def test_a_frame_is_released_behind_what_cudf_does_with_it(late):
-    """cuDF reads it on its own stream, the import's stream has long been done."""
+def test_release_of_a_frame_waits_for_the_work_of_cudf(late):
+    """cuDF reads the frame on its own stream. The stream of the import is already done."""
     import cupy
 
     warm_up(late)
@@ -79,7 +79,7 @@ def on_thread(work):
         raise failures[0]
 
 
-def test_exports_on_a_threads_default_stream(late):
+def test_export_waits_for_the_default_stream_of_its_thread(late):
     """Handle 2 is another stream on the thread that reads."""
     import cupy
 
@@ -97,8 +97,8 @@ def test_exports_on_a_threads_default_stream(late):
     assert found.get().tolist() == list(range(ROWS))
 
 
-def test_another_thread_may_ask_for_another_schema(late):
-    """What it asks for is computed from what this thread's default stream is still making."""
+def test_requested_schema_on_another_thread_waits_for_the_data(late):
+    """The conversion reads data that this thread's default stream is still computing."""
     import cupy
 
     found = []
@@ -156,7 +156,7 @@ assert not failed, failed
 """
 
 
-def test_threads_of_cudf_with_default_streams_of_their_own():
+def test_threads_with_their_own_default_streams_get_right_results():
     package = str(Path(bridge.__file__).parents[1])
     subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {package!r})\n{SCRIPT}"],

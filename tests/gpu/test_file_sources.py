@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files to batches in device memory."""
+"""Files are read as batches in device memory."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_row_groups_are_batches(folder):
+def test_stream_of_parquet_files_yields_row_groups(folder):
     stream = bridge.to_arrow_device_stream(folder)
     assert stream.schema.equals(TABLE.schema)
     assert read(folder) == ([40, 10, 40, 10], TABLE.to_pylist())
 
 
-def test_columns_and_rows(folder):
+def test_stream_of_files_selects_columns_and_rows(folder):
     wanted = ["text", "number"]
     assert read(folder, columns=wanted)[1] == TABLE.select(wanted).to_pylist()
     found = read(folder, columns=wanted, filter=pc.field("number") > 90)[1]
     assert found == TABLE.filter(pc.field("number") > 90).select(wanted).to_pylist()
 
 
-def test_rows_are_the_same_as_pyarrows_decoding(folder):
-    """A filter has pyarrow decode, and what it decodes is uploaded."""
+def test_cudf_and_pyarrow_decode_the_same_rows(folder):
+    """With a filter, pyarrow decodes the file, and the rows are uploaded."""
     assert read(folder)[1] == read(folder, filter=pc.field("text") != "")[1]
 
 
-def test_a_large_row_group_comes_in_chunks(tmp_path, monkeypatch):
+def test_large_row_group_is_read_in_chunks(tmp_path, monkeypatch):
     from cudf_arrow_bridge.export.sources import parquet_reader
 
     monkeypatch.setattr(parquet_reader, "_CHUNK_BYTES", 1 << 20)
@@ -71,7 +71,7 @@ def test_a_large_row_group_comes_in_chunks(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", [".arrow", ".csv"])
-def test_other_formats_are_uploaded(tmp_path, ending):
+def test_files_of_other_formats_are_uploaded(tmp_path, ending):
     table = TABLE.select(["number", "text"])
     path = tmp_path / f"file{ending}"
     if ending == ".csv":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF frames in device memory, there and back."""
+"""Export and import of cuDF frames in device memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMES = [datetime(2026, 1, 31, 12, tzinfo=UTC) + timedelta(days=30 * i) for i in
 
 
 def mixed(values):
-    """Five values of which the third is null."""
+    """Return the five values with the third replaced by null."""
     return [*values[:2], None, *values[3:]]
 
 
@@ -55,7 +55,7 @@ NAMES = [*ARRAYS, "zone", "category", "ordered"]
 
 
 def assert_comes_back(frame):
-    """Equal by cuDF's own judgement, and by what cuDF itself says to Arrow."""
+    """Check that a frame is equal after a round trip, by cuDF's comparison and its `to_arrow`."""
     from cudf.testing import assert_frame_equal
 
     back = bridge.from_arrow_device(bridge.to_arrow_device(frame))
@@ -67,13 +67,13 @@ def assert_comes_back(frame):
 
 @pytest.mark.parametrize("part", SLICES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
-def test_columns(name, part):
+def test_frames_with_columns_of_every_type_round_trip(name, part):
     assert_comes_back(series(name).to_frame("a").iloc[part])
 
 
 @pytest.mark.parametrize("part", SLICES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
-def test_series(name, part):
+def test_series_of_every_type_round_trip(name, part):
     from cudf.testing import assert_series_equal
 
     made = series(name).rename("a name").iloc[part]
@@ -83,7 +83,7 @@ def test_series(name, part):
 
 
 @pytest.mark.parametrize("part", SLICES, ids=str)
-def test_all_at_once(part):
+def test_frame_with_all_types_round_trips(part):
     import cudf
 
     frame = cudf.DataFrame({name: series(name) for name in NAMES})
@@ -106,7 +106,7 @@ def indexes():
 
 @pytest.mark.parametrize("name", ["named", "text", "range", "time", "multi"])
 @pytest.mark.parametrize("part", SLICES, ids=str)
-def test_indexes(name, part):
+def test_indexes_round_trip(name, part):
     frame = series("int").to_frame("a")
     frame.index = indexes()[name]
     back = assert_comes_back(frame.iloc[part])
@@ -117,7 +117,7 @@ def test_indexes(name, part):
 @pytest.mark.parametrize(
     "labels", [[0, 1], ["a", 1], [("a", "x"), ("a", "y")], [None, "a"]], ids=str
 )
-def test_labels(labels):
+def test_column_labels_round_trip(labels):
     import cudf
 
     frame = cudf.DataFrame({label: series("int") for label in labels})
@@ -125,7 +125,7 @@ def test_labels(labels):
     assert list(back.columns) == list(frame.columns)
 
 
-def test_nothing_is_copied():
+def test_export_and_import_of_a_frame_share_memory():
     frame = series("float").to_frame("a")
     exported = bridge.to_arrow_device(frame)
     assert all(buffer.zero_copy for buffer in exported.buffers())
@@ -133,7 +133,7 @@ def test_nothing_is_copied():
     assert [b.address for b in again.buffers()] == [b.address for b in exported.buffers()]
 
 
-def test_frames_can_be_computed_on():
+def test_cudf_computes_on_imported_frames():
     frame = bridge.from_arrow_device(pa.record_batch({"key": [1, 2, 1], "value": [10, 20, 30]}))
     grouped = frame.groupby("key").sum().sort_index()
     assert grouped["value"].to_arrow().to_pylist() == [40, 20]
@@ -142,7 +142,7 @@ def test_frames_can_be_computed_on():
     assert pa.record_batch(exported.to_host()).to_pydict() == {"key": [2, 1], "value": [20, 30]}
 
 
-def test_names_leave_on_the_device():
+def test_export_keeps_the_names_of_struct_fields():
     """pylibcudf 26.10 exports every field with an empty name."""
     frame = series("struct").to_frame("outer")
     schema = bridge.to_arrow_device(DeviceOnly(bridge.to_arrow_device(frame))).schema

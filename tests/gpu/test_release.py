@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Producers are released once, in stream order, and nothing stays behind."""
+"""Producers are released once and in stream order, without leaks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def threads():
 
 
 class Reusing:
-    """A producer whose release overwrites the memory at once, as one that reuses it would."""
+    """A producer whose release overwrites the memory at once, like a producer that reuses it."""
 
     def __init__(self, late, exported):
         self._target = Address(exported.buffers()[-1].address)
@@ -77,7 +77,7 @@ def values_of(late):
 
 
 def test_a_release_waits_for_the_reader(late):
-    """libcudf 26.10 releases at once, whatever is still reading."""
+    """libcudf 26.10 releases at once, even if a kernel is still reading."""
     source = values_of(late)
     reader, found = side_stream(), blank()
     with Reusing(late, bridge.to_arrow_device(source)) as producer:
@@ -92,7 +92,7 @@ def test_a_release_waits_for_the_reader(late):
     assert as_cupy(source.data())[0] == -1  # the memory was indeed overwritten, but later
 
 
-def test_copies_are_freed_while_the_reader_is_late(late, counted):
+def test_copied_columns_are_freed_in_stream_order_without_a_wait(late, counted):
     source, stream, found = values_of(late), side_stream(), blank()
     held = counted.allocation_counts.current_bytes
     column = column_from(bridge.to_arrow_device(source), stream=stream, copy=True)
@@ -105,7 +105,7 @@ def test_copies_are_freed_while_the_reader_is_late(late, counted):
     assert found.get().tolist() == list(range(ROWS))
 
 
-def test_the_last_of_many_buffers_releases():
+def test_last_buffer_of_an_import_releases_the_producer():
     producer = Producer(bridge.to_arrow_device(on_device(ARRAYS["struct"])))
     column = column_from(producer)
     child = column.children()[1]
@@ -118,7 +118,7 @@ def test_the_last_of_many_buffers_releases():
     assert producer.schema_releases == 1
 
 
-def test_releases_come_from_any_thread():
+def test_columns_are_released_on_any_thread():
     """pylibcudf 26.10 drops its Python reference without the GIL."""
     producers = [Producer(bridge.to_arrow_device(on_device(ARRAYS["int"]))) for _ in range(8)]
     held = [[column_from(producer)] for producer in producers]
@@ -130,7 +130,7 @@ def test_releases_come_from_any_thread():
     assert wait_until(lambda: [producer.releases for producer in producers] == [1] * 8)
 
 
-def test_an_import_that_fails_releases_once():
+def test_failed_import_releases_the_producer_once():
     def break_it(schema, array):
         array.array.n_buffers = 1
 
@@ -141,7 +141,7 @@ def test_an_import_that_fails_releases_once():
     assert wait_until(lambda: producer.releases == 1)
 
 
-def test_a_device_that_there_is_not_is_an_error():
+def test_import_rejects_an_unknown_device():
     def break_id(schema, array):
         array.device_id = 77
 
@@ -153,7 +153,7 @@ def test_a_device_that_there_is_not_is_an_error():
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_thousands_of_trips_leave_nothing_behind(name, counted):
+def test_thousands_of_round_trips_leak_no_memory_or_threads(name, counted):
     def in_use():
         return counted.allocation_counts.current_bytes
 
@@ -172,5 +172,5 @@ def test_thousands_of_trips_leave_nothing_behind(name, counted):
     running = threads()
     trip(2000)
     assert wait_until(lambda: in_use() == held)
-    # There is one of ours for each stream, and other libraries start a few: not one for each trip.
+    # We start a thread for each stream, and other libraries start a few. No trip starts a thread.
     assert threads() < running + 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What consumers ask for, on device memory: each conversion by libcudf's algorithms."""
+"""Requested schemas of exports in device memory, converted by libcudf's algorithms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = dt.date(2024, 2, 29)
 NOON = dt.time(12, 30, 5)
 BYTES = pa.list_(pa.uint8())
 
-#: What a column holds and what is asked for; each value is the same on both sides.
+#: Arrays and requested types. The conversions keep the values.
 MET = [
     (pa.array(["a", None, "bc"]), pa.large_string()),
     (pa.array(["a", None, "bc"], pa.large_string()), pa.string()),
@@ -53,7 +53,7 @@ def on_host(array):
 
 
 @pytest.mark.parametrize(("array", "target"), MET, ids=str)
-def test_a_request_is_met(array, target):
+def test_export_converts_to_the_requested_type(array, target):
     for begin, size in ((0, len(array)), (1, len(array) - 1), (0, 0)):
         part = array.slice(begin, size)
         column = bridge.from_arrow_device(part, to="pylibcudf", kind="column")
@@ -64,7 +64,7 @@ def test_a_request_is_met(array, target):
 
 
 @pytest.mark.parametrize("array", LEAVE_AS_THEY_WERE, ids=lambda array: str(array.type))
-def test_columns_leave_as_what_they_were(array):
+def test_export_of_an_imported_column_keeps_the_arrow_type(array):
     found = on_host(bridge.to_arrow_device(bridge.from_arrow_device(array)))
     assert found.type == array.type
     assert found.to_pylist() == array.to_pylist()
@@ -81,13 +81,15 @@ def test_columns_leave_as_what_they_were(array):
     ],
     ids=str,
 )
-def test_what_the_data_contradicts_is_refused(array, target):
+def test_export_rejects_a_requested_type_that_the_data_does_not_fit(array, target):
     column = bridge.from_arrow_device(array, to="pylibcudf", kind="column")
-    with pytest.raises(ValueError, match="found"):
+    with pytest.raises(
+        ValueError, match=r"^column .*: expected (whole days|times of day|decimals|lists|no null)"
+    ):
         bridge.to_arrow_device(column, requested_schema=pa.field("", target))
 
 
-def test_views_come_as_they_are():
+def test_export_ignores_a_request_for_string_views():
     column = bridge.from_arrow_device(pa.array(["a"]), to="pylibcudf", kind="column")
     asked = bridge.to_arrow_device(column, requested_schema=pa.field("", pa.string_view()))
     assert asked.schema.type == pa.string()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of each of rmm's resources: its label, its content, its order."""
+"""Device type, contents and stream order of memory of each rmm resource."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ pytestmark = GPU
 TYPES = [pa.int64(), pa.bool_(), pa.string(), *samples.NESTED]
 
 
-def test_the_label_is_the_truth(resource):
-    """libcudf 26.10 labels all memory plain CUDA memory of the current device."""
+def test_export_reports_the_device_type_of_the_memory(resource):
+    """libcudf 26.10 reports all memory as CUDA memory of the current device."""
     import cupy
 
     exported = bridge.to_arrow_device(on_device(pa.array([1, None, 3])))
@@ -44,7 +44,7 @@ def test_the_label_is_the_truth(resource):
     assert list(struct.reserved) == [0, 0, 0]
 
 
-def test_managed_memory_goes_as_plain_cuda_memory_on_demand(resource):
+def test_export_reports_managed_memory_as_cuda_memory_on_request(resource):
     column = on_device(pa.array([1, None, 3]))
     exported = bridge.to_arrow_device(column, device_type="cuda")
     wanted = "CUDA" if resource[1] == "CUDA_MANAGED" else resource[1]
@@ -52,7 +52,7 @@ def test_managed_memory_goes_as_plain_cuda_memory_on_demand(resource):
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_slices_come_back(resource, type_):
+def test_slices_in_memory_of_each_resource_round_trip(resource, type_):
     array = samples.values(type_, samples.MANY, "some")
     column = on_device(array)
     for offset, size in [(0, samples.MANY), (9, 65), (33, 0)]:
@@ -62,14 +62,14 @@ def test_slices_come_back(resource, type_):
         assert unloaded(column_from(exported)) == expected
 
 
-def test_what_is_uploaded_is_the_resources(resource):
+def test_upload_allocates_from_the_current_resource(resource):
     column = column_from(pa.array([1, None, 3]))
     exported = bridge.to_arrow_device(column)
     assert exported.device_type.name == resource[1]
     assert rows(exported) == [1, None, 3]
 
 
-def test_an_import_takes_conversions_from_the_resource_given(resource):
+def test_import_allocates_conversions_from_the_given_resource(resource):
     import rmm.mr
 
     counted = rmm.mr.StatisticsResourceAdaptor(resource[0])
@@ -78,7 +78,7 @@ def test_an_import_takes_conversions_from_the_resource_given(resource):
     del column
 
 
-def test_an_export_takes_conversions_from_the_resource_given(resource):
+def test_export_allocates_conversions_from_the_given_resource(resource):
     import rmm.mr
 
     counted = rmm.mr.StatisticsResourceAdaptor(resource[0])
@@ -87,7 +87,7 @@ def test_an_export_takes_conversions_from_the_resource_given(resource):
     assert rows(exported) == [True, False]
 
 
-def test_nothing_waits_for_a_slow_producer(resource, late):
+def test_export_and_import_do_not_wait_for_a_slow_producer(resource, late):
     producer, consumer, found = side_stream(), side_stream(), blank()
     exported = bridge.to_arrow_device(late.column(producer, resource[0]), stream=producer)
     column = column_from(exported, stream=consumer)
@@ -98,8 +98,8 @@ def test_nothing_waits_for_a_slow_producer(resource, late):
     assert found.get().tolist() == list(range(ROWS))
 
 
-def test_the_host_protocol_gives_what_is_there_already(resource, late):
-    """It has no event for a consumer to wait for, so the values must have arrived."""
+def test_host_protocol_waits_for_the_data(resource, late):
+    """The host protocol has no event for consumers, so that the values must be complete."""
     producer = side_stream()
     exported = bridge.to_arrow_device(late.column(producer, resource[0]), stream=producer)
     if resource[1] == "CUDA":
@@ -108,8 +108,8 @@ def test_the_host_protocol_gives_what_is_there_already(resource, late):
         assert pa.array(HostOnly(exported)).to_pylist() == list(range(ROWS))
 
 
-def test_memory_that_is_freed_is_not_reused_too_early(resource, late):
-    """Issue 3 item 5: the reader is still at it when the resource could hand the memory out."""
+def test_freed_memory_is_not_reused_before_the_reader_is_done(resource, late):
+    """Issue 3 item 5: the reader is still running when the resource could reuse the memory."""
     import rmm
 
     reader, found = side_stream(), blank()
@@ -124,7 +124,7 @@ def test_memory_that_is_freed_is_not_reused_too_early(resource, late):
     late.copy(as_cupy(source), found, reader)
     del column
     assert not reader.done
-    # What is freed too early would be at hand on the stream that it was allocated on.
+    # Memory that is freed too early would be reused on the stream that allocated it.
     others = [rmm.DeviceBuffer(size=4 * ROWS, mr=resource[0]) for _ in range(4)]
     for other in others:
         as_cupy(other).fill(-2)

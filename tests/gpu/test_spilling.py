@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that cuDF spills, and writes to frames that others read, on device memory."""
+"""Spilling of exported and imported frames in device memory, and writes to shared frames."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def everything(manager):
     return manager.spill_device_memory(1 << 62)
 
 
-def test_what_is_lent_is_not_spilled(manager):
+def test_exported_frame_is_not_spilled_before_the_release(manager):
     frame = own_frame()
     exported = bridge.to_arrow_device(frame)
     assert len(locks(frame)) == 1
@@ -49,7 +49,7 @@ def test_what_is_lent_is_not_spilled(manager):
     assert all(owner.is_spilled for owner in owners(frame))
 
 
-def test_what_was_spilled_is_lent(manager):
+def test_export_of_a_spilled_frame_is_in_device_memory(manager):
     frame = own_frame()
     assert everything(manager) > 0
     exported = bridge.to_arrow_device(frame)
@@ -58,7 +58,7 @@ def test_what_was_spilled_is_lent(manager):
     assert pa.array(exported.to_host()).to_pylist() == BATCH.to_pylist()
 
 
-def test_what_is_borrowed_is_not_spilled(manager):
+def test_imported_frame_is_not_spilled(manager):
     exported = bridge.to_arrow_device(own_frame())
     imported = bridge.from_arrow_device(exported)
     addresses = [buffer.address for buffer in exported.buffers()]
@@ -67,14 +67,14 @@ def test_what_is_borrowed_is_not_spilled(manager):
     assert not any(owner.spillable or owner.exposed for owner in owners(imported))
     again = bridge.to_arrow_device(imported)
     assert [buffer.address for buffer in again.buffers()] == addresses
-    # Shallow copies stay shallow, and what cuDF computes is cuDF's to spill.
+    # Shallow copies share the memory. cuDF may spill the results that it computes.
     assert owners(imported.copy(deep=False)) == owners(imported)
     computed = imported["0"] + 1
     assert everything(manager) > 0
     assert computed.to_arrow().to_pylist() == [row + 1 for row in ROWS]
 
 
-def test_an_import_survives_pickling(manager):
+def test_imported_frame_can_be_pickled(manager):
     import pickle
 
     imported = bridge.from_arrow_device(BATCH)
@@ -83,7 +83,7 @@ def test_an_import_survives_pickling(manager):
 
 
 def write(frame):
-    """Overwrite a column in place, as far as cuDF does that."""
+    """Overwrite rows of a column, in place where cuDF does that."""
     frame.iloc[0:3, 0] = -1
 
 
@@ -91,7 +91,7 @@ WRITTEN = [-1, -1, -1, *ROWS[3:]]
 
 
 @pytest.mark.parametrize("spilling", [False, True])
-def test_writes_leave_what_was_lent_as_it_was(spilling, request):
+def test_write_to_an_exported_frame_does_not_change_the_export(spilling, request):
     if spilling:
         request.getfixturevalue("manager")
     frame = own_frame()
@@ -102,7 +102,7 @@ def test_writes_leave_what_was_lent_as_it_was(spilling, request):
 
 
 @pytest.mark.parametrize("spilling", [False, True])
-def test_writes_leave_what_was_borrowed_as_it_was(spilling, request):
+def test_write_to_an_imported_frame_does_not_change_the_producer(spilling, request):
     if spilling:
         request.getfixturevalue("manager")
     producer = own_frame()
@@ -112,7 +112,7 @@ def test_writes_leave_what_was_borrowed_as_it_was(spilling, request):
     assert producer["0"].to_arrow().to_pylist() == ROWS
 
 
-def test_two_imports_of_one_array_are_written_apart():
+def test_write_to_an_import_does_not_change_another_import():
     exported = bridge.to_arrow_device(own_frame())
     one, other = bridge.from_arrow_device(exported), bridge.from_arrow_device(exported)
     write(one)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in device memory: cupy, torch and numba on the other side."""
+"""Tensors in device memory are exchanged with cupy, torch and numba."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_cupy_shares_offsets():
     assert cupy.asarray(exported.buffer("data")).get().tolist() == [97, 98, 99]
 
 
-def test_where_it_is(resource):
+def test_export_reports_its_dlpack_device(resource):
     _, label = resource
     exported = export()
     device_type, number = exported.__dlpack_device__()
@@ -89,25 +89,25 @@ def test_where_it_is(resource):
     else:
         with pytest.raises(TypeError, match="to_host"):
             np.asarray(exported)
-        with pytest.raises(BufferError, match="copy to the CPU"):
+        with pytest.raises(BufferError, match="expected host memory, got memory of CUDA device 0"):
             exported.__dlpack__(dl_device=(1, 0), copy=False)
         assert np.asarray(exported.to_host()).tolist() == list(range(100))
 
 
 @pytest.mark.parametrize("stream", [0, -2])
-def test_streams_that_dlpack_forbids(stream):
+def test_dlpack_export_rejects_invalid_streams(stream):
     with pytest.raises(ValueError, match="stream"):
         export().__dlpack__(stream=stream)
 
 
 @pytest.mark.parametrize("stream", [None, -1, 1, 2])
-def test_streams_that_dlpack_knows(stream):
+def test_dlpack_export_accepts_valid_streams(stream):
     assert export().__dlpack__(stream=stream, max_version=(1, 0))
 
 
 @pytest.mark.parametrize("way", ["from_dlpack", "asarray"])
-def test_consumers_wait_and_hosts_do_not(late, way):
-    """cupy names its current stream to DLPack, and waits for ours with the array interface."""
+def test_tensors_of_cupy_wait_for_the_stream_of_the_export(late, way):
+    """cupy passes its current stream to DLPack, and waits for ours with the array interface."""
     import cupy
 
     producer, consumer, found = side_stream(), side_stream(), blank()
@@ -122,7 +122,7 @@ def test_consumers_wait_and_hosts_do_not(late, way):
 
 
 @pytest.mark.parametrize("door", [bridge.from_dlpack, bridge.from_cuda_array_interface])
-def test_imports_wait_for_cupy(late, door):
+def test_tensor_imports_wait_for_the_stream_of_cupy(late, door):
     import cupy
 
     producer, consumer, found = side_stream(), side_stream(), blank()
@@ -141,7 +141,7 @@ def test_imports_wait_for_cupy(late, door):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("door", [bridge.from_dlpack, bridge.from_cuda_array_interface])
-def test_matrices_of_cupy(door, dtype, order):
+def test_cupy_matrices_are_shared_only_in_fortran_order(door, dtype, order):
     cupy = pytest.importorskip("cupy")
     source = cupy.array(cupy.arange(12).reshape(4, 3), dtype, order=order)
     table = door(source, to="pylibcudf")
@@ -151,16 +151,16 @@ def test_matrices_of_cupy(door, dtype, order):
 
 
 @pytest.mark.parametrize("part", [slice(None, None, -1), slice(1, None, 3)], ids=str)
-def test_strides_of_cupy(part):
+def test_strided_cupy_arrays_are_copied(part):
     cupy = pytest.importorskip("cupy")
     source = cupy.arange(100, dtype="int16")[part]
     column = bridge.from_dlpack(source, to="pylibcudf")
     assert unloaded(column) == source.get().tolist()
-    with pytest.raises(ValueError, match="none expected with copy=False"):
+    with pytest.raises(ValueError, match="copy=False: expected a tensor that can be shared"):
         bridge.from_dlpack(source, copy=False)
 
 
-def test_bools_of_cupy():
+def test_cupy_bools_are_shared():
     cupy = pytest.importorskip("cupy")
     source = cupy.array([True, False, True])
     column = bridge.from_dlpack(source, to="pylibcudf")
@@ -169,7 +169,7 @@ def test_bools_of_cupy():
     assert unloaded(column) == [True, False, True]
 
 
-def test_tensors_of_torch():
+def test_torch_matrices_and_columns_are_imported():
     torch = pytest.importorskip("torch")
     source = torch.arange(6, dtype=torch.float32, device="cuda").reshape(3, 2)
     frame = bridge.from_dlpack(source)
@@ -177,23 +177,23 @@ def test_tensors_of_torch():
     assert bridge.from_dlpack(source[:, 1]).to_arrow().to_pylist() == [1, 3, 5]
 
 
-def test_frames_compute():
+def test_cudf_computes_on_imported_matrices():
     cupy = pytest.importorskip("cupy")
     frame = bridge.from_dlpack(cupy.asfortranarray(cupy.arange(6.0).reshape(3, 2)))
     assert frame[0].sum() == 6
     assert frame[1].sum() == 9
 
 
-def test_memory_of_numpy_is_uploaded():
+def test_numpy_arrays_are_uploaded():
     source = np.arange(10)
     column = bridge.from_dlpack(source, to="pylibcudf")
     assert unloaded(column) == list(range(10))
-    with pytest.raises(ValueError, match="none expected with copy=False"):
+    with pytest.raises(ValueError, match="copy=False: expected a tensor that can be shared"):
         bridge.from_dlpack(source, copy=False)
 
 
-def test_cupy_is_let_go_when_the_last_kernel_is_done(late):
-    """While the copy of half a second runs, nobody may have the memory."""
+def test_cupy_array_is_released_after_the_last_kernel(late):
+    """The memory must not be reused while the copy of half a second runs."""
     import cupy
 
     stream, found = side_stream(), blank()

@@ -22,7 +22,7 @@ def column_from(obj, **options):
 
 
 def cases():
-    """Arrays of each layout, and what they stand for."""
+    """Yield a name, an array of each layout, and the equal array of a plain layout."""
     for nulls in samples.NULLS:
         text = samples.values(pa.string(), samples.MANY, nulls)
         yield f"string_view-{nulls}", views.string_view(text), text
@@ -46,7 +46,7 @@ CASES = [pytest.param(array, expected, id=name) for name, array, expected in cas
 
 
 @pytest.mark.parametrize(("array", "expected"), CASES)
-def test_uploaded(array, expected):
+def test_import_decodes_views_and_runs_of_host_memory(array, expected):
     for offset, size in SLICES:
         column = column_from(array.slice(offset, size))
         assert unloaded(column) == unnamed(expected.slice(offset, size).to_pylist())
@@ -55,14 +55,14 @@ def test_uploaded(array, expected):
 @pytest.mark.parametrize("validate", ["minimal", "full"])
 @pytest.mark.parametrize("copy", [None, True])
 @pytest.mark.parametrize(("array", "expected"), CASES[:: len(CASES) // 30])
-def test_of_a_device(array, expected, copy, validate):
+def test_import_decodes_views_and_runs_of_device_memory(array, expected, copy, validate):
     pytest.importorskip("cupy")
     column = column_from(OnDevice(array), copy=copy, validate=validate)
     assert unloaded(column) == unnamed(expected.to_pylist())
 
 
-def test_a_null_column_below_a_view_is_refused_on_a_device():
-    """libcudf cannot gather it."""
+def test_import_rejects_a_null_column_below_a_list_view():
+    """libcudf cannot gather a null column."""
     lists = samples.as_list(pa.null(), 9, "none")
-    with pytest.raises(TypeError, match=r"null column"):
+    with pytest.raises(TypeError, match="expected no column of the null type"):
         column_from(views.list_view(samples.as_list(lists.type, 9, "none")))

@@ -42,13 +42,13 @@ def table_of(batch):
 
 
 def lists_of(obj):
-    """What is in a frame or a table, through an export and pyarrow."""
+    """Export a frame or a table; return the values that pyarrow reads, by column."""
     return pa.table(bridge.to_arrow_device(obj)).to_pydict()
 
 
 @pytest.mark.parametrize("wrap", [DeviceOnly, HostOnly, lambda batch: batch])
 @pytest.mark.parametrize("columns", SELECTIONS, ids=str)
-def test_those_named_come_in_the_order_given(wrap, columns):
+def test_columns_are_imported_in_the_given_order(wrap, columns):
     found = bridge.from_arrow_device(wrap(BATCH), columns=columns)
     assert list(found.columns) == columns
     assert len(found) == BATCH.num_rows
@@ -58,27 +58,27 @@ def test_those_named_come_in_the_order_given(wrap, columns):
     assert list(lists_of(table).values()) == list(BATCH.select(columns).to_pydict().values())
 
 
-def test_names_may_be_any_iterable_of_strings():
+def test_columns_accepts_any_iterable_of_strings():
     names = ["text", "n"]
     for columns in (tuple(names), iter(names), pd.Index(names), dict.fromkeys(names)):
         assert list(bridge.from_arrow_device(BATCH, columns=columns).columns) == ["text", "n"]
 
 
-def test_those_named_are_not_copied():
+def test_selected_columns_are_not_copied():
     table = bridge.from_arrow_device(BATCH, columns=["list", "n"], to="pylibcudf")
     lists, number = table.columns()
     assert number.data().ptr == BATCH["n"].buffers()[1].address
     assert lists.children()[1].data().ptr == BATCH["list"].buffers()[3].address
 
 
-def test_slices():
+def test_columns_of_a_sliced_batch_are_imported():
     part = BATCH.slice(1, 2)
     found = bridge.from_arrow_device(part, columns=["flag", "list", "text"])
     assert lists_of(found) == part.select(["flag", "list", "text"]).to_pydict()
 
 
 @pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
-def test_any_type_beside_any_other(type_, nesting):
+def test_selected_column_equals_that_of_an_import_of_all_columns(type_, nesting):
     array = values(type_, 9, "some")
     batch = pa.record_batch({"before": range(9), "it": array, "after": ["x"] * 9})
     whole = bridge.from_arrow_device(batch, to="pylibcudf").columns()[1]
@@ -87,7 +87,7 @@ def test_any_type_beside_any_other(type_, nesting):
     assert got.equals(expected)
 
 
-def test_an_array_is_released_once_with_the_last_of_its_columns():
+def test_array_is_released_once_with_its_last_column():
     producer = Producer(BATCH)
     table = bridge.from_arrow_device(producer, columns=["text", "n"], to="pylibcudf")
     text, number = table.columns()
@@ -101,8 +101,8 @@ def test_an_array_is_released_once_with_the_last_of_its_columns():
 
 
 @pytest.mark.parametrize("columns", [[], ["flag"]], ids=str)
-def test_an_array_of_which_nothing_is_kept_is_released_at_once(columns):
-    """Bools without nulls are converted, and share nothing."""
+def test_array_is_released_at_once_if_no_column_shares_its_memory(columns):
+    """Bools without nulls are converted, and share no memory."""
     producer = Producer(pa.record_batch({"n": [1, 2], "flag": [True, False]}))
     found = bridge.from_arrow_device(producer, columns=columns)
     gc.collect()
@@ -111,18 +111,30 @@ def test_an_array_of_which_nothing_is_kept_is_released_at_once(columns):
 
 
 WRONG = {
-    "unknown": (["n", "nothing"], KeyError, r"columns=\['nothing'\] found, names among \['n', "),
-    "twice": (["n", "n"], ValueError, r"\['n'\] found more than once"),
-    "a string": ("n", TypeError, "columns='n' found, a list of names expected"),
-    "a number": ([0], TypeError, "name=0 found, strings expected"),
-    "no names": (7, TypeError, "columns=7 found, a list of names expected"),
-    "unsupported": (["unknown"], TypeError, "column 'unknown': the Arrow type 'decimal256'"),
+    "unknown": (
+        ["n", "nothing"],
+        KeyError,
+        r"columns: expected names in \['n', 'text', 'list'.* got \['nothing'\]",
+    ),
+    "twice": (["n", "n"], ValueError, r"got \['n'\] more than once"),
+    "a string": ("n", TypeError, "columns: expected a list of column names, got 'n'"),
+    "a number": (
+        [0],
+        TypeError,
+        r"columns: expected names of Arrow fields in \['n', 'text'.* got 0$",
+    ),
+    "no names": (7, TypeError, "columns: expected a list of column names, got 7"),
+    "unsupported": (
+        ["unknown"],
+        TypeError,
+        r"column 'unknown': expected a supported.* got the Arrow type 'decimal256'",
+    ),
 }
 
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
 @pytest.mark.parametrize(("columns", "error", "message"), WRONG.values(), ids=WRONG)
-def test_names_that_cannot_be(columns, error, message, to):
+def test_invalid_columns_raise_an_error_and_release_the_source(columns, error, message, to):
     producer = Producer(BATCH)
     with pytest.raises(error, match=message):
         bridge.from_arrow_device(producer, columns=columns, to=to)
@@ -135,33 +147,38 @@ def test_names_that_cannot_be(columns, error, message, to):
     assert source.releases == 1
 
 
-def test_names_of_several_fields():
+def test_columns_rejects_a_name_that_several_fields_have():
     twice = pa.RecordBatch.from_arrays([pa.array([i]) for i in range(3)], ["a", "b", "a"])
-    with pytest.raises(ValueError, match=r"columns=\['a'\] found, of which there are several"):
+    with pytest.raises(
+        ValueError,
+        match=r"columns: expected names of one.* got \['a'\], which several fields have$",
+    ):
         bridge.from_arrow_device(twice, columns=["b", "a"])
     assert lists_of(bridge.from_arrow_device(twice, columns=["b"])) == {"b": [1]}
 
 
 @pytest.mark.parametrize("kind", [None, "column", "table"])
-def test_a_column_has_no_columns(kind):
-    with pytest.raises(ValueError, match="columns= found for an array that is a column"):
+def test_columns_requires_a_table(kind):
+    with pytest.raises(ValueError, match='columns: expected a table, got a column: kind="table"'):
         bridge.from_arrow_device(pa.array([1, 2]), columns=["a"], kind=kind)
-    with pytest.raises(ValueError, match="columns= found for an array that is a column"):
+    with pytest.raises(ValueError, match='columns: expected a table, got a column: kind="table"'):
         bridge.from_arrow_device(BATCH, columns=["n"], kind="column")
 
 
-def test_structs_that_are_imported_as_tables():
+def test_columns_of_a_struct_array_require_kind_table():
     structs = BATCH.to_struct_array()
-    with pytest.raises(ValueError, match='kind="table" imports a struct as one'):
+    with pytest.raises(ValueError, match='columns: expected a table, got a column: kind="table"'):
         bridge.from_arrow_device(structs, columns=["n"])
     found = bridge.from_arrow_device(structs, columns=["flag", "n"], kind="table")
     assert lists_of(found) == BATCH.select(["flag", "n"]).to_pydict()
     nulls = pa.StructArray.from_arrays([pa.array([1, 2])], ["n"], mask=pa.array([True, False]))
-    with pytest.raises(ValueError, match="1 null rows found"):
+    with pytest.raises(
+        ValueError, match=r"column '\(top level\)': expected no null rows in a table, got 1"
+    ):
         bridge.from_arrow_device(nulls, columns=["n"], kind="table")
 
 
-def test_structs_that_contradict_their_schema():
+def test_selection_rejects_structs_that_contradict_their_schema():
     def lose_a_child(schema, array):
         array.array.n_children -= 1
 
@@ -172,16 +189,19 @@ def test_structs_that_contradict_their_schema():
         child(array.array, 1).length = -1
 
     for edit, message in (
-        (lose_a_child, "4 children found, 5 expected"),
-        (have_no_children, "a null array of children found"),
-        (break_one, "column 'text': length -1"),
+        (lose_a_child, r"column '\(top level\)': expected 5 children, got 4"),
+        (
+            have_no_children,
+            r"column '\(top level\)': expected an array of children, got a null pointer$",
+        ),
+        (break_one, "column 'text': expected a length of at least 0, got -1"),
     ):
         producer = Producer(BATCH, edit)
         with pytest.raises(ValueError, match=message):
             bridge.from_arrow_device(producer, columns=["text"])
         gc.collect()
         assert producer.releases == 1
-    # What was not asked for is not looked at.
+    # Columns that are not selected are not validated.
     producer = Producer(BATCH, break_one)
     assert lists_of(bridge.from_arrow_device(producer, columns=["n"])) == {"n": [1, None, 3, 4]}
 
@@ -200,7 +220,7 @@ STREAMS = {
 
 @pytest.mark.parametrize("source", STREAMS)
 @pytest.mark.parametrize("columns", SELECTIONS, ids=str)
-def test_streams(source, columns):
+def test_columns_of_a_stream_are_imported_in_the_given_order(source, columns):
     expected = pa.Table.from_batches([BATCH, BATCH.slice(1)]).select(columns)
     found = bridge.from_arrow_device_stream(STREAMS[source](), columns=columns)
     assert (list(found.columns), len(found)) == (columns, 7)
@@ -213,7 +233,7 @@ def test_streams(source, columns):
         assert_same_object(bridge.from_arrow_device(STREAMS[source](), columns=columns), found)
 
 
-def test_a_stream_is_released_once_and_its_batches_as_they_go():
+def test_selection_of_a_stream_reads_batches_lazily_and_releases_on_close():
     source = StreamProducer(BATCH.schema, [BATCH, BATCH, BATCH])
     parts = bridge.from_arrow_device_stream(source, columns=["n"], concat=False)
     assert lists_of(next(parts)) == {"n": [1, None, 3, 4]}
@@ -222,19 +242,19 @@ def test_a_stream_is_released_once_and_its_batches_as_they_go():
     assert source.releases == 1
 
 
-def test_the_release_of_a_selection_is_that_of_the_stream():
+def test_release_of_a_selection_releases_the_stream():
     source = StreamProducer(BATCH.schema, [BATCH])
     stream = open_stream(source)
     select_of_stream(stream, ["n"], "table", keeps_index=False).release()
     assert source.releases == 1
 
 
-def test_a_stream_without_batches():
+def test_columns_of_a_stream_without_batches_give_an_empty_frame():
     found = bridge.from_arrow_device(pa.Table.from_batches([], BATCH.schema), columns=["flag"])
     assert (list(found.columns), len(found)) == (["flag"], 0)
 
 
-def test_frames_of_polars():
+def test_columns_of_a_polars_frame_are_imported():
     table = pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "i": [pl.Series([1]), pl.Series([2])]})
     assert lists_of(bridge.from_arrow_device(table, columns=["b", "a"])) == {
         "b": ["x", "y"],
@@ -255,8 +275,8 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("rows", INDEXES)
-def test_the_index_of_pandas_frames_stays_as_parquet_keeps_it(rows, tmp_path):
-    """pandas reads a file's columns with the index."""
+def test_columns_keep_the_index_of_a_pandas_frame_as_read_parquet_does(rows, tmp_path):
+    """pandas.read_parquet reads the selected columns with the index."""
     data = pandas_frame(INDEXES[rows])
     data.to_parquet(tmp_path / "file.parquet")
     expected = pd.read_parquet(tmp_path / "file.parquet", columns=["c", "a"])
@@ -264,12 +284,12 @@ def test_the_index_of_pandas_frames_stays_as_parquet_keeps_it(rows, tmp_path):
     assert_same_object(found, bridge.from_arrow_device(expected))
 
 
-def test_a_level_of_the_index_that_is_named_stays_the_index():
+def test_index_level_named_in_columns_stays_the_index():
     found = bridge.from_arrow_device(pandas_frame(INDEXES["numbers"]), columns=["id", "b"])
     assert (list(found.columns), found.index.name) == (["b"], "id")
 
 
-def test_an_import_to_pylibcudf_has_no_index():
+def test_columns_of_a_pylibcudf_table_do_not_include_the_index():
     data = pandas_frame(INDEXES["numbers"])
     assert bridge.from_arrow_device(data, columns=["c"], to="pylibcudf").num_columns() == 1
     table = bridge.from_arrow_device(data, columns=["id", "c"], to="pylibcudf")
@@ -306,7 +326,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("kept", FRAMES)
-def test_labels_and_index_of_our_own_frames_stay(kept):
+def test_columns_keep_the_labels_and_the_index_of_an_exported_frame(kept):
     make, columns, labels = FRAMES[kept]
     made = make()
     exported = bridge.to_arrow_device(made)
@@ -319,7 +339,7 @@ def test_labels_and_index_of_our_own_frames_stay(kept):
     assert_same_object(part, made[labels])
 
 
-def test_labels_without_a_json_form_stay():
+def test_columns_keep_labels_without_a_json_form():
     one, other = object(), object()
     made = frame([numbers(), numbers(3, 5)], pd.Index([one, other]))
     exported = bridge.to_arrow_device(made)
@@ -330,7 +350,7 @@ def test_labels_without_a_json_form_stay():
         assert found is other
 
 
-def test_selections_of_one_schema_do_not_disturb_one_another():
+def test_selections_of_one_schema_are_independent():
     for columns in (["n"], ["flag"], ["n", "flag"], ["flag", "n"], ["n"]) * 2:
         assert list(bridge.from_arrow_device(BATCH, columns=columns).columns) == columns
     rest = BATCH.select(KNOWN)
@@ -339,7 +359,7 @@ def test_selections_of_one_schema_do_not_disturb_one_another():
     assert list(bridge.from_arrow_device(rest).columns) == KNOWN
 
 
-def test_an_import_to_pylibcudf_needs_no_cudf(tmp_path):
+def test_import_of_columns_to_pylibcudf_does_not_import_cudf(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import sys, pyarrow as pa, cudf_arrow_bridge as bridge\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionaries of every kind: each type of index, and values that libcudf wants otherwise."""
+"""Dictionaries with each index type, and with values that the import must convert."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNSIGNED = [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 
 
 def plain(array):
-    """The rows that a dictionary stands for, one by one: pyarrow cannot decode all of them."""
+    """Return the decoded rows of a dictionary. pyarrow cannot decode all dictionaries itself."""
     if not pa.types.is_dictionary(array.type):
         return array
     values = plain(array.dictionary)
@@ -23,7 +23,7 @@ def plain(array):
 
 
 def arrived(array):
-    """The rows of the column that an array becomes, read by its layout."""
+    """Import an array; return the rows of the column, read by its layout."""
     column = column_from(array)
     codes, keys = column.children()
     assert keys.null_count() == 0 or keys.type().id() == plc.TypeId.EMPTY
@@ -53,7 +53,7 @@ def coded(keys, size, nulls, index_type):
 
 
 @pytest.mark.parametrize("index_type", [*SIGNED, *UNSIGNED], ids=str)
-def test_every_type_of_index(index_type):
+def test_import_accepts_every_index_type(index_type):
     check(coded(pa.array(["a", "b", "", "żółw"]), samples.MANY, "some", index_type))
 
 
@@ -68,7 +68,7 @@ def test_every_type_of_index(index_type):
         (pa.uint64(), 40_000, plc.TypeId.INT64),
     ],
 )
-def test_unsigned_indices_are_widened_only_if_they_must_be(index_type, count, wanted):
+def test_import_widens_unsigned_indices_only_if_necessary(index_type, count, wanted):
     codes = pa.array(range(count), index_type)
     array = pa.DictionaryArray.from_arrays(codes, pa.array(range(count)))
     (found, _) = column_from(array).children()
@@ -80,7 +80,7 @@ def test_unsigned_indices_are_widened_only_if_they_must_be(index_type, count, wa
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("index_type", [*SIGNED, *UNSIGNED], ids=str)
-def test_nulls_among_the_values_become_null_rows(index_type, nulls):
+def test_rows_of_null_dictionary_values_become_null(index_type, nulls):
     for keys in (["a", None, "bc", None, "d"], [None, None], [None], ["a", None]):
         check(coded(pa.array(keys, pa.string()), samples.MANY, nulls, index_type))
 
@@ -88,17 +88,17 @@ def test_nulls_among_the_values_become_null_rows(index_type, nulls):
 @pytest.mark.parametrize(
     "type_", [t for t in samples.TYPES if t not in samples.DICTIONARY], ids=str
 )
-def test_values_of_any_type_with_nulls(type_):
+def test_import_accepts_null_dictionary_values_of_any_type(type_):
     check(coded(samples.values(type_, 11, "some"), samples.MANY, "some", pa.int16()))
 
 
 @pytest.mark.parametrize("offset", [0, 1, 9, 33])
-def test_sliced_dictionaries(offset):
+def test_import_of_sliced_dictionary_values_keeps_the_rows(offset):
     keys = samples.values(pa.string(), 60, "some").slice(offset, 20)
     check(coded(keys, samples.MANY, "some", pa.int8()))
 
 
-def test_keys_without_nulls_are_the_producers():
+def test_import_shares_dictionary_values_without_nulls():
     keys = pa.array([1, 2, 3])
     array = coded(keys, 10, "some", pa.int8())
     codes, found = column_from(array).children()
@@ -107,7 +107,7 @@ def test_keys_without_nulls_are_the_producers():
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-def test_dictionaries_of_dictionaries(nulls):
+def test_import_of_nested_dictionaries_keeps_the_rows(nulls):
     inner = coded(pa.array(["a", None, "bc"]), 7, nulls, pa.uint8())
     check(coded(inner, samples.MANY, "some", pa.int32()))
     deeper = coded(inner, 5, "some", pa.int16())
@@ -115,7 +115,7 @@ def test_dictionaries_of_dictionaries(nulls):
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-def test_dictionaries_of_runs_and_of_views(nulls):
+def test_import_of_dictionaries_of_runs_and_views_keeps_the_rows(nulls):
     keys = samples.values(pa.string(), 12, nulls)
     runs, expected = views.run_ended(keys)
     for kept, standing in ((runs, expected), (views.string_view(keys), keys)):
@@ -129,7 +129,7 @@ def test_dictionaries_of_runs_and_of_views(nulls):
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-def test_below_lists_and_structs(nulls):
+def test_import_of_dictionaries_below_lists_and_structs_keeps_the_rows(nulls):
     size = samples.MANY
     lists = samples.as_list(pa.int8(), size, nulls)
     codes = coded(pa.array(["a", None, "bc"]), len(lists.values), "some", pa.int8())
@@ -147,14 +147,14 @@ def test_below_lists_and_structs(nulls):
         found = host.to_arrow(column_from(part), struct.type)
         found.validate(full=True)
         assert found.is_null().equals(part.is_null())
-        # What stands under a null struct is null as well, here and there.
+        # The fields of a null struct are also null, in both arrays.
         codes_found, numbers_found = found.flatten()
         codes_there, numbers_there = part.flatten()
         assert plain(codes_found).equals(plain(codes_there))
         assert numbers_found.equals(numbers_there)
 
 
-def test_an_empty_dictionary():
+def test_import_of_an_empty_dictionary_keeps_null_rows():
     for keys in (pa.array([], pa.string()), pa.nulls(0)):
         codes = pa.array([None, None, None], pa.int8())
         array = pa.DictionaryArray.from_arrays(codes, keys)
@@ -162,14 +162,16 @@ def test_an_empty_dictionary():
         assert (column.size(), column.null_count()) == (3, 3)
 
 
-def test_a_dictionary_of_nulls_is_all_null():
+def test_import_of_a_dictionary_of_nulls_gives_null_rows():
     array = pa.DictionaryArray.from_arrays(pa.array([0, None, 1], pa.int8()), pa.nulls(2))
     column = column_from(array)
     assert (column.size(), column.null_count()) == (3, 3)
 
 
-def test_indices_are_checked_where_they_are_looked_up():
+def test_import_checks_the_indices_if_dictionary_values_are_null():
     keys = pa.array(["a", None])
     array = pa.DictionaryArray.from_arrays(pa.array([0, 1, 7], pa.int8()), keys, safe=False)
-    with pytest.raises(ValueError, match=r"row 2: index 7 found, of 2"):
+    with pytest.raises(
+        ValueError, match=r"column '\(top level\)': row 2: expected an index of 2.* got 7$"
+    ):
         column_from(array)

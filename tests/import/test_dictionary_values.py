@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionaries of every type of values: each comes back, or is refused by the column's name."""
+"""Dictionaries of every value type: a round trip keeps each, or an error names its column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def decimals(type_):
     return pa.array(TWO_DECIMALS, type_)
 
 
-#: Those that cuDF has categories of.
+#: Values that cuDF supports as categories.
 CATEGORIES = {
     "bool": pa.array([True, False]),
     "int8": pa.array([1, 2], pa.int8()),
@@ -40,14 +40,14 @@ CATEGORIES = {
     "dictionary": pa.array(["a", "b"]).dictionary_encode(),
     "struct": pa.array([{"a": 1, "b": "x"}, {"a": 2, "b": None}]),
 }
-#: Those whose values frames have instead.
+#: Values of dictionaries that are decoded in frames.
 DECODED = {
     "decimal32": decimals(pa.decimal32(4, 1)),
     "decimal64": decimals(pa.decimal64(14, 1)),
     "decimal128": decimals(pa.decimal128(30, 1)),
     "decimal128 and null": pa.array([TWO_DECIMALS[0], None], pa.decimal128(30, 1)),
 }
-#: Those that frames in host memory do not have.
+#: Values of dictionaries that frames in host memory do not support.
 REFUSED = {
     "binary": pa.array([b"a", b"b"]),
     "large_binary": pa.array([b"a", b"b"], pa.large_binary()),
@@ -58,7 +58,7 @@ REFUSED = {
     "fixed_size_list": pa.array([[1], [2]], pa.list_(pa.int8(), 1)),
     "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int8())),
 }
-#: Those that leave as another type, with the one they leave as.
+#: Values that are exported as another type, with that type.
 OTHERS = {
     "halffloat": (pa.array([1.5, 2.5], pa.float16()), pa.float32()),
     "string_view": (pa.array(["a", "b" * 20], pa.string_view()), pa.string()),
@@ -83,8 +83,8 @@ def of(values):
     return pytest.mark.parametrize("values", values.values(), ids=values.keys())
 
 
-def left(array, to):
-    """What a column leaves as, read and checked by pyarrow."""
+def round_trip(array, to):
+    """Import and export a column; return the array that pyarrow reads and validates."""
     obj = bridge.from_arrow_device(pa.record_batch([array], ["x"]), to=to)
     batch = pa.record_batch(bridge.to_arrow_device(obj))
     batch.validate(full=True)
@@ -98,31 +98,31 @@ def left(array, to):
         for name in CATEGORIES | DECODED
         for path in PLACES
         for to in ("cudf", "pylibcudf")
-        if not (name == "struct" and path != "x" and to == "cudf")  # refused: see below
+        if not (name == "struct" and path != "x" and to == "cudf")  # rejected: see below
     ],
 )
-def test_they_come_back(name, path, to):
+def test_round_trip_keeps_the_dictionary(name, path, to):
     array = PLACES[path](dictionary((CATEGORIES | DECODED)[name]))
-    found = left(array, to)
+    found = round_trip(array, to)
     assert found.type == array.type
     assert found.to_pylist() == array.to_pylist()
 
 
 @of(CATEGORIES)
-def test_they_are_categories(values):
+def test_import_of_a_dictionary_gives_a_categorical_series(values):
     series = bridge.from_arrow_device(dictionary(values))
     assert isinstance(series.dtype, cudf.CategoricalDtype)
 
 
 @of(DECODED)
-def test_frames_have_their_values(values):
+def test_import_of_a_dictionary_of_decimals_gives_a_decoded_series(values):
     series = bridge.from_arrow_device(dictionary(values))
     assert not isinstance(series.dtype, cudf.CategoricalDtype)
     assert series.dtype == bridge.from_arrow_device(values).dtype
 
 
 def test_cudf_has_no_categories_of_decimals():
-    """Once it has, frames need not have their values instead."""
+    """If cuDF supports them one day, frames no longer need decoded values."""
     series = bridge.from_arrow_device(decimals(pa.decimal128(30, 1)))
     with pytest.raises(NotImplementedError, match="DecimalColumn"):
         cudf.Index(series)
@@ -131,43 +131,43 @@ def test_cudf_has_no_categories_of_decimals():
 @BOTH
 @IN_PLACES
 @pytest.mark.parametrize(("values", "type_"), OTHERS.values(), ids=OTHERS.keys())
-def test_they_leave_as_another_type(values, type_, place, to):
+def test_dictionary_is_exported_with_values_of_another_type(values, type_, place, to):
     array = place(dictionary(values))
-    assert left(array, to).to_pylist() == array.to_pylist()
-    assert left(dictionary(values), to).type.value_type == type_
+    assert round_trip(array, to).to_pylist() == array.to_pylist()
+    assert round_trip(dictionary(values), to).type.value_type == type_
 
 
 @IN_PLACES
 @of(REFUSED)
-def test_frames_in_host_memory_refuse_them_by_name(values, place, request):
+def test_import_to_host_frames_rejects_the_dictionary_by_column_name(values, place, request):
     array = place(dictionary(values))
     path = request.node.callspec.id.split("-")[-1]
-    found = left(array, "pylibcudf")
+    found = round_trip(array, "pylibcudf")
     assert (found.type, found.to_pylist()) == (array.type, array.to_pylist())
-    with pytest.raises(TypeError, match=r'found a dictionary of .*to="pylibcudf" instead') as error:
-        left(array, "cudf")
+    with pytest.raises(TypeError, match=r'got a dictionary of .*to="pylibcudf" instead') as error:
+        round_trip(array, "cudf")
     assert str(error.value).startswith(f"column '{path}': ")
 
 
-def test_dictionaries_of_structs_within_others_are_refused_too():
+def test_import_rejects_dictionaries_of_structs_inside_lists_and_structs():
     for path in ("x[]", "x.s"):
         array = PLACES[path](dictionary(CATEGORIES["struct"]))
-        with pytest.raises(TypeError, match="found a dictionary of struct") as error:
-            left(array, "cudf")
+        with pytest.raises(TypeError, match="got a dictionary of struct<a") as error:
+            round_trip(array, "cudf")
         assert str(error.value).startswith(f"column '{path}': ")
 
 
 @BOTH
 @IN_PLACES
-def test_no_column_holds_wider_decimals(place, to, request):
+def test_import_rejects_dictionaries_of_decimal256(place, to, request):
     array = place(dictionary(decimals(pa.decimal256(50, 1))))
     path = request.node.callspec.id.split("-")[0]
     with pytest.raises(TypeError, match="decimal256") as error:
-        left(array, to)
+        round_trip(array, to)
     assert f"'{path}'" in str(error.value)
 
 
 @BOTH
-def test_dictionaries_of_nothing_but_null(to):
+def test_round_trip_of_a_dictionary_of_nulls_gives_nulls(to):
     array = dictionary(pa.nulls(2))
-    assert left(array, to).to_pylist() == [None] * 4
+    assert round_trip(array, to).to_pylist() == [None] * 4

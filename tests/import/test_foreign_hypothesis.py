@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random arrays of types that cuDF takes as others, sliced on every level."""
+"""Random arrays of types that imports convert, sliced on every level."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ types = st.recursive(
 
 @st.composite
 def arrays_of(draw, type_, size, has_nulls=True):
-    """Rows in the middle of more rows, with nulls that nothing below agrees with."""
+    """Draw a slice of a larger array. The nulls of a level are independent of those below."""
     before = draw(st.integers(0, 40))
     whole = before + size + draw(st.integers(0, 3))
     return draw(whole_arrays_of(type_, whole, has_nulls)).slice(before, size)
@@ -82,7 +82,7 @@ def whole_arrays_of(draw, type_, size, has_nulls):
 
 @NOT_SLOW
 @given(st.data())
-def test_any_array_arrives(data):
+def test_import_of_random_arrays_keeps_the_rows(data):
     type_ = data.draw(types)
     array = data.draw(arrays_of(type_, data.draw(st.integers(0, 60))))
     array.validate(full=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pyarrow's and nanoarrow's arrays arrive; the columns are read back by their layout alone."""
+"""Imports of arrays of pyarrow and nanoarrow. The columns are read by their layout alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check(column, expected):
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
-def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
+def test_import_of_a_sliced_parent_keeps_its_rows(type_, nesting, nulls):
     for size in (0, 1, samples.MANY):
         base = samples.nest(type_, nesting, size, nulls)
         for steps in samples.cuts(size):
@@ -40,8 +40,8 @@ def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
-def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
-    """Children's offsets add to the parent's; libcudf 26.10 replaces them."""
+def test_import_of_sliced_children_keeps_their_rows(type_, nesting, nulls):
+    """A child's offset is added to the parent's; libcudf 26.10 replaces it."""
     for inner in ((1,), (9, 1), (33, 7), (0, 31)):
         base = samples.nest(type_, nesting, samples.MANY, nulls, inner)
         for steps in ([(0, samples.MANY)], [(7, 65)], [(32, 60), (1, 40)], [(9, 0)]):
@@ -51,8 +51,8 @@ def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
-def test_nulls_that_nobody_counted_are_counted(type_, nesting, nulls):
-    """null_count = -1 on every level; libcudf 26.10 takes it at face value."""
+def test_import_counts_the_nulls_if_the_null_count_is_unknown(type_, nesting, nulls):
+    """null_count is -1 on every level; libcudf 26.10 uses this value as the count."""
     base = samples.nest(type_, nesting, samples.MANY, nulls, (9, 1))
     for steps in ([(0, samples.MANY)], [(1, 64)], [(31, 65), (2, 33)]):
         array = samples.cut(base, steps)
@@ -60,14 +60,14 @@ def test_nulls_that_nobody_counted_are_counted(type_, nesting, nulls):
 
 
 def as_batch(schema, struct):
-    """A struct array as a record batch that has its offset."""
+    """Return a struct array as a record batch with the offset of the array."""
     return Capsules(schema.__arrow_c_schema__(), struct.__arrow_c_device_array__()[1])
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("inner", [0, 1, 33])
-def test_a_record_batchs_own_offset_counts(nulls, inner):
-    """The batch's own offset, alone and over sliced columns; libcudf 26.10 ignores it."""
+def test_import_applies_the_offset_of_a_record_batch(nulls, inner):
+    """The batch has an offset, with and without sliced columns; libcudf 26.10 ignores it."""
     columns = [samples.sliced(type_, samples.MANY, nulls, (inner,)) for type_ in samples.TYPES]
     names = [str(i) for i in range(len(columns))]
     schema = pa.schema(list(zip(names, samples.TYPES, strict=True)))
@@ -81,7 +81,7 @@ def test_a_record_batchs_own_offset_counts(nulls, inner):
 
 
 @pytest.mark.parametrize("size", [0, 1, samples.MANY])
-def test_record_batches_arrive_as_tables(size):
+def test_import_of_a_record_batch_gives_a_table(size):
     columns = [samples.values(type_, size, "some") for type_ in samples.TYPES]
     batch = pa.record_batch(columns, [str(i) for i in range(len(columns))])
     for source in (
@@ -97,7 +97,7 @@ def test_record_batches_arrive_as_tables(size):
 
 
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_nanoarrow_hands_over_the_same(type_):
+def test_import_accepts_pyarrow_arrays_passed_through_nanoarrow(type_):
     for steps in ([(0, samples.MANY)], [(33, 65)], [(7, 0)]):
         array = samples.cut(samples.values(type_, samples.MANY, "some"), steps)
         check(column_from(nanoarrow.device.c_device_array(array)), array)
@@ -105,7 +105,7 @@ def test_nanoarrow_hands_over_the_same(type_):
         check(bridge.from_arrow_device(host_array, to="pylibcudf", kind="column"), array)
 
 
-def test_arrays_that_nanoarrow_built_arrive():
+def test_import_accepts_arrays_built_by_nanoarrow():
     built = nanoarrow.c_array([1, None, 3], nanoarrow.int16())
     check(column_from(nanoarrow.device.c_device_array(built)), pa.array([1, None, 3], pa.int16()))
     text = nanoarrow.c_array(["a", "", None, "żółw"], nanoarrow.string())
@@ -124,8 +124,8 @@ UNSIGNED = [
 
 @pytest.mark.parametrize(("index_type", "size", "expected"), UNSIGNED)
 @pytest.mark.parametrize("offset", [0, 9, 33])
-def test_unsigned_indices_become_signed(index_type, size, expected, offset):
-    """libcudf 26.10 refuses unsigned indices."""
+def test_import_converts_unsigned_indices_to_signed_ones(index_type, size, expected, offset):
+    """libcudf 26.10 rejects unsigned indices."""
     codes = pa.array([None, *range(size), *range(size)], index_type)
     array = pa.DictionaryArray.from_arrays(codes, pa.array(range(size))).slice(offset)
     column = column_from(array)
@@ -138,8 +138,8 @@ def test_unsigned_indices_become_signed(index_type, size, expected, offset):
     assert found.dictionary_decode().equals(array.dictionary_decode())
 
 
-def test_nulls_among_a_dictionarys_values_stay_null():
-    """libcudf's keys have no nulls: the rows that refer to one are null instead."""
+def test_rows_of_a_null_dictionary_value_become_null():
+    """The keys of libcudf have no nulls. Rows that refer to a null value become null."""
     array = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1]), pa.array(["a", None]))
     column = column_from(array)
     assert column.children()[1].null_count() == 0
@@ -148,14 +148,14 @@ def test_nulls_among_a_dictionarys_values_stay_null():
     assert found.dictionary_decode().equals(array.dictionary_decode())
 
 
-def test_a_slice_reports_all_bytes_that_it_holds():
-    """Rows before the first one count for the size of a buffer."""
+def test_data_size_of_a_slice_includes_the_rows_before_it():
+    """The size of the buffer includes the rows before the offset."""
     column = column_from(pa.array([1, None, 3, 4, None]).slice(2))
     assert column.offset() == 2
     assert column.data().size == 5 * 8
 
 
-def test_empty_arrays_may_lack_every_buffer():
+def test_import_accepts_empty_arrays_without_buffers():
     def drop_buffers(schema, array):
         for i in range(array.array.n_buffers):
             array.array.buffers[i] = None
@@ -167,13 +167,13 @@ def test_empty_arrays_may_lack_every_buffer():
         check(column_from(Producer(empty, drop_buffers)), empty)
 
 
-def test_validity_that_says_nothing_leaves_no_mask():
+def test_import_drops_a_validity_bitmap_without_nulls():
     valid = pa.array([1, None, 3, 4]).slice(2)
     assert column_from(valid).null_mask() is None
     assert column_from(Producer(valid, forget_null_counts)).null_mask() is None
 
 
-def test_extension_arrays_arrive_as_their_storage():
+def test_import_of_an_extension_array_gives_its_storage():
     words = pa.ExtensionArray.from_storage(
         pa.opaque(pa.int32(), "word", "us"), pa.array([1, None], pa.int32())
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow's types that cuDF has no such type for arrive as the nearest one, and leave as that."""
+"""Arrow types that cuDF does not have: imports convert them to the nearest type."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check(array, edit=None, **options):
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
-def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
+def test_import_of_a_sliced_parent_keeps_its_rows(type_, nesting, nulls):
     for size in (0, 1, samples.MANY):
         base = foreign.nest(type_, nesting, size, nulls)
         for steps in samples.cuts(size):
@@ -42,7 +42,7 @@ def test_slices_of_the_parent_arrive_with_their_rows(type_, nesting, nulls):
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
-def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
+def test_import_of_sliced_children_keeps_their_rows(type_, nesting, nulls):
     for inner in ((1,), (9, 1), (33, 7), (0, 31)):
         base = foreign.nest(type_, nesting, samples.MANY, nulls, inner)
         for steps in ([(0, samples.MANY)], [(7, 65)], [(32, 60), (1, 40)], [(9, 0)]):
@@ -51,14 +51,14 @@ def test_slices_of_the_children_arrive_with_their_rows(type_, nesting, nulls):
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
-def test_copies_of_slices_are_the_same(type_, nesting, nulls):
+def test_import_of_slices_with_copy_keeps_their_rows(type_, nesting, nulls):
     base = foreign.nest(type_, nesting, samples.MANY, nulls, (9, 1))
     for steps in ([(0, samples.MANY)], [(33, 65)], [(5, 0)]):
         check(samples.cut(base, steps), copy=True)
 
 
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
-def test_they_leave_as_what_they_became(type_):
+def test_export_converts_to_the_nearest_type_on_request(type_):
     array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
     landed = foreign.landed(array)
     asked = bridge.to_arrow_device(Producer(array), requested_schema=pa.field("", landed.type))
@@ -66,7 +66,7 @@ def test_they_leave_as_what_they_became(type_):
 
 
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
-def test_their_values_pass_through(type_):
+def test_export_of_pyarrow_arrays_keeps_values_and_type(type_):
     array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
     found = read(bridge.to_arrow_device(Producer(array)))
     assert found.to_pylist() == array.to_pylist()
@@ -75,7 +75,7 @@ def test_their_values_pass_through(type_):
 
 
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
-def test_empty_arrays_may_lack_every_buffer(type_):
+def test_import_accepts_empty_arrays_without_buffers(type_):
     def drop_buffers(schema, array):
         for i in range(array.array.n_buffers):
             array.array.buffers[i] = None
@@ -83,7 +83,7 @@ def test_empty_arrays_may_lack_every_buffer(type_):
     check(foreign.values(type_, 0, "none"), drop_buffers)
 
 
-def test_every_half_has_its_value():
+def test_import_converts_every_float16_value_to_float32():
     halves = np.arange(2**16, dtype="uint16").view("float16")
     column = column_from(pa.array(halves))
     found = np.frombuffer(host.foreign(column.data()), "uint32")
@@ -92,7 +92,7 @@ def test_every_half_has_its_value():
     assert np.isnan(found.view("float32")[~numbers]).all()
 
 
-# -- the memory --------------------------------------------------------------------------------
+# -- shared and converted buffers --------------------------------------------------------------
 
 
 def addresses(array):
@@ -101,7 +101,7 @@ def addresses(array):
 
 @pytest.mark.parametrize("nulls", ["none", "some"])
 @pytest.mark.parametrize("type_", foreign.ZERO_COPY, ids=str)
-def test_layouts_that_agree_are_shared(type_, nulls):
+def test_import_shares_the_buffers_of_equal_layouts(type_, nulls):
     array = foreign.values(type_, samples.MANY, nulls)
     assert {span.ptr for span in host.spans(column_from(array))} == addresses(array)
 
@@ -118,7 +118,7 @@ def test_layouts_that_agree_are_shared(type_, nulls):
         pytest.param(pa.float16(), 1, id="float16"),
     ],
 )
-def test_nothing_else_is_converted_than_the_table_says(type_, made):
+def test_import_converts_only_the_expected_buffers(type_, made):
     array = foreign.values(type_, samples.MANY, "some")
     found = {span.ptr for span in host.spans(column_from(array, sanitize=False))}
     assert len(found - addresses(array)) == made
@@ -126,14 +126,14 @@ def test_nothing_else_is_converted_than_the_table_says(type_, made):
     assert len(addresses(array) - found) == replaced
 
 
-# -- far inside of large arrays ----------------------------------------------------------------
+# -- rows at large offsets --------------------------------------------------------------------
 
 FAR = 2**31 + 40
 
 
 @pytest.fixture(scope="module")
 def far():
-    """Twelve bytes that count up, far inside of memory that nobody touches otherwise."""
+    """Return a buffer whose last twelve bytes count up. The other bytes are never accessed."""
     data = pa.allocate_buffer(FAR + 12)
     np.frombuffer(data, "uint8")[FAR:] = np.arange(12)
     return data
@@ -142,7 +142,7 @@ def far():
 OFFSETS = pa.array([FAR, FAR + 4, FAR + 8, FAR + 12], pa.int64()).buffers()[1]
 
 
-def test_large_lists_far_inside_arrive(far):
+def test_import_of_large_lists_at_large_offsets_keeps_the_rows(far):
     child = pa.Array.from_buffers(pa.uint8(), FAR + 12, [None, far])
     mask = pa.py_buffer(b"\x05")
     array = pa.Array.from_buffers(pa.large_list(pa.uint8()), 3, [mask, OFFSETS], children=[child])
@@ -152,7 +152,7 @@ def test_large_lists_far_inside_arrive(far):
     assert found.to_pylist() == [[0, 1, 2, 3], None, [8, 9, 10, 11]]
 
 
-def test_large_bytes_far_inside_arrive(far):
+def test_import_of_large_binary_at_large_offsets_keeps_the_rows(far):
     array = pa.Array.from_buffers(pa.large_binary(), 3, [None, OFFSETS, far])
     column = column_from(array)
     assert column.children()[1].data().ptr == far.address + FAR
@@ -161,7 +161,7 @@ def test_large_bytes_far_inside_arrive(far):
 
 
 @pytest.mark.parametrize("type_", [pa.large_binary(), pa.large_list(pa.int8())], ids=str)
-def test_more_elements_than_cudf_can_count(type_, far):
+def test_import_rejects_more_elements_than_cudf_can_count(type_, far):
     offsets = pa.array([0, FAR], pa.int64()).buffers()[1]
     if pa.types.is_large_list(type_):
         child = pa.Array.from_buffers(pa.int8(), FAR, [None, far])
@@ -173,14 +173,14 @@ def test_more_elements_than_cudf_can_count(type_, far):
     assert "stream" in message
 
 
-def test_more_elements_of_a_fixed_size_than_cudf_can_count():
+def test_import_rejects_more_fixed_size_elements_than_cudf_can_count():
     child = pa.nulls(2**32)
     array = pa.Array.from_buffers(pa.list_(pa.null(), 2**12), 2**20, [None], children=[child])
     message = refused(OverflowError, Producer(array))
     assert str(2**32) in message
 
 
-#: polars gives arrays of nulls one buffer, where the specification has none.
+#: polars exports null arrays with one buffer; the specification requires none.
 POLARS_NULLS = {
     "column": pl.Series("a", [None, None]),
     "slice": pl.Series("a", [None] * 100)[3:70],
@@ -193,7 +193,7 @@ POLARS_NULLS = {
 
 @pytest.mark.parametrize("validate", ["minimal", "full"])
 @pytest.mark.parametrize("name", POLARS_NULLS)
-def test_all_null_columns_of_polars(name, validate):
+def test_null_columns_of_polars_are_imported_and_exported(name, validate):
     frame = pl.DataFrame({"a": POLARS_NULLS[name], "b": range(len(POLARS_NULLS[name]))})
     expected = frame.to_dict(as_series=False)
     table = bridge.from_arrow_device(frame, to="pylibcudf", validate=validate)
@@ -206,7 +206,7 @@ def test_all_null_columns_of_polars(name, validate):
     assert pa.ipc.open_stream(message.getvalue()).read_all().to_pydict() == expected
 
 
-def test_errors_name_no_table_that_duckdb_made_up():
+def test_error_omits_the_table_name_that_duckdb_generates():
     relation = duckdb.sql("select interval 1 day as i, 1 as j")
     with pytest.raises(TypeError, match=r"^column 'i': "):
         bridge.from_arrow_device(relation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What imports and exports of arrays of one schema share, and what tells them apart."""
+"""The cached state that imports and exports of arrays of one schema share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import rmm.mr
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge._core.export import ExportArguments
+from cudf_arrow_bridge._core.export.array_exporter import ExportArguments
 from cudf_arrow_bridge.arrow.sources import open_array
 from cudf_arrow_bridge.cuda.streams import PER_THREAD_HANDLE, resolve_stream
 from cudf_arrow_bridge.export.inputs import export_input_of_source
@@ -28,7 +28,7 @@ USUAL = {
 }
 
 
-def test_usual_arguments_share_an_importer():
+def test_default_arguments_share_an_importer():
     assert importer.Importer.of(**USUAL) is importer.Importer.of(**USUAL)
 
 
@@ -44,16 +44,16 @@ def test_usual_arguments_share_an_importer():
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_any_other_argument_has_an_importer_of_its_own(other):
+def test_non_default_argument_has_its_own_importer(other):
     assert importer.Importer.of(**{**USUAL, **other}) is not importer.Importer.of(**USUAL)
 
 
-def test_a_default_stream_for_each_thread_is_resolved_each_time(monkeypatch):
+def test_per_thread_default_stream_is_resolved_for_each_import(monkeypatch):
     monkeypatch.setattr(importer, "CUDF_HANDLE", PER_THREAD_HANDLE)
     assert importer.Importer.of(**USUAL) is not importer.Importer.of(**USUAL)
 
 
-def test_one_schema_is_a_table_and_a_column_in_turn():
+def test_struct_array_is_imported_and_exported_as_table_and_as_column():
     structs = pa.array([{"a": 1}, {"a": 2}])
     export_arguments = ExportArguments(resolve_stream(None))
     for kind in ("column", "table") * 2:
@@ -66,8 +66,8 @@ def test_one_schema_is_a_table_and_a_column_in_turn():
         )
 
 
-def test_dictionaries_of_any_size_leave_with_the_schema_they_came_with():
-    """Unsigned indices become signed, and wider ones where the dictionary is too large."""
+def test_dictionaries_of_different_sizes_keep_their_values():
+    """Unsigned indices become signed, and wider if the dictionary is too large."""
     for size in (3, 200, 3, 200):
         values = pa.array([str(i) for i in range(size)])
         indices = pa.array([0, size - 1, None], pa.uint8())
@@ -76,7 +76,7 @@ def test_dictionaries_of_any_size_leave_with_the_schema_they_came_with():
         assert pa.array(exported).to_pylist() == ["0", str(size - 1), None]
 
 
-def test_labels_stay_with_arrays_that_are_exported_again():
+def test_second_export_of_an_array_keeps_its_label_objects():
     class Label:
         def __str__(self):
             return "the same"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``columns=`` keeps the index of a frame, wherever it is given."""
+"""``columns=`` keeps the index of a frame in every function that accepts it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def awaited(source, columns):
     return frame
 
 
-DOORS = {
+READERS = {
     "array": lambda path, columns: bridge.from_arrow_device(
         pa.RecordBatch.from_pandas(PANDAS), columns=columns
     ),
@@ -79,13 +79,13 @@ DOORS = {
 
 
 @pytest.mark.parametrize("columns", [["b"], ["b", "a"], []], ids=str)
-@pytest.mark.parametrize("read", DOORS.values(), ids=DOORS)
-def test_the_index_of_a_frame_is_kept_everywhere(read, columns, tmp_path):
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_columns_option_keeps_the_index_of_the_frame(read, columns, tmp_path):
     found = read(tmp_path / "file", columns)
     pd.testing.assert_frame_equal(found.to_pandas(), PANDAS[columns])
 
 
-def test_a_level_of_the_index_may_be_named_among_the_columns_of_files(tmp_path):
+def test_columns_of_a_file_may_name_a_level_of_the_index(tmp_path):
     path = written(tmp_path / "file.parquet")
     stream = bridge.to_arrow_device_stream(path, columns=["k", "a"])
     assert pa.table(stream).column_names == ["k", "a", "__index_level_1__"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pylibcudf columns leave with the Arrow fields that they were imported with."""
+"""pylibcudf columns are exported with the Arrow fields that they were imported with."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ def batch_of(array, **options):
     return pa.record_batch([array], schema=pa.schema([pa.field("x", array.type, **options)]))
 
 
-def left(table):
-    """What a table leaves as, read and checked by pyarrow."""
+def exported(table):
+    """Export a table; return the batch that pyarrow reads and validates."""
     batch = pa.record_batch(bridge.to_arrow_device(table))
     batch.validate(full=True)
     return batch
 
 
 def field_of(column):
-    """The field that a single column leaves with."""
+    """Export a column; return its field."""
     return pa.field(bridge.to_arrow_device(column).schema)
 
 
 @CASES
-def test_columns_leave_as_what_they_were(array):
+def test_export_keeps_the_imported_field(array):
     batch = batch_of(array, metadata={"k": "v"})
     for part in (batch, batch.slice(1), batch.slice(0, 0)):
         table = imported(part)
-        found = left(table)
+        found = exported(table)
         assert found.schema.equals(batch.schema, check_metadata=True)
         assert found.to_pylist() == part.to_pylist()
         (column,) = table.columns()
@@ -84,17 +84,17 @@ def test_columns_leave_as_what_they_were(array):
 
 
 @CASES
-def test_single_arrays_do_so_too(array):
+def test_round_trip_of_an_array_keeps_type_and_values(array):
     found = pa.array(bridge.to_arrow_device(imported(array)))
     assert found.equals(array)
 
 
 @CASES
-def test_streams_of_batches_keep_them(array):
+def test_round_trip_of_a_stream_keeps_the_fields(array):
     batch = batch_of(array, metadata={"k": "v"})
     for batches in ([batch], [batch, batch]):
         reader = pa.RecordBatchReader.from_batches(batch.schema, batches)
-        together = left(bridge.from_arrow_device_stream(reader, to="pylibcudf"))
+        together = exported(bridge.from_arrow_device_stream(reader, to="pylibcudf"))
         assert together.schema.equals(batch.schema, check_metadata=True)
         assert together.to_pylist() == batch.to_pylist() * len(batches)
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch.slice(0, 0)])
@@ -104,8 +104,8 @@ def test_streams_of_batches_keep_them(array):
 
 
 @CASES
-def test_slices_keep_them(array):
-    """As libcudf slices: another offset over the same spans."""
+def test_export_of_a_slice_keeps_the_imported_field(array):
+    """The slice is made as libcudf slices: with another offset over the same spans."""
     (column,) = imported(batch_of(array)).columns()
     part = plc.Column(
         column.type(),
@@ -116,29 +116,29 @@ def test_slices_keep_them(array):
         column.offset() + 1,
         column.children(),
     )
-    found = left(plc.Table([part]))
+    found = exported(plc.Table([part]))
     assert found.schema.equals(batch_of(array).schema)
     assert found["x"].to_pylist() == array.slice(1).to_pylist()
 
 
-def test_children_have_their_own():
+def test_export_of_a_child_keeps_the_field_of_the_child():
     (column,) = imported(batch_of(COLUMNS["struct"])).columns()
     day, inner = column.children()
     assert field_of(day).equals(pa.field("day", pa.date32()))
     assert field_of(inner.child(0)).equals(pa.field("at", pa.time64("us")))
-    assert left(plc.Table([inner, day])).schema.names == ["in", "day"]
+    assert exported(plc.Table([inner, day])).schema.names == ["in", "day"]
     (lists,) = imported(batch_of(COLUMNS["list of other names"])).columns()
     assert field_of(lists.child(1)).name == "element"
-    # The offsets are no list.
+    # The offsets have no imported field.
     assert field_of(lists.child(0)).equals(pa.field("", pa.int32()))
 
 
-def test_fields_may_share_a_name():
+def test_round_trip_keeps_struct_fields_with_one_name():
     array = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
-    assert left(imported(batch_of(array)))["x"].equals(array)
+    assert exported(imported(batch_of(array)))["x"].equals(array)
 
 
-def test_a_table_of_columns_without_a_field_has_no_names():
+def test_export_numbers_all_columns_if_one_has_no_imported_name():
     days = imported(pa.record_batch([pa.array([DAY]), pa.array([NOON])], ["a", "b"])).columns()
     other = imported(pa.record_batch([pa.array([b"x"])], ["a"])).columns()
     computed = to_plc(pa.array([1]))
@@ -151,12 +151,12 @@ def test_a_table_of_columns_without_a_field_has_no_names():
         ([computed], ["0"]),
         ([imported(pa.array([DAY]))], ["0"]),
     ):
-        found = left(plc.Table(columns))
+        found = exported(plc.Table(columns))
         assert found.schema.names == names
-    assert left(plc.Table([days[0], computed])).schema.types == [pa.date32(), pa.int64()]
+    assert exported(plc.Table([days[0], computed])).schema.types == [pa.date32(), pa.int64()]
 
 
-def test_a_struct_of_other_children_is_no_longer_that_one():
+def test_struct_with_other_children_loses_its_imported_field():
     (column,) = imported(batch_of(COLUMNS["struct without nulls"])).columns()
     first, second = column.children()
 
@@ -170,7 +170,7 @@ def test_a_struct_of_other_children_is_no_longer_that_one():
     assert [f.name for f in field_of(struct(first, computed)).type] == ["0", "1"]
 
 
-def test_a_list_of_other_elements():
+def test_list_with_other_elements_is_exported_with_their_type():
     (column,) = imported(batch_of(COLUMNS["list of other names"])).columns()
     offsets, _ = column.children()
     elements = to_plc(pa.array([1.5]))
@@ -178,7 +178,7 @@ def test_a_list_of_other_elements():
     assert field_of(made).equals(pa.field("x", pa.list_(pa.float64())))
 
 
-def test_other_types_over_the_same_memory_are_what_they_are():
+def test_column_of_another_type_over_imported_memory_keeps_its_type():
     (column,) = imported(batch_of(COLUMNS["date64"])).columns()
     numbers = plc.Column(
         plc.DataType(plc.TypeId.INT64), 3, column.data(), column.null_mask(), 1, 0, []
@@ -186,7 +186,7 @@ def test_other_types_over_the_same_memory_are_what_they_are():
     assert field_of(numbers).equals(pa.field("", pa.int64()))
 
 
-def test_one_memory_imported_twice():
+def test_two_imports_of_one_buffer_keep_their_fields():
     numbers = pa.array([1, 2])
     one = imported(pa.record_batch([numbers], ["a"]))
     two = imported(pa.record_batch([numbers.view(pa.timestamp("s", "UTC"))], ["b"]))
@@ -194,22 +194,22 @@ def test_one_memory_imported_twice():
     assert [c.data().ptr for (c,) in (one.columns(), two.columns())] == [
         numbers.buffers()[1].address
     ] * 2
-    assert left(one).schema.equals(pa.schema([("a", pa.int64())]))
-    assert left(two).schema.equals(pa.schema([("b", pa.timestamp("s", "UTC"))]))
-    assert left(three).schema.equals(left(one).schema)
+    assert exported(one).schema.equals(pa.schema([("a", pa.int64())]))
+    assert exported(two).schema.equals(pa.schema([("b", pa.timestamp("s", "UTC"))]))
+    assert exported(three).schema.equals(exported(one).schema)
 
 
-def test_required_columns_stay_so_while_nothing_is_null():
+def test_non_nullable_column_is_exported_as_nullable_if_it_has_nulls():
     batch = batch_of(pa.array([1, 2]), nullable=False)
     (column,) = imported(batch).columns()
-    assert left(plc.Table([column])).schema.equals(batch.schema)
+    assert exported(plc.Table([column])).schema.equals(batch.schema)
     mask = to_plc(pa.array([1, None])).null_mask()
-    # One after the other: each must have a schema of its own.
+    # The exports alternate, because each column must have its own schema.
     for _ in range(2):
-        found = left(plc.Table([column.with_mask(mask, 1)]))
+        found = exported(plc.Table([column.with_mask(mask, 1)]))
         assert found.schema.field(0).nullable
         assert found["x"].to_pylist() == [1, None]
-        assert left(plc.Table([column])).schema.equals(batch.schema)
+        assert exported(plc.Table([column])).schema.equals(batch.schema)
 
 
 #: A struct with required fields, one of them a struct with a required field.
@@ -234,20 +234,20 @@ def required_rows(mask):
 
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
-def test_required_fields_stay_so_below_null_structs(to):
+def test_non_nullable_fields_of_null_structs_stay_non_nullable(to):
     masks = [[False] * 3, [True, False, True], [True] * 2, [True, True, False], []]
     batches = [batch_of(required_rows(mask)) for mask in masks]
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
     parts = list(bridge.from_arrow_device_stream(reader, to=to, concat=False))
     for part, batch in zip(parts, batches, strict=True):
-        found = left(part)
+        found = exported(part)
         assert found["x"].type == REQUIRED
         assert found["x"].to_pylist() == batch["x"].to_pylist()
     again = pa.table(bridge.to_arrow_device_stream(parts))
     assert again.schema.field("x").type == REQUIRED
 
 
-def test_required_fields_of_a_sliced_struct_stay_so():
+def test_non_nullable_fields_of_a_sliced_struct_stay_non_nullable():
     (column,) = imported(batch_of(required_rows([True, False, False, True]))).columns()
     for begin, end in ((0, 2), (1, 3), (2, 4), (0, 4)):
         part = plc.Column(
@@ -259,68 +259,68 @@ def test_required_fields_of_a_sliced_struct_stay_so():
             begin,
             column.children(),
         )
-        assert left(plc.Table([part])).column(0).type == REQUIRED
+        assert exported(plc.Table([part])).column(0).type == REQUIRED
 
 
-def test_fields_with_nulls_of_their_own_are_nullable_below_null_structs():
+def test_non_nullable_field_of_a_struct_is_nullable_if_it_has_own_nulls():
     (column,) = imported(batch_of(required_rows([True, False, False]))).columns()
     (values, inner) = column.children()
     mask = to_plc(pa.array([None, None, 1])).null_mask()
     for _ in range(2):
         children = [values.with_mask(mask, 2), inner]
         edited = plc.Column(column.type(), 3, None, column.null_mask(), 1, 0, children)
-        found = left(plc.Table([edited])).column(0)
+        found = exported(plc.Table([edited])).column(0)
         assert [field.nullable for field in found.type] == [True, False]
         assert found.to_pylist() == [
             None,
             {"n": None, "in": {"s": "s"}},
             {"n": 2, "in": {"s": "s"}},
         ]
-        # Without the other column's schema.
-        assert left(plc.Table([column]))["x"].type == REQUIRED
+        # The schema of the other column is not used.
+        assert exported(plc.Table([column]))["x"].type == REQUIRED
 
 
-def test_extensions_keep_their_name_and_storage():
+def test_round_trip_keeps_extension_metadata_and_storage_type():
     metadata = {"ARROW:extension:name": "a.map", "ARROW:extension:metadata": "p"}
     batch = batch_of(COLUMNS["map"], metadata=metadata)
-    assert left(imported(batch)).schema.equals(batch.schema, check_metadata=True)
+    assert exported(imported(batch)).schema.equals(batch.schema, check_metadata=True)
     array = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16], pa.binary(16)))
-    assert left(imported(batch_of(array)))["x"].equals(array)
-    # float16 is no longer what it was.
+    assert exported(imported(batch_of(array)))["x"].equals(array)
+    # float16 is converted to float32, so the extension name is dropped.
     metadata = {"ARROW:extension:name": "a.half", "other": "kept"}
     batch = batch_of(pa.array([1.5], pa.float16()), metadata=metadata)
-    found = left(imported(batch)).schema.field("x")
+    found = exported(imported(batch)).schema.field("x")
     assert (found.type, found.metadata) == (pa.float32(), {b"other": b"kept"})
 
 
-def test_run_ends_leave_as_values():
+def test_imported_run_end_encoded_column_is_exported_decoded():
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([DAY, None]))
-    found = left(imported(batch_of(runs)))
+    found = exported(imported(batch_of(runs)))
     assert found.schema.equals(pa.schema([("x", pa.date32())]))
     assert found["x"].to_pylist() == [DAY, DAY, None]
 
 
-def test_requests_come_first():
+def test_requested_schema_overrides_the_imported_field():
     table = imported(batch_of(COLUMNS["date64"]))
     asked = pa.schema([("y", pa.timestamp("ms"))])
     assert pa.schema(bridge.to_arrow_device(table, requested_schema=asked).schema) == asked
 
 
-def test_many_schemas_at_once():
-    """More than are kept."""
+def test_export_distinguishes_more_schemas_than_are_cached():
+    """The cache keeps fewer schemas."""
     tables = [imported(pa.record_batch([pa.array([DAY])], [f"column {i}"])) for i in range(40)]
     for _ in range(2):
-        assert [left(t).schema.names for t in tables] == [[f"column {i}"] for i in range(40)]
+        assert [exported(t).schema.names for t in tables] == [[f"column {i}"] for i in range(40)]
 
 
-def test_fields_outlive_the_importer():
-    """The key of a cached schema must not be taken for that of a later import."""
+def test_imported_fields_outlive_the_importer():
+    """The key of a cached schema must differ from that of a later import."""
     for i in range(200):
         batch = pa.record_batch([pa.array([i]), pa.array([DAY])], [f"a{i}", f"b{i}"])
-        assert left(imported(batch)).schema.names == batch.schema.names
+        assert exported(imported(batch)).schema.names == batch.schema.names
 
 
-def test_cudf_is_not_imported():
+def test_pylibcudf_round_trip_does_not_import_cudf():
     code = """
 import sys, pyarrow as pa, cudf_arrow_bridge as bridge
 batch = pa.record_batch([pa.array([{"a": 1}])], ["x"])
@@ -332,9 +332,9 @@ assert "cudf" not in sys.modules
 
 
 @pytest.mark.parametrize("names", [["", "b"], ["a", "a"], ["", ""], ["a", ""]])
-def test_names_may_be_empty_or_repeat(names):
+def test_round_trip_keeps_empty_and_repeated_names(names):
     table = imported(pa.record_batch([pa.array([1]), pa.array(["x"])], names))
-    assert left(table).schema.names == names
+    assert exported(table).schema.names == names
     stream = bridge.to_arrow_device_stream([table, table])
     again = bridge.from_arrow_device_stream(stream, to="pylibcudf")
-    assert left(again).schema.names == names
+    assert exported(again).schema.names == names

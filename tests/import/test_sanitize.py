@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested columns arrive as libcudf expects them, and nothing is rewritten where they were so."""
+"""Imports sanitize columns for libcudf, and copy only buffers that are not clean."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check(array, edit=None):
 
 
 @pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS, *OTHERS], ids=str)
-def test_dirty_columns_arrive_clean(type_):
+def test_import_sanitizes_dirty_columns(type_):
     array = dirty(foreign.values(type_, samples.MANY, "none"))
     array.validate(full=True)
     before = column_from(Producer(array), sanitize=False)
@@ -43,7 +43,7 @@ def test_dirty_columns_arrive_clean(type_):
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS], ids=str)
-def test_clean_columns_arrive_as_they_are(type_, nulls):
+def test_import_shares_the_buffers_of_clean_columns(type_, nulls):
     array = samples.values(type_, samples.MANY, nulls)
     assert {s.ptr for s in host.spans(column_from(array))} == {
         s.ptr for s in host.spans(column_from(array, sanitize=False))
@@ -52,7 +52,7 @@ def test_clean_columns_arrive_as_they_are(type_, nulls):
 
 @NOT_SLOW
 @given(arrays(signed), slices(80))
-def test_any_column_arrives_clean(array, steps):
+def test_import_sanitizes_random_columns(array, steps):
     array = samples.cut(array, [s for s in steps if s[0] + s[1] <= len(array)][:1])
     column = column_from(Producer(array))
     assert dirt(column) == []
@@ -60,7 +60,7 @@ def test_any_column_arrives_clean(array, steps):
     assert_same(host.to_arrow(column, array.type), left)
 
 
-# -- what it costs -----------------------------------------------------------------------------
+# -- copied buffers ----------------------------------------------------------------------------
 
 
 def buffers(array):
@@ -68,7 +68,7 @@ def buffers(array):
 
 
 @pytest.mark.parametrize("type_", BELOW_MASKS[:1], ids=str)
-def test_only_masks_are_rewritten_below_structs(type_):
+def test_sanitizing_a_struct_copies_only_the_masks_of_its_fields(type_):
     array = dirty(foreign.values(type_, samples.MANY, "none"))
     column = column_from(array)
     child = column.children()[0]
@@ -77,7 +77,7 @@ def test_only_masks_are_rewritten_below_structs(type_):
     assert child.null_mask().ptr not in buffers(array)
 
 
-def test_children_that_are_null_already_keep_their_masks():
+def test_fields_that_are_already_null_keep_their_masks():
     inner = pa.array([None, None, 3, None])
     mask = pa.py_buffer(b"\x06")
     array = pa.Array.from_buffers(pa.struct([("0", pa.int64())]), 4, [mask], children=[inner])
@@ -86,7 +86,7 @@ def test_children_that_are_null_already_keep_their_masks():
     assert {s.ptr for s in host.spans(column)} == buffers(array)
 
 
-def test_only_what_is_dirty_is_copied():
+def test_sanitizing_copies_only_dirty_columns():
     clean = samples.values(pa.list_(pa.int64()), samples.MANY, "some")
     spoiled = dirty(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
     array = pa.StructArray.from_arrays([clean, spoiled], ["clean", "spoiled"])
@@ -95,19 +95,19 @@ def test_only_what_is_dirty_is_copied():
     assert {s.ptr for s in host.spans(right)}.isdisjoint(buffers(spoiled))
 
 
-def test_producers_known_to_be_clean_are_not_looked_at():
+def test_import_without_sanitize_shares_all_buffers():
     for type_ in (*BELOW_MASKS[:1], pa.string(), pa.list_(pa.int32())):
         array = dirty(foreign.values(type_, samples.MANY, "none"))
         column = column_from(array, sanitize=False)
         assert {s.ptr for s in host.spans(column)} == buffers(array)
 
 
-def test_what_goes_on_to_somebody_else_stays_as_it_is():
+def test_export_of_a_dirty_pyarrow_array_shares_its_buffers():
     array = dirty(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
     assert buffers(read(bridge.to_arrow_device(DeviceOnly(array)))) == buffers(array)
 
 
-def test_frames_are_clean_too():
+def test_import_as_a_series_sanitizes_the_column():
     array = dirty(samples.values(pa.string(), samples.MANY, "none"))
     series = bridge.from_arrow_device(DeviceOnly(array))
     assert dirt(series._column.plc_column) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices far inside huge arrays. Nothing stands before them: the base addresses are made up."""
+"""Slices at large offsets. The rows before them do not exist: the base addresses are made up."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from testing.peers.arrays import Producer, assert_same, column_from, refused
 
 FAR = [2**31, 2**33 + 64, 2**40]
 
-#: Types whose rows are found by their position alone.
+#: Types with values of a fixed width in bytes.
 FIXED = [t for t in samples.PRIMITIVE if not pa.types.is_boolean(t) and t.num_buffers == 2]
 
 
 def moved(array, far):
-    """An array whose rows stand behind `far` others that do not exist."""
+    """Return an array with `far` more rows before its offset. These rows do not exist."""
     # Strings have offsets where other types have values.
     wide = {pa.string(): 32, pa.large_string(): 64}
     bits = wide.get(array.type) or (1 if pa.types.is_boolean(array.type) else array.type.bit_width)
@@ -38,7 +38,7 @@ def moved(array, far):
 @pytest.mark.parametrize("far", FAR)
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("type_", samples.PRIMITIVE, ids=str)
-def test_slices_far_inside(type_, nulls, far):
+def test_import_of_slices_at_large_offsets_keeps_the_rows(type_, nulls, far):
     array = samples.values(type_, samples.MANY, nulls)
     for steps in samples.cuts(samples.MANY)[::5]:
         part = samples.cut(array, steps)
@@ -49,7 +49,7 @@ def test_slices_far_inside(type_, nulls, far):
 
 
 @pytest.mark.parametrize("type_", FIXED, ids=str)
-def test_they_are_the_producers_memory(type_):
+def test_import_of_slices_at_large_offsets_shares_memory(type_):
     array = samples.values(type_, samples.MANY, "some")
     column = column_from(moved(array, 2**33))
     assert column.data().ptr == array.buffers()[1].address
@@ -57,8 +57,8 @@ def test_they_are_the_producers_memory(type_):
 
 
 @pytest.mark.parametrize("far", FAR)
-def test_fields_of_structs(far):
-    """The child is as long as the parent's rows reach, and only these are taken."""
+def test_import_of_structs_at_large_offsets_keeps_the_rows(far):
+    """Children also have rows before the parent's offset. Only the parent's rows are imported."""
     array = samples.values(pa.struct([("0", pa.int64()), ("1", pa.string())]), 40, "some")
 
     def edit(schema, array):
@@ -77,8 +77,8 @@ def test_fields_of_structs(far):
     assert column_from(Producer(array, edit), validate="full").size() == 40
 
 
-def test_large_strings_over_huge_data():
-    """The first offset of a column is 0 to libcudf; what stands before the bytes is left out."""
+def test_import_of_large_strings_subtracts_the_first_offset():
+    """libcudf requires a first offset of 0. The bytes before the first string are not imported."""
     far = 2**35
     array = pa.array(["ab", "cdef"], pa.large_string())
     offsets = np.array([far, far + 2, far + 6], "int64")
@@ -95,7 +95,7 @@ def test_large_strings_over_huge_data():
 
 
 @pytest.mark.parametrize("far", FAR)
-def test_fixed_size_lists(far):
+def test_fixed_size_lists_at_large_offsets_share_their_elements(far):
     array = samples.values(pa.int16(), 30, "none")
     lists = pa.FixedSizeListArray.from_arrays(array, 3)
 
@@ -111,7 +111,7 @@ def test_fixed_size_lists(far):
     assert column.children()[1].size() == 30
 
 
-def test_more_rows_than_a_column_has_are_refused_with_a_way_out():
+def test_error_for_too_many_rows_suggests_smaller_arrays():
     def edit(schema, array):
         array.array.length = 2**31
 
@@ -121,7 +121,7 @@ def test_more_rows_than_a_column_has_are_refused_with_a_way_out():
 
 
 @pytest.mark.parametrize("make", [pa.large_list, pa.large_list_view], ids=["list", "view"])
-def test_more_elements_than_a_column_has_are_refused_with_a_way_out(make):
+def test_error_for_too_many_elements_suggests_smaller_arrays(make):
     array = pa.array([[1]], make(pa.int8()))
     numbers = np.array([0, 2**32], "int64")
 
@@ -137,8 +137,8 @@ def test_more_elements_than_a_column_has_are_refused_with_a_way_out(make):
     assert "stream of smaller arrays" in message
 
 
-def test_elements_whose_sum_no_number_holds_are_refused_with_a_way_out():
-    """Nulls take no memory, so that there may be any number of them."""
+def test_error_for_an_overflowing_element_count_suggests_smaller_arrays():
+    """A null array uses no memory, so it can have any length."""
     many = 2**57
     array = pa.array([[None]] * 90, pa.large_list_view(pa.null()))
     offsets, sizes = np.zeros(90, "int64"), np.full(90, many, "int64")
@@ -155,7 +155,7 @@ def test_elements_whose_sum_no_number_holds_are_refused_with_a_way_out():
 
 
 @pytest.mark.parametrize("far", FAR)
-def test_large_lists_far_inside_their_elements(far):
+def test_import_of_large_lists_with_large_offsets_keeps_the_rows(far):
     elements = samples.values(pa.string(), 9, "some")
     array = pa.array([[], []], pa.large_list(pa.string()))
     offsets = np.array([far, far + 4, far + 9], "int64")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of strings and lists, and runs, arrive as the columns of their rows."""
+"""Imports of string, binary and list views, and of run-end-encoded arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check(array, expected, edit=None):
 
 
 def check_cuts(array, expected):
-    """Of the same rows in two layouts, each slice of the first arrives as that of the second."""
+    """Assert that each slice of `array` is imported with the rows of that slice of `expected`."""
     array.validate(full=True)
     for steps in samples.cuts(len(array)):
         part = samples.cut(array, steps)
@@ -43,13 +43,13 @@ STRINGS = [pa.string(), pa.binary()]
 
 def text(type_, size, nulls):
     array = samples.values(pa.string(), size, nulls)
-    # Longer than what a view holds by itself, so that buffers are shared by many.
+    # Longer than the strings that a view stores inline, so that views refer to buffers.
     longer = pa.array([None if v is None else v * 2 for v in array.to_pylist()], pa.string())
     return pa.chunked_array([array, longer]).combine_chunks().slice(size // 2, size).cast(type_)
 
 
 def as_bytes(array):
-    """What bytes become: lists of numbers."""
+    """Return the lists of numbers that an import makes of binary values."""
     rows = [None if row is None else list(row) for row in array.to_pylist()]
     return pa.array(rows, pa.list_(pa.uint8()))
 
@@ -57,7 +57,7 @@ def as_bytes(array):
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("type_", STRINGS, ids=str)
-def test_string_and_binary_views(type_, size, nulls):
+def test_import_of_string_and_binary_views_keeps_the_rows(type_, size, nulls):
     array = text(type_, size, nulls)
     expected = as_bytes(array) if pa.types.is_binary(type_) else array
     check_cuts(views.string_view(array), expected)
@@ -67,7 +67,7 @@ def test_string_and_binary_views(type_, size, nulls):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("large", [False, True], ids=["list_view", "large_list_view"])
 @pytest.mark.parametrize("place", views.PLACES)
-def test_list_views(place, large, size, nulls):
+def test_import_of_list_views_keeps_the_rows(place, large, size, nulls):
     for element in samples.TYPES:
         array = samples.as_list(element, size, nulls)
         for steps in ([(0, size)], [(size // 3, size // 2)], [(size, 0)]):
@@ -77,7 +77,7 @@ def test_list_views(place, large, size, nulls):
 
 
 @pytest.mark.parametrize("place", views.PLACES)
-def test_slices_of_list_views(place):
+def test_import_of_sliced_list_views_keeps_the_rows(place):
     array = samples.as_list(pa.string(), samples.MANY, "some", (9,))
     check_cuts(views.list_view(array, place), array)
 
@@ -85,13 +85,13 @@ def test_slices_of_list_views(place):
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("ends", views.RUN_ENDS, ids=str)
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_runs(type_, ends, nulls):
+def test_import_of_run_end_encoded_arrays_keeps_the_rows(type_, ends, nulls):
     for size in SIZES:
         array, expected = views.run_ended(samples.values(type_, size, nulls), ends)
         check_cuts(array, expected)
 
 
-def test_slices_of_the_children_of_runs():
+def test_import_of_runs_with_sliced_children_keeps_the_rows():
     values = samples.values(pa.string(), 40, "some")
     ends = pa.array(range(-1, 90, 3), pa.int32()).slice(1, 25)
     array = pa.RunEndEncodedArray.from_arrays(ends, values.slice(7, 25))
@@ -102,7 +102,7 @@ def test_slices_of_the_children_of_runs():
 
 
 def nested(size, nulls):
-    """Layouts in one another, and what they stand for."""
+    """Yield arrays in nested layouts, each with an array of the same rows."""
     plain = samples.values(pa.string(), size, nulls)
     lists = samples.as_list(pa.string(), size, nulls)
     deep = samples.as_list(pa.list_(pa.string()), size, nulls)
@@ -138,7 +138,7 @@ def nested(size, nulls):
 
 @pytest.mark.parametrize("nulls", ["none", "some"])
 @pytest.mark.parametrize("which", range(12))
-def test_nested(which, nulls):
+def test_import_of_nested_layouts_keeps_the_rows(which, nulls):
     array, expected = list(nested(samples.MANY, nulls))[which]
     check_cuts(array, expected)
 
@@ -146,7 +146,7 @@ def test_nested(which, nulls):
 # -- zero-copy --------------------------------------------------------------------------------
 
 
-def test_elements_of_list_views_in_order_are_the_producers():
+def test_import_shares_the_elements_of_list_views_in_order():
     array = views.list_view(samples.as_list(pa.int64(), samples.MANY, "none"), "in order")
     column = column_from(array.slice(10, 50))
     first = array.offsets[10].as_py()
@@ -154,12 +154,12 @@ def test_elements_of_list_views_in_order_are_the_producers():
     assert column.children()[1].size() == sum(array.sizes[10:60].to_pylist())
 
 
-def test_masks_of_views_are_the_producers():
+def test_import_shares_the_validity_bitmap_of_string_views():
     array = views.string_view(samples.values(pa.string(), samples.MANY, "some"))
     assert column_from(array).null_mask().ptr == array.buffers()[0].address
 
 
-def test_nothing_of_the_producer_is_kept_by_what_was_decoded():
+def test_import_of_a_decoded_array_releases_the_producer():
     runs, _ = views.run_ended(samples.values(pa.int32(), samples.MANY, "some"))
     producer = Producer(runs)
     column = column_from(producer)
@@ -168,7 +168,7 @@ def test_nothing_of_the_producer_is_kept_by_what_was_decoded():
 
 
 def test_run_ends_that_are_run_end_encoded_are_rejected():
-    """Decoded they would be integers; they have no buffers to read run ends from."""
+    """They would decode to integers, but have no buffer from which run ends can be read."""
     numbers = pa.array([1, 2], pa.int32())
     ends = pa.RunEndEncodedArray.from_arrays(numbers, numbers)
     fields = [ends, pa.array([7, 8], pa.int8())]
@@ -178,11 +178,11 @@ def test_run_ends_that_are_run_end_encoded_are_rejected():
         array.array.n_buffers = 0
 
     producer = Producer(pa.StructArray.from_arrays(fields, ["run_ends", "values"]), edit)
-    assert "run ends of the Arrow type 'run_end_encoded' found" in refused(ValueError, producer)
+    assert "got the Arrow type 'run_end_encoded'" in refused(ValueError, producer)
 
 
-def test_large_list_views_far_inside_their_elements():
-    """Nothing of 2^40 elements is there but the last: their address is a made-up one."""
+def test_import_of_large_list_views_with_large_offsets_keeps_the_rows():
+    """Only the last of 2^40 elements exist: the address of the elements is made up."""
     elements = pa.array([7, 8, 9], pa.int64())
     far = 2**40
 
@@ -200,8 +200,8 @@ def test_large_list_views_far_inside_their_elements():
     check(array, expected, edit)
 
 
-def test_the_top_level_of_a_run_end_encoded_struct_is_no_table():
-    """Its rows are those of a column."""
+def test_run_end_encoded_struct_is_imported_as_column_not_as_table():
+    """Its rows are the rows of a column."""
     runs, expected = views.run_ended(samples.values(samples.NESTED[2], 9, "none"))
     column = column_from(runs)
     assert column.type().id() == plc.TypeId.STRUCT
@@ -209,11 +209,11 @@ def test_the_top_level_of_a_run_end_encoded_struct_is_no_table():
     assert_same(host.to_arrow(column, expected.type), expected)
 
 
-# -- out again --------------------------------------------------------------------------------
+# -- exports ----------------------------------------------------------------------------------
 
 
-def test_they_leave_again_with_their_rows():
-    """In which layout is said where exports are tested."""
+def test_export_of_views_and_runs_keeps_the_rows():
+    """The tests of exports check the layout."""
     rows = samples.values(pa.string(), samples.MANY, "some")
     lists = samples.as_list(pa.timestamp("us", "Europe/Berlin"), samples.MANY, "some")
     runs, expected = views.run_ended(lists)
@@ -229,8 +229,8 @@ def test_they_leave_again_with_their_rows():
         assert read(bridge.to_arrow_device(DeviceOnly(array))).to_pylist() == wanted.to_pylist()
 
 
-def test_extension_types_beside_and_below_them_keep_name_and_metadata():
-    """Without a class for it, pyarrow leaves an extension type in the metadata."""
+def test_extension_types_beside_and_below_list_views_keep_their_metadata():
+    """pyarrow leaves an extension type without a class in the metadata."""
     metadata = {"ARROW:extension:name": "tests.text", "ARROW:extension:metadata": "{}"}
     text = samples.values(pa.string(), 9, "some")
     lists = views.list_view(samples.as_list(pa.string(), 9, "some"))

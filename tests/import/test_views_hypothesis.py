@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of pyarrow's strategies in layouts whose rows point elsewhere, nested at random."""
+"""Random arrays of pyarrow's strategies in nested view and run-end-encoded layouts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testing.strategies import NOT_SLOW, arrays, edits, slices
 
 @st.composite
 def layouts(draw, array):
-    """The same rows, in another layout wherever there is one and chance has it."""
+    """Draw an array of the same rows, in another layout on a random choice of its levels."""
     type_ = array.type
     if not draw(st.booleans()):
         return array
@@ -38,7 +38,7 @@ def layouts(draw, array):
 
 @NOT_SLOW
 @given(arrays(), edits, st.data())
-def test_arrays_arrive(array, edit, data):
+def test_import_of_random_layouts_keeps_the_rows(array, edit, data):
     if data.draw(st.booleans()):
         ends = data.draw(st.sampled_from(views.RUN_ENDS))
         other, array = views.run_ended(array, ends, lambda kept: data.draw(layouts(kept)))
@@ -55,7 +55,7 @@ def test_arrays_arrive(array, edit, data):
 
 
 def has_dictionary(type_):
-    """Whose indices come as libcudf's, and whose null values go."""
+    """Return whether a type has a dictionary: the import changes its index type and null values."""
     if pa.types.is_dictionary(type_):
         return True
     return any(has_dictionary(type_.field(i).type) for i in range(type_.num_fields))

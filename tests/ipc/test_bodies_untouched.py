@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No look at bodies: messages of every type go in and out while nobody may read their pages."""
+"""Messages of every type are imported and exported while their bodies are unreadable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def run(*arguments):
-    """Run the program; returns how it ended, and the last that it said."""
+    """Run the program. Return its exit code, its last line of output and its errors."""
     done = subprocess.run(
         [sys.executable, "-m", "testing.ipc.unreadable", *arguments],
         env=os.environ | {"PYTHONPATH": str(TESTS), "PYTHONFAULTHANDLER": ""},
@@ -28,13 +28,13 @@ def run(*arguments):
     return done.returncode, done.stdout.splitlines()[-1:], done.stderr
 
 
-def test_bodies_are_not_touched():
+def test_import_and_export_of_messages_read_no_body():
     code, last, errors = run()
     assert code != -signal.SIGSEGV, f"{last}: a body was read\n{errors}"
     assert (code, last) == (0, ["done"]), f"{last}\n{errors}"
 
 
-def test_who_does_read_them_dies():
-    """Else the test above could not fail."""
+def test_read_of_an_unreadable_body_ends_the_process():
+    """Show that the test above can fail."""
     code, last, _ = run("--read")
     assert (code, last) == (-signal.SIGSEGV, ["reading"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies in host memory, piece by piece; `csrc/tests/sim` has those of devices."""
+"""Transfer of bodies in host memory in pieces; `csrc/tests/sim` tests device memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cudf_arrow_bridge.cuda.streams import resolve_stream
 from testing.ipc.bytes import address_of
 
 
-def test_pieces_are_the_buffers():
+def test_download_of_a_host_body_yields_its_buffers_without_a_copy():
     buffers = [np.arange(100, dtype="uint8"), np.arange(64, dtype="uint8"), np.empty(0, "uint8")]
     pieces = list(BodyDownload(host_body(buffers), 1))
     assert [len(piece) for piece in pieces] == [100, 28, 64]
@@ -31,7 +31,7 @@ def test_pieces_are_the_buffers():
     assert all(piece.readonly for piece in pieces)
 
 
-def test_pieces_keep_the_memory():
+def test_pieces_of_a_download_keep_the_memory_alive():
     array = np.arange(100, dtype="uint8")
     gone = weakref.ref(array)
     pieces = list(BodyDownload(host_body([array]), 1))
@@ -44,7 +44,7 @@ def test_pieces_keep_the_memory():
     assert gone() is None
 
 
-def test_bodies_keep_their_buffers_from_moving():
+def test_host_body_prevents_a_resize_of_its_buffers():
     data = bytearray(100)
     body = host_body([data])
     with pytest.raises(BufferError):
@@ -54,15 +54,15 @@ def test_bodies_keep_their_buffers_from_moving():
     data.append(1)
 
 
-def test_bodies_without_buffers():
+def test_host_body_without_buffers_yields_no_pieces():
     assert host_body([]).packed_size == 0
     assert list(BodyDownload(host_body([b"", b""]), 1)) == []
 
 
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="chunk_size: 0 found"):
+def test_wrong_arguments_raise_errors():
+    with pytest.raises(ValueError, match="chunk_size: expected at least 1, got 0"):
         BodyDownload(host_body([]), 0)
-    with pytest.raises(ValueError, match="chunk_size: 0 found"):
+    with pytest.raises(ValueError, match="chunk_size: expected at least 1, got 0"):
         write_body(host_body([]), b"", -1, 0)
     with pytest.raises(TypeError):
         BodyDownload(None, 1)
@@ -76,5 +76,5 @@ def test_wrong_arguments():
 
 @pytest.mark.skipif(bridge.has_gpu(), reason="there is a GPU")
 def test_uploads_need_a_gpu():
-    with pytest.raises(RuntimeError, match="no GPU found"):
+    with pytest.raises(RuntimeError, match="expected a GPU for an upload, got none"):
         BodyUpload(1, resolve_stream(None), None, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers of arrays over messages, named and measured: types that cuDF lacks included."""
+"""Names and sizes of the buffers of arrays over messages, including types that cuDF lacks."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's me
 
 
 @pytest.mark.parametrize("type_", ALL_TYPES)
-def test_buffers_are_those_that_pyarrow_sees(type_):
+def test_buffers_match_the_buffers_of_pyarrow(type_):
     batches = [ipc_samples.batch_of(type_), *ipc_samples.batches_of(type_)]
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
         found = {(b.address, b.size) for b in array.buffers() if b.size}
         columns = [column for column in batch_in(array).columns if len(batch)]
         for column in columns:
             for buffer in buffers_of_arrow(column):
-                # What pyarrow has of the data of strings is rounded up.
+                # pyarrow rounds up the size of the data buffer of strings.
                 assert any(buffer.address == at and size <= buffer.size + 8 for at, size in found)
         assert array.nbytes == sum(buffer.size for buffer in array.buffers())
         assert repr(array)
 
 
-def test_views_have_any_number_of_data_buffers():
+def test_string_views_list_each_of_their_data_buffers():
     short = pa.array(["x", None], pa.string_view())
     long = pa.array(["x" * 20, "y" * 30], pa.string_view())
     for rows, has_data in ((short, False), (long, True), (pa.concat_arrays([long, long]), True)):
@@ -43,7 +43,7 @@ def test_views_have_any_number_of_data_buffers():
         assert (sum(sizes) > 0) == has_data
 
 
-def test_list_views_and_runs():
+def test_list_views_and_run_ends_list_their_buffers():
     lists = pa.array([[1, 2], None], pa.list_view(pa.int32()))
     (array,) = adopted(pa.schema({"a": lists.type}), [pa.record_batch({"a": lists})])
     assert [(b.name, b.size) for b in array["a"].buffers()] == [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The buffers of arrays that came as views, of which there are any number."""
+"""Buffers of string views, which have any number of data buffers, and of list views."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LONG = pa.array(["of more than twelve bytes", "a"], pa.string_view())
     [([SHORT], []), ([LONG], [25]), ([LONG, SHORT, LONG[:1]], [25, 25])],
     ids=["none", "one", "two"],
 )
-def test_views_have_any_number_of_buffers_of_data(parts, sizes):
+def test_string_views_list_each_of_their_data_buffers(parts, sizes):
     column = pa.concat_arrays(parts)
-    # pyarrow's builders leave an empty one.
+    # pyarrow's builders add an empty data buffer.
     buffers = [b for i, b in enumerate(column.buffers()) if i < 2 or b.size]
     column = pa.Array.from_buffers(column.type, len(column), buffers, column.null_count)
     batch = pa.record_batch({"a": column})

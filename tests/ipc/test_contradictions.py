@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages whose numbers contradict each other, one by one."""
+"""Messages in which one number contradicts the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 
 def messages_with(batches, at=-1, body=None, **places):
-    """The messages of batches, one with other numbers in its metadata, or with another body."""
+    """Return the messages of batches, one with changed numbers in its metadata or another body."""
     found = list(messages_of(ipc_samples.written(batches[0].schema, batches)))
     metadata, old = found[at]
     found[at] = Metadata(metadata).patched(**places), old if body is None else body(old)
@@ -33,37 +33,40 @@ NUMBERS = pa.record_batch({"n": pa.array([1, None, 3], pa.int64())})
 @pytest.mark.parametrize(
     ("places", "match"),
     [
-        ({"length": 2}, "'n': 3 rows found, 2 expected"),
-        ({"length": 4}, "'n': 3 rows found, 4 expected|at least 4 expected"),
-        ({"length": -1}, "length -1 found, 0 or more expected"),
-        ({"node 0": 2}, "'n': 2 rows found, 3 expected|at least 3 expected"),
-        ({"node 0": 2**62}, "'n'.* expected"),
-        ({"node 1": 4}, "'n': a null count of 4 found, 0 to 3 expected"),
-        ({"node 1": -1}, "'n': a null count of -1 found, 0 to 3 expected"),
-        ({"buffer 1": 0}, "'n': .* 0 bytes found, 1 expected"),
-        ({"buffer 2": 2**40}, "buffer 1: bytes .* found, none outside expected"),
-        ({"buffer 2": -8}, "buffer 1: bytes .* found, none outside expected"),
-        ({"buffer 3": 23}, "'n': .* 23 bytes found, 24 expected"),
-        ({"buffer 3": 2**63 - 1}, "buffer 1: bytes .* found, none outside expected"),
+        ({"length": 2}, "column 'n': expected 2 rows, as the batch has, got 3"),
+        ({"length": 4}, "'n': expected 4 rows.* got 3|expected at least 4 .* got 3"),
+        ({"length": -1}, "metadata byte 64: expected a length of at least 0, got -1"),
+        ({"node 0": 2}, "'n': expected 3 rows.* got 2|expected at least 3 .* got 2"),
+        ({"node 0": 2**62}, r"'n': expected a validity buffer of \d+ bytes, got 1$"),
+        ({"node 1": 4}, "'n': expected a null count of 0 to 3, got 4"),
+        ({"node 1": -1}, "column 'n': expected a null count of 0 to 3, got -1"),
+        ({"buffer 1": 0}, "column 'n': expected a validity buffer of 1 bytes, got 0"),
+        (
+            {"buffer 2": 2**40},
+            f"buffer 1: expected bytes within .* got {2**40:,} to {2**40 + 24:,}",
+        ),
+        ({"buffer 2": -8}, "buffer 1: expected bytes within .* got -8 to 16"),
+        ({"buffer 3": 23}, "column 'n': expected a data buffer of 24 bytes, got 23"),
+        ({"buffer 3": 2**63 - 1}, f"buffer 1: expected bytes within .* got 8 to {2**63 + 7:,}"),
     ],
 )
 @pytest.mark.parametrize("validate", ["sizes", "minimal", "full"])
-def test_numbers(places, match, validate):
+def test_message_with_a_contradictory_number_is_rejected(places, match, validate):
     refused(messages_with([NUMBERS], **places), match, validate=validate)
 
 
-def test_numbers_as_they_are():
-    """Else nothing would follow from the others."""
+def test_unchanged_message_is_accepted():
+    """Show that the changed numbers cause the errors of the test above."""
     (array,) = cab.ipc.from_messages(messages_with([NUMBERS]))
     assert pa.record_batch(array).equals(NUMBERS)
 
 
-def test_null_counts_are_those_of_all_rows():
-    """Also of elements that no list refers to."""
+def test_full_validation_checks_the_null_count_of_list_elements():
+    """The null count also covers elements that no list refers to."""
     batch = pa.record_batch({"a": pa.array([[1, None], [None, 4]], pa.list_(pa.int32()))})
 
     def without_the_last(body):
-        # Offsets come first, as no list is null.
+        # The offsets are the first buffer, because no list is null.
         offsets = np.frombuffer(body, "int32").copy()
         assert offsets[:3].tolist() == [0, 2, 4]
         offsets[2] = 3
@@ -72,10 +75,10 @@ def test_null_counts_are_those_of_all_rows():
     (array,) = cab.ipc.from_messages(messages_with([batch], body=without_the_last), validate="full")
     assert pa.record_batch(array)["a"].to_pylist() == [[1, None], [None]]
     messages = messages_with([batch], body=without_the_last, **{"node 3": 1})
-    refused(messages, "a null count of 1 found, where 2 rows are null", validate="full")
+    refused(messages, r"column 'a\[\]': expected a null count of 2, got 1", validate="full")
 
 
-def test_a_schema_whose_dictionaries_are_no_children_of_its_types():
+def test_schema_with_a_dictionary_below_a_binary_field_is_rejected():
     batch = pa.record_batch(
         {"a": pa.ListArray.from_arrays([0, 2], ipc_samples.coded([0, 1], "ab"))}
     )
@@ -90,20 +93,20 @@ def test_a_schema_whose_dictionaries_are_no_children_of_its_types():
             list(cab.ipc.from_messages([(bytes(changed), []), *rest]))
         except ValueError as error:
             found.append(str(error))
-    assert any("ids of dictionaries found" in text for text in found), found
+    assert any("dictionary ids, got" in text for text in found), found
 
 
 @pytest.mark.parametrize(
     "validate",
     [
-        pytest.param("sizes", marks=pytest.mark.unsound),  # the batches before the delta
+        pytest.param("sizes", marks=pytest.mark.unsound),  # imports batches before the delta
         pytest.param("minimal", marks=pytest.mark.unsound),
         "full",
     ],
 )
 @pytest.mark.parametrize("offset", [-1, 2**31 - 1, -(2**31)])
 def test_deltas_are_checked_before_they_are_appended(validate, offset):
-    """Whatever is asked for: appending reads the values."""
+    """Every `validate` option checks the offsets, because appending reads the values."""
     batches = [pa.record_batch({"a": ipc_samples.coded([0], keys)}) for keys in ("xyz", "xyzuvw")]
     stream = ipc_samples.written(batches[0].schema, batches, deltas=True)
     messages = [(m, [b] if b.size else []) for m, b in messages_of(stream)]

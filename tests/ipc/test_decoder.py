@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which batches are freed in stream order: those of bodies that were read on the same stream."""
+"""A batch is freed in stream order if its body was read on the same stream."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 
 class Memory:
-    """Host memory that stands for what `BodyUpload.finish` returns."""
+    """Host memory in place of the device memory that `BodyUpload.finish` returns."""
 
     def __init__(self, data, stream):
         self.stream = stream
@@ -30,7 +30,7 @@ class Memory:
 
 
 @pytest.mark.parametrize("is_of_stream", [True, False])
-def test_bodies_of_the_stream_are_freed_in_its_order(is_of_stream, monkeypatch):
+def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream, monkeypatch):
     monkeypatch.setattr(decoder, "DeviceMemory", Memory)
     told = []
 
@@ -47,8 +47,8 @@ def test_bodies_of_the_stream_are_freed_in_its_order(is_of_stream, monkeypatch):
     options = decoder.DecodeOptions(stream, "minimal")
     received = iter(
         [
-            decoder.Received(HEADERS.read(schema[0]), []),
-            decoder.Received(HEADERS.read(body[0]), [Memory(body[1], made_on)]),
+            decoder.IncomingMessage(HEADERS.read(schema[0]), []),
+            decoder.IncomingMessage(HEADERS.read(body[0]), [Memory(body[1], made_on)]),
         ]
     )
     reader = decoder.MessageDecoder.begin(received, options)

@@ -21,7 +21,7 @@ pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=Im
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-#: UCX writes what it logs to the standard output, where answers are.
+#: By default, UCX logs to the standard output, where the programs write their answers.
 ENVIRONMENT = {"UCX_TLS": "tcp,self", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED_ENV_VARS": "n"}
 NAME = "größe \0 no text"
 
@@ -53,7 +53,7 @@ PAIRS = [("ours", "theirs"), ("theirs", "ours"), ("ours", "ours")]
 
 @pytest.fixture(scope="module")
 def ends():
-    """Processes that serve, and others that fetch."""
+    """Start the processes of the servers and clients."""
     with ExitStack() as running:
         yield {
             (role, whose): running.enter_context(Process(module, **ENVIRONMENT))
@@ -64,7 +64,7 @@ def ends():
 
 @pytest.fixture
 def exchange(ends, tmp_path):
-    """Send a table from one end to another; give what the client answers, and where it writes."""
+    """Send a table. Return the answers of the client and the server, and the received file."""
 
     def run(table, server, client, wanted=NAME, **options):
         server, client = ends["server", server], ends["client", client]
@@ -88,7 +88,7 @@ def read(path):
 
 @pytest.mark.parametrize(("server", "client"), PAIRS)
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_sent_is_received(case, server, client, exchange):
+def test_client_receives_the_table_that_the_server_sends(case, server, client, exchange):
     columns, rows, max_rows = CASES[case]
     sent = pa.table(columns)
     *answers, path = exchange(sent, server, client, rows=rows, max_rows=max_rows)
@@ -102,8 +102,8 @@ def test_what_is_sent_is_received(case, server, client, exchange):
         assert received.column(0).num_chunks == math.ceil((rows[1] - rows[0]) / max_rows)
 
 
-def test_messages_come_in_any_order(exchange):
-    """The last body first, and the end of the stream before the schema."""
+def test_client_accepts_messages_in_reverse_order(exchange):
+    """The last body is sent first, and the end of the stream before the schema."""
     sent = pa.table(COLUMNS)
     options = {"rows": (0, 100), "max_rows": 30, "order": "backwards"}
     *answers, path = exchange(sent, "theirs", "ours", **options)
@@ -114,12 +114,12 @@ def test_messages_come_in_any_order(exchange):
 @pytest.mark.parametrize(
     ("spoil", "error"),
     {
-        "type of message": "ValueError: message 2: type 7 found, 0 or 1 expected",
-        "type of body": "ValueError: body 1: type 1 found, 0 expected: packed",
+        "type of message": "ValueError: message 2: expected type 0 or 1, got 7",
+        "type of body": "ValueError: body 1: expected type 0 (packed), got 1",
         "end": "ConnectionError: ",
     }.items(),
 )
-def test_what_no_client_understands(spoil, error, exchange):
+def test_client_rejects_malformed_messages(spoil, error, exchange):
     sent = pa.table({"n": [1, 2, 3]})
     options = {"rows": (0, 3), "max_rows": None, "spoil": spoil}
     answer, _, path = exchange(sent, "theirs", "ours", **options)
@@ -127,7 +127,7 @@ def test_what_no_client_understands(spoil, error, exchange):
     assert not path.exists()
 
 
-def test_data_that_a_server_does_not_have(exchange):
+def test_request_for_unknown_data_raises_errors_on_both_ends(exchange):
     sent = pa.table({"n": [1, 2, 3]})
     options = {"rows": (0, 3), "max_rows": None, "wanted": "something else"}
     answer, served, path = exchange(sent, "ours", "ours", **options)
@@ -136,8 +136,8 @@ def test_data_that_a_server_does_not_have(exchange):
     assert not path.exists()
 
 
-def test_it_runs_as_it_is():
-    """As its docstring says to run it."""
+def test_example_runs_as_a_program():
+    """The docstring of the example has the same command."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / "dissociated_ipc.py")],
         env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Footers of files, read and written, with pyarrow and polars on the other side."""
+"""Footers of files are read and written; pyarrow and polars are the peers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def file_of(schema, batches, metadata=None) -> bytes:
 
 
 def split(file):
-    """The messages of a file and its footer."""
+    """Return the messages of a file and its footer."""
     size = int.from_bytes(file[-10:-6], "little")
     return file[: -10 - size], file[-10 - size : -10]
 
@@ -37,7 +37,7 @@ def with_footer(messages, footer):
 
 
 @pytest.mark.parametrize("names", [*((name,) for name in COLUMNS), tuple(COLUMNS)])
-def test_files_of_pyarrow_with_our_footer(names):
+def test_pyarrow_reads_files_with_our_footer(names):
     table = table_of(*names)
     messages, footer = split(file_of(table.schema, table.to_batches() * 3, metadata={"k": "v"}))
     read = read_footer(footer, len(messages))
@@ -69,7 +69,7 @@ def test_polars_reads_files_with_our_footer():
     assert frame.equals(pl.concat([pl.from_arrow(table)] * 2))
 
 
-def test_footers_of_polars(tmp_path):
+def test_read_footer_reads_footers_of_polars(tmp_path):
     frame = pl.DataFrame({"a": [1, None], "s": ["x", "of more than twelve bytes"]})
     frame.write_ipc(tmp_path / "file.arrow")
     messages, footer = split((tmp_path / "file.arrow").read_bytes())
@@ -80,7 +80,7 @@ def test_footers_of_polars(tmp_path):
 
 @pytest.mark.parametrize("columns", [0, 1, 2, 100])
 @pytest.mark.parametrize("count", [0, 1, 2, 1000])
-def test_any_number_of_columns_and_batches(columns, count):
+def test_footer_holds_any_number_of_columns_and_batches(columns, count):
     batch = pa.record_batch({str(i): [i] for i in range(columns)})
     messages, footer = split(file_of(batch.schema, [batch] * count))
     blocks = read_footer(footer, len(messages)).batches
@@ -116,28 +116,26 @@ def test_blocks_must_lie_in_the_file(block, fits):
         return
     where = footer.index(BLOCK.pack(*block))
     found = f"a message of {block[1]}\\+{block[2]} bytes at {block[0]}"
-    expected = "one at a multiple of 8 in 64 bytes"
-    with pytest.raises(
-        ValueError, match=f"footer byte {where}: {found} found, {expected} expected"
-    ):
+    expected = "a message at a multiple of 8 in 64 bytes"
+    with pytest.raises(ValueError, match=f"footer byte {where}: expected {expected}, got {found}"):
         read_footer(footer, 64)
 
 
-def test_what_lies_between_the_numbers_of_a_block_does_not_matter():
+def test_read_footer_ignores_the_padding_of_a_block():
     footer = make_footer(schema_message(pa.schema([])), [], [Block(8, 16, 24)])
     first = footer.index(BLOCK.pack(8, 16, 24)) + 12
     read = read_footer(footer[:first] + b"\xff" * 4 + footer[first + 4 :], 64)
     assert read.batches == [Block(8, 16, 24)]
 
 
-def test_a_message_is_no_footer():
+def test_read_footer_rejects_a_message():
     with pytest.raises(ValueError, match=r"footer byte \d+: "):
         read_footer(schema_message(pa.schema([("a", pa.int8())])), 64)
 
 
 @pytest.mark.parametrize("version", [b"\0\0", None])
-def test_footers_without_a_version(version):
-    """As Arrow 0.14.1 wrote them; each message tells its own."""
+def test_open_file_reads_footers_without_a_version(version):
+    """Arrow 0.14.1 wrote footers without a version. Each message has its own version."""
     table = pa.table({"a": [1, 2, 3]})
     messages, footer = split(file_of(table.schema, table.to_batches()))
     footer = bytearray(footer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams and files such as the Arrow project's golden ones, made by pyarrow: read, and written."""
+"""Streams and files like the Arrow project's golden ones, made by pyarrow, are read and written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CASES = [
 ]
 golden = pytest.mark.parametrize("case", CASES)
 
-#: How a stream may be written, beside what pyarrow does by default.
+#: pyarrow's options for each form of a stream.
 OPTIONS = {
     "V5": {},
     "V4": {"metadata_version": pa.ipc.MetadataVersion.V4},
@@ -43,14 +43,14 @@ def _typed(type_):
 
 
 def options_for(schema):
-    """How to write batches of a schema: run ends are younger than V4, which has no form of them."""
+    """Return the options for batches of a schema. V4 does not support run-end encoding."""
     if has_type(schema, pa.types.is_run_end_encoded):
         return {name: OPTIONS[name] for name in ("V5", "lz4", "zstd")}
     return OPTIONS
 
 
 def streams(schema, batches):
-    """The same batches in every form of a stream, by name."""
+    """Yield the name and the bytes of every form of a stream of the batches."""
     for name, options in options_for(schema).items():
         yield name, samples.written(schema, batches, **options)
     messages = list(messages_of(samples.written(schema, batches)))
@@ -64,7 +64,7 @@ def streams(schema, batches):
 
 
 @golden
-def test_streams_are_read(case):
+def test_open_stream_reads_all_forms_of_streams(case):
     schema, batches = case()
     for _, stream in streams(schema, batches):
         for validate in ("sizes", "minimal", "full"):
@@ -73,7 +73,7 @@ def test_streams_are_read(case):
 
 
 @golden
-def test_files_are_read(case, tmp_path):
+def test_open_file_reads_all_forms_of_files(case, tmp_path):
     schema, batches = case()
     for name, options in options_for(schema).items():
         data = samples.written(schema, batches, file=True, **options)
@@ -88,8 +88,8 @@ def test_files_are_read(case, tmp_path):
 
 
 @golden
-def test_messages_are_read(case):
-    """As pyarrow's own objects, with packed bodies, and with a buffer each."""
+def test_from_messages_reads_packed_and_separate_buffers(case):
+    """The messages are pyarrow's objects, have a packed body or have separate buffers."""
     schema, batches = case()
     stream = samples.written(schema, batches)
     messages = list(messages_of(stream))
@@ -110,7 +110,7 @@ def _parts(metadata, body):
 
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
 @golden
-def test_what_was_read_is_written(case, compression):
+def test_batches_of_a_stream_are_written_to_streams_and_files(case, compression):
     schema, batches = case()
     stream = samples.written(schema, batches)
     sink = io.BytesIO()
@@ -124,7 +124,7 @@ def test_what_was_read_is_written(case, compression):
 
 
 @golden
-def test_what_was_read_goes_on_in_messages(case):
+def test_batches_of_a_stream_are_sent_as_messages(case):
     schema, batches = case()
     source = cab.ipc.open_stream(samples.written(schema, batches))
     sent = [(m.metadata, _packed(m)) for m in cab.ipc.messages(source)]
@@ -134,7 +134,7 @@ def test_what_was_read_goes_on_in_messages(case):
 
 
 def _packed(message):
-    """The body as a transport would send it that cannot gather."""
+    """Return the body in one piece, as a transport without gather support sends it."""
     pairs = zip(message.buffers, message.padding, strict=True)
     body = b"".join(bytes(memoryview(b)) + bytes(zeros) for b, zeros in pairs)
     assert len(body) == message.body_length

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that end too soon, and a million messages changed at random."""
+"""Truncated streams and files, and messages with random changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from testing.peers.arrays import DeviceOnly
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 TESTS = Path(__file__).parents[1]
-#: All of them where somebody asks for it: a minute and more.
+#: `IPC_MUTANTS=1_000_000` tests a million mutants, which takes more than a minute.
 MUTANTS = int(os.getenv("IPC_MUTANTS", "100_000"))
 
 CODES = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), ["a", "b"])
@@ -37,13 +37,13 @@ FILE = ipc_samples.written(BATCH.schema, BATCHES, file=True)
 
 
 def ends():
-    """Where a stream may end, and how many batches it has then: after each message but the end."""
+    """Map each position where a stream may end to the number of batches before it."""
     messages, found, batches = list(messages_of(STREAM)), {}, 0
     for i, (metadata, _) in enumerate(messages):
         batches += Metadata(metadata).kind == RECORD_BATCH
         found[len(framed(messages[: i + 1], end=False))] = batches
     assert framed(messages) == STREAM
-    # The end itself may be missing, not a part of it.
+    # The end-of-stream marker may be missing as a whole, but not in part.
     return found | {len(STREAM): batches}
 
 
@@ -95,7 +95,7 @@ sources = pytest.mark.parametrize("make", SOURCES)
 
 @contextmanager
 def in_time(seconds):
-    """Fail rather than hang."""
+    """Raise an error if the block takes longer."""
 
     def late(*_):
         raise TimeoutError(f"still at it after {seconds} seconds")
@@ -110,7 +110,7 @@ def in_time(seconds):
 
 
 @sources
-def test_streams_cut_at_every_byte(make, tmp_path):
+def test_stream_cut_at_any_byte_raises_unless_a_message_ends_there(make, tmp_path):
     for size in range(len(STREAM) + 1):
         with in_time(20), make(STREAM[:size], tmp_path) as source:
             if size in ENDS:
@@ -118,12 +118,12 @@ def test_streams_cut_at_every_byte(make, tmp_path):
                 found = [pa.record_batch(DeviceOnly(array)) for array in arrays]
                 assert found == BATCHES[: ENDS[size]]
             else:
-                with pytest.raises(ValueError, match=r"byte \d|no message found"):
+                with pytest.raises(ValueError, match=r"byte \d|expected a message with the schema"):
                     list(cab.ipc.open_stream(source))
 
 
 @pytest.mark.parametrize("memory_map", [False, True])
-def test_files_cut_at_every_byte(memory_map, tmp_path):
+def test_file_cut_at_any_byte_is_rejected(memory_map, tmp_path):
     for size in range(len(FILE)):
         with in_time(20), from_path(FILE[:size], tmp_path) as path:
             for source in (path, FILE[:size]):
@@ -133,7 +133,7 @@ def test_files_cut_at_every_byte(memory_map, tmp_path):
         assert len(file) == 2
 
 
-def test_batches_before_the_cut_arrive():
+def test_truncated_stream_yields_the_batches_before_the_cut():
     first = next(size for size, count in ENDS.items() if count == 1)
     arrays = iter(cab.ipc.open_stream(STREAM[: first + 20]))
     assert pa.record_batch(next(arrays)) == BATCHES[0]
@@ -141,8 +141,8 @@ def test_batches_before_the_cut_arrive():
         next(arrays)
 
 
-def test_nothing_follows_the_end():
-    """What stands behind the end of a stream is somebody else's, and stays in the source."""
+def test_open_stream_reads_no_bytes_after_the_end_of_the_stream():
+    """The bytes after the end of the stream stay in the source."""
     source = io.BytesIO(STREAM + b"more")
     assert STREAM.endswith(END)
     assert len(list(cab.ipc.open_stream(source))) == len(BATCHES)
@@ -150,11 +150,11 @@ def test_nothing_follows_the_end():
 
 
 class Body(bytearray):
-    """Memory that says when it goes."""
+    """Memory that supports weak references."""
 
 
-def test_refused_messages_are_let_go():
-    """Of messages that are refused nothing is kept, wherever the fault is."""
+def test_rejected_messages_are_released():
+    """After an error, no message stays alive. The test damages each message in turn."""
     messages = list(messages_of(STREAM))
     for bad in range(1, len(messages)):
         alive = []
@@ -174,7 +174,7 @@ def test_refused_messages_are_let_go():
         assert [ref() for ref in alive if ref() is not None] == []
 
 
-def test_batches_keep_their_bodies_and_no_others():
+def test_batch_keeps_only_its_own_body_alive():
     given = [
         (metadata, [Body(body.to_pybytes())] if body.size else [])
         for metadata, body in messages_of(STREAM)
@@ -193,8 +193,8 @@ def test_batches_keep_their_bodies_and_no_others():
 
 @pytest.mark.parametrize("form", ["messages", "stream", "file"])
 @pytest.mark.parametrize("validate", ["sizes", "minimal", "full"])
-def test_mutants(form, validate):
-    # The metadata of messages has most to offer.
+def test_random_mutants_raise_errors_or_give_valid_arrays(form, validate):
+    # The metadata of messages has the most cases.
     count = MUTANTS // (5 if form == "messages" else 15)
     done = subprocess.run(
         [sys.executable, "-m", "testing.ipc.mutants", "--count", str(count),
@@ -206,7 +206,7 @@ def test_mutants(form, validate):
     found = json.loads(done.stdout)
     outcomes = found["outcomes"]
     assert sum(outcomes.values()) == count
-    # Both happen: else the mutants would be too harmless or too wild to show anything.
+    # Without both outcomes, the mutants would be too harmless or too damaged to be a test.
     assert outcomes["arrays"] > count // 20
     assert outcomes["ValueError"] > count // 20
     assert "an error that says nothing" not in outcomes

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata and footers with bytes that are wrong: a ValueError that says where, or sane positions.
+"""Metadata and footers with wrong bytes raise a ValueError with a position, or are read safely.
 
-Each byte changed, each length, many bytes at random.
+The tests change each byte, cut at each length, and change many bytes at random.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from testing.ipc.streams import messages_in, stream_of, table_of
 
 VALUES = (0, 1, 4, 127, 128, 255)
 WHERE = re.compile(
-    r"(metadata|footer) byte \d+: .+ found, .+ expected"
-    r"|schema: big-endian data found, little-endian expected"
-    r"|message: a (dictionary|batch) found, a schema expected"
+    r"(metadata|footer) byte \d+: expected .+, got .+"
+    r"|schema: expected little-endian data, got big-endian"
+    r"|message: expected a schema, got a (dictionary|batch)"
     r"|schema: .+",
     re.DOTALL,
 )
@@ -64,7 +64,7 @@ BATCHES = [name for name in SAMPLES if "schema" not in name and name != "footer"
 
 
 def outcome(read, *arguments):
-    """What is read, or the text of the error, which must say where."""
+    """Return the result, or the text of the error. Check the form of the text."""
     text = None
     try:
         return read(*arguments)
@@ -124,19 +124,19 @@ def with_bytes_at_random(data, rng):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_samples_are_read(name):
+def test_unchanged_samples_are_read(name):
     assert not isinstance(check(name, SAMPLES[name]), str)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_each_byte_changed(name):
+def test_change_of_any_byte_gives_an_error_or_valid_positions(name):
     outcomes = [check(name, data) for data in with_one_byte_changed(SAMPLES[name])]
     errors = [outcome for outcome in outcomes if isinstance(outcome, str)]
     assert len(outcomes) / 50 < len(errors) < len(outcomes)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_each_length(name):
+def test_cut_at_any_length_gives_an_error_or_valid_positions(name):
     data = SAMPLES[name]
     for size in range(len(data)):
         check(name, data[:size])
@@ -145,14 +145,14 @@ def test_each_length(name):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_bytes_at_random(name):
+def test_random_changes_give_an_error_or_valid_positions(name):
     rng = random.Random(name)
     rounds = 5_000 if "schema" in name or name == "footer" else 30_000
     outcomes = [check(name, with_bytes_at_random(SAMPLES[name], rng)) for _ in range(rounds)]
     assert any(isinstance(outcome, str) for outcome in outcomes)
 
 
-def test_memory_is_bounded():
+def test_read_of_changed_metadata_uses_bounded_memory():
     rng = random.Random(5)
     changed = [with_bytes_at_random(SAMPLES[name], rng) for name in BATCHES for _ in range(300)]
     tracemalloc.start()
@@ -165,7 +165,7 @@ def test_memory_is_bounded():
     assert peak < 500_000
 
 
-def test_a_reader_with_memory_reads_the_same():
+def test_header_reader_with_known_layouts_reads_the_same_headers():
     reader = HeaderReader()
     rng = random.Random(6)
     changed = itertools.chain(
@@ -175,7 +175,7 @@ def test_a_reader_with_memory_reads_the_same():
     originals = itertools.cycle(SAMPLES[name] for name in BATCHES)
     reused = 0
     for data in changed:
-        # The original comes again and again, so that its layout stays remembered.
+        # The original is read repeatedly, so that the reader keeps its layout.
         for given in (next(originals), data):
             known = {id(entry[0]) for entry in reader._known}
             header = outcome(reader.read, given)
@@ -184,11 +184,11 @@ def test_a_reader_with_memory_reads_the_same():
     assert reused > 10_000
 
 
-def test_numbers_that_are_also_positions_are_not_taken_for_numbers():
+def test_header_reader_detects_a_body_length_that_overlaps_a_buffer_count():
     data = bytearray(SAMPLES["compressed"])
     layout = read_header(data).layout
     root, message_vtable = vtable_of(data)
-    # The body's length is where the batch's number of buffers is.
+    # The body length overlaps the batch's number of buffers.
     count = layout.buffers - 4
     shared = count - count % 8
     assert shared in (count, count - 4)
@@ -204,7 +204,7 @@ def test_numbers_that_are_also_positions_are_not_taken_for_numbers():
 
 
 @pytest.mark.parametrize("type_", [pa.int8(), pa.list_(pa.int8())])
-def test_many_fields_at_once_are_as_one_by_one(type_, monkeypatch):
+def test_reading_many_fields_at_once_equals_reading_each_field(type_, monkeypatch):
     metadata = schema_message(
         pa.schema([*((str(i), pa.int8()) for i in range(MANY - 1)), ("last", type_)])
     )
@@ -222,15 +222,15 @@ def test_many_fields_at_once_are_as_one_by_one(type_, monkeypatch):
             assert at_once.dictionary_ids == one_by_one.dictionary_ids
 
 
-def test_counts_that_would_take_all_memory():
+def test_counts_beyond_the_metadata_are_rejected():
     for name in BATCHES:
         layout = read_header(SAMPLES[name]).layout
         for first in filter(None, (layout.nodes, layout.buffers, layout.variadic_counts)):
             data = bytearray(SAMPLES[name])
             data[first - 4 : first] = b"\xff\xff\xff\xff"
             size = (16 if first != layout.variadic_counts else 8) * (2**32 - 1)
-            found = f"metadata byte {first}: an item of {size} bytes found, {len(data)} in all"
-            assert check_header(bytes(data)) == found + " expected"
+            expected = f"metadata byte {first}: expected items within {len(data)} bytes"
+            assert check_header(bytes(data)) == f"{expected}, got an item of {size} bytes"
 
 
 def vtable_of(data):
@@ -245,36 +245,36 @@ def vtable_of(data):
         *(("footer", version) for version in (1, 2, 5, -1)),
     ],
 )
-def test_other_versions(name, version):
+def test_unknown_metadata_versions_are_rejected(name, version):
     data = bytearray(SAMPLES[name])
     root, vtable = vtable_of(data)
     (slot,) = struct.unpack_from("<H", data, vtable + 4)
     struct.pack_into("<h", data, root + slot, version)
     subject = "footer" if name == "footer" else "metadata"
-    error = f"{subject} byte {root}: metadata version V{version + 1} found, V4 or V5 expected"
+    error = f"{subject} byte {root}: expected V4 or V5, got metadata version V{version + 1}"
     assert check(name, bytes(data)) == error
 
 
 @pytest.mark.parametrize("size", [0, 2, 7])
-def test_vtables_of_strange_sizes(size):
+def test_vtables_of_invalid_sizes_are_rejected(size):
     data = bytearray(SAMPLES["batch"])
     _, vtable = vtable_of(data)
     struct.pack_into("<H", data, vtable, size)
-    found = f"vtable of {size} bytes found, an even number from 4 on expected"
+    found = f"expected a vtable with an even number of at least 4 bytes, got {size} bytes"
     assert check_header(bytes(data)) == f"metadata byte {vtable}: {found}"
 
 
-def test_negative_numbers():
+def test_negative_lengths_are_rejected():
     layout = read_header(SAMPLES["batch"]).layout
     for position, what in ((layout.length, "length"), (layout.body_length, "body length")):
         data = bytearray(SAMPLES["batch"])
         struct.pack_into("<q", data, position, -3)
-        error = f"metadata byte {position}: {what} -3 found, 0 or more expected"
+        error = f"metadata byte {position}: expected a {what} of at least 0, got -3"
         assert check_header(bytes(data)) == error
 
 
-def test_strings_that_overlap_take_no_memory():
-    """Custom metadata of many long strings, which are the same bytes but for the first few."""
+def test_overlapping_strings_are_rejected_without_large_allocations():
+    """The custom metadata has many long strings, which share all bytes but the first few."""
     count, size = 2_000, 100_000
     vtable, table, pair_vtable, vector = 4, 20, 28, 36
     pairs = vector + 4 + 4 * count
@@ -295,7 +295,7 @@ def test_strings_that_overlap_take_no_memory():
 
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match=f"strings of {2 * size} bytes so far found"):
+        with pytest.raises(ValueError, match=f"got strings of {2 * size} bytes so far"):
             key_values(buffer.root(), 4)
         _, peak = tracemalloc.get_traced_memory()
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What polars and nanoarrow write, and streams whose dictionaries change."""
+"""Streams and files of polars and nanoarrow, and streams whose dictionaries change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LEVELS = [pl.CompatLevel.oldest, pl.CompatLevel.newest]
 @pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
 @pytest.mark.parametrize("level", LEVELS, ids=["oldest", "newest"])
 @pytest.mark.parametrize("columns", [[name] for name in FRAME.columns] + [FRAME.columns], ids=str)
-def test_what_polars_writes_is_read(columns, level, compression):
+def test_streams_and_files_of_polars_are_read(columns, level, compression):
     frame = FRAME.select(columns)
     options = {"compat_level": level(), "compression": compression}
     stream, file = io.BytesIO(), io.BytesIO()
@@ -69,9 +69,9 @@ def test_what_polars_writes_is_read(columns, level, compression):
      pa.map_(pa.string(), pa.int8())],
     ids=str,
 )  # fmt: skip
-def test_what_nanoarrow_writes_is_read(type_):
+def test_streams_of_nanoarrow_are_read(type_):
     batches = [batch for batch in samples.batches_of(type_) if len(batch)]
-    # It writes no slices.
+    # nanoarrow does not write slices.
     batches = read_pyarrow(samples.written(batches[0].schema, batches))[1]
     table, sink = pa.Table.from_batches(batches), io.BytesIO()
     with StreamWriter.from_writable(sink) as writer:
@@ -80,7 +80,7 @@ def test_what_nanoarrow_writes_is_read(type_):
 
 
 def dictionary_streams():
-    """Streams whose dictionaries change, and what dictionary messages each must have."""
+    """Yield the name, the data and the batches of streams whose dictionaries change."""
     batches = list(samples.replaced())
     schema = batches[0].schema
     yield "replaced", samples.written(schema, batches), batches
@@ -98,9 +98,9 @@ STREAMS = [pytest.param(data, batches, id=name) for name, data, batches in dicti
 
 
 @pytest.mark.parametrize(("data", "batches"), STREAMS)
-def test_dictionaries_change(data, batches):
+def test_streams_with_changing_dictionaries_are_read_and_written(data, batches):
     expected = batches[0].schema, batches
-    # The messages are there that this is about.
+    # The stream has several dictionary messages.
     assert len([m for m, _ in messages_of(data) if Metadata(m).kind == DICTIONARY]) > 2
     assert_same_batches(read_pyarrow(data), expected)
     aligned = framed([realigned(*message, 64) for message in messages_of(data)])
@@ -113,13 +113,13 @@ def test_dictionaries_change(data, batches):
 
 
 @pytest.mark.parametrize(("data", "batches"), STREAMS)
-def test_batches_that_are_kept_keep_their_dictionaries(data, batches):
+def test_earlier_batches_keep_their_dictionaries(data, batches):
     arrays = list(cab.ipc.open_stream(data))
     for array, batch in reversed(list(zip(arrays, batches, strict=True))):
         assert pa.record_batch(array).equals(batch)
 
 
-def test_deltas_in_a_file():
+def test_open_file_reads_dictionary_deltas():
     batches = list(samples.replaced())[:3]
     data = samples.written(batches[0].schema, batches, file=True, deltas=True)
     file = cab.ipc.open_file(data)
@@ -129,8 +129,8 @@ def test_deltas_in_a_file():
     assert pa.record_batch(file[2]).equals(batches[2])
 
 
-def test_files_have_one_dictionary_for_each_id():
-    """A replacement cannot be written to a file."""
+def test_write_file_rejects_replaced_dictionaries():
+    """A file has one dictionary for each id."""
     batches = list(samples.replaced())
     with pytest.raises(ValueError, match="dictionar"):
         cab.ipc.write_file(cab.ipc.open_stream(samples.written(batches[0].schema, batches)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random batches, nested and sliced: what is written is what pyarrow reads, and no more than that.
+"""Random nested and sliced batches are written without extra bytes, and pyarrow reads them.
 
-In frames, in pylibcudf's tables, and as foreign producers hand them over.
+The batches are frames, tables of pylibcudf and arrays of foreign producers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 @st.composite
 def batches(draw, types=signed):
-    """A batch of columns of the same length, all slices."""
+    """Draw a batch of columns of the same length, all slices."""
     columns = draw(st.lists(arrays(types), min_size=1, max_size=4))
     size = min(map(len, columns))
     return pa.record_batch([c[:size] for c in columns], [f"c{i}" for i in range(len(columns))])
@@ -42,7 +42,7 @@ def stream_of(source, **options):
 
 
 def check(source, **options):
-    """Write an object; pyarrow reads what is exported of it, from no more than that takes."""
+    """Write an object. Check that pyarrow reads its rows from a stream without extra bytes."""
     exported = cab.to_arrow_device_stream(source, **options)
     expected = [pa.record_batch(DeviceOnly(array)) for array in exported]
     stream = stream_of(source, **options)
@@ -60,7 +60,7 @@ def packed(message):
 
 
 def assert_no_larger(stream, batches):
-    """Bodies are as large as those of pyarrow, which slices too, but for their padding."""
+    """Check that bodies are as small as pyarrow's, which also writes slices, but for padding."""
 
     def sizes(data):
         return [
@@ -76,21 +76,21 @@ def assert_no_larger(stream, batches):
 
 
 def landed(batch):
-    """What arrives of a batch, with nothing under its nulls."""
+    """Return a batch as it is after an import, without data under its nulls."""
     return pa.table([foreign.landed(column) for column in batch.columns], batch.schema)
 
 
 @NOT_SLOW
 @given(batches(), edits, st.data())
-def test_foreign_arrays(batch, edit, data):
+def test_write_stream_of_foreign_arrays_writes_only_their_rows(batch, edit, data):
     batch = cut(batch, data.draw(slices(len(batch))))
     assert check(cab.to_arrow_device(Producer(batch, edit))).equals(landed(batch))
 
 
 @NOT_SLOW
 @given(batches(), st.data())
-def test_tables_of_sliced_columns(batch, data):
-    """libcudf's slices, which are an offset over the memory of all rows."""
+def test_write_stream_of_sliced_columns_writes_only_their_rows(batch, data):
+    """A slice of libcudf has an offset into the memory of all rows."""
     steps = data.draw(slices(len(batch)))
 
     def sliced(array):
@@ -98,18 +98,18 @@ def test_tables_of_sliced_columns(batch, data):
         return cut_column(column_from(DeviceOnly(array)), steps, nulls_in)
 
     found = check(plc.Table([sliced(column) for column in batch.columns]))
-    # Without the names of fields, which libcudf has none of.
+    # Compare without the names of fields, which libcudf does not store.
     expected = [list(row.values()) for row in landed(cut(batch, steps)).to_pylist()]
     assert unnamed([list(row.values()) for row in found.to_pylist()]) == unnamed(expected)
 
 
 @NOT_SLOW
 @given(batches(), st.integers(1, 90), st.data())
-def test_slices_of_frames(batch, max_rows, data):
+def test_write_stream_of_sliced_frames_writes_only_their_rows(batch, max_rows, data):
     try:
         frame = cab.from_arrow_device(batch)
     except TypeError:
-        reject()  # such as time zones that cuDF does not know
+        reject()  # for example a time zone that cuDF does not know
     for start, size in data.draw(slices(len(batch))):
         frame = frame.iloc[start : start + size]
     assert check(frame, max_rows=max_rows, preserve_index=False).num_rows == len(frame)
@@ -117,8 +117,8 @@ def test_slices_of_frames(batch, max_rows, data):
 
 @NOT_SLOW
 @given(batches(), st.data())
-def test_what_was_read_is_sliced(batch, data):
-    """Batches over the body of a message, sliced before they are written again."""
+def test_write_stream_of_sliced_messages_writes_only_their_rows(batch, data):
+    """The batches share the body of a message and are sliced before they are written again."""
     (array,) = cab.ipc.open_stream(written(batch.schema, [batch]))
     part = cut(pa.record_batch(DeviceOnly(array)), data.draw(slices(len(batch))))
     assert check(cab.to_arrow_device(DeviceOnly(part))).equals(landed(part))

@@ -48,7 +48,7 @@ def path(tmp_path, form):
 
 @forms
 @pytest.mark.parametrize("memory_map", [False, True])
-def test_a_frame_read_from_a_file_is_written_back_to_it(path, form, memory_map):
+def test_frame_of_a_file_is_written_back_to_the_file(path, form, memory_map):
     stream = bridge.to_arrow_device_stream(path, memory_map=memory_map)
     frame = bridge.from_arrow_device_stream(stream)
     WRITERS[form](frame, path)
@@ -78,7 +78,7 @@ def test_arrays_of_a_mapped_file_keep_the_old_content(path, form):
 
 
 @forms
-def test_an_error_leaves_the_old_file(path, form):
+def test_failed_write_keeps_the_old_file(path, form):
     before = path.read_bytes()
     with pytest.raises(ZeroDivisionError):
         WRITERS[form](failing_batches(), path)
@@ -87,7 +87,7 @@ def test_an_error_leaves_the_old_file(path, form):
 
 
 @forms
-def test_an_error_leaves_no_new_file(tmp_path, form):
+def test_failed_write_creates_no_file(tmp_path, form):
     with pytest.raises(ZeroDivisionError):
         WRITERS[form](failing_batches(), tmp_path / "new.arrow")
     assert names_in(tmp_path) == []
@@ -95,7 +95,7 @@ def test_an_error_leaves_no_new_file(tmp_path, form):
 
 @forms
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o755, 0o200])
-def test_the_mode_stays(path, form, mode):
+def test_write_keeps_the_mode_of_the_file(path, form, mode):
     path.chmod(mode)
     WRITERS[form](TABLE[:10], path)
     assert stat.S_IMODE(path.stat().st_mode) == mode
@@ -115,7 +115,7 @@ def test_a_new_file_has_the_mode_of_the_umask(tmp_path, form):
 
 @forms
 @pytest.mark.parametrize("exists", [True, False])
-def test_links_are_followed(tmp_path, form, exists):
+def test_write_follows_symbolic_links(tmp_path, form, exists):
     folder = tmp_path / "data"
     folder.mkdir()
     target, link = folder / "target", tmp_path / "link"
@@ -129,7 +129,7 @@ def test_links_are_followed(tmp_path, form, exists):
 
 
 @forms
-def test_the_home_folder_has_a_short_name(tmp_path, form, monkeypatch):
+def test_write_and_open_expand_the_home_folder(tmp_path, form, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     WRITERS[form](TABLE, "~/table")
     assert read(tmp_path / "table", form).equals(TABLE)
@@ -138,7 +138,7 @@ def test_the_home_folder_has_a_short_name(tmp_path, form, monkeypatch):
 
 
 @forms
-def test_pipes_and_devices_are_written_to_as_they_are(tmp_path, form):
+def test_write_does_not_replace_pipes_and_devices(tmp_path, form):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     found = []
@@ -176,7 +176,7 @@ def test_folders_are_refused(tmp_path, form):
         WRITERS[form](TABLE, tmp_path)
 
 
-def test_faults_while_a_file_is_written(tmp_path):
+def test_fault_during_a_write_keeps_the_old_or_the_new_content(tmp_path):
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
@@ -213,7 +213,7 @@ def test_uploads_are_completed_or_aborted(form):
 
 
 @forms
-def test_uploads_to_local_files(tmp_path, form):
+def test_failed_upload_to_a_local_file_keeps_the_old_file(tmp_path, form):
     url = f"file://{tmp_path}/table.arrow"
     WRITERS[form](TABLE, url)
     assert read(tmp_path / "table.arrow", form).equals(TABLE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages reach files, pipes, sockets and objects with ``write``, framed as pyarrow reads them."""
+"""Messages are written to files, pipes, sockets and objects with ``write``; pyarrow reads them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def expect_table(data):
     assert pa.ipc.open_stream(bytes(data)).read_all() == TABLE
 
 
-def test_paths(tmp_path):
+def test_sink_writes_to_paths(tmp_path):
     for path in (tmp_path / "one", str(tmp_path / "two")):
         write_all(path)
         expect_table((tmp_path / path).read_bytes())
@@ -68,7 +68,7 @@ def test_files_are_written_at_their_position(tmp_path, mode, buffering):
         if "+" in mode:
             file.seek(len(before))
             assert file.read(6) == b"before"
-            # What is read ahead is not in the way.
+            # Bytes that the file has read ahead do not disturb the write.
             file.seek(0, os.SEEK_END)
             write_all(file)
     data = path.read_bytes().removeprefix(before + b"before")
@@ -76,7 +76,7 @@ def test_files_are_written_at_their_position(tmp_path, mode, buffering):
     assert data == stream + b"after" + stream * (2 if "+" in mode else 1)
 
 
-def test_a_file_that_was_read_ahead(tmp_path):
+def test_file_is_written_at_its_position_after_a_buffered_read(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(bytes(100))
     with open(path, "r+b") as file:
@@ -86,21 +86,21 @@ def test_a_file_that_was_read_ahead(tmp_path):
     expect_table(path.read_bytes()[3:])
 
 
-def test_memory_files():
+def test_sink_writes_to_memory_files():
     with open(os.memfd_create("sink"), "w+b") as file:
         write_all(file)
         file.seek(0)
         expect_table(file.read())
 
 
-def test_temporary_files():
+def test_sink_writes_to_temporary_files():
     with tempfile.NamedTemporaryFile() as file:
         write_all(file)
         file.seek(0)
         expect_table(file.read())
 
 
-def test_objects_of_pyarrow_and_python(tmp_path):
+def test_sink_writes_to_file_objects_of_pyarrow_and_python(tmp_path):
     memory = io.BytesIO()
     write_all(memory)
     expect_table(memory.getvalue())
@@ -116,8 +116,8 @@ def test_objects_of_pyarrow_and_python(tmp_path):
     expect_table(buffered.raw.getvalue())
 
 
-def test_compressed_files_and_archives(tmp_path):
-    """Their descriptors are those of other bytes."""
+def test_sink_writes_to_compressed_files_and_archives(tmp_path):
+    """Their file descriptors belong to the compressed bytes."""
     with gzip.open(tmp_path / "gz", "wb") as file:
         write_all(file)
     expect_table(gzip.decompress((tmp_path / "gz").read_bytes()))
@@ -126,7 +126,7 @@ def test_compressed_files_and_archives(tmp_path):
     expect_table(zipfile.ZipFile(tmp_path / "zip").read("one"))
 
 
-def test_a_subclass_may_do_something_else(tmp_path):
+def test_sink_calls_write_of_a_subclass_of_fileio(tmp_path):
     class Inverted(io.FileIO):
         def write(self, data):
             return super().write(bytes(255 - b for b in memoryview(data)))
@@ -138,7 +138,7 @@ def test_a_subclass_may_do_something_else(tmp_path):
 
 @pytest.mark.parametrize("buffering", [0, -1])
 @pytest.mark.parametrize("blocks", [True, False])
-def test_pipes(buffering, blocks):
+def test_sink_writes_to_pipes(buffering, blocks):
     reader, writer = os.pipe()
     os.set_blocking(writer, blocks)
     thread = ReadingThread(reader)
@@ -148,7 +148,7 @@ def test_pipes(buffering, blocks):
     os.close(reader)
 
 
-def test_a_named_pipe_is_not_removed(tmp_path):
+def test_failed_write_does_not_remove_a_named_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     with pytest.raises(ZeroDivisionError), open_sink(tmp_path / "pipe"):
@@ -158,7 +158,7 @@ def test_a_named_pipe_is_not_removed(tmp_path):
 
 
 @pytest.mark.parametrize("timeout", [None, 10])
-def test_sockets(timeout):
+def test_sink_writes_to_sockets(timeout):
     one, other = narrow_sockets()
     one.settimeout(timeout)
     with one, other:
@@ -168,7 +168,7 @@ def test_sockets(timeout):
         expect_table(thread.result())
 
 
-def test_files_of_sockets():
+def test_sink_writes_to_files_of_sockets():
     one, other = narrow_sockets()
     with one, other:
         thread = ReadingThread(other.fileno())
@@ -179,13 +179,13 @@ def test_files_of_sockets():
 
 
 @pytest.mark.parametrize("most", [1, 7, 5000])
-def test_writes_in_parts(most):
+def test_sink_completes_partial_writes(most):
     writer = SlowWriter(most)
     write_all(writer)
     expect_table(writer.data)
 
 
-def test_none_is_all():
+def test_write_that_returns_none_has_written_all_bytes():
     class Silent:
         data = b""
 
@@ -197,7 +197,7 @@ def test_none_is_all():
     expect_table(silent.data)
 
 
-def test_large_buffers_are_written_as_they_are():
+def test_large_buffers_are_written_without_a_copy():
     large, small = np.ones(SMALL, "uint8"), np.ones(64, "uint8")
     writer = SlowWriter(1 << 30)
     with open_sink(writer) as sink:
@@ -207,7 +207,7 @@ def test_large_buffers_are_written_as_they_are():
     assert writer.calls[1][0] == address_of(large)
 
 
-def test_many_small_buffers_make_few_writes():
+def test_small_buffers_are_joined_into_few_writes():
     writer = SlowWriter(1 << 30)
     with open_sink(writer) as sink:
         sink.write_message(b"", [np.ones(64, "uint8")] * 3000, CHUNK)
@@ -215,7 +215,7 @@ def test_many_small_buffers_make_few_writes():
     assert len(writer.calls) == 64 * 3001 // JOINED + 1
 
 
-def test_pieces_may_be_kept():
+def test_sink_object_may_keep_the_pieces():
     kept = []
 
     class Keeping:
@@ -225,7 +225,7 @@ def test_pieces_may_be_kept():
     expect_table(b"".join(kept))
 
 
-def test_blocks_say_where_bodies_are():
+def test_write_message_returns_the_position_of_the_body():
     writer = SlowWriter(1 << 30)
     blocks = write_all(writer)
     assert blocks[0].offset == 0
@@ -246,7 +246,7 @@ def test_blocks_say_where_bodies_are():
 
 
 @pytest.mark.parametrize("length", range(0, 130, 13))
-def test_bodies_begin_at_multiples_of_64_wherever_messages_do(length):
+def test_bodies_start_at_multiples_of_64_bytes(length):
     writer = SlowWriter(1 << 30)
     with open_sink(writer) as sink:
         sink.write(b"x" * length)
@@ -260,7 +260,7 @@ def test_bodies_begin_at_multiples_of_64_wherever_messages_do(length):
         assert sink.position == len(writer.data)
 
 
-def test_described_bodies():
+def test_sink_writes_host_bodies():
     body = host_body([b"abc", b"", b"d" * 64])
     writer = SlowWriter(1 << 30)
     with open_sink(writer) as sink:
@@ -268,11 +268,13 @@ def test_described_bodies():
     assert writer.data[64:] == b"abc" + bytes(61) + b"d" * 64
 
 
-def test_what_cannot_be_written_to(tmp_path):
+def test_objects_that_cannot_be_written_to_are_rejected(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with open(tmp_path / "file", "w") as text, pytest.raises(TypeError, match="a text file found"):
+    with open(tmp_path / "file", "w") as text, pytest.raises(TypeError, match="got a text file"):
         write_all(text)
-    with pytest.raises(TypeError, match=r"^sink: an object of type object found"):
+    with pytest.raises(
+        TypeError, match=r"^sink: expected a path, a binary file, a.* got an object of type object$"
+    ):
         write_all(object())
     with open(tmp_path / "file", "rb") as file, pytest.raises(io.UnsupportedOperation):
         write_all(file)
@@ -280,7 +282,7 @@ def test_what_cannot_be_written_to(tmp_path):
         write_all(tmp_path / "nowhere" / "file")
 
 
-def test_a_raw_file_without_room():
+def test_raw_file_that_accepts_no_bytes_raises_blocking_io_error():
     class Full(io.RawIOBase):
         def writable(self):
             return True
@@ -289,13 +291,16 @@ def test_a_raw_file_without_room():
             return None
 
     with (
-        pytest.raises(BlockingIOError, match=r"^byte 0: .* takes 56 bytes expected"),
+        pytest.raises(
+            BlockingIOError,
+            match=r"^byte 0: expected a sink that accepts 56 more.* got one that accepts none$",
+        ),
         open_sink(Full()) as sink,
     ):
         sink.write(b"x" * 56)
 
 
-def test_errors_of_the_system():
+def test_sink_raises_system_errors():
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb", buffering=0) as file, pytest.raises(BrokenPipeError):
@@ -305,7 +310,7 @@ def test_errors_of_the_system():
     assert caught.value.errno == 28
 
 
-def test_errors_of_the_object():
+def test_sink_raises_errors_of_the_sink_object():
     class Broken:
         def write(self, data):
             raise ZeroDivisionError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages come from memory, files, pipes and sockets, whole or with an error that says where."""
+"""Messages are read from memory, files, pipes and sockets; errors report the position."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SMALL_DATA = packed(SMALL_PARTS) + END_OF_STREAM
 
 
 def read_all(source, parts=PARTS):
-    """Metadata and body of each message up to the end."""
+    """Return the metadata and the body of each message up to the end."""
     found = []
     while (message := read_message(source)) is not None:
         metadata, position = message
@@ -52,7 +52,7 @@ def expect_messages(found, parts=PARTS):
 
 
 class Parts:
-    """An object with ``read``, or ``readinto``, that gives a few bytes at a time."""
+    """An object whose ``read``, or ``readinto`` of the subclass, returns a few bytes at a time."""
 
     def __init__(self, data, most):
         self._file = io.BytesIO(data)
@@ -116,7 +116,7 @@ def read_through(data, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [in_memory, read_through])
-def test_all_sources(kind, tmp_path):
+def test_messages_are_read_from_all_sources(kind, tmp_path):
     for each in kind(DATA, tmp_path):
         with open_source(each) as source:
             expect_messages(read_all(source))
@@ -126,7 +126,7 @@ def test_all_sources(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [in_memory, read_through])
-def test_each_end_within_a_message_is_an_error(kind, tmp_path):
+def test_source_that_ends_within_a_message_raises_an_error(kind, tmp_path):
     clean = set()
     position = 0
     for i in range(len(SMALL_PARTS) + 1):
@@ -139,37 +139,42 @@ def test_each_end_within_a_message_is_an_error(kind, tmp_path):
                 if end in clean:
                     read_all(source, SMALL_PARTS)
                     continue
-                with pytest.raises(ValueError, match=r"^byte [\d,]+: .* found, .* expected$"):
+                with pytest.raises(ValueError, match=r"^byte [\d,]+: expected .*, got .* bytes$"):
                     read_all(source, SMALL_PARTS)
 
 
-def test_errors_say_where():
+def test_errors_of_truncated_sources_report_the_position():
     start = len(packed(SMALL_PARTS[:1])) + 8
     with pytest.raises(ValueError, match="a message's metadata") as caught:
         read_all(open_source(SMALL_DATA[: start + 9]), SMALL_PARTS)
     length = int.from_bytes(SMALL_DATA[start - 4 : start], "little")
     assert str(caught.value) == (
-        f"byte {start:,}: 9 bytes found, a message's metadata of {length:,} bytes expected"
+        f"byte {start:,}: expected a message's metadata of {length:,} bytes, got 9 bytes"
     )
     source = open_source(bytes(12_345))
     source.read_exact(12_000, "something")
-    with pytest.raises(ValueError, match=r"^byte 12,000: 345 bytes found, a body of 1,000 bytes"):
+    with pytest.raises(
+        ValueError, match=r"^byte 12,000: expected a body of 1,000 bytes, got 345 bytes"
+    ):
         source.take(1000)
-    with pytest.raises(ValueError, match=r"^byte 0: 3 bytes found, a message expected$"):
+    with pytest.raises(ValueError, match=r"^byte 0: expected a message, got 3 bytes$"):
         read_message(open_source(b"abc"))
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31)])
 @pytest.mark.parametrize("prefix", [b"\xff\xff\xff\xff", b""])
-def test_negative_lengths(prefix, length):
+def test_negative_metadata_lengths_are_rejected(prefix, length):
     data = prefix + length.to_bytes(4, "little", signed=True)
     if data == b"\xff\xff\xff\xff":
-        return  # what other messages begin with
-    with pytest.raises(ValueError, match=rf"^byte {len(prefix)}: {length:,} found"):
+        return  # the marker at the start of messages
+    with pytest.raises(
+        ValueError,
+        match=rf"^byte {len(prefix)}: expected a positive metadata length, got {length:,}$",
+    ):
         read_message(open_source(data + bytes(100)))
 
 
-def test_messages_of_old_streams():
+def test_messages_of_the_legacy_format_are_read():
     table = sample_table(512)
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(use_legacy_format=True)
@@ -180,7 +185,7 @@ def test_messages_of_old_streams():
     expect_messages(read_all(open_source(data), message_parts(table)), message_parts(table))
 
 
-def test_memory_is_not_copied(tmp_path):
+def test_sources_in_memory_are_not_copied(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(DATA)
     for each in in_memory(DATA, tmp_path):
@@ -199,7 +204,7 @@ def test_memory_is_not_copied(tmp_path):
         assert address_of(open_source(file).take(3)) == address + 5
 
 
-def test_mapped_files(tmp_path):
+def test_bodies_of_mapped_files_share_the_mapping(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(DATA)
     with open_source(path, memory_map=True) as source:
@@ -215,14 +220,14 @@ def test_mapped_files(tmp_path):
     assert read_message(open_source(tmp_path / "empty", memory_map=True)) is None
 
 
-def test_mapped_memory():
+def test_source_reads_anonymous_mappings():
     with mmap.mmap(-1, 4096) as memory:
         memory[:5] = b"abcde"
         with open_source(memory) as source:
             assert source.read_exact(5, "letters") == b"abcde"
 
 
-def test_files_are_read_to_where_bodies_are_to_lie(tmp_path):
+def test_files_are_read_into_targets_and_aligned_memory(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(DATA)
     with open_source(path) as source:
@@ -234,13 +239,15 @@ def test_files_are_read_to_where_bodies_are_to_lie(tmp_path):
         assert len(memory) == 1000
         assert bytes(memory) == DATA[100:1100]
         np.frombuffer(memory, "uint8")[0] = 1  # writable
-        with pytest.raises(ValueError, match=r"^byte 1,100: .* a body of 99,999 bytes expected"):
+        with pytest.raises(
+            ValueError, match=r"^byte 1,100: expected a body of 99,999 bytes, got 7,676 bytes"
+        ):
             source.read_into(bytearray(99_999))
 
 
 @pytest.mark.parametrize("mode", ["rb", "r+b"])
 @pytest.mark.parametrize("buffering", [0, -1])
-def test_files_are_read_from_their_position_and_follow(tmp_path, mode, buffering):
+def test_source_starts_at_the_position_of_a_file_and_advances_the_file(tmp_path, mode, buffering):
     path = tmp_path / "data"
     path.write_bytes(b"before" + DATA + b"after" + DATA)
     with open(path, mode, buffering=buffering) as file:
@@ -255,7 +262,7 @@ def test_files_are_read_from_their_position_and_follow(tmp_path, mode, buffering
         assert file.read() == b""
 
 
-def test_memory_follows_too():
+def test_source_advances_the_position_of_memory_files():
     for file in (
         io.BytesIO(b"before" + DATA + b"after"),
         pa.BufferReader(b"before" + DATA + b"after"),
@@ -274,7 +281,7 @@ def test_a_file_may_be_closed_before_its_source(tmp_path):
     source.close()
 
 
-def test_bytes_io_may_be_written_to_and_closed():
+def test_body_stays_valid_after_its_bytes_io_is_written_to_and_closed():
     file = io.BytesIO(DATA)
     body = open_source(file).take(100)
     file.write(b"something else")
@@ -282,7 +289,7 @@ def test_bytes_io_may_be_written_to_and_closed():
     assert body == DATA[:100]
 
 
-def test_positions(tmp_path):
+def test_seek_counts_from_the_start_of_the_source(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(b"xy" + DATA)
     (tmp_path / "gz").write_bytes(gzip.compress(b"xy" + DATA))
@@ -298,7 +305,7 @@ def test_positions(tmp_path):
             source.seek(1)
             assert source.read_exact(10, "something") == DATA[1:11]
             for wrong in (-1, len(DATA) + 1):
-                with pytest.raises(ValueError, match=f"^byte {wrong:,}: a source of"):
+                with pytest.raises(ValueError, match=f"^byte {wrong:,}: expected a longer source"):
                     source.seek(wrong)
             source.close()
     source = open_source(Parts(DATA, 10))
@@ -307,11 +314,13 @@ def test_positions(tmp_path):
         source.seek(0)
 
 
-def test_a_file_may_grow(tmp_path):
+def test_source_reads_bytes_that_are_appended_to_its_file(tmp_path):
     with open(tmp_path / "data", "wb", buffering=0) as file:
         file.write(DATA[:100])
         with open_source(tmp_path / "data") as source:
-            with pytest.raises(ValueError, match=r"^byte 0: 100 bytes found"):
+            with pytest.raises(
+                ValueError, match=r"^byte 0: expected a body of 8,776 bytes, got 100 bytes"
+            ):
                 source.take(len(DATA))
             file.write(DATA[100:])
             expect_messages(read_all(source))
@@ -331,13 +340,19 @@ def allocations(monkeypatch):
     return sizes
 
 
-def test_nothing_is_allocated_for_lengths_that_the_input_does_not_have(tmp_path, allocations):
+def test_no_memory_is_allocated_for_lengths_beyond_the_input(tmp_path, allocations):
     huge = 1 << 62
     for kind in (in_memory, read_through):
         for each in kind(DATA, tmp_path):
-            with open_source(each) as source, pytest.raises(ValueError, match="bytes expected"):
+            with (
+                open_source(each) as source,
+                pytest.raises(
+                    ValueError,
+                    match=rf"^byte 0: expected a body of {huge:,} bytes, got {len(DATA):,} bytes$",
+                ),
+            ):
                 source.take(huge)
-    assert set(allocations) == {sources.STEP}  # where nobody knows how many will come
+    assert set(allocations) == {sources.STEP}  # for sources of unknown size
     allocations.clear()
     message = b"\xff\xff\xff\xff\xff\xff\xff\x7f" + DATA
     for kind in (in_memory, read_through):
@@ -350,28 +365,33 @@ def test_nothing_is_allocated_for_lengths_that_the_input_does_not_have(tmp_path,
     assert set(allocations) == {4, sources.STEP}
 
 
-def test_memory_grows_with_what_comes(monkeypatch, allocations):
+def test_allocations_double_while_bytes_arrive(monkeypatch, allocations):
     monkeypatch.setattr(sources, "STEP", 1000)
     data = os.urandom(20_000)
     for size in (999, 1000, 1001, 2000, 2001, 20_000):
         assert bytes(open_source(Parts(data, 333)).take(size)) == data[:size]
     allocations.clear()
-    with pytest.raises(ValueError, match=r"^byte 0: 20,000 bytes found, a body of 90,000 bytes"):
+    with pytest.raises(
+        ValueError, match=r"^byte 0: expected a body of 90,000 bytes, got 20,000 bytes"
+    ):
         open_source(Parts(data, 333)).take(90_000)
     assert allocations == [1000, 2000, 4000, 8000, 16_000, 32_000]
 
 
-def test_what_cannot_be_read(tmp_path):
+def test_objects_that_cannot_be_read_are_rejected(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with open(tmp_path / "file") as text, pytest.raises(TypeError, match="a text file found"):
+    with open(tmp_path / "file") as text, pytest.raises(TypeError, match="got a text file"):
         open_source(text)
-    with pytest.raises(TypeError, match=r"^source: an object of type object found"):
+    with pytest.raises(
+        TypeError,
+        match=r"^source: expected a path, a binary file, a.* got an object of type object$",
+    ):
         open_source(object())
     with pytest.raises(FileNotFoundError):
         open_source(tmp_path / "nowhere")
 
 
-def test_a_source_without_bytes_yet():
+def test_non_blocking_source_without_bytes_raises_blocking_io_error():
     class Waiting:
         def readinto(self, target):
             return None
@@ -385,7 +405,7 @@ def test_a_source_without_bytes_yet():
             read_message(open_source(each))
 
 
-def test_timeouts_of_sockets():
+def test_socket_timeout_raises_timeout_error():
     one, other = socket.socketpair()
     with one, other:
         other.settimeout(0.05)
@@ -393,7 +413,7 @@ def test_timeouts_of_sockets():
             read_message(open_source(other))
 
 
-def test_errors_of_the_system(tmp_path):
+def test_source_raises_system_errors(tmp_path):
     with pytest.raises(IsADirectoryError):
         open_source(tmp_path)
     with open(tmp_path / "file", "wb", buffering=0) as file, open_source(file) as source:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of this machine, one for each module that asks for it."""
+"""Clusters on this machine, one for each test module that uses them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def workers():
 
 @pytest.fixture
 def client(workers):
-    """The client, when what a test has made on the workers goes with it."""
+    """The client. After a test, no tasks may stay on the scheduler."""
     from testing.exchange import dask_helpers
 
     yield workers
@@ -27,7 +27,7 @@ def client(workers):
 
 @pytest.fixture(params=["threads", "client"])
 def scheduler(request):
-    """Schedulers that may be Dask's."""
+    """The schedulers that Dask may use."""
     import dask
 
     if request.param == "client":
@@ -40,7 +40,7 @@ def scheduler(request):
 
 @pytest.fixture
 def parquet(tmp_path):
-    """Two files, of 4 row groups and of 1."""
+    """Write two files, with 4 row groups and with 1."""
     from testing.exchange.dask_helpers import SECOND, TABLE
 
     pq.write_table(TABLE, tmp_path / "1.parquet", row_group_size=25)
@@ -50,7 +50,7 @@ def parquet(tmp_path):
 
 @pytest.fixture(scope="module")
 def ray_cluster():
-    """Ray, started."""
+    """Start Ray."""
     from testing.exchange import ray_cluster
 
     with ray_cluster.running_cluster():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns made of arrays that were sent, read as libcudf's algorithms walk them."""
+"""Columns of pickled arrays, read in the way of libcudf's algorithms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testing.ipc import samples
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
-#: Whose rows libcudf's reading gives in values of the type.
+#: Types for which `reading.read` returns rows with values of the type.
 TYPES = [
     *(pa.int8(), pa.int64(), pa.float64(), pa.bool_()),
     *(pa.string(), pa.list_(pa.int32()), pa.list_(pa.string())),
@@ -24,8 +24,8 @@ TYPES = [
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_rows_of_columns(type_, way):
-    """What arrives begins and ends elsewhere than what was sent: slices are cut to their rows."""
+def test_columns_of_pickled_arrays_have_the_same_rows(type_, way):
+    """Pickling cuts slices to their rows, so that the unpickled columns start and end elsewhere."""
     whole = samples.batch_of(type_)
     batches = [whole, *(whole.slice(begin) for begin in (1, 8, 13)), *samples.batches_of(type_)]
     for batch in batches:
@@ -35,8 +35,8 @@ def test_rows_of_columns(type_, way):
             assert reading.read(column, batch[name].type) == batch[name].to_pylist()
 
 
-def test_slices_that_are_imported_again():
-    """The rows before a slice, which it views with an offset, are those that were sent."""
+def test_slice_of_an_unpickled_column_is_pickled_again():
+    """The slice has an offset into the memory of all rows that were unpickled."""
     rows = pa.array([[f"{i}", None] * (i % 3) if i % 5 else None for i in range(60)])
     column = cab.from_arrow_device(sent(cab.to_arrow_device(to_plc(rows))), to="pylibcudf")
     again = cab.to_arrow_device(reading.cut(column, 7, 41))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`copy.copy` shares memory, `copy.deepcopy` has its own; either is released by itself."""
+"""`copy.copy` shares memory, `copy.deepcopy` copies it; each copy is released independently."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from testing.shared_memory import buffers_of_arrow, memory_of_arrow, parts_of_ar
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")
 
-#: With the names of the fields of a bare column of pylibcudf's.
+#: The fields have the names that a column of pylibcudf gets.
 STRUCT = pa.array([{"0": i, "1": None if i % 3 else str(i)} for i in range(100)])
 
 
 def assert_apart(array, source):
-    """No buffer of one is in the memory of the other; the one offset of no rows is nobody's."""
+    """Check that the arrays share no buffers. The single offset of an empty array may be shared."""
     memory = memory_of_arrow(source)
     for buffer in buffers_of_arrow(array):
         is_within = any(begin <= buffer.address < end for begin, end in memory)
@@ -34,14 +34,14 @@ def assert_apart(array, source):
 
 
 def whole(array):
-    """A record batch as one array of pyarrow's."""
+    """Return a record batch as one pyarrow array."""
     return array if isinstance(array, pa.Array) else pa.StructArray.from_arrays(
         array.columns, fields=list(array.schema)
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("type_", ALL_TYPES)
-def test_copies_of_every_type(type_):
+def test_copy_shares_and_deepcopy_copies_arrays_of_every_type(type_):
     batches = [ipc_samples.batch_of(type_), *ipc_samples.batches_of(type_)]
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
         shallow, deep = copy.copy(array), copy.deepcopy(array)
@@ -56,14 +56,14 @@ def test_copies_of_every_type(type_):
         assert_apart(column_in(column), whole(source))
 
 
-def test_the_check_of_addresses_goes_both_ways():
+def test_check_of_addresses_detects_shared_buffers():
     array = cab.to_arrow_device(pa.array(range(100)))
     with pytest.raises(AssertionError):
         assert_apart(column_in(copy.copy(array)), column_in(array))
 
 
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
-def test_deep_copies_of_slices(type_, nesting):
+def test_deep_copy_of_a_slice_owns_its_rows(type_, nesting):
     source = samples.nest(type_, nesting, samples.MANY, "some", (3, 9))
     arrived = column_from(Producer(source))
     for steps in ([(1, 64)], [(8, 64)], [(64, 73)], [(9, 0)]):
@@ -79,7 +79,7 @@ def test_deep_copies_of_slices(type_, nesting):
 
 
 @pytest.mark.parametrize("type_", [pa.int8(), pa.bool_(), pa.decimal128(38, -3)], ids=str)
-def test_rows_that_a_slice_has_not_are_not_copied(type_):
+def test_deep_copy_of_a_slice_omits_rows_outside_of_the_slice(type_):
     source = samples.values(pa.struct([("0", type_)]), samples.MANY, "some")
     for steps in ([(1, 64)], [(8, 64)], [(64, 73)]):
         array = cab.to_arrow_device(samples.column_of(source, steps))
@@ -89,7 +89,7 @@ def test_rows_that_a_slice_has_not_are_not_copied(type_):
         assert deep.nbytes <= taken + 32 * 16 + 4 * len(deep.buffers())
 
 
-def test_what_is_copied_is_copied_again():
+def test_copies_can_be_copied_and_pickled_again():
     batch = ipc_samples.batch_of(pa.dictionary(pa.int8(), pa.string()))
     (array,) = adopted(batch.schema, [batch])
     made = copy.deepcopy(copy.copy(copy.deepcopy(sent(array))))
@@ -98,7 +98,7 @@ def test_what_is_copied_is_copied_again():
     assert len(referred_of_batch(batch_in(made))) == len(referred_of_batch(batch_in(array)))
 
 
-def test_each_is_released_by_itself():
+def test_copies_are_released_independently():
     column, gone = owners.watched(STRUCT)
     array = cab.to_arrow_device(column)
     shallow, deep = copy.copy(array), copy.deepcopy(array)
@@ -122,7 +122,7 @@ def test_containers_are_copied_with_their_arrays():
     assert copy.copy([array])[0] is array
 
 
-def test_labels_and_rows_of_batches_are_kept():
+def test_copies_keep_the_labels_and_the_index_of_batches():
     label = frozenset("a")
     source = frame({"a": numbers(7)}, pd.Index([label], dtype=object))
     for make in (copy.copy, copy.deepcopy):
@@ -133,7 +133,7 @@ def test_labels_and_rows_of_batches_are_kept():
         assert list(last.to_pandas().index) == [6]
 
 
-#: Of a type, for another one that is over the same memory.
+#: An array and a requested type that uses the same memory.
 REQUESTS = [
     (pa.array([[1, 2], None], pa.list_(pa.uint8())), pa.binary()),
     (pa.array([1, None], pa.duration("ns")), pa.time64("ns")),
@@ -142,7 +142,7 @@ REQUESTS = [
 
 
 def sources_of(array):
-    """The array as it may come: exported, over a message, within a table, and a copy itself."""
+    """Yield the array as an export, from a message, from a pickled table, and as a copy."""
     yield cab.to_arrow_device(array)
     batch = pa.record_batch({"a": array})
     (table,) = adopted(batch.schema, [batch])
@@ -152,7 +152,7 @@ def sources_of(array):
 
 
 @pytest.mark.parametrize(("array", "requested"), REQUESTS, ids=str)
-def test_requests_of_a_copy_come_from_its_memory(array, requested):
+def test_requested_type_of_a_deep_copy_shares_the_memory_of_the_copy(array, requested):
     for source in sources_of(array):
         deep = copy.deepcopy(source)
         before = column_in(source)
@@ -171,7 +171,7 @@ def read_as(array, requested):
     return array.cast(pa.int64()).cast(requested)
 
 
-def test_requests_that_convert_come_from_the_copy():
+def test_requested_conversion_of_a_deep_copy_reads_the_copy():
     column, gone = owners.watched(pa.array(["a", None]))
     array = cab.to_arrow_device(column)
     deep = copy.deepcopy(array)

@@ -24,9 +24,9 @@ distributed = pytest.importorskip("distributed", reason="the extra dask is not i
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
-#: Seconds, where the machine has other things to do.
+#: A timeout in seconds that is long enough for a busy machine.
 PATIENCE = 120
-#: UCX writes what it logs to the standard output, where answers are.
+#: By default, UCX logs to the standard output, where the programs write their answers.
 UCX = {"UCX_TLS": "tcp,self,sm", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED_ENV_VARS": "n"}
 
 
@@ -50,7 +50,7 @@ def workers(client):
     return list(client.scheduler_info()["workers"])
 
 
-def test_every_type_from_one_worker_to_the_other(client, workers):
+def test_workers_exchange_arrays_of_every_type(client, workers):
     first, second = workers
     made = client.submit(dask_tasks.make_types, list(BATCHES), workers=[first])
     process = client.submit(dask_tasks.process_of_worker, workers=[first], pure=False)
@@ -61,7 +61,7 @@ def test_every_type_from_one_worker_to_the_other(client, workers):
     assert counts["polars"] > counts["pyarrow"] / 2
 
 
-def test_gathered_and_scattered(client, workers):
+def test_gather_and_scatter_keep_the_arrays(client, workers):
     names = list(BATCHES)[::5]
     made = client.submit(dask_tasks.make_types, names, workers=workers[:1])
     for direct in (False, True):
@@ -70,22 +70,22 @@ def test_gathered_and_scattered(client, workers):
             pairs = zip(gathered[name], arrays_of(name), strict=True)
             assert all(contents(found).equals(contents(expected)) for found, expected in pairs)
         for worker in workers:
-            # Within a list: each value of a dictionary would be a future.
+            # In a list, because `scatter` makes a future of each value of a dictionary.
             (scattered,) = client.scatter([gathered], workers=[worker], direct=direct, hash=False)
             (other,) = set(workers) - {worker}
             read = client.submit(dask_tasks.read_types, scattered, 0, workers=[other], pure=False)
             assert read.result(timeout=PATIENCE)[0] == []
 
 
-def test_an_array_among_the_arguments_of_a_task(client, workers):
+def test_task_takes_an_array_as_an_argument(client, workers):
     array = dask_tasks.numbered(3, 10)
     for worker in workers:
         sent = client.submit(dask_tasks.total, array, 3, workers=[worker], pure=False)
         assert sent.result(timeout=PATIENCE) == sum(range(3, 13))
 
 
-def test_a_worker_that_is_killed(client, workers, tmp_path):
-    """The task is run again, wherever there is a worker then."""
+def test_task_runs_again_after_its_worker_is_killed(client, workers, tmp_path):
+    """The task runs again on any worker."""
     log = tmp_path / "made"
     first, second = workers
     processes = client.run(os.getpid)
@@ -95,7 +95,7 @@ def test_a_worker_that_is_killed(client, workers, tmp_path):
     distributed.wait(made, timeout=PATIENCE)
     before = client.submit(dask_tasks.total, made, 5, workers=[second], allow_other_workers=True)
     assert before.result(timeout=PATIENCE) == sum(range(5, 1005))
-    # Another holds a copy now, which goes with the one that was made of it.
+    # The second worker now has a copy of `made`. No other worker has a copy of `only`.
     only = client.submit(
         *(dask_tasks.numbered, 7, 1000, str(log)), workers=[first], allow_other_workers=True
     )
@@ -111,8 +111,8 @@ def test_a_worker_that_is_killed(client, workers, tmp_path):
     assert lines[2] != lines[1] == lines[0] == str(processes[first])
 
 
-def test_nothing_is_left_of_a_thousand_exchanges(client):
-    """Of 60 KB each. The scheduler is in this process, as the client is."""
+def test_thousand_exchanges_of_arrays_do_not_leak_memory(client):
+    """Each array has 60 KB. The scheduler and the client are in this process."""
     client.wait_for_workers(2, timeout=PATIENCE)
     first, second = client.scheduler_info()["workers"]
 
@@ -125,7 +125,7 @@ def test_nothing_is_left_of_a_thousand_exchanges(client):
         assert sum(len(array) for array in client.gather(made)) == 2000 * count
 
     exchange(0, 100)
-    # Distributed keeps the arguments of its last tasks a while, whatever these are.
+    # Distributed keeps the arguments of its last tasks for a while.
     before, held = in_use(), arrays_held()
     for begin in range(0, 1000, 50):
         exchange(begin, 50)
@@ -141,13 +141,13 @@ def arrays_held():
 
 
 def in_use():
-    """Bytes of this process that are in memory."""
+    """Return the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_over_ucx():
-    """As above, in a process of its own, whose workers UCX serves over TCP."""
+def test_workers_exchange_arrays_of_every_type_over_ucx():
+    """The cluster runs in a process of its own. UCX uses TCP."""
     pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
     pytest.importorskip("distributed_ucxx", reason="the extra ucx is not installed")
     done = subprocess.run(

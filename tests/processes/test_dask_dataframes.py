@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`to_dataframe`: frames that workers make of files, and of what they are sent."""
+"""`to_dataframe`: workers make frames from files and from data that is sent to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FRAMES = {
 
 
 def same(found, expected):
-    """Whether frames are equal but for the type of strings, which Dask chooses."""
+    """Check that frames are equal except for the type of strings, which Dask chooses."""
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_column_type=False)
     strings = [name for name in expected if expected[name].dtype.kind not in "biufM"]
     assert found.dtypes.drop(strings).equals(expected.dtypes.drop(strings))
@@ -37,7 +37,7 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_frames_that_are_sent(scheduler, name):
+def test_to_dataframe_of_a_frame_keeps_its_rows(scheduler, name):
     frame = FRAMES[name]
     sent = bridge.dask.to_dataframe(frame, to="pandas", max_rows=4)
     assert sent.npartitions == 3
@@ -47,7 +47,7 @@ def test_frames_that_are_sent(scheduler, name):
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_frames_of_files(scheduler, tmp_path, name):
+def test_to_dataframe_of_a_file_has_a_partition_for_each_row_group(scheduler, tmp_path, name):
     frame = FRAMES[name]
     path = tmp_path / "frame.parquet"
     frame.to_parquet(path, row_group_size=4)
@@ -57,7 +57,7 @@ def test_frames_of_files(scheduler, tmp_path, name):
     expected = pd.read_parquet(path)
     computed = found.compute()
     if isinstance(frame.index, pd.RangeIndex):
-        # Each partition has its own.
+        # Each partition has its own range index.
         computed, expected = computed.reset_index(drop=True), expected.reset_index(drop=True)
     assert same(computed, expected)
     assert found.map_partitions(len).compute().tolist() == [4, 4, 2]
@@ -80,19 +80,19 @@ def test_partitions_are_made_on_the_workers(client, parquet):
         assert {*frame.map_partitions(tasks.pid_of, meta=(None, int)).compute()} <= workers
 
 
-def test_series(scheduler):
+def test_to_dataframe_of_a_series_returns_a_series(scheduler):
     series = bridge.dask.to_dataframe(pd.Series([1, 2, 3], name="a"), to="pandas", max_rows=2)
     assert series.compute().tolist() == [1, 2, 3]
     assert (series.name, series.npartitions, int(series.sum().compute())) == ("a", 2, 6)
 
 
-def test_categories_may_differ(scheduler, parquet):
+def test_to_dataframe_accepts_files_with_different_categories(scheduler, parquet):
     frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["c"], blocksize=1)
     assert not frame["c"].cat.known
     assert frame["c"].astype("object").compute().tolist() == tasks.BOTH["c"].to_pylist()
 
 
-def test_back_as_a_stream(scheduler, parquet):
+def test_dask_dataframe_is_exported_as_a_stream(scheduler, parquet):
     frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
     filtered = frame[frame["a"] % 2 == 1]
     found = pa.table(bridge.to_arrow_device_stream(filtered)).column("a").to_pylist()

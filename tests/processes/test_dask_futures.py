@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of Dask's futures: results of another process in order, a bounded number ahead."""
+"""Streams of Dask futures: results are fetched in order, a bounded number ahead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from testing.exchange import dask_helpers as tasks
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
 
-#: How many results are fetched before they are asked for.
+#: The number of results that are fetched before the consumer requests them.
 AHEAD = 2
 COUNT = 6
 
@@ -49,11 +49,11 @@ def read(source):
     ],
     ids=["DeviceArray", "batch", "pandas", "table", "list", "delayed"],
 )
-def test_results_of_all_kinds_in_order(client, make):
+def test_stream_yields_results_of_all_kinds_in_order(client, make):
     assert read(client.map(make, range(COUNT))) == rows(*range(COUNT))
 
 
-def test_a_column(client):
+def test_stream_of_column_futures_yields_columns(client):
     futures = client.map(lambda index: tasks.array(index)["index"], range(2))
     batches = [batch.to_arrow() for batch in bridge.to_arrow_device_stream(futures)]
     assert pa.chunked_array(batches).to_pylist() == [0, 0, 0, 1, 1, 1]
@@ -70,16 +70,16 @@ def test_a_column(client):
     ],
     ids=["one", "tuple", "iterator", "nested", "delayed"],
 )
-def test_arrangements(client, arrange):
+def test_stream_accepts_futures_in_containers_and_iterators(client, arrange):
     assert read(arrange(client.map(tasks.array, range(3)))) == rows(1)
 
 
-def test_among_other_sources(client):
+def test_stream_accepts_futures_among_other_sources(client):
     future, delayed = client.submit(tasks.array, 0), dask.delayed(tasks.array)(1)
     assert read([future, delayed, tasks.batch(2), future]) == rows(0, 1, 2, 0)
 
 
-def test_delayed_arrays_and_bags_of_them(client):
+def test_stream_accepts_delayed_arrays_and_bags(client):
     import dask.bag
 
     assert read([dask.delayed(tasks.array)(index) for index in range(3)]) == rows(0, 1, 2)
@@ -88,7 +88,7 @@ def test_delayed_arrays_and_bags_of_them(client):
     assert read(bag.persist()) == rows(0, 1, 2, 3)
 
 
-def test_actors(client):
+def test_stream_accepts_results_of_actors(client):
     maker = client.submit(tasks.Maker, actor=True).result()
     assert read([maker.array(index) for index in range(3)]) == rows(0, 1, 2)
 
@@ -98,7 +98,7 @@ def arrays_alive():
     return sum(type(obj) is bridge.DeviceArray for obj in gc.get_objects())
 
 
-def test_a_bounded_number_is_fetched_ahead(client, monkeypatch):
+def test_stream_fetches_a_bounded_number_of_results_ahead(client, monkeypatch):
     fetched = []
     gather = distributed.Client.gather
 
@@ -118,14 +118,14 @@ def test_a_bounded_number_is_fetched_ahead(client, monkeypatch):
         assert current["index"].to_arrow().to_pylist() == [asked - 1] * 3
         ahead = min(asked + AHEAD, COUNT)
         assert fetched == keys[:ahead]
-        # The result that was asked for, and the batch that the consumer has of it.
+        # The result that was requested, and the batch of it that the consumer has.
         assert wait_until(
             lambda ahead=ahead, asked=asked: arrays_alive() - before == 2 + ahead - asked
         )
     del current
 
 
-def test_futures_of_an_iterator_are_submitted_when_they_are_asked_for(client):
+def test_futures_of_an_iterator_are_submitted_on_demand(client):
     submitted = []
 
     def submit():
@@ -137,12 +137,12 @@ def test_futures_of_an_iterator_are_submitted_when_they_are_asked_for(client):
     for asked in range(COUNT):
         assert len(next(batches)) == 3
         assert submitted == [*range(asked + 1)]
-        # Its results are released as the consumer passes them.
+        # A result is released when the consumer requests the next one.
         assert wait_until(lambda: len(tasks.tasks_of(client)) <= 1)
     assert next(batches, None) is None
 
 
-def test_as_they_complete(client):
+def test_stream_of_as_completed_yields_results_in_order_of_completion(client):
     event = distributed.Event("the first one", client=client)
     late = client.submit(tasks.array_after, "the first one", 0)
     early = client.submit(tasks.array, 1)
@@ -154,13 +154,15 @@ def test_as_they_complete(client):
     assert read(distributed.as_completed([late, early]).batches()) in (rows(0, 1), rows(1, 0))
 
 
-def test_results_beside_their_futures_would_come_twice(client):
+def test_stream_rejects_as_completed_with_results(client):
     completed = distributed.as_completed([client.submit(tasks.array, 0)], with_results=True)
-    with pytest.raises(TypeError, match="futures without their results expected"):
+    with pytest.raises(
+        TypeError, match="expected as_completed without results, got with_results=True"
+    ):
         next(iter(bridge.to_arrow_device_stream(completed)))
 
 
-def test_a_list_can_be_read_again_and_an_iterator_once(client):
+def test_stream_of_a_list_is_read_repeatedly_and_of_an_iterator_once(client):
     futures = client.map(tasks.array, range(3))
     stream = bridge.to_arrow_device_stream(futures)
     for _ in range(2):
@@ -171,21 +173,21 @@ def test_a_list_can_be_read_again_and_an_iterator_once(client):
         pa.table(once)
 
 
-def test_an_error_comes_in_its_turn_and_keeps_no_results(client):
+def test_failed_task_raises_in_order_and_other_results_are_released(client):
     futures = [*client.map(tasks.array, range(3)), client.submit(tasks.fail, 3)]
     futures += client.map(tasks.array, range(4, 7))
     distributed.wait(futures)
     before = arrays_alive()
     batches = iter(bridge.to_arrow_device_stream(futures))
     assert [len(next(batches)) for _ in range(3)] == [3, 3, 3]
-    # The third one's result, and the one after that of the task that failed.
+    # The result of the third task, and the result after the failed task.
     assert wait_until(lambda: arrays_alive() == before + 2)
     with pytest.raises(KeyError, match="task 3"):
         next(batches)
     assert wait_until(lambda: arrays_alive() == before)
 
 
-def test_an_error_of_a_partition_keeps_no_others(client):
+def test_failed_partition_raises_and_other_partitions_are_released(client):
     partitions = [dask.delayed(function)(0) for function in (tasks.array, tasks.fail, tasks.array)]
     batches = iter(bridge.to_arrow_device_stream(partitions))
     next(batches)
@@ -194,7 +196,7 @@ def test_an_error_of_a_partition_keeps_no_others(client):
     assert wait_until(lambda: tasks.tasks_of(client) == [partitions[1].key])
 
 
-def test_a_future_that_was_cancelled(client):
+def test_cancelled_future_raises_cancelled_error(client):
     future = client.submit(tasks.array_after, "never", 0)
     future.cancel()
     with pytest.raises(concurrent.futures.CancelledError, match="cancelled"):
@@ -202,7 +204,7 @@ def test_a_future_that_was_cancelled(client):
     distributed.Event("never", client=client).set()
 
 
-def test_closing_gives_up_what_is_awaited(client):
+def test_release_of_a_stream_releases_its_pending_futures(client):
     futures = [client.submit(tasks.array, 0), client.submit(tasks.array_after, "closed", 1)]
     stream = bridge.to_arrow_device_stream(futures)
     batches = iter(stream)
@@ -210,17 +212,17 @@ def test_closing_gives_up_what_is_awaited(client):
     stream.release()
     del stream, batches, futures
     gc.collect()
-    # Released though it runs still: nobody waits for it.
+    # The future is released although its task still runs.
     assert wait_until(lambda: not tasks.tasks_of(client))
     distributed.Event("closed", client=client).set()
 
 
-def test_within_a_task(client):
+def test_task_reads_a_stream_of_futures(client):
     futures = client.map(tasks.array, range(3))
     assert client.submit(tasks.rows_read_by_task, [[*futures]]).result() == rows(0, 1, 2)
 
 
-def test_in_an_event_loop(client):
+def test_event_loop_reads_futures_by_a_thread_or_an_async_stream(client):
     async def main():
         address = client.scheduler.address
         async with distributed.Client(address, asynchronous=True) as own:
@@ -241,7 +243,7 @@ def test_frames_of_pandas_keep_their_index(client):
     assert next(iter(stream)).to_pandas().equals(frame)
 
 
-def test_nothing_of_dask_is_imported_to_find_out():
+def test_stream_of_other_sources_does_not_import_dask():
     code = (
         "import sys, pyarrow as pa, cudf_arrow_bridge as cab\n"
         "pa.table(cab.to_arrow_device_stream([pa.record_batch({'a': [1]})]))\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`to_futures` and `to_dataframe`: files read on the workers, anything else sent to them."""
+"""`to_futures` and `to_dataframe`: workers read files; other data is sent to the workers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lengths(client, futures):
 
 
 def sizes(parquet):
-    """Those of the first file's row groups, of which later ones are larger."""
+    """Return the sizes of the first file's row groups. Later row groups are larger."""
     metadata = pq.read_metadata(parquet / "1.parquet")
     return [metadata.row_group(index).total_byte_size for index in range(4)]
 
@@ -52,7 +52,7 @@ def sizes(parquet):
     ],
     ids=["1", "2 row groups", "4 row groups", "1 MiB"],
 )
-def test_row_groups_of_a_file_come_together(client, parquet, blocksize, expected):
+def test_to_futures_combines_row_groups_up_to_the_block_size(client, parquet, blocksize, expected):
     futures = bridge.dask.to_futures(parquet, client=client, blocksize=blocksize(parquet))
     assert lengths(client, futures) == expected
     assert read(futures).equals(tasks.BOTH)
@@ -71,7 +71,7 @@ def test_row_groups_of_a_file_come_together(client, parquet, blocksize, expected
     ],
     ids=["glob", "list", "dataset", "union", "url"],
 )
-def test_names_of_files(client, parquet, name):
+def test_to_futures_accepts_all_forms_of_file_names(client, parquet, name):
     futures = bridge.dask.to_futures(name(parquet), client=client)
     assert lengths(client, futures) == [100, 50]
     assert read(futures).equals(tasks.BOTH)
@@ -84,7 +84,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("ending", WRITERS)
-def test_arrow_files(client, tmp_path, ending):
+def test_to_futures_reads_arrow_files(client, tmp_path, ending):
     for number, table in enumerate((tasks.TABLE, tasks.SECOND)):
         with WRITERS[ending](table, str(tmp_path / f"{number}.{ending}")) as writer:
             writer.write_table(table, max_chunksize=30)
@@ -93,18 +93,18 @@ def test_arrow_files(client, tmp_path, ending):
     assert read(futures).equals(tasks.BOTH.select(["d", "a"]))
 
 
-def test_csv_by_the_types_of_all_files(client, tmp_path):
+def test_to_futures_reads_csv_files_with_common_types(client, tmp_path):
     csv.write_csv(pa.table({"a": [1, 2], "b": ["x", "y"]}), tmp_path / "1.csv")
     csv.write_csv(pa.table({"a": [0.5], "b": ["z"]}), tmp_path / "2.csv")
     futures = bridge.dask.to_futures(tmp_path, client=client, filter=pc.field("a") > 0.7)
-    # A task cannot know of the other file.
+    # A task alone cannot infer the types of the other file.
     assert [array.schema.types for array in client.gather(futures)] == [
         [pa.float64(), pa.string()]
     ] * 2
     assert read(futures).to_pydict() == {"a": [1.0, 2.0], "b": ["x", "y"]}
 
 
-def test_partitioned_folders(client, tmp_path):
+def test_to_futures_reads_partitioned_folders(client, tmp_path):
     ds.write_dataset(
         pa.table({"a": range(6), "year": [2024, 2025] * 3}),
         tmp_path,
@@ -118,7 +118,7 @@ def test_partitioned_folders(client, tmp_path):
     assert lengths(client, later) == [3]
 
 
-def test_a_filter_leaves_out_row_groups_and_rows(client, parquet):
+def test_filter_omits_row_groups_and_rows(client, parquet):
     options = {"columns": ["b", "a"], "filter": pc.field("a") >= 60}
     futures = bridge.dask.to_futures(parquet, client=client, blocksize=1, **options)
     assert lengths(client, futures) == [15, 25, 50]
@@ -126,7 +126,7 @@ def test_a_filter_leaves_out_row_groups_and_rows(client, parquet):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
-def test_without_rows_the_schema_stays(client, tmp_path, ending):
+def test_filter_that_selects_no_rows_keeps_the_schema(client, tmp_path, ending):
     ds.write_dataset(tasks.TABLE, tmp_path, format=ending)
     none = pc.field("a") > 1000
     (future,) = bridge.dask.to_futures(tmp_path, client=client, columns=["a", "c"], filter=none)
@@ -137,7 +137,7 @@ def test_without_rows_the_schema_stays(client, tmp_path, ending):
     assert [*frame.columns] == tasks.TABLE.column_names
 
 
-def test_the_client_reads_metadata_only(client, tmp_path):
+def test_client_reads_only_the_metadata_of_files(client, tmp_path):
     path = tmp_path / "large.parquet"
     values = np.random.default_rng(1).integers(0, 2**60, 2_000_000)
     pq.write_table(pa.table({"a": values}), path, compression="none", row_group_size=500_000)
@@ -150,11 +150,11 @@ def test_the_client_reads_metadata_only(client, tmp_path):
     assert total == values.sum()
     assert int(frame["a"].sum().compute()) == values.sum()
     assert tasks.read_so_far() - here < size / 4
-    # Once for the futures, and once for the frame.
+    # The workers read the file once for the futures, and once for the frame.
     assert sum(client.run(tasks.read_so_far).values()) - there > 2 * size
 
 
-def test_tasks_are_run_again_and_what_was_sent_is_lost(client, parquet):
+def test_restarted_worker_reads_files_again_and_loses_sent_data(client, parquet):
     worker, _ = client.scheduler_info()["workers"]
     with dask.annotate(workers=[worker], allow_other_workers=True):
         read_there = bridge.dask.to_futures(parquet, client=client)
@@ -168,7 +168,7 @@ def test_tasks_are_run_again_and_what_was_sent_is_lost(client, parquet):
         read(sent)
 
 
-def test_a_file_that_is_gone_fails_the_task(client, parquet):
+def test_to_futures_rejects_a_missing_file_and_reads_a_replaced_file(client, parquet):
     futures = bridge.dask.to_futures(parquet, client=client)
     distributed.wait(futures)
     (parquet / "2.parquet").unlink()
@@ -176,7 +176,7 @@ def test_a_file_that_is_gone_fails_the_task(client, parquet):
     with pytest.raises(FileNotFoundError):
         bridge.dask.to_futures(parquet / "2.parquet", client=client)
     (parquet / "2.parquet").symlink_to(parquet / "1.parquet")
-    # Read again, though the futures of the other file are there still.
+    # The file is read again, although the futures of the old file still exist.
     assert read(bridge.dask.to_futures(parquet / "2.parquet", client=client)).equals(tasks.TABLE)
 
 
@@ -192,7 +192,7 @@ def test_a_file_that_is_gone_fails_the_task(client, parquet):
     ],
     ids=["table", "list", "iterator", "dataset", "array", "column"],
 )
-def test_anything_else_is_sent(client, source, expected):
+def test_to_futures_sends_data_that_is_not_in_files(client, source, expected):
     futures = bridge.dask.to_futures(source, client=client, max_rows=40)
     assert lengths(client, futures) == expected
     arrays = [pa.array(array) for array in client.gather(futures)]
@@ -203,7 +203,7 @@ def test_anything_else_is_sent(client, source, expected):
         assert rows == [*range(100)]
 
 
-def test_one_batch_is_sent_at_a_time(client):
+def test_to_futures_sends_one_batch_at_a_time(client):
     held = []
 
     def batches():
@@ -216,13 +216,13 @@ def test_one_batch_is_sent_at_a_time(client):
     assert lengths(client, futures) == [3] * 4
 
 
-def test_what_is_selected_of_a_dataset_in_memory(client):
+def test_to_futures_selects_columns_and_rows_of_a_dataset_in_memory(client):
     options = {"columns": ["a"], "filter": pc.field("a") > 90}
     futures = bridge.dask.to_futures(ds.dataset(tasks.TABLE), client=client, **options)
     assert read(futures).to_pydict() == {"a": [*range(91, 100)]}
 
 
-def test_in_an_event_loop_files_alone(client, parquet):
+def test_to_futures_in_an_event_loop_accepts_only_files(client, parquet):
     async def main():
         async with distributed.Client(client.scheduler.address, asynchronous=True) as own:
             with pytest.raises(RuntimeError, match="another thread"):
@@ -232,29 +232,31 @@ def test_in_an_event_loop_files_alone(client, parquet):
     assert asyncio.run(main()) == [100, 50]
 
 
-def test_arrays_of_frames_on_the_workers(client):
+def test_workers_export_their_frames(client):
     frames = client.map(lambda start: pd.DataFrame({"a": [start]}), range(3))
     assert read(client.map(bridge.to_arrow_device, frames)).to_pydict() == {"a": [0, 1, 2]}
 
 
-def test_wrong_calls(client, parquet):
+def test_wrong_arguments_raise_errors(client, parquet):
     to_futures = bridge.dask.to_futures
-    with pytest.raises(ValueError, match=re.escape("max_rows=3 with files found")):
+    with pytest.raises(
+        ValueError, match=re.escape("expected blocksize= for files, got max_rows=3")
+    ):
         to_futures(parquet, client=client, max_rows=3)
-    with pytest.raises(KeyError, match="names among"):
+    with pytest.raises(KeyError, match=r"expected names in.* got \['missing'\]"):
         to_futures(parquet, client=client, columns=["missing"])
-    with pytest.raises(ValueError, match="only with paths"):
+    with pytest.raises(ValueError, match=r"columns: expected a path.* got an object of type Table"):
         to_futures(tasks.TABLE, client=client, columns=["a"])
-    with pytest.raises(ValueError, match="to='polars' found"):
+    with pytest.raises(ValueError, match=r"^to: expected .* got 'polars'"):
         bridge.dask.to_dataframe(parquet, to="polars")
-    with pytest.raises(ValueError, match='to="cudf" without a GPU found'):
+    with pytest.raises(ValueError, match='to: expected "pandas" without a GPU, got "cudf'):
         bridge.dask.to_dataframe(parquet, to="cudf")
     with pytest.raises(ValueError, match="of a stream without a schema"):
         bridge.dask.to_dataframe([])
 
 
 @pytest.mark.parametrize("name", bridge.dask.__all__)
-def test_the_examples_print_what_they_say(client, monkeypatch, name):
+def test_docstring_examples_print_their_output(client, monkeypatch, name):
     monkeypatch.chdir(Path(__file__).parents[2])
     function = getattr(bridge.dask, name)
     (test,) = doctest.DocTestFinder().find(function, name, globs={"cab": bridge}, module=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dask.distributed's serializers of device arrays, by themselves and over its transports."""
+"""dask.distributed's serializers of device arrays, alone and over its transports."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ def addresses_in(array):
 
 
 def crossed(obj, **options):
-    """An object as it comes out of the messages that it goes into."""
+    """Serialize an object to messages, and deserialize it from copies of the messages."""
     frames = protocol.dumps({"obj": protocol.to_serialize(obj)}, on_error="raise", **options)
     copies = [bytearray(frame) for frame in frames]
     return protocol.loads(copies)["obj"]
 
 
-def test_frames_are_the_buffers_of_the_source(array):
+def test_serialized_frames_share_the_buffers_of_the_array(array):
     header, (first, *frames) = protocol.serialize(array, serializers=("dask",))
     assert header["serializer"] == "dask"
     assert first.nbytes == 0
     assert all(isinstance(frame, memoryview) and frame.readonly for frame in frames)
     assert list(map(dask_comms.address_of, frames)) == addresses_in(array)
     assert sum(frame.nbytes for frame in frames) == array.nbytes
-    # The frames keep what they are of.
+    # The frames keep the memory of the array alive.
     array.release()
     assert contents(protocol.deserialize(header, [first, *frames])).equals(TABLE.to_batches()[0])
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_every_type_there_and_back(name):
+def test_serializers_round_trip_arrays_of_every_type(name):
     for array in arrays_of(name):
         expected = contents(array)
         for serializers in (("dask",), ("cuda",), ("pickle",), None):
@@ -73,7 +73,7 @@ def test_every_type_there_and_back(name):
             assert found.schema.equals(array.schema, check_metadata=True)
 
 
-def test_nothing_is_copied_where_frames_stay_where_they_are(array):
+def test_deserialization_shares_the_memory_of_the_frames(array):
     for serializers in (("dask",), ("cuda",)):
         header, frames = protocol.serialize(array, serializers=serializers, on_error="raise")
         found = protocol.deserialize(header, frames)
@@ -81,7 +81,7 @@ def test_nothing_is_copied_where_frames_stay_where_they_are(array):
 
 
 class Label:
-    """Of no type that JSON knows."""
+    """A label of a type that JSON does not support."""
 
     def __init__(self, text):
         self.text = text
@@ -93,7 +93,7 @@ class Label:
         return hash(self.text)
 
 
-def test_labels_that_are_any_objects():
+def test_serializers_keep_labels_of_any_type():
     import cudf
 
     frame = cab.from_arrow_device(pa.table({"a": [1, 2]}))
@@ -122,7 +122,7 @@ class Part:
         (lambda array: Part(1, array), ("pickle",)),
     ],
 )
-def test_within_other_objects(make, family, serializers, array):
+def test_arrays_in_other_objects_are_serialized(make, family, serializers, array):
     sent = make(array)
     found = crossed(sent, serializers=serializers)
     assert type(found) is type(sent)
@@ -149,25 +149,25 @@ def serializer_of(header):
     )
 
 
-def test_a_released_array_is_an_error(array):
+def test_serialization_of_a_released_array_raises_an_error(array):
     array.release()
     with pytest.raises(TypeError, match="Could not serialize object of type DeviceArray") as caught:
         protocol.serialize(array, serializers=("dask",), on_error="raise")
     assert "released" in str(caught.value.__cause__)
 
 
-def test_frames_that_contradict_the_header(array):
+def test_frames_that_contradict_the_header_are_rejected(array):
     header, frames = protocol.serialize(array)
     for wrong in ([], frames[:-1], [*frames, frames[-1]], [frames[0], *frames[2:]]):
         with pytest.raises(ValueError, match=r"expected"):
             protocol.deserialize(header, wrong)
 
 
-def test_frames_of_the_cuda_family(array):
-    """Device memory has no buffer protocol: host memory without it stands in for that."""
+def test_cuda_serializer_shares_frames_without_the_buffer_protocol(array):
+    """Host memory without the buffer protocol replaces device memory, which does not have it."""
     header, (first, *frames) = protocol.serialize(array, serializers=("cuda",))
     assert header["serializer"] == "cuda"
-    # None is compressed, or split.
+    # No frame is compressed or split.
     assert header["compression"] == (False,) * (1 + len(frames))
     assert list(map(dask_comms.address_of, frames)) == addresses_in(array)
     found = protocol.deserialize(header, [first, *(Memory(pa.py_buffer(f)) for f in frames)])
@@ -176,7 +176,7 @@ def test_frames_of_the_cuda_family(array):
 
 
 @pytest.mark.parametrize("size", [1000, 1001])
-def test_frames_in_shards(size, array):
+def test_frames_are_split_into_shards_and_merged(size, array):
     from distributed.protocol.serialize import merge_and_deserialize, serialize_and_split
 
     header, frames = serialize_and_split(array, on_error="raise", size=size)
@@ -185,13 +185,13 @@ def test_frames_in_shards(size, array):
     assert contents(found).equals(contents(array))
 
 
-def test_compressed_frames(array):
+def test_compressed_frames_are_deserialized(array):
     found = crossed(array, context={"compression": "zlib"})
     assert contents(found).equals(contents(array))
 
 
 @pytest.mark.parametrize("shard", [None, 100_000])
-def test_bodies_that_come_over_tcp_are_not_copied(shard, monkeypatch):
+def test_bodies_received_over_tcp_are_not_copied(shard, monkeypatch):
     from distributed.comm import tcp
 
     if shard is not None:
@@ -201,11 +201,11 @@ def test_bodies_that_come_over_tcp_are_not_copied(shard, monkeypatch):
         found = dask_comms.over("tcp://127.0.0.1:0", sent)
     for array, original in zip(found, sent, strict=True):
         assert contents(array).equals(contents(original))
-        # What comes in shards, distributed joins.
+        # distributed joins bodies that arrive in shards.
         assert dask_comms.bodies_elsewhere(array, received, shard) == []
 
 
-def test_spilling_to_disk(tmp_path, array):
+def test_spill_buffer_writes_arrays_to_disk_and_reads_arrays_back(tmp_path, array):
     from dask.sizeof import sizeof
     from distributed.spill import SpillBuffer
 
@@ -222,8 +222,8 @@ def test_spilling_to_disk(tmp_path, array):
     assert contents(spilled["second"]).equals(expected)
 
 
-def test_what_must_be_copied_is_not_kept_twice(array):
-    """As when it was spilled: frames that lie in one piece of memory, at any address."""
+def test_unpack_of_misaligned_frames_releases_the_frames(array):
+    """Spilled frames are in one piece of memory, at any address."""
     from cudf_arrow_bridge.processes.packing import pack, unpack
 
     packed = pack(array["ints"])
@@ -235,17 +235,17 @@ def test_what_must_be_copied_is_not_kept_twice(array):
     assert all(dask_comms.address_of(frame) % 8 for frame in frames)
     found = unpack(packed.header, frames)
     frames.clear()
-    whole.clear()  # which nobody may view
+    whole.clear()  # fails if a view exists
     assert contents(found).equals(contents(array["ints"]))
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_the_size_of_what_is_kept(name):
+def test_sizeof_equals_the_buffer_size_of_pyarrow(name):
     from dask.sizeof import sizeof
 
     for array in islice(arrays_of(name), len(BATCHES[name]())):
         names = {buffer.name for buffer in array.buffers()}
-        # Behind views, which pyarrow does not count.
+        # pyarrow does not count the sizes of the data buffers of views.
         extra = sum(
             buffer.size
             for buffer in array.buffers()
@@ -254,7 +254,7 @@ def test_the_size_of_what_is_kept(name):
         assert sizeof(array) - extra == pa.record_batch(array).get_total_buffer_size()
 
 
-def test_tokens_are_those_of_the_contents():
+def test_tokens_depend_only_on_the_contents():
     from dask.tokenize import tokenize
 
     arrays = [cab.to_arrow_device(pa.table({"a": values})) for values in ([1, 2], [1, 2], [1, 3])]
@@ -301,11 +301,11 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_orders_of_imports(order):
+def test_serializers_are_registered_in_any_order_of_imports(order):
     run("\n".join(ORDERS[order]))
 
 
-def test_a_reader_that_has_imported_distributed_alone(array):
+def test_process_that_imports_only_distributed_deserializes_arrays(array):
     header, frames = protocol.serialize(array, on_error="raise")
     code = """
 import pickle, sys

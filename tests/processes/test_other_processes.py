@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that go to another process and come back, by the ways of Python's own library."""
+"""Arrays are sent to another process and back with Python's standard library."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def there_and_back(pool, obj, function=echo):
     return pool.submit(function, obj).result(PATIENCE)
 
 
-def test_every_type_goes_there_and_back(pool):
+def test_process_pool_returns_arrays_of_every_type(pool):
     batches = [batch for type_ in ipc_samples.TYPES for batch in ipc_samples.batches_of(type_)]
     arrays = [adopted(batch.schema, [batch])[0] for batch in batches]
     back = there_and_back(pool, arrays)
@@ -46,8 +46,8 @@ def test_every_type_goes_there_and_back(pool):
         assert found.equals(batch)
 
 
-def test_the_other_process_sees_the_rows(pool):
-    """Read there by pyarrow, and sent back by pyarrow's own pickles."""
+def test_other_process_reads_the_rows_with_pyarrow(pool):
+    """pyarrow's own pickles return the rows."""
     batch = ipc_samples.batch_of(pa.list_(pa.string()))
     (array,) = adopted(batch.schema, [batch])
     found = there_and_back(pool, DeviceOnly(array), pa.record_batch)
@@ -55,18 +55,18 @@ def test_the_other_process_sees_the_rows(pool):
     assert there_and_back(pool, DeviceOnly(array["struct"]), pa.array).equals(batch["struct"])
 
 
-def test_frames(pool):
+def test_process_pool_keeps_the_labels_of_a_frame(pool):
     source = frame([numbers(), numbers(start=4)], pd.Index([frozenset("a"), 2], dtype=object))
     back = there_and_back(pool, cab.to_arrow_device(source))
     assert_same_object(cab.from_arrow_device(back), source)
 
 
-def test_errors_of_the_other_process_come_back(pool):
+def test_error_of_the_other_process_is_raised(pool):
     with pytest.raises(ValueError, match="released"):
         there_and_back(pool, 0, shared_blocks.released)
 
 
-def test_queues():
+def test_queues_pass_arrays_between_processes():
     batch = ipc_samples.batch_of(pa.dictionary(pa.int8(), pa.string()))
     (array,) = adopted(batch.schema, [batch])
     there, back = SPAWN.Queue(), SPAWN.Queue()
@@ -86,8 +86,8 @@ def test_queues():
         process.join()
 
 
-def test_shared_memory(pool):
-    """One process puts buffers into shared memory; another has arrays over that very memory."""
+def test_arrays_of_two_processes_use_one_block_of_shared_memory(pool):
+    """One process writes buffers to shared memory; another makes arrays over the same memory."""
     batch = ipc_samples.batch_of(pa.list_(pa.string())).select(["some", "list", "struct"])
     batch = pa.concat_batches([batch] * 50)
     (array,) = adopted(batch.schema, [batch])
@@ -101,7 +101,7 @@ def test_shared_memory(pool):
         ).result(PATIENCE)
         assert found == begins
         assert rows.equals(batch)
-        # What the other process had of the block is let go: here an array still holds it.
+        # The other process has released the block. In this process an array still holds it.
         own = pickle.loads(data, buffers=shared_blocks.parts(block, begins, sizes))
         with pytest.raises(BufferError, match="exported pointers"):
             block.close()

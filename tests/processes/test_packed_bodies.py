@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed bodies, as they are made of a device's memory, here of the host's."""
+"""Packed bodies, which device memory needs, are made from host memory here."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_downloaded_is_read(name):
-    """Each body is one buffer, its dictionaries' after it; those without bytes are left out."""
+def test_unpack_reads_downloaded_bodies(name):
+    """Each body is one buffer. The bodies of its dictionaries follow. Empty bodies are omitted."""
     batches = CASES[name]
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
         bodies = bodies_of(array._array, True, resolve_stream(None))
@@ -35,6 +35,6 @@ def test_what_is_downloaded_is_read(name):
         header = bytearray(packing.pack(array).header)
         header[IS_PACKED] = True
         found = packing.unpack(header, buffers)
-        # Nothing is left of the source that it could lie in.
+        # `found` must not use the memory of the source.
         array.release()
         assert batch_in(found).equals(batch)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers out of band are where they were, on both sides; slices send what they refer to."""
+"""Out-of-band buffers are not copied on either side; slices send only the data of their rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from testing.peers.arrays import Producer, column_from
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")
 
-#: The whole; slices at words of masks, and within; without rows; to the end.
+#: The whole array, and slices: at words of masks, within words, without rows, to the end.
 STEPS = [
     [(0, samples.MANY)],
     [(32, 64)],
@@ -50,7 +50,7 @@ STEPS = [
 
 
 def assert_in_place(found, expected):
-    """Sizes are those that are referred to, and addresses, but for bytes that have to be made."""
+    """Check sizes and addresses. The expected address is None for bytes that have to be made."""
     assert [size for _, size in found] == [size for _, size in expected]
     for (address, _), (wanted, _) in zip(found, expected, strict=True):
         assert wanted is None or address == wanted
@@ -66,12 +66,12 @@ def check_column(array):
     assert found.equals(rows)
     assert_in_place(places(given), referred(found))
     if len(rows):
-        # Whole as it is now, nothing has to be made any more.
+        # The unpickled array is not a slice: pickling it again makes no bytes.
         assert places(taken_apart(back)[1]) == places(given)
 
 
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
-def test_columns_of_cudf(type_, nesting):
+def test_pickled_slices_of_columns_share_their_memory(type_, nesting):
     source = samples.nest(type_, nesting, samples.MANY, "some", (3, 9))
     arrived = column_from(Producer(source))
     for steps in STEPS:
@@ -81,8 +81,8 @@ def test_columns_of_cudf(type_, nesting):
         check_column(cab.to_arrow_device(column))
 
 
-def test_what_is_made_for_slices():
-    """The rule above, once more in numbers that a reader can see."""
+def test_pickling_of_slices_copies_only_masks_and_offsets():
+    """Check the rule of `assert_in_place` with explicit numbers."""
     numbers = pa.array([i if i % 3 else None for i in range(100)])
     texts = pa.array(["ab"] * 100)
     for begin in (0, 32, 8, 9):
@@ -112,11 +112,11 @@ def test_whole_tables_are_not_copied(type_):
     given = copied(buffers)
     found = referred_of_batch(batch_in(pickle.loads(data, buffers=given)))
     assert_in_place(places(given), found)
-    # But for the one offset where there are no rows.
+    # Only the single offset of an array without rows is made.
     assert all(size in (4, 8) for address, size in (*expected, *found) if address is None)
 
 
-def test_slices_of_tables():
+def test_pickled_slices_of_tables_contain_only_their_rows():
     batch = pa.record_batch(
         {str(type_): samples.values(type_, samples.MANY, "some") for type_ in samples.TYPES}
     )
@@ -129,8 +129,8 @@ def test_slices_of_tables():
     assert sum(size for _, size in expected) < whole / 3
 
 
-def test_offsets_that_do_not_begin_with_0():
-    """Arrow allows it, and other producers have such: what arrived whole is sent as it is."""
+def test_whole_array_with_offsets_that_do_not_start_at_0_is_not_copied():
+    """Arrow allows these offsets, and other producers export them."""
     lists = pa.array([[True] * 11, [False] * 5, None, [True, False, None]])
     header, buffers = pack(cab.to_arrow_device(lists))
     at = next(i for i, b in enumerate(buffers) if memoryview(b).nbytes == 20)
@@ -142,12 +142,12 @@ def test_offsets_that_do_not_begin_with_0():
     assert places(taken_apart(array)[1]) == places(buffers)
 
 
-def test_everything_is_read_only():
+def test_buffers_and_unpickled_arrays_are_read_only():
     array = cab.to_arrow_device(pa.table({"a": [1, 2], "b": ["x", None]}))
     data, buffers = taken_apart(array)
     assert len(buffers) == 4
     assert all(buffer.raw().readonly for buffer in buffers)
-    # Also where what carries them would let one write.
+    # Arrays are read-only even over writable buffers.
     back = pickle.loads(data, buffers=[bytearray(buffer) for buffer in buffers])
     tensors = [
         np.asarray(back["a"]),
@@ -159,7 +159,7 @@ def test_everything_is_read_only():
     assert not any(buffer.is_mutable for buffer in batch_in(back).column(0).buffers() if buffer)
 
 
-def test_misaligned_buffers_are_copied_and_others_not():
+def test_only_misaligned_buffers_are_copied():
     source = pa.array([1, None, 3])
     data, buffers = taken_apart(cab.to_arrow_device(source))
     memory = bytearray(128)
@@ -174,7 +174,7 @@ def test_misaligned_buffers_are_copied_and_others_not():
         assert (at == places([placed])[0][0]) == (shift == 8)
 
 
-def test_no_memory_is_allocated():
+def test_out_of_band_pickling_allocates_no_memory_for_the_data():
     array = cab.to_arrow_device(pa.table({"a": np.arange(1 << 20), "b": np.arange(1 << 20)}))
     sent(array)
     before = pa.total_allocated_bytes()
@@ -188,8 +188,8 @@ def test_no_memory_is_allocated():
 
 
 @pytest.mark.parametrize("is_out_of_band", [True, False])
-def test_no_memory_is_needed(is_out_of_band):
-    """Where there is not enough for a copy. In band there has to be: else this could not fail."""
+def test_out_of_band_pickling_succeeds_without_memory_for_a_copy(is_out_of_band):
+    """In-band pickling needs a copy and fails, which shows that the limit of memory works."""
     program = f"""
         import pickle, resource, pyarrow as pa
         import cudf_arrow_bridge as cab

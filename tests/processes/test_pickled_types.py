@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every type through every protocol of pickle: equal, with all that the schema says."""
+"""Arrays of every type and their schemas are equal after every protocol of pickle."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def assert_batch(array, expected):
 
 
 @pytest.mark.parametrize("type_", ALL_TYPES)
-def test_tables(type_):
-    """Whole, sliced, and without rows, by pyarrow and by polars."""
+def test_pickled_tables_of_every_type_are_equal(type_):
+    """The tables are whole, sliced or without rows. pyarrow and polars read them."""
     batches = [samples.batch_of(type_), *samples.batches_of(type_)]
     arrays = adopted(batches[0].schema, batches)
     for array, batch in zip(arrays, batches, strict=True):
@@ -41,13 +41,13 @@ def test_tables(type_):
             found = sent(array, way)
             assert_batch(found, batch)
             assert found._kind == "table"
-            # Polars fails over lists of a fixed size without null rows, pyarrow's own included.
+            # Polars fails on fixed-size lists without null rows, even on those of pyarrow.
             if polars_reads(batch.schema) and not has_type(batch.schema, is_fixed_size_list):
                 assert pl.DataFrame(found).equals(pl.DataFrame(batch))
 
 
 @pytest.mark.parametrize("type_", ALL_TYPES)
-def test_columns(type_):
+def test_pickled_columns_of_every_type_are_equal(type_):
     batches = samples.batches_of(type_)
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
         for name in batch.schema.names:
@@ -59,8 +59,8 @@ def test_columns(type_):
 
 
 @pytest.mark.parametrize("name", [name for name, (_, batches) in UNUSUAL.items() if batches])
-def test_unusual_schemas(name):
-    """Metadata, names twice, extensions, dictionaries everywhere."""
+def test_pickled_tables_keep_unusual_schemas(name):
+    """The schemas have metadata, duplicate names, extension types and nested dictionaries."""
     schema, batches = UNUSUAL[name]
     for array, batch in zip(adopted(schema, batches), batches, strict=True):
         assert_batch(sent(array), batch)
@@ -70,8 +70,8 @@ def test_unusual_schemas(name):
             assert column_in(found).equals(batch.column(i))
 
 
-def test_columns_that_are_no_tables_by_their_schema():
-    """A column of structs is one column, its nulls included, whether its field allows any."""
+def test_pickled_struct_columns_stay_columns():
+    """A column of structs keeps its null rows, and its field if that is not nullable."""
     structs = pa.array([{"a": 1}, None, {"a": None}])
     found = sent(cab.to_arrow_device(structs))
     assert found.null_count == 1
@@ -88,12 +88,15 @@ def test_tables_with_null_rows_are_refused():
     table = cab.DeviceArray(
         cab.to_arrow_device(structs)._array, pa.field("", structs.type), "table"
     )
-    with pytest.raises(ValueError, match="with null rows found, none expected: send it as a col"):
+    with pytest.raises(
+        ValueError,
+        match=r"column '\(top level\)': expected no null rows in a.* got some: send it as a col",
+    ):
         sent(table)
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
-def test_frames_come_back_with_their_labels(labels):
+def test_pickled_frames_keep_their_labels(labels):
     columns = [numbers(start=10 * i) for i in range(len(labels))]
     assert_frames_cross(frame(columns, labels))
     assert_frames_cross(frame(columns, labels, multi([numbers(), numbers(start=5)], ["u", None])))
@@ -108,14 +111,14 @@ def assert_frames_cross(source):
 def test_labels_without_a_json_form_are_pickled(label):
     source = frame([numbers(), numbers(start=3)], pd.Index([label, "b"], dtype=object))
     array = cab.to_arrow_device(source)
-    assert array._labels, "these are to be labels that the schema cannot tell"
+    assert array._labels, "expected labels that the schema cannot hold, got none"
     for way in WAYS:
         back = cab.from_arrow_device(sent(array, way))
         assert_same_object(back, source)
         assert type(back.columns[0]) is type(label)
 
 
-def test_series_and_indexes_come_back():
+def test_pickled_series_keep_their_names():
     for source in (series(numbers(), ("a", 1)), series(numbers(), None)):
         assert_same_object(cab.from_arrow_device(sent(cab.to_arrow_device(source))), source)
     found = sent(cab.to_arrow_device(series(numbers(), "n")))
@@ -123,7 +126,7 @@ def test_series_and_indexes_come_back():
 
 
 @ways
-def test_batches_of_streams_keep_their_part_of_an_index(way):
+def test_pickled_batches_keep_their_part_of_the_index(way):
     source = frame({"a": numbers(7)}, index=cudf.RangeIndex(10, 24, 2))
     batches = list(cab.to_arrow_device_stream(source, max_rows=3))
     found = [sent(batch, way) for batch in batches]
@@ -134,7 +137,7 @@ def test_batches_of_streams_keep_their_part_of_an_index(way):
 
 
 @ways
-def test_what_arrives_is_sent_again(way):
+def test_unpickled_arrays_can_be_pickled_again(way):
     batch = samples.batch_of(pa.list_(pa.string()))
     (array,) = adopted(batch.schema, [batch])
     assert_batch(sent(sent(array, way), way), batch)
@@ -142,7 +145,7 @@ def test_what_arrives_is_sent_again(way):
     assert_same(column_in(column), batch["struct"])
 
 
-def test_consumers_may_ask_for_another_schema():
+def test_unpickled_arrays_support_requested_schemas():
     array = sent(cab.to_arrow_device(pa.array(["a", None])))
     found = pa.array(DeviceOnly(array), pa.large_string())
     assert_same(found, pa.array(["a", None], pa.large_string()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random batches, nested and sliced, through pickles and copies: what pyarrow reads, in place."""
+"""Random nested and sliced batches are equal and not moved after pickling, and equal as copies."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 @st.composite
 def batches(draw):
-    """A batch of columns of the same length, all slices."""
+    """Draw a batch of columns of the same length, all slices."""
     columns = draw(st.lists(arrays(signed), min_size=1, max_size=4))
     size = min(map(len, columns))
     return pa.record_batch([c[:size] for c in columns], [f"c{i}" for i in range(len(columns))])
 
 
 def check(array, way):
-    """An array arrives equal, from where it was or where it was brought to."""
+    """Check that an array is equal after pickling and copying, and that buffers are not moved."""
     expected = batch_in(array)
     data, buffers = taken_apart(array)
     for (found, size), (address, wanted) in zip(
@@ -60,15 +60,15 @@ ways = st.sampled_from([*WAYS])
 
 @NOT_SLOW
 @given(batches(), edits, ways, st.data())
-def test_foreign_arrays(batch, edit, way, data):
+def test_pickled_foreign_arrays_are_equal_and_not_copied(batch, edit, way, data):
     batch = cut(batch, data.draw(slices(len(batch))))
     check(cab.to_arrow_device(Producer(batch, edit)), way)
 
 
 @NOT_SLOW
 @given(batches(), ways, st.data())
-def test_tables_of_sliced_columns(batch, way, data):
-    """libcudf's slices, which are an offset over the memory of all rows."""
+def test_pickled_tables_of_sliced_columns_are_equal_and_not_copied(batch, way, data):
+    """A slice of libcudf has an offset into the memory of all rows."""
     steps = data.draw(slices(len(batch)))
 
     def sliced(array):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device arrays through Ray: zero-copy out of the object store, in tasks and actors."""
+"""Device arrays in Ray's object store, tasks and actors. Reads from the store are zero-copy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def array():
     return bridge.to_arrow_device(TABLE)
 
 
-def test_what_comes_out_of_the_store_is_shared_memory(array):
+def test_arrays_of_the_object_store_share_its_memory(array):
     reference = ray.put(array)
     first, second = ray.get(reference), ray.get(reference)
     found = cluster.addresses(first)
@@ -55,13 +55,13 @@ def test_what_comes_out_of_the_store_is_shared_memory(array):
     assert all(map(cluster.is_in_store, found.values()))
     assert cluster.addresses(second) == found
     assert not set(found.values()) & set(cluster.addresses(array).values())
-    # Where they come from is another kind of memory.
+    # The memory of the source is not in the store.
     assert not any(map(cluster.is_in_store, cluster.addresses(array).values()))
     assert pa.table(first).equals(TABLE)
 
 
-def test_buffers_are_aligned_as_ray_says(array):
-    """At 64 bytes from 2 KiB on, else at 8."""
+def test_buffers_of_the_object_store_are_aligned(array):
+    """Ray aligns buffers of 2 KiB and more at 64 bytes, and smaller ones at 8."""
     for rows in (ROWS, 100):
         found = ray.get(ray.put(bridge.to_arrow_device(TABLE[:rows])))
         infos = [info for info in found.buffers() if info.address and info.size]
@@ -70,7 +70,7 @@ def test_buffers_are_aligned_as_ray_says(array):
             assert info.address % (64 if info.size >= 2048 else 8) == 0, info
 
 
-def test_consumers_take_it_without_a_copy(array):
+def test_consumers_share_the_memory_of_the_object_store(array):
     found = ray.get(ray.put(array))
     placed = set(cluster.addresses(found).values())
     table = pa.table(found)
@@ -82,13 +82,13 @@ def test_consumers_take_it_without_a_copy(array):
         if buffer
     )
     assert not np.asarray(found["number"]).flags.writeable
-    # What an import makes anew, it makes of any memory.
+    # The import makes the same buffers for any memory.
     assert made_by_import(found) == made_by_import(array) == {"flag.data", "kind.data"}
     assert pl.DataFrame(found).equals(pl.DataFrame(TABLE))
 
 
 def made_by_import(array):
-    """The buffers of a frame that are not those of the array that it was made of."""
+    """Return the names of the buffers of a frame that the frame does not share with the array."""
     again = cluster.addresses(bridge.to_arrow_device(bridge.from_arrow_device(array)))
     placed = set(cluster.addresses(array).values())
     return {name for name, address in again.items() if address not in placed}
@@ -102,7 +102,7 @@ def column(obj):
     return obj["number"]
 
 
-#: What is over the memory of an array, and its numbers.
+#: Functions that make a view of an array's memory, and functions that return its numbers.
 KEEPERS = {
     "array": (itself, column),
     "child": (column, itself),
@@ -115,7 +115,7 @@ KEEPERS = {
 }
 
 
-#: Of these there is place for one in the store.
+#: The store has room for these numbers once.
 NUMBERS = np.arange(cluster.STORE_SIZE // 8 * 5 // 8)
 
 
@@ -129,7 +129,7 @@ def is_room():
 
 
 @pytest.mark.parametrize(("keep", "numbers_of"), KEEPERS.values(), ids=KEEPERS)
-def test_the_store_keeps_an_object_as_long_as_anything_over_it_lives(keep, numbers_of):
+def test_object_store_keeps_an_object_while_a_view_of_it_lives(keep, numbers_of):
     assert wait_until(is_room)
     array = put_and_get()
     (address,) = cluster.addresses(array).values()
@@ -145,11 +145,11 @@ def test_the_store_keeps_an_object_as_long_as_anything_over_it_lives(keep, numbe
     assert wait_until(is_room)
 
 
-def test_every_type_goes_to_a_task_and_is_read_there_by_others():
+def test_tasks_read_arrays_of_every_type_with_pyarrow_and_polars():
     arrays = cluster.arrays_of_all_types()
     task = ray.remote(cluster.read_by_others)
     batches, frames = ray.get(task.remote(arrays))
-    # The same here, where nothing was sent.
+    # Read the arrays in this process, which did not receive them.
     expected, expected_frames = cluster.read_by_others(arrays)
     assert len(batches) > 200
     for batch, other in zip(batches, expected, strict=True):
@@ -161,7 +161,7 @@ def test_every_type_goes_to_a_task_and_is_read_there_by_others():
         assert frame is None or frame.equals(other)
 
 
-def test_every_type_comes_back_from_a_task():
+def test_tasks_return_arrays_of_every_type():
     found = ray.get(ray.remote(cluster.arrays_of_all_types).remote())
     expected = cluster.arrays_of_all_types()
     batches, others = (cluster.read_by_others(arrays)[0] for arrays in (found, expected))
@@ -170,8 +170,8 @@ def test_every_type_comes_back_from_a_task():
         assert batch.equals(other)
 
 
-def test_what_is_small_is_sent_along():
-    """Results and arguments of a few KiB come in memory of the process; nothing is misread."""
+def test_small_arrays_are_sent_inline():
+    """Ray puts results and arguments of a few KiB into the memory of the process."""
     small = TABLE[3:53]
     assert small.nbytes < cluster.MOST_INLINED
     (found,) = ray.get(ray.remote(lambda array: [array]).remote(bridge.to_arrow_device(small)))
@@ -183,7 +183,7 @@ def test_what_is_small_is_sent_along():
     assert pa.table(bridge.to_arrow_device(frame)).cast(small.schema).equals(small)
 
 
-def test_what_is_large_comes_back_in_the_store():
+def test_large_results_are_in_the_object_store():
     def double(array):
         import pyarrow.compute as pc
 
@@ -195,7 +195,7 @@ def test_what_is_large_comes_back_in_the_store():
     assert pa.table(found)["number"].to_pylist() == [2 * i for i in range(ROWS)]
 
 
-def test_actors_keep_arrays_and_labels_come_along():
+def test_actors_keep_arrays_with_their_labels():
     class Keeper:
         def keep(self, array):
             self.array = array
@@ -217,8 +217,8 @@ def test_actors_keep_arrays_and_labels_come_along():
     assert pa.table(bridge.to_arrow_device(frame)).equals(pa.table(sent))
 
 
-def test_tensors_over_buffers():
-    """What Ray's tensor transports would carry: a column, and what marks its nulls."""
+def test_tensors_over_buffers_share_the_memory_of_the_object_store():
+    """Ray's tensor transports would send a column and its validity bitmap as tensors."""
     array = bridge.to_arrow_device(TABLE)
     sent = {"numbers": array["number"], "nulls": array.buffer("text.validity")}
     found = ray.get(ray.put({name: np.from_dlpack(tensor) for name, tensor in sent.items()}))
@@ -231,7 +231,7 @@ def test_tensors_over_buffers():
     assert np.asarray(exported).tolist() == list(range(ROWS))
 
 
-def test_ray_is_not_imported():
+def test_stream_of_other_sources_does_not_import_ray():
     script = (
         "import sys, pyarrow as pa, cudf_arrow_bridge as cab\n"
         "assert list(cab.to_arrow_device_stream([pa.table({'a': [1]})]))\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray's datasets of what streams give, and streams of datasets."""
+"""Ray datasets from streams, and streams from Ray datasets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def blocks_of(dataset):
-    """The blocks as Ray hands them out."""
+    """Return the blocks of a dataset as Ray yields them."""
     return list(dataset.iter_batches(batch_size=None, batch_format="pyarrow"))
 
 
@@ -36,7 +36,7 @@ def read(source):
 
 
 def wide_table():
-    """All types that have distinct names, side by side."""
+    """Return a table with columns of all types under distinct names."""
     batches = [batches_of(*param.values) for param in ALL_TYPES]
     tables = [pa.Table.from_batches(each) for each in batches]
     columns = {
@@ -47,26 +47,26 @@ def wide_table():
     return pa.table(columns)
 
 
-def test_every_type_goes_to_a_dataset_and_back():
+def test_dataset_keeps_columns_of_every_type():
     table = wide_table()
     expected = pa.table(bridge.to_arrow_device_stream(table))
     dataset = bridge.ray.to_dataset(table)
     blocks = blocks_of(dataset)
-    # Ray leaves out those without rows.
+    # Ray omits blocks without rows.
     assert [len(block) for block in blocks] == [19, 22]
     for block in blocks:
         block.validate(full=True)
         assert block.schema.equals(expected.schema, check_metadata=True)
     assert pa.concat_tables(blocks).equals(expected)
     assert read(dataset).equals(expected)
-    # Several passes.
+    # The stream can be read repeatedly.
     stream = bridge.to_arrow_device_stream(dataset)
     for _ in range(2):
         assert [len(batch) for batch in stream] == [19, 22]
 
 
 @pytest.mark.parametrize("name", [n for n in UNUSUAL if "metadata" not in n and n != "no columns"])
-def test_unusual_blocks(name):
+def test_dataset_keeps_unusual_schemas(name):
     schema, batches = UNUSUAL[name]
     table = pa.Table.from_batches(batches, schema)
     expected = pa.table(bridge.to_arrow_device_stream(table))
@@ -75,13 +75,13 @@ def test_unusual_blocks(name):
     assert found.equals(expected)
 
 
-def test_metadata_comes_along():
+def test_dataset_keeps_the_metadata_of_the_schema():
     schema = pa.schema([pa.field("a", pa.int64(), False, {"größe": "ja"})], {"": "x"})
     table = pa.table([[1, 2]], schema=schema)
     assert read(bridge.ray.to_dataset(table)).schema.equals(schema, check_metadata=True)
 
 
-def test_blocks_lie_in_the_store_and_batches_over_them():
+def test_batches_of_a_dataset_share_the_blocks_in_the_store():
     frame = bridge.from_arrow_device(pa.table({"a": range(10_000), "b": ["x"] * 10_000}))
     dataset = bridge.ray.to_dataset(frame, max_rows=4_000)
     addresses = [cluster.pyarrow_addresses(block) for block in blocks_of(dataset)]
@@ -91,7 +91,7 @@ def test_blocks_lie_in_the_store_and_batches_over_them():
         assert all(map(cluster.is_in_store, placed))
 
 
-def test_one_batch_is_alive_at_a_time():
+def test_to_dataset_keeps_one_batch_alive_at_a_time():
     alive = []
 
     def batches():
@@ -107,7 +107,7 @@ def test_one_batch_is_alive_at_a_time():
     assert [block["a"][0].as_py() for block in blocks_of(dataset)] == [0, 1, 2, 3, 4]
 
 
-def test_labels_and_indexes_survive_a_function_over_frames():
+def test_map_batches_over_frames_keeps_labels_and_indexes():
     """The recipe of docs/processes.md."""
 
     def without_first(table):
@@ -128,7 +128,7 @@ def test_labels_and_indexes_survive_a_function_over_frames():
     assert {str(frame["b"].dtype) for frame in frames} == {"category"}
 
 
-def test_nothing_is_computed_before_it_is_asked_for(tmp_path):
+def test_stream_of_a_dataset_computes_on_demand(tmp_path):
     def note(table):
         (tmp_path / "ran").touch()
         return table
@@ -141,7 +141,7 @@ def test_nothing_is_computed_before_it_is_asked_for(tmp_path):
     assert (tmp_path / "ran").exists()
 
 
-def test_blocks_come_in_order_where_ray_keeps_it(tmp_path):
+def test_stream_yields_blocks_in_order_if_ray_preserves_the_order(tmp_path):
     """The first task waits for the second one."""
 
     def later(table):
@@ -161,28 +161,31 @@ def test_blocks_come_in_order_where_ray_keeps_it(tmp_path):
 
 
 @pytest.mark.parametrize("make", [lambda d: d.iterator(), lambda d: d.streaming_split(1)[0]])
-def test_iterators_of_datasets(make):
+def test_stream_accepts_iterators_of_datasets(make):
     iterator = make(ray.data.range(10, override_num_blocks=2))
     for _ in range(2):
         assert read(iterator).sort_by("id")["id"].to_pylist() == list(range(10))
 
 
-def test_a_dataset_without_rows_has_a_schema():
+def test_stream_of_a_dataset_without_rows_has_the_schema():
     schema = pa.schema({"a": pa.int8(), "b": pa.list_(pa.string())})
     dataset = bridge.ray.to_dataset(schema.empty_table())
     assert read(dataset).schema == schema
     emptied = ray.data.range(4).map_batches(lambda table: table[:0], batch_format="pyarrow")
     assert read(emptied).schema == pa.schema({"id": pa.int64()})
+    pandas = ray.data.from_pandas(pd.DataFrame({"a": [1], "b": ["x"], "c": [[1]]})[:0])
+    schema = pa.schema({"a": pa.int64(), "b": pa.string(), "c": pa.null()})
+    assert [batch.schema for batch in bridge.to_arrow_device_stream(pandas)] == [schema]
 
 
-def test_blocks_of_other_types_are_an_error():
+def test_stream_of_blocks_with_different_types_raises_an_error():
     dataset = ray.data.from_items([{"a": None}, {"a": 1}], override_num_blocks=2)
     with pytest.raises(pa.ArrowInvalid, match="batch 1 of the stream: column 'a'"):
         read(dataset)
 
 
-def test_types_of_rays_own():
-    """Tensors and objects come as what they are stored as, and go back as what they are."""
+def test_extension_types_of_ray_round_trip():
+    """Tensors and objects are imported as their storage types and exported as Ray's types."""
     tensors = ray.data.from_numpy(np.arange(12).reshape(4, 3))
     objects = ray.data.from_items([{"a": frozenset([1])}])
     for dataset in (tensors, objects):
@@ -195,18 +198,18 @@ def test_types_of_rays_own():
     assert frame["a"].dtype == "list"
 
 
-def test_blocks_of_pandas():
+def test_stream_reads_pandas_blocks():
     frames = [pd.DataFrame({"a": [1], "b": ["x"]}), pd.DataFrame({"a": [2], "b": ["y"]})]
     dataset = ray.data.from_pandas(frames)
     assert read(dataset).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
 
 
-def test_what_is_no_table_is_refused():
-    with pytest.raises(TypeError, match="a column of type int64 found, a table expected"):
+def test_to_dataset_rejects_a_column():
+    with pytest.raises(TypeError, match="expected a table, got a column of type int64"):
         bridge.ray.to_dataset(bridge.from_arrow_device(pa.array([1, 2])))
 
 
-def test_the_examples_of_docstrings():
+def test_docstring_examples_print_their_output():
     (test,) = doctest.DocTestFinder().find(
         bridge.ray.to_dataset, "to_dataset", globs={"cab": bridge}, module=False
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of what Ray's references refer to: in order, a bounded number brought ahead."""
+"""Streams of Ray references: objects are fetched in order, a bounded number ahead."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(source):
 
 
 class Counted:
-    """Notes what is asked of Ray."""
+    """Record the calls of `ray.get` and `ray.wait`."""
 
     def __init__(self, monkeypatch):
         self.got, self.ahead = [], []
@@ -46,7 +46,7 @@ class Counted:
         monkeypatch.setattr(ray, "wait", noting_wait)
 
 
-def test_references_are_fetched_in_order_a_bounded_number_ahead(monkeypatch):
+def test_references_are_fetched_in_order_and_a_bounded_number_ahead(monkeypatch):
     objects = [
         bridge.to_arrow_device(pa.table({"a": [0]})),
         pa.table({"a": [1]}),
@@ -65,13 +65,13 @@ def test_references_are_fetched_in_order_a_bounded_number_ahead(monkeypatch):
     assert [pa.table(batch)["a"][0].as_py() for batch in batches] == [1, 2, 3, 4, 5]
     assert counted.got == references
     assert counted.ahead == [references[1:3], references[2:4], references[3:5], references[4:]]
-    # Once more, and one of them twice.
+    # Read the references again, and repeat one of them.
     first = references[0]
     assert read([first, references[1], first, first])["a"].to_pylist() == [0, 1, 0, 0]
     assert read(stream)["a"].to_pylist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_results_of_tasks():
+def test_stream_yields_results_of_tasks_until_a_task_fails():
     def part(index):
         if index == 2:
             raise ArithmeticError("in the third")
@@ -86,7 +86,7 @@ def test_results_of_tasks():
         next(batches)
 
 
-def test_a_generator_on_a_worker():
+def test_stream_accepts_a_generator_on_a_worker():
     def parts():
         for index in range(4):
             yield bridge.to_arrow_device(pa.table({"a": [index]}))
@@ -95,6 +95,8 @@ def test_a_generator_on_a_worker():
     assert read(references)["a"].to_pylist() == [0, 1, 2, 3]
 
 
-def test_a_string_by_reference_is_no_path(tmp_path):
-    with pytest.raises(TypeError, match="within a source found"):
+def test_stream_does_not_read_a_referenced_string_as_a_path(tmp_path):
+    with pytest.raises(
+        TypeError, match=r"expected pathlib\.Path objects, .* got the string '.*' in a list"
+    ):
         read(ray.put(str(tmp_path)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of asynchronous streams, and that docs/async.md has what it gave."""
+"""The benchmarks of asynchronous streams, and their recorded results in docs/async.md."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from benchmarks.fences import wake_latency
 ROOT = Path(__file__).parents[2]
 
 
-def test_each_fence_is_timed():
+def test_wake_latency_measures_one_fence_and_many_fences():
     found = wake_latency(pending=50, samples=20)
     assert found["pending"] == 50
     lower, upper = found["quartiles_us"]
@@ -21,7 +21,7 @@ def test_each_fence_is_timed():
     assert found["each_at_once_us"] > 0
 
 
-def test_the_page_has_what_was_measured():
+def test_page_shows_the_recorded_results():
     """``python -m benchmarks.async_streams --json benchmarks/results/async.json`` prints it."""
     results = json.loads((ROOT / "benchmarks/results/async.json").read_text())
     assert not results["quick"]
@@ -29,7 +29,7 @@ def test_the_page_has_what_was_measured():
     assert f"\n\n{table}\n" in (ROOT / "docs/async.md").read_text()
 
 
-def test_all_is_measured():
+def test_measure_returns_all_recorded_cases():
     recorded = json.loads((ROOT / "benchmarks/results/async.json").read_text())["results"]
     found = async_streams.measure(rounds=1, count=20, fences=50)
     names = [

@@ -21,7 +21,7 @@ from benchmarks.reporting import plot
 ROOT = Path(__file__).parents[2]
 OURS = "cudf_arrow_bridge"
 PEERS = ("pylibcudf",) if has_gpu() else ("pyarrow", "nanoarrow")
-#: Beside whom ours stands.
+#: The peers with which each group compares the bridge.
 GROUPS = (
     {
         **dict.fromkeys(("gpu export", "gpu import", "gpu round trip"), PEERS),
@@ -35,11 +35,11 @@ GROUPS = (
         **dict.fromkeys(("frame export", "frame import"), (*PEERS, "cuDF")),
         **dict.fromkeys(("stream export", "stream import"), ("pyarrow",)),
         "stream to frames": ("pyarrow", "cuDF"),
-        # Whoever of them does the same work.
+        # Those of these peers that do the same work.
         "conversion": ("numpy", "pyarrow"),
     }
 )
-#: What is drawn against what.
+#: The group and the horizontal axis of each panel of the plot.
 PANELS = {
     (group, "columns")
     for group in GROUPS
@@ -51,8 +51,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def run(*args, **env):
-    # The benchmarks are not installed: they are found where they are started. In what pytest-xdist
-    # calls a worker pytest-benchmark measures nothing.
+    # The benchmarks are not installed, but imported from the working directory. pytest-benchmark
+    # measures nothing in a worker of pytest-xdist.
     hidden = ("PYTHONSAFEPATH", "PYTEST_XDIST_WORKER")
     inherited = {name: value for name, value in os.environ.items() if name not in hidden}
     return subprocess.run(
@@ -83,7 +83,7 @@ def result(folder):
     return json.loads(path.read_text()), printed
 
 
-def test_quick_mode_prints_every_case(result):
+def test_quick_mode_prints_every_group(result):
     data, printed = result
     groups = {entry["group"] for entry in data["results"]}
     assert groups == GROUPS.keys()
@@ -92,7 +92,7 @@ def test_quick_mode_prints_every_case(result):
     assert max(len(line) for line in tables.splitlines()) <= 120
 
 
-def test_it_says_what_was_left_out(result):
+def test_output_names_the_benchmarks_that_were_left_out(result):
     data, printed = result
     lines = [line for line in printed.splitlines() if line.startswith("Left out: ")]
     assert any(("host memory" if has_gpu() else "for want of a GPU") in line for line in lines)
@@ -100,14 +100,14 @@ def test_it_says_what_was_left_out(result):
         assert data["sliced_strings"][OURS] == data["sliced_strings"]["expected"]
 
 
-def test_json_says_what_made_it(result):
+def test_json_records_date_commit_machine_and_versions(result):
     data, _ = result
     assert data["quick"] is True
     assert {"date", "commit", "machine", "versions"} <= data.keys()
     assert {"pyarrow", "nanoarrow"} <= data["versions"].keys()
 
 
-def test_each_case_compares_ours_with_all_others(result):
+def test_each_case_compares_the_bridge_with_all_peers(result):
     data, _ = result
     for entry in data["results"]:
         ours, *others = entry["contestants"]
@@ -132,11 +132,11 @@ def test_each_case_compares_ours_with_all_others(result):
 
 
 class Thing:
-    """What calls take and make."""
+    """The argument and the result of calls."""
 
 
-def test_each_way_is_what_it_says():
-    """One at a time with the collector, then all of a sample's results at once without it."""
+def test_each_part_drops_or_keeps_the_results_of_calls():
+    """Dropped results exist one at a time. Kept results exist together, without the collector."""
     arguments, results, seen = weakref.WeakSet(), weakref.WeakSet(), []
 
     def prepare():
@@ -158,7 +158,7 @@ def test_each_way_is_what_it_says():
     assert gc.isenabled()
 
 
-def test_what_is_released_counts_what_is_prepared_does_not():
+def test_measured_time_includes_releases_but_no_preparation():
     pause = 0.01
 
     class Slow:
@@ -192,7 +192,7 @@ def test_what_is_released_counts_what_is_prepared_does_not():
 
 
 @pytest.mark.skipif(has_gpu(), reason="of host memory")
-def test_series_go_from_1_to_1000_columns_and_from_a_thousand_to_1e8_rows(result):
+def test_series_cover_1_to_1000_columns_and_1e3_to_1e8_rows(result):
     data, _ = result
     places = {}
     for entry in data["results"]:
@@ -204,7 +204,7 @@ def test_series_go_from_1_to_1000_columns_and_from_a_thousand_to_1e8_rows(result
         assert found == expected
 
 
-def test_it_says_what_importing_the_package_adds(result):
+def test_output_shows_the_import_time_of_the_package(result):
     data, printed = result
     for spread in data["import"].values():
         lower, upper = spread["quartiles_ms"]
@@ -214,7 +214,7 @@ def test_it_says_what_importing_the_package_adds(result):
 
 
 @pytest.mark.skipif(has_gpu(), reason="of host memory")
-def test_streams_have_their_peak_memory_in_a_table(result):
+def test_output_shows_the_peak_memory_of_streams(result):
     data, printed = result
     assert "Peak memory" in printed
     for entry in data["results"]:
@@ -223,7 +223,7 @@ def test_streams_have_their_peak_memory_in_a_table(result):
 
 
 @pytest.mark.skipif(has_gpu() or not shutil.which("cmake"), reason="no cmake, or on a GPU")
-def test_it_counts_what_python_takes(result):
+def test_output_shows_the_counts_of_tables_and_frames_in_python(result):
     data, printed = result
     assert "Python's tables and frames" in printed
     jobs = [entry["job"] for entry in data["python"]]
@@ -231,7 +231,7 @@ def test_it_counts_what_python_takes(result):
 
 
 @pytest.mark.skipif(not memory.supported(), reason="no high-water mark of this process alone")
-def test_peak_memory_is_that_of_the_call_even_where_it_is_let_go_of():
+def test_peak_memory_includes_memory_that_the_call_frees():
     mebibyte = 1 << 20
 
     def passing():
@@ -251,7 +251,7 @@ def test_peak_memory_is_that_of_the_call_even_where_it_is_let_go_of():
     assert peaks["prepared"] < 1024
 
 
-def test_only_chooses_cases():
+def test_only_option_selects_cases():
     only = "gpu export: 1 x" if has_gpu() else "frame export: 1 x"
     printed = printed_by("--quick", "--only", only)
     assert only.partition(":")[0] in printed
@@ -271,7 +271,7 @@ CORE = [
 ]
 
 
-def test_every_series_is_drawn(result):
+def test_plot_shows_every_series(result):
     pytest.importorskip("matplotlib")
     data, _ = result
     drawn = plot.figure({**data, "core": CORE})
@@ -309,7 +309,7 @@ def test_a_plot_is_drawn_from_results_without_measuring(result, folder):
 
 
 @pytest.mark.skipif(has_gpu(), reason="the page's table is of host memory")
-def test_the_pages_table_is_printed_from_results(result, folder):
+def test_markdown_option_prints_the_table_of_the_page_from_results(result, folder):
     data, _ = result
     printed = printed_by("--from", str(folder / "result.json"), "--markdown").splitlines()
     [entry] = (
@@ -328,13 +328,13 @@ def test_the_pages_table_is_printed_from_results(result, folder):
 
 
 @pytest.mark.parametrize("more", [["--quick"], ["--only", "x"], ["--json", "other.json"]])
-def test_from_goes_with_nothing_that_measures(folder, more):
+def test_from_option_rejects_options_that_measure(folder, more):
     done = run("-m", "benchmarks", "--from", "any.json", *more)
     assert done.returncode == 2
     assert "--from measures nothing" in done.stderr
 
 
-def test_nothing_to_draw_is_said(folder, result):
+def test_plot_without_a_series_raises_an_error(folder, result):
     pytest.importorskip("matplotlib")
     data, _ = result
     results = [entry for entry in data["results"] if not entry["at"]]
@@ -342,7 +342,7 @@ def test_nothing_to_draw_is_said(folder, result):
         plot.figure({**data, "results": results, "core": []})
 
 
-def test_a_plot_without_matplotlib_says_what_to_install(result, monkeypatch):
+def test_plot_without_matplotlib_names_the_extra_to_install(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[benchmarks\]'"):
         plot.figure(result[0])
@@ -352,7 +352,7 @@ def test_the_same_cases_run_under_pytest_benchmark(result, folder):
     pytest.importorskip("pytest_benchmark")
     path = folder / "pytest-benchmark.json"
     briefly = ("--benchmark-max-time=0.01", "--benchmark-min-rounds=1")
-    # As the command `pytest` does: -P, for the installed package rather than the sources here.
+    # With -P, Python imports the installed package, not the sources here. `pytest` does the same.
     command = ("-P", "-m", "pytest", "benchmarks", "-k", "trip")
     done = run(*command, f"--benchmark-json={path}", *briefly)
     assert done.returncode == 0, done.stdout
@@ -368,7 +368,7 @@ def test_the_same_cases_run_under_pytest_benchmark(result, folder):
     }
 
 
-def test_without_pytest_benchmark_it_says_what_to_install():
+def test_skip_without_pytest_benchmark_names_the_extra_to_install():
     code = "import sys, pytest; sys.modules['pytest_benchmark'] = None; pytest.main(['benchmarks'])"
     done = run("-c", code, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "1 skipped" in done.stdout

@@ -66,7 +66,7 @@ def test_cpp_program_reads_a_stream_asynchronously(tmp_path: Path) -> None:
     assert printed == "".join(f"{rows} rows of format i\n" for rows in (10, 10, 5))
 
 
-def test_the_page_shows_a_part_of_the_program() -> None:
+def test_async_page_shows_a_part_of_the_example_program() -> None:
     page = (EXAMPLES.parent / "docs/async.md").read_text()
     [shown] = re.findall(r"^```cpp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     program = (EXAMPLES / "async_consumer.cpp").read_text()

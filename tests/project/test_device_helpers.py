@@ -19,23 +19,23 @@ BATCH = pa.record_batch(
 )
 
 
-def test_rows_of_frames():
+def test_frame_rows_returns_the_rows_of_a_frame():
     assert frame_rows(bridge.from_arrow_device(BATCH)) == BATCH.to_pylist()
 
 
-def test_rows_of_series():
+def test_frame_rows_returns_the_rows_of_a_series():
     for column in BATCH.columns:
         assert frame_rows(bridge.from_arrow_device(column)) == column.to_pylist()
 
 
-def test_rows_of_what_speaks_arrow():
+def test_rows_returns_the_rows_of_an_array_and_a_table():
     array = pa.array(["a", None, "ccc"]).slice(1)
     assert rows(bridge.to_arrow_device(to_plc(array))) == array.to_pylist()
     table = plc.Table([to_plc(array)])
     assert rows(bridge.to_arrow_device(table)) == [{"0": row} for row in array.to_pylist()]
 
 
-def test_names_of_what_pylibcudf_unloads():
+def test_names_by_position_match_the_keys_of_unnamed_rows():
     array = pa.array([[{"a": 1, "b": {"c": "x"}}]])
     column = to_plc(array)
     schema = column._to_schema(names_by_position(column))
@@ -43,6 +43,6 @@ def test_names_of_what_pylibcudf_unloads():
     assert found.to_pylist() == unnamed(array.to_pylist())
 
 
-def test_waiting_has_an_end():
+def test_wait_until_returns_false_after_the_timeout():
     assert wait_until(lambda: True)
     assert not wait_until(lambda: False, seconds=0.01)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in docstrings of what is public run, and print what they say."""
+"""The examples in the docstrings of the public API run, and print the documented output."""
 
 import doctest
 import inspect
@@ -22,13 +22,13 @@ def examples_of(name):
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "has_gpu"])
-def test_each_function_has_an_example(name):
+def test_each_public_function_has_an_example(name):
     assert examples_of(name), name
     assert "\nExamples\n--------\n" in inspect.getdoc(PUBLIC[name])
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_the_examples_print_what_they_say(name, monkeypatch):
+def test_docstring_examples_print_the_documented_output(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     for test in examples_of(name):

@@ -28,7 +28,7 @@ def memory_of(values, kind):
 
 
 def changed(column, **parts):
-    """A column with some of its parts replaced."""
+    """Return a column with some of its parts replaced."""
     now = {
         "data_type": column.type(), "size": column.size(), "data": column.data(),
         "mask": column.null_mask(), "null_count": column.null_count(),
@@ -48,7 +48,7 @@ def with_offsets(array, values):
 
 
 def misplaced(buffer_bytes, by):
-    """Memory that begins some bytes behind an aligned address."""
+    """Return memory that begins some bytes after an aligned address."""
     memory = Memory(pa.py_buffer(bytes(by) + buffer_bytes))
     memory.ptr, memory.size = memory.ptr + by, memory.size - by
     return memory
@@ -109,7 +109,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_violations_are_found(name):
+def test_checker_reports_a_planted_violation(name):
     (found,) = violations(PLANTED[name]())
     assert f": {name}: " in found
 
@@ -131,13 +131,13 @@ TOO_SHORT = {
 @pytest.mark.parametrize(
     ("name", "plant"), [(name, plant) for name, plants in TOO_SHORT.items() for plant in plants]
 )
-def test_what_is_too_short_is_not_read(name, plant):
+def test_checker_does_not_read_beyond_a_buffer_that_is_too_short(name, plant):
     (found,) = violations(plant())
     assert f": {name}: " in found
 
 
 @pytest.mark.parametrize("name", ["null_rows_are_empty", "null_structs_have_null_fields"])
-def test_what_is_not_sanitized_may_have_values_below_nulls(name):
+def test_checker_allows_values_below_nulls_in_unsanitized_columns(name):
     assert not violations(PLANTED[name](), sanitized=False)
 
 
@@ -145,7 +145,7 @@ SOUND = [LISTS, TEXTS, NUMBERS, STRUCTS, WORDS, pa.array([[["a"], []], None, [["
 
 
 @pytest.mark.parametrize("array", SOUND, ids=lambda a: str(a.type))
-def test_sound_columns_pass_and_are_read_as_pyarrow_reads_them(array):
+def test_sound_columns_pass_and_have_the_values_of_pyarrow(array):
     column = to_plc(array)
     assert not violations(column)
     assert reading.read(column, array.type) == array.to_pylist()
@@ -160,29 +160,29 @@ def test_sound_columns_pass_and_are_read_as_pyarrow_reads_them(array):
             )
 
 
-def test_lists_from_their_second_element_on_explode_into_rows_of_others():
+def test_explode_returns_wrong_rows_if_the_first_offset_is_not_zero():
     column = with_offsets(pa.array([[1, 2], [3]], pa.list_(pa.int32())), [1, 2, 3])
     assert reading.explode_map(column).tolist() == [0, 1, 2]
     assert reading.read(column, LISTS.type) == [[1], [2], [3]]
 
 
-def test_lists_whose_child_goes_on_take_elements_of_what_is_concatenated_to_them():
+def test_concatenation_returns_wrong_rows_if_the_child_exceeds_the_offsets():
     column = with_offsets(pa.array([[1, 2], [3]], pa.list_(pa.int32())), [0, 1, 2])
     found = reading.concatenated_lists([column, column], LISTS.type)
     assert found == [[1], [2, 3], [1], [2]]
 
 
-def test_strings_from_their_second_character_on_are_read_as_others():
+def test_characters_are_wrong_if_the_first_offset_is_not_zero():
     column = with_offsets(pa.array(["ab", "c"]), [1, 2, 3])
     assert reading.characters(column) == b"abc"
     assert reading.read(column, pa.string()) == ["a", "b", "c"]
 
 
-def test_the_names_and_statements_are_the_same_everywhere():
+def test_invariants_are_the_same_in_the_core_the_page_and_the_tests():
     root = Path(__file__).parents[2]
     source = (root / "csrc/tests/testing/invariants/statements.cpp").read_text()
     rows = re.findall(r"\{invariant::(\w+),\s*((?:\"[^\"]*\"\s*)+),", source)
     stated = {name: "".join(re.findall(r'"([^"]*)"', text)) for name, text in rows}
-    page, _ = (root / "docs/invariants.md").read_text().split("\n# What leaves\n")
+    page, _ = (root / "docs/invariants.md").read_text().split("\n# Invariants of exports\n")
     assert dict(re.findall(r"^\| `(\w+)` \| (.+?) \| `", page, re.MULTILINE)) == stated
     assert list(PLANTED) == list(stated)

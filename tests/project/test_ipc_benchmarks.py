@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of Arrow IPC, and that docs/ipc.md has what it gave."""
+"""The benchmarks of Arrow IPC, and their recorded results in docs/ipc.md."""
 
 import json
 import sys
@@ -13,14 +13,14 @@ from benchmarks.measure import Effort
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_has_what_was_measured():
+def test_page_shows_the_recorded_results():
     """``python -m benchmarks.ipc --json benchmarks/results/ipc.json`` prints it."""
     results = json.loads((ROOT / "benchmarks/results/ipc.json").read_text())
     assert not results["quick"]
     assert f"\n\n{ipc.table(results['results'])}\n" in (ROOT / "docs/ipc.md").read_text()
 
 
-def test_all_is_measured():
+def test_run_measures_all_recorded_cases():
     recorded = json.loads((ROOT / "benchmarks/results/ipc.json").read_text())["results"]
     found = ipc.run(Effort(rounds=2, sample_seconds=1e-4), 400_000)
     assert found.keys() == recorded.keys()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may import whom: each room only what lies below it, and cuDF only where frames are."""
+"""Each component of the package imports only components of lower layers; only frames load cuDF."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 PACKAGE = "cudf_arrow_bridge"
 ROOT = Path(__file__).parents[2]
 
-#: From top to bottom. A row may import those below it, and none of its neighbours.
+#: From top to bottom. A component may import those of the rows below it, not those of its own row.
 LAYERS = (
     ("__main__",),
     ("cli",),
     ("__init__",),
-    ("installed_protocol",),
+    ("protocol_methods",),
     ("accessors", "dask_registration"),
     ("from_arrow_async", "to_arrow_async"),
     ("async_",),
@@ -31,29 +31,29 @@ LAYERS = (
     ("arrow",),
     ("cuda",),
     ("_core",),
-    ("import_watcher",),
+    ("import_hook",),
     ("_load",),
     ("_build_info",),
 )
-RANKS = {room: rank for rank, row in enumerate(LAYERS) for room in row}
+RANKS = {component: rank for rank, row in enumerate(LAYERS) for component in row}
 
-#: An import of Cython's, also one of several lines: what from, and what.
+#: A Cython import, possibly of several lines: the module and the names.
 CIMPORT = re.compile(r"^[ \t]*(?:from\s+([\w.]+)\s+)?c?import\s+(\([^)]*\)|[^\n]+)", re.MULTILINE)
 
 
 def module_of(path: Path) -> str:
-    """The dotted name of a file of the package, from its path relative to the root."""
+    """Return the dotted name of a file of the package, from its path relative to the root."""
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)
 
 
-def room_of(module: str) -> str:
-    """The room, or the module of the front, that a dotted name of the package is in."""
+def component_of(module: str) -> str:
+    """Return the component of a dotted name: a folder or a module at the top of the package."""
     return [*module.split("."), "__init__"][1]
 
 
 def imports(source: str, module: str, is_package: bool, is_cython: bool) -> list[tuple[str, str]]:
-    """All imports of a module, wherever they stand: what from, absolute, and which names."""
+    """Return all imports of a module, also nested ones, as pairs of absolute module and name."""
     if is_cython:
         found = [
             (line[1] or name.split()[0], name.split()[0] if line[1] else "")
@@ -82,30 +82,30 @@ def _absolute(origin: str, module: str, is_package: bool) -> str:
 
 
 def violations(source: str, path: Path) -> list[str]:
-    """What a file of the package imports and may not, in words."""
+    """Return the imports of a file of the package that break the order of the layers, as text."""
     module = module_of(path)
-    own = room_of(module)
+    own = component_of(module)
     is_package = path.stem == "__init__"
     wrong = []
     for origin, name in imports(source, module, is_package, path.suffix in (".pyx", ".pxd")):
         if origin.split(".")[0] != PACKAGE:
             continue
-        # Of the package itself, a room; or else one of the public names.
+        # From the package itself: a component, otherwise a public name.
         known = origin == PACKAGE and name in RANKS
-        room = name if known else room_of(origin)
-        if room != own and RANKS[room] <= RANKS[own]:
-            wrong.append(f"{path}: {own} imports {room}")
+        component = name if known else component_of(origin)
+        if component != own and RANKS[component] <= RANKS[own]:
+            wrong.append(f"{path}: {own} imports {component}")
     return wrong
 
 
 def sources() -> list[Path]:
-    """All files of the package that import, relative to the root of the sources."""
+    """Return the source files of the package, relative to the root of the sources."""
     kinds = (".py", ".pyi", ".pyx", ".pxd")
     found = [path for path in (ROOT / PACKAGE).rglob("*") if path.suffix in kinds]
     return sorted(path.relative_to(ROOT) for path in found)
 
 
-def test_each_room_imports_only_what_is_below():
+def test_components_import_lower_layers_only():
     assert [wrong for path in sources() for wrong in violations(read(path), path)] == []
 
 
@@ -113,9 +113,9 @@ def read(path: Path) -> str:
     return (ROOT / path).read_text()
 
 
-def test_every_room_has_its_place():
-    rooms = {room_of(module_of(path)) for path in sources()}
-    assert rooms == set(RANKS)
+def test_every_component_has_a_layer():
+    components = {component_of(module_of(path)) for path in sources()}
+    assert components == set(RANKS)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_every_room_has_its_place():
         ("arrow/sources.py", "from .. import DeviceArray"),
         ("arrow/sources.py", "import cudf_arrow_bridge"),
         ("arrow/__init__.py", "from ..frames.labels import stringify"),
-        ("import_/concatenate.py", "from ..export.inputs import export_input_of"),
+        ("import_/streams.py", "from ..export.inputs import export_input_of"),
         ("export/inputs.py", "from cudf_arrow_bridge.import_ import importer"),
         ("to_arrow.py", "from .from_arrow import from_arrow_device"),
         ("to_arrow.py", "from . import tensors"),
@@ -140,7 +140,7 @@ def test_every_room_has_its_place():
         ("cli/report.py", "from cudf_arrow_bridge.__main__ import main"),
     ],
 )
-def test_an_import_of_what_is_above_is_found(path, source):
+def test_imports_of_higher_layers_are_found(path, source):
     assert len(violations(source, Path(PACKAGE, path))) == 1
 
 
@@ -149,7 +149,7 @@ def test_an_import_of_what_is_above_is_found(path, source):
     [
         ("arrow/sources.py", "from ..cuda.streams import Stream\nfrom . import display"),
         ("arrow/__init__.py", "from .display import text\nfrom .._core import schema"),
-        ("cli/bridge.py", "import cudf_arrow_bridge\nfrom cudf_arrow_bridge import has_gpu"),
+        ("cli/roundtrip.py", "import cudf_arrow_bridge\nfrom cudf_arrow_bridge import has_gpu"),
         ("__init__.py", "from cudf_arrow_bridge import _load"),
         ("_core/export.pyx", "from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core"),
         (
@@ -158,18 +158,20 @@ def test_an_import_of_what_is_above_is_found(path, source):
         ),
     ],
 )
-def test_an_import_of_what_is_below_is_fine(path, source):
+def test_imports_of_lower_layers_are_allowed(path, source):
     assert violations(source, Path(PACKAGE, path)) == []
 
 
-def test_cudf_is_loaded_with_frames_alone():
-    """Importing it takes a second, which the other rooms put off until a frame is asked for."""
+def test_only_frames_import_cudf_when_they_are_loaded():
+    """Importing cuDF takes a second, so other components import it only when a frame is needed."""
     modules = [path for path in sources() if path.suffix == ".py"]
-    assert {room_of(module_of(path)) for path in modules if loads_cudf(read(path))} == {"frames"}
+    assert {component_of(module_of(path)) for path in modules if loads_cudf(read(path))} == {
+        "frames"
+    }
 
 
 def loads_cudf(source: str) -> bool:
-    """Whether a module imports cuDF when it is loaded itself."""
+    """Return whether a module imports cuDF when it is loaded itself."""
     for node in ast.parse(source).body:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level:
@@ -189,11 +191,11 @@ def loads_cudf(source: str) -> bool:
         ("def late():\n    import cudf", False),
     ],
 )
-def test_what_loads_cudf(source, loads):
+def test_loads_cudf_finds_imports_of_cudf_at_the_top_level(source, loads):
     assert loads_cudf(source) == loads
 
 
-def test_one_module_knows_cudfs_private_interface():
+def test_only_cudf_private_imports_private_modules_of_cudf():
     private = re.compile(r"^\s*(?:from|import) cudf\.(?:core|utils|_lib)\b", re.MULTILINE)
     users = [path.as_posix() for path in sources() if private.search(read(path))]
     assert users == [f"{PACKAGE}/frames/cudf_private.py"]

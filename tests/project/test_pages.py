@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README and the pages of docs/: their examples run, and their links lead somewhere."""
+"""README and the pages of docs/: their examples run, and the targets of their links exist."""
 
 import ast
 import importlib.util
@@ -15,21 +15,21 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-#: A marker, the code, and what it prints.
+#: A marker, the code, and its output.
 EXAMPLE = re.compile(
     r"^<!-- (gpu )?example: ([\w-]+) -->\n```python\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
-#: Ray tells nobody of its use, and writes no token into the home folder.
+#: Ray reports no usage statistics, and writes no token into the home folder.
 QUIET_RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": "0" * 32}
 
-#: What all recipes of a page begin with.
+#: The name of the example whose code all later examples of a page begin with.
 BEGINNING = "recipes"
 
 
 @dataclass(frozen=True)
 class Example:
-    """An example of a page; `printed` is None where the page does not show that."""
+    """An example of a page; `printed` is None if the page does not show the output."""
 
     page: Path
     name: str
@@ -39,7 +39,7 @@ class Example:
 
     @property
     def missing(self) -> list[str]:
-        """The modules that it imports and that are not installed here."""
+        """The modules that the example imports and that are not installed here."""
         imports = [node for node in ast.walk(ast.parse(self.code)) if isinstance(node, ast.Import)]
         names = [alias.name.partition(".")[0] for node in imports for alias in node.names]
         return [name for name in names if importlib.util.find_spec(name) is None]
@@ -65,8 +65,8 @@ def parametrized():
 
 
 @pytest.mark.parametrize("example", list(parametrized()))
-def test_the_example_runs(example, tmp_path):
-    # Not in the root, whose folder of sources the workers of clusters would import.
+def test_example_runs_and_prints_the_documented_output(example, tmp_path):
+    # Not in the root: the workers of clusters would import the package from the sources there.
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     command = [sys.executable, "-W", "error", "-c", example.code]
     done = subprocess.run(
@@ -93,13 +93,13 @@ def test_every_python_block_is_an_example_that_runs(page):
 @pytest.mark.parametrize(
     "page", [*PAGES, ROOT / "examples" / "data" / "README.md"], ids=lambda page: str(page.stem)
 )
-def test_links_lead_somewhere(page):
+def test_targets_of_links_exist(page):
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
         if not target.startswith("https://"):
             assert (page.parent / target).exists(), target
 
 
-def test_the_readme_leads_to_every_page():
+def test_readme_links_to_every_page():
     readme = (ROOT / "README.md").read_text()
     for page in PAGES[1:]:
         assert f"(docs/{page.name})" in readme, page.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of exchanges between processes, and that docs/processes.md has what it gave."""
+"""The benchmarks of exchanges between processes, and their results in docs/processes.md."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 RECORDED = json.loads((ROOT / "benchmarks/results/processes.json").read_text())
 
 
-def test_the_page_has_what_was_measured():
+def test_page_shows_the_recorded_results():
     """``python -m benchmarks.processes --json benchmarks/results/processes.json`` prints it."""
     assert not RECORDED["quick"]
     page = (ROOT / "docs/processes.md").read_text()
@@ -27,7 +27,7 @@ def test_the_page_has_what_was_measured():
 WAYS = {way.name: way for way in processes.ways_of(2, 3)}
 
 
-def test_all_ways_are_measured():
+def test_recorded_results_include_every_way():
     assert {entry["way"] for entry in RECORDED["results"]} == WAYS.keys()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/pylibcudf.md says of the release that is installed what can be seen without a GPU.
+"""The statements of docs/pylibcudf.md on the installed release, as far as they need no GPU.
 
-A test that fails here after a new release of cuDF says that a row of the page is out of date.
+If a test fails here after a new release of cuDF, a row of the page is out of date.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PAGE = (ROOT / "docs" / "pylibcudf.md").read_text()
 
 
 def table(heading):
-    """The cells of the rows of the first table below a heading, marks of code left out."""
+    """Return the cells of the rows of the first table below a heading, without backticks."""
     found = re.search(rf"^## {heading}\n.*?^\| -.*?\n(.*?)\n\n", PAGE, re.M | re.S)
     assert found, heading
     return [
@@ -54,7 +54,7 @@ def table(heading):
 
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory):
-    """What pylibcudf's own interop makes of the cases, in host memory."""
+    """Return the results of pylibcudf's own interop for the cases, in host memory."""
     if bridge.has_gpu():
         pytest.skip("tests/gpu/peers asks the GPU")
     compiler = os.environ.get("CXX") or shutil.which("c++")
@@ -76,9 +76,9 @@ def theirs(tmp_path_factory):
     return json.loads(done.stdout)
 
 
-def test_the_release_is_the_one_that_is_installed():
+def test_page_names_the_installed_release():
     release = ".".join(str(int(part)) for part in cudf.__version__.split("."))
-    for subject in ("in cuDF", "| | pylibcudf", "Read in November 2026: the wheels of\ncuDF"):
+    for subject in ("in cuDF", "| | pylibcudf", "in November 2026, the wheels of cuDF"):
         assert f"{subject} {release} " in PAGE
 
 
@@ -94,15 +94,15 @@ def protocols(kind):
         (2, (cudf.Series, cudf.Index, cudf.MultiIndex)),
     ],
 )
-def test_who_speaks_what(row, kinds):
-    said = table("What there is already")[row]
+def test_page_lists_the_arrow_methods_of_each_class(row, kinds):
+    said = table("Interfaces of cuDF and pylibcudf")[row]
     names = [f"{kind.__module__.split('.')[0]}.{kind.__name__}" for kind in kinds]
     assert said[0] == ", ".join(names)
     for kind in kinds:
         assert set(re.findall(r"__arrow_c_\w+__", said[1])) == protocols(kind)
 
 
-def test_exports_of_pylibcudf_name_no_stream():
+def test_pylibcudf_export_does_not_support_a_stream():
     for kind in (plc.Table, plc.Column):
         assert "stream" not in inspect.signature(kind.__arrow_c_device_array__).parameters
         with pytest.raises(NotImplementedError):
@@ -118,12 +118,12 @@ def a_table(nulls=False):
 
 
 @pytest.mark.skipif(bridge.has_gpu(), reason="about machines without a GPU")
-def test_pylibcudf_needs_a_gpu():
+def test_pylibcudf_export_needs_a_gpu():
     with pytest.raises(RuntimeError, match="cudaErrorInsufficientDriver"):
         a_column().__arrow_c_device_array__()
 
 
-def test_schemas_of_pylibcudf_follow_the_batch_and_have_no_names():
+def test_pylibcudf_schema_depends_on_the_nulls_and_has_no_names():
     theirs = [pa.Schema._import_from_c_capsule(a_table(nulls)._to_schema()) for nulls in (0, 1)]
     assert [schema.field(0).nullable for schema in theirs] == [False, True]
     assert theirs[0].names == [""]
@@ -131,7 +131,7 @@ def test_schemas_of_pylibcudf_follow_the_batch_and_have_no_names():
     assert ours[0] == ours[1]
 
 
-def test_pylibcudf_takes_only_the_schema_that_it_has():
+def test_pylibcudf_export_rejects_a_requested_schema():
     schema = pa.schema([]).__arrow_c_schema__()
     for there in (a_table(), a_column()):
         with pytest.raises(ValueError, match="does not support alternative schema"):
@@ -139,13 +139,13 @@ def test_pylibcudf_takes_only_the_schema_that_it_has():
 
 
 @pytest.mark.parametrize("name", HOST_EXPORTS)
-def test_slices(name, theirs):
+def test_pylibcudf_exports_wrong_rows_of_a_slice(name, theirs):
     right = EXPORTS[name][0].slice(*EXPORTS[name][1:]).to_pylist()
     assert read(bridge.to_arrow_device(part_of(*EXPORTS[name]))).to_pylist() == right
     assert theirs["exports"][name] != right
 
 
-def test_slices_of_pylibcudf_have_the_values_of_one_row_and_the_mask_of_another(theirs):
+def test_pylibcudf_slices_have_wrong_nulls_or_begin_at_the_first_row(theirs):
     assert theirs["exports"] == {
         "E1 mask": [0, None, 4],
         "E2 list": [[1], [2, 3]],
@@ -153,7 +153,7 @@ def test_slices_of_pylibcudf_have_the_values_of_one_row_and_the_mask_of_another(
     }
 
 
-def test_what_is_empty(theirs):
+def test_pylibcudf_exports_null_and_empty_columns_wrongly(theirs):
     assert "Invalid type_id" in theirs["nulls"]
     assert read(bridge.to_arrow_device(null_column())).to_pylist() == [None] * 3
 
@@ -167,7 +167,7 @@ def test_what_is_empty(theirs):
 
 
 @pytest.mark.parametrize("name", IMPORTS)
-def test_imports(name, theirs):
+def test_pylibcudf_imports_wrong_rows(name, theirs):
     kind, array, edit, right = IMPORTS[name]
     assert theirs["imports"][name] != right
     producer = DeviceOnly(Producer(array, edit))
@@ -179,17 +179,17 @@ def test_imports(name, theirs):
     assert rows(ours, array.type) == right
 
 
-def test_offsets_of_pylibcudf_are_cut_to_32_bits(theirs):
-    assert theirs["offset"] == 1  # tests/import/test_sizes.py has ours
+def test_pylibcudf_truncates_offsets_to_32_bits(theirs):
+    assert theirs["offset"] == 1  # tests/import/test_sizes.py tests the bridge
 
 
-def test_a_null_among_the_values_of_a_dictionary(theirs):
+def test_pylibcudf_export_rejects_a_dictionary_with_a_null_value(theirs):
     assert "Invalid null mask" in theirs["null value"]
     ours = bridge.to_arrow_device(column_from(NULL_VALUE))
     assert read(ours).dictionary_decode().to_pylist() == [5, None]
 
 
-def test_types(theirs):
+def test_pylibcudf_rejects_types_that_the_bridge_imports(theirs):
     for array, found in zip(REFUSED, theirs["refused"], strict=True):
         assert re.match(r"ValueError: CUDF failure at.*(not supported|Unsupported type_id)", found)
         assert column_from(array).size() == len(array)
@@ -205,8 +205,8 @@ def test_the_schema_that_pylibcudf_imports_is_never_released(theirs):
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
-def test_what_pylibcudfs_columns_cannot_say_is_lost():
-    """Zones and categories, on the way that cuDF has through pylibcudf."""
+def test_cudf_loses_time_zones_and_categories_through_pylibcudf():
+    """cuDF's conversion to pylibcudf and back loses them; the bridge keeps them."""
     zoned = pa.array([0], pa.timestamp("ms", "Europe/Paris"))
     batch = pa.record_batch({"z": zoned, "c": pa.array(["x"]).dictionary_encode()})
     frame = bridge.from_arrow_device(batch)
@@ -216,7 +216,7 @@ def test_what_pylibcudfs_columns_cannot_say_is_lost():
     assert [str(dtype) for dtype in ours.dtypes] == ["datetime64[ms, Europe/Paris]", "category"]
 
 
-def test_cudf_takes_pyarrows_tables_only():
+def test_cudf_from_arrow_accepts_only_pyarrow_objects():
     batch = pa.record_batch({"a": [1]})
     with pytest.raises(TypeError, match=r"must be a pyarrow\.Table"):
         cudf.DataFrame.from_arrow(batch)
@@ -224,7 +224,7 @@ def test_cudf_takes_pyarrows_tables_only():
         cudf.Series.from_arrow(bridge.to_arrow_device(a_column()))
 
 
-def test_files_that_are_named_exist():
+def test_files_that_the_page_names_exist():
     named = re.findall(r"`((?:tests|csrc|docs)/[\w./]+)`", PAGE)
     assert named
     for path in named:
@@ -234,7 +234,7 @@ def test_files_that_are_named_exist():
 
 
 @pytest.mark.parametrize("name", ["here", "back"])
-def test_the_examples_run(name):
+def test_examples_of_the_page_run(name):
     [code] = re.findall(rf"<!-- example: {name} -->\n```python\n(.*?)^```$", PAGE, re.M | re.S)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],

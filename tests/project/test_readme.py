@@ -4,7 +4,7 @@ from pathlib import Path
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
-#: What somebody reads in three minutes, beside looking at examples, tables and the picture.
+#: The prose that is read in three minutes, without examples, tables and the picture.
 MAX_WORDS = 700
 
 
@@ -19,7 +19,7 @@ def test_quick_start_is_two_commands_and_nothing_else():
     assert rest.strip() == ""
 
 
-def test_it_stays_short():
+def test_prose_of_the_readme_stays_short():
     other = re.compile(r"^```.*?^```$|^\|[^\n]*$|<!--.*?-->", re.MULTILINE | re.DOTALL)
     prose = other.sub("", README)
     assert len(prose.split()) <= MAX_WORDS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/speed.md says what was measured, as benchmarks/results/host.json has it."""
+"""docs/speed.md shows the results that are recorded in benchmarks/results/host.json."""
 
 import json
 import sys
@@ -14,13 +14,13 @@ PAGE = (ROOT / "docs/speed.md").read_text()
 RESULTS = json.loads((ROOT / "benchmarks/results/host.json").read_text())["results"]
 
 
-def test_the_table_is_what_was_measured():
+def test_table_of_the_page_shows_the_recorded_results():
     """``python -m benchmarks --from benchmarks/results/host.json --markdown`` prints it."""
     assert f"\n\n{speed_page.table(RESULTS)}\n\n" in PAGE
 
 
-def test_the_sentence_on_conversions_is_what_was_measured():
-    # Beside the better of the others.
+def test_sentence_on_conversions_shows_the_recorded_results():
+    # The ratio to the faster peer.
     ratios = [
         max(ratio["dropped"] for ratio in entry["ratios"].values())
         for entry in RESULTS
@@ -28,7 +28,7 @@ def test_the_sentence_on_conversions_is_what_was_measured():
     ]
     near = sum(ratio <= 1.1 for ratio in ratios)
     sentence = (
-        f"Of {len(ratios)} of them, {near} take 1.1 times what the better of the two takes, or"
-        f" less, and the others {max(ratios):.2f} times at most."
+        f"Of {len(ratios)} conversions, {near} take at most 1.1 times as long as the faster of the"
+        f" two, and the others at most {max(ratios):.2f} times as long."
     )
     assert sentence in " ".join(PAGE.split())

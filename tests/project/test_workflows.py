@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What linters of workflows cannot know: that they fit the scripts, README and the package."""
+"""The workflows match the scripts, the README and the package. Linters cannot check this."""
 
 import ast
 import json
@@ -29,7 +29,7 @@ def steps(workflow: str) -> list[dict[str, object]]:
 
 
 def calls_of_scripts() -> list[tuple[str, str]]:
-    """Say of each script that is called in which words."""
+    """Return each script that is called, with its arguments."""
     texts = [str(step.get("run")) for name in WORKFLOWS for step in steps(name)]
     texts.append(CIBUILDWHEEL["repair-wheel-command"].replace("{project}/", ""))
     return [call for text in texts for call in re.findall(r"\bbash (\S+)(.*)", text)]
@@ -40,7 +40,7 @@ def artifacts(action: str) -> set[str]:
     return {step["with"]["name"] for step in uses if f"/{action}-artifact@" in step["uses"]}
 
 
-def test_every_change_is_met_by_the_two_commands_of_the_readme():
+def test_ci_runs_the_two_commands_of_the_readme():
     job = WORKFLOWS["ci"]["jobs"]["readme"]
     commands = [step["run"] for step in job["steps"] if "run" in step]
     quick_start = "\n".join(["## Quick start", "", "```", *commands, "```"])
@@ -48,7 +48,7 @@ def test_every_change_is_met_by_the_two_commands_of_the_readme():
 
 
 @pytest.mark.parametrize(("script", "arguments"), calls_of_scripts())
-def test_scripts_that_are_called_know_the_options(script, arguments):
+def test_called_scripts_define_the_options_in_the_call(script, arguments):
     source = (ROOT / script).read_text()
     for module in re.findall(r"python3 -m (\S+)", source):
         source += "".join(
@@ -58,7 +58,7 @@ def test_scripts_that_are_called_know_the_options(script, arguments):
         assert re.search(rf"{option}\b", source)
 
 
-def test_each_cuda_version_has_a_wheel_that_is_tried_on_a_gpu():
+def test_each_cuda_version_has_a_wheel_that_is_tested_on_a_gpu():
     [table] = re.findall(r"^CRT = ({.*})", (ROOT / "setup.py").read_text(), re.MULTILINE)
     accepted = list(ast.literal_eval(table))
     assert WORKFLOWS["wheels"]["jobs"]["wheel"]["strategy"]["matrix"]["cuda"] == accepted
@@ -68,7 +68,7 @@ def test_each_cuda_version_has_a_wheel_that_is_tried_on_a_gpu():
     assert artifacts("download") == {"wheel-cu${{ matrix.cuda }}"} <= artifacts("upload")
 
 
-def test_oldest_python_is_the_one_that_the_package_requires_and_is_built_for():
+def test_oldest_python_of_ci_is_that_of_the_package_and_the_wheels():
     python = WORKFLOWS["ci"]["jobs"]["readme"]["strategy"]["matrix"]["python"]
     oldest = min(map(Version, python))
     assert SpecifierSet(SETUP["options"]["python_requires"]) == SpecifierSet(f">={oldest}")
@@ -77,13 +77,13 @@ def test_oldest_python_is_the_one_that_the_package_requires_and_is_built_for():
     assert CIBUILDWHEEL["build"].startswith(f"{tag}-")
 
 
-def test_runners_of_ones_own_run_no_pull_requests():
+def test_self_hosted_runners_run_no_pull_requests():
     own = [name for name in WORKFLOWS if "self-hosted" in json.dumps(WORKFLOWS[name]["jobs"])]
     assert own == ["gpu"]
     assert set(WORKFLOWS["gpu"][True]) == {"push", "schedule", "workflow_dispatch"}  # "on": true
 
 
-def test_no_job_hangs_for_the_six_hours_that_are_the_default():
+def test_each_job_has_a_timeout_of_at_most_150_minutes():
     for name, workflow in WORKFLOWS.items():
         for job, content in workflow["jobs"].items():
             assert "uses" in content or content["timeout-minutes"] <= 150, (name, job)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes and open files as sources, formats with options, and what is said of other files."""
+"""Bytes and open files as sources, formats with options, and errors for other files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def rows(obj):
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_bytes_and_open_files(make, kind, name):
+def test_bytes_and_open_files_are_read(make, kind, name):
     data = FORMATS[name]
     stream = bridge.to_arrow_device_stream(make(kind, data))
     for _ in range(2):
@@ -90,7 +90,7 @@ def test_bytes_and_open_files(make, kind, name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bytes_of_a_named_format(make, kind):
+def test_bytes_are_read_in_the_named_format(make, kind):
     data = b"a;b\n1;x\n2;y\n"
     options = ds.CsvFileFormat(pa.csv.ParseOptions(delimiter=";"))
     found = pa.table(bridge.to_arrow_device_stream(make(kind, data), format=options))
@@ -99,14 +99,14 @@ def test_bytes_of_a_named_format(make, kind):
         bridge.to_arrow_device_stream(make(kind, data))
 
 
-def test_a_file_that_was_read_from_is_refused():
+def test_open_file_that_is_not_at_its_beginning_is_rejected():
     file = io.BytesIO(FORMATS["parquet"])
     file.read(3)
     with pytest.raises(ValueError, match="expected a file at its beginning, got one at byte 3"):
         bridge.to_arrow_device_stream(file)
 
 
-def test_text_files_are_refused(tmp_path):
+def test_text_files_are_rejected(tmp_path):
     (tmp_path / "text").write_text("a,b")
     with (tmp_path / "text").open() as file, pytest.raises(TypeError, match="text file"):
         bridge.to_arrow_device_stream(file).schema  # noqa: B018
@@ -128,7 +128,7 @@ def test_text_files_are_refused(tmp_path):
         ),
     ],
 )
-def test_formats_with_options(tmp_path, ending, format, write):
+def test_files_are_read_in_a_format_with_options(tmp_path, ending, format, write):
     path = tmp_path / f"table{ending}"
     write(path)
     expected = ds.dataset(path, format=format).to_table()
@@ -159,7 +159,7 @@ def test_tabs_separate_the_columns_of_a_tsv_file(tmp_path, ending):
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_a_csv_file_with_another_delimiter_is_refused(tmp_path, delimiter):
+def test_csv_file_with_another_delimiter_is_rejected(tmp_path, delimiter):
     path = tmp_path / "table.csv"
     path.write_text(f"a{delimiter}b\n1{delimiter}2\n")
     with pytest.raises(ValueError, match=r"table\.csv: expected columns delimited by commas") as e:
@@ -170,12 +170,12 @@ def test_a_csv_file_with_another_delimiter_is_refused(tmp_path, delimiter):
     assert found.to_pydict() == {"a": [1], "b": [2]}
 
 
-def test_a_folder_without_files(tmp_path):
+def test_folder_without_files_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file in this folder"):
         bridge.to_arrow_device_stream(tmp_path)
 
 
-def test_files_and_streams_name_each_other(tmp_path):
+def test_error_of_the_wrong_ipc_format_names_the_right_function(tmp_path):
     for data, read, other in (
         (FORMATS["arrow file"], bridge.ipc.open_stream, "open_file"),
         (FORMATS["arrow stream"], bridge.ipc.open_file, "open_stream"),
@@ -187,7 +187,7 @@ def test_files_and_streams_name_each_other(tmp_path):
                 list(read(source))
 
 
-def test_batches_of_a_file_by_a_slice():
+def test_slice_of_an_ipc_file_returns_its_batches():
     with bridge.ipc.open_file(FORMATS["arrow file"]) as file:
         assert [len(batch) for batch in file[:]] == [4, 4, 2]
         assert [len(batch) for batch in file[2:0:-1]] == [2, 4]

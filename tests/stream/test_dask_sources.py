@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of Dask collections: each task once, in order, a bounded number ahead."""
+"""Streams of Dask collections: each task runs once, in order, a bounded number ahead."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
 
 PARTITIONS = 6
-#: How many partitions are computed before they are asked for.
+#: The number of partitions that are computed before they are requested.
 AHEAD = 2
 
 
 class Events:
-    """What tasks have done. Pickled, it is the same object: all workers are in this process."""
+    """The tasks that ran. Pickling keeps the object, since all workers are in this process."""
 
     def __init__(self):
         self.clear()
@@ -69,7 +69,7 @@ def cluster():
 
 @pytest.fixture(params=["threads", "synchronous", "client"])
 def scheduler(request):
-    """Each of the schedulers that may be Dask's."""
+    """Set each of Dask's schedulers."""
     if request.param == "client":
         with distributed.Client(request.getfixturevalue("cluster")) as client:
             yield client
@@ -94,7 +94,7 @@ def part(base, index, events):
 
 
 def parts(events, count=PARTITIONS):
-    """Delayed batches, all of which need two tasks, and half of them a third."""
+    """Return delayed batches. Each needs two tasks, and half of the batches need a third."""
     base = dask.delayed(derived)(dask.delayed(source)(events), events, "derived")
     other = dask.delayed(derived)(base, events, "other")
     return [dask.delayed(part)((base, other)[i % 2], i, events) for i in range(count)]
@@ -116,7 +116,7 @@ def test_tasks_of_several_partitions_run_once_and_in_order(events, scheduler):
         assert [name for name in events.names if isinstance(name, int)] == [*range(PARTITIONS)]
 
 
-def test_a_bounded_number_is_ahead(events, scheduler):
+def test_bounded_number_of_partitions_is_computed_ahead(events, scheduler):
     stream = bridge.to_arrow_device_stream(parts(events))
     batches = iter(stream)
     repr(stream)
@@ -126,12 +126,12 @@ def test_a_bounded_number_is_ahead(events, scheduler):
         most = min(asked + 1 + AHEAD, PARTITIONS)
         expected = {"source", "derived", "other", *range(most)}
         assert wait_until(lambda expected=expected: expected <= set(events.names))
-        # Nothing holds back those that must not have begun.
+        # This gives other partitions the time to run, if they were started by mistake.
         time.sleep(0.05)
         assert set(events.names) == expected
 
 
-def test_the_first_is_there_before_the_others(events, scheduler):
+def test_first_batch_is_returned_before_other_partitions_finish(events, scheduler):
     gate = events.gates[1] = threading.Event()
     stream = bridge.to_arrow_device_stream(parts(events))
     batches = iter(stream)
@@ -141,7 +141,7 @@ def test_the_first_is_there_before_the_others(events, scheduler):
     assert [len(batch) for batch in batches] == [3] * (PARTITIONS - 1)
 
 
-def test_a_failure_comes_in_its_turn(events, scheduler):
+def test_failed_partition_raises_after_the_batches_before_it(events, scheduler):
     class OwnError(Exception):
         pass
 
@@ -159,7 +159,7 @@ def test_a_failure_comes_in_its_turn(events, scheduler):
     assert 5 not in events.names
 
 
-def test_closing_cancels_what_has_not_begun(events, scheduler):
+def test_release_cancels_partitions_that_have_not_started(events, scheduler):
     gate = events.gates[1] = threading.Event()
     stream = bridge.to_arrow_device_stream(parts(events))
     batches = iter(stream)
@@ -181,13 +181,13 @@ def tasks_of(client):
     return client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
 
 
-def test_what_was_consumed_is_released(events, scheduler):
+def test_consumed_partitions_are_released(events, scheduler):
     stream = bridge.to_arrow_device_stream(parts(events))
     batches = iter(stream)
     for _ in range(PARTITIONS - 1):
         next(batches)
     if scheduler is not None:
-        # What the last one needs may be there still.
+        # The tasks that the last partition needs may still be held.
         assert wait_until(lambda: len(scheduler.futures) <= 3)
     assert len(next(batches)) == 3
     assert next(batches, None) is None
@@ -196,7 +196,7 @@ def test_what_was_consumed_is_released(events, scheduler):
         assert wait_until(lambda: not scheduler.futures and not tasks_of(scheduler))
 
 
-def test_partitions_stay_on_the_workers_until_they_are_asked_for(events, cluster, monkeypatch):
+def test_partitions_stay_on_the_workers_until_they_are_requested(events, cluster, monkeypatch):
     fetched = []
     result = distributed.Future.result
 
@@ -217,12 +217,12 @@ def test_partitions_stay_on_the_workers_until_they_are_asked_for(events, cluster
 
 
 def partitions_held(dask_scheduler):
-    """How many partitions are in the memory of workers."""
+    """Return the number of partitions in the memory of workers."""
     workers = dask_scheduler.workers.values()
     return sum(task.key.startswith("part-") for worker in workers for task in worker.has_what)
 
 
-def test_tasks_run_where_they_are_annotated_to(cluster):
+def test_tasks_run_on_their_annotated_workers(cluster):
     with distributed.Client(cluster) as client:
         addresses = list(client.scheduler_info()["workers"])
         batches = []
@@ -237,7 +237,7 @@ def address(index):
     return pa.record_batch({"worker": [distributed.get_worker().address]})
 
 
-def test_results_go_when_no_partition_needs_them(events):
+def test_shared_result_is_freed_after_its_last_partition(events):
     class Result:
         value = 1
 
@@ -282,7 +282,7 @@ FRAME = pd.DataFrame({"a": range(50), "b": [f"b{i % 7}" for i in range(50)]})
     ],
     ids=["plain", "filter", "mean", "cumsum", "shuffle", "partitions"],
 )
-def test_frames(scheduler, make):
+def test_dask_frames_are_streamed(scheduler, make):
     frame = make(dd.from_pandas(FRAME, npartitions=4))
     assert rows(read(frame).to_pandas()) == rows(frame.compute())
 
@@ -291,49 +291,51 @@ def rows(frame):
     return frame.reset_index(drop=True).to_dict()
 
 
-def test_a_persisted_collection(scheduler):
+def test_persisted_dask_frame_is_streamed(scheduler):
     frame = dd.from_pandas(FRAME, npartitions=4).persist()
     assert rows(read(frame).to_pandas()) == rows(FRAME)
     assert rows(read(frame.assign(c=1)).to_pandas()) == rows(FRAME.assign(c=1))
 
 
-def test_bags_and_single_delayed_objects(events, scheduler):
+def test_bags_single_delayed_objects_and_lists_of_frames_are_streamed(events, scheduler):
     import dask.bag as db
 
     batches = [pa.record_batch({"a": [i]}) for i in range(5)]
     bag = db.from_sequence(batches, npartitions=2)
     assert read(bag)["a"].to_pylist() == [0, 1, 2, 3, 4]
     assert read(parts(events)[3]).to_pylist() == ROWS[9:12]
-    # Frames of several collections, and one of them twice.
+    # A list of frames, one of which occurs twice.
     frame = dd.from_pandas(FRAME[["a"]], npartitions=2)
     assert read([frame, frame]).num_rows == 100
 
 
-def test_strings_that_are_computed_are_no_paths(tmp_path):
+def test_computed_strings_are_not_read_as_paths(tmp_path):
     for collection in (dask.delayed(str)(tmp_path), [dask.delayed(str)(tmp_path)]):
-        with pytest.raises(TypeError, match="within a source found"):
+        with pytest.raises(
+            TypeError, match=r"expected pathlib\.Path objects, .* got the string '.*' in a list"
+        ):
             next(iter(bridge.to_arrow_device_stream(collection)))
 
 
-def test_the_same_partition_twice(events, scheduler):
+def test_repeated_partition_is_computed_once(events, scheduler):
     first, second = parts(events, 2)
     found = read((first, second, first, first))
     assert found["index"].to_pylist() == [0] * 3 + [1] * 3 + [0] * 6
     assert events.names.count(0) == 1
 
 
-def test_it_can_be_read_again(events, scheduler):
+def test_list_of_delayed_batches_can_be_read_again(events, scheduler):
     from cudf_arrow_bridge.cuda.streams import resolve_stream
     from cudf_arrow_bridge.export.stream_sources import exportable_objects, open_source
 
     opened = open_source(parts(events))
     for _ in range(2):
-        batches = exportable_objects(opened, resolve_stream(None), take=list)
+        batches = exportable_objects(opened, resolve_stream(None), claim=list)
         assert pa.Table.from_batches(batches).to_pylist() == ROWS
     assert events.names.count("source") == 2
 
 
-def test_delayed_objects_of_a_generator_are_computed_when_they_come(events, scheduler):
+def test_delayed_objects_of_a_generator_are_computed_one_by_one(events, scheduler):
     stream = bridge.to_arrow_device_stream(iter(parts(events)))
     batches = iter(stream)
     next(batches)
@@ -341,8 +343,10 @@ def test_delayed_objects_of_a_generator_are_computed_when_they_come(events, sche
     assert sum(len(batch) for batch in batches) == len(ROWS) - 3
 
 
-def test_columns_are_selected_from_the_collection():
+def test_columns_option_is_rejected_for_dask_frames():
     frame = dd.from_pandas(FRAME, npartitions=2)
-    with pytest.raises(ValueError, match="columns= with an object of type DataFrame"):
+    with pytest.raises(
+        ValueError, match=r"columns: expected a path or a.* got an object of type DataFrame"
+    ):
         bridge.to_arrow_device_stream(frame, columns=["a"])
     assert read(frame[["a"]]).column_names == ["a"]

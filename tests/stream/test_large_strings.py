@@ -44,7 +44,7 @@ WAYS = {
         (of_structs, pa.struct([("s", pa.large_string())])),
     ],
 )
-def test_large_strings(strings, nest, type_, way):
+def test_strings_beyond_2_gib_are_concatenated_as_large_strings(strings, nest, type_, way):
     batch = pa.record_batch([nest(strings)], ["a"])
     batches = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
     result = pa.record_batch(bridge.to_arrow_device(WAYS[way](batches)))["a"]

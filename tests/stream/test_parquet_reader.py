@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet by cuDF's chunked reader: when, with what arguments, and what comes of its tables."""
+"""Parquet files read by cuDF's chunked reader: its use, its arguments and its tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TABLE = pa.table(
 
 @pytest.fixture
 def made(monkeypatch):
-    """The options of the readers that were made."""
+    """Return the list of the options of the readers that are made."""
     return chunked_reader.install(monkeypatch)
 
 
@@ -78,14 +78,14 @@ def test_batches_have_the_schema_of_the_file(made, tmp_path):
     assert len(made) == 4
 
 
-def test_columns_are_read_in_the_order_asked_for(made, tmp_path):
+def test_columns_are_read_in_the_requested_order(made, tmp_path):
     write(tmp_path)
     found = read(tmp_path, columns=["text", "number"])
     assert found.equals(TABLE.select(["text", "number"]))
     assert {tuple(options.columns) for options in made} == {("text", "number")}
 
 
-def test_the_index_of_pandas_is_that_of_the_file(made, tmp_path):
+def test_pandas_index_of_the_file_is_kept(made, tmp_path):
     frame = TABLE.select(["number", "text"]).to_pandas().set_index("number")
     frame.to_parquet(tmp_path / "frame.parquet")
     assert read(tmp_path).to_pandas().equals(frame)
@@ -97,14 +97,14 @@ def test_the_index_of_pandas_is_that_of_the_file(made, tmp_path):
 @pytest.mark.parametrize(
     "options", [{"filter": pc.field("number") >= 95}, {"columns": []}], ids=["filter", "no columns"]
 )
-def test_what_the_reader_does_not_do_is_read_by_pyarrow(made, tmp_path, options):
+def test_filters_and_empty_columns_are_read_by_pyarrow(made, tmp_path, options):
     write(tmp_path)
     batches = list(bridge.to_arrow_device_stream(tmp_path, **options))
     assert sum(map(len, batches)) == (5 if "filter" in options else ROWS)
     assert made == []
 
 
-def test_other_files_are_read_by_pyarrow(made, tmp_path):
+def test_urls_partition_keys_and_arrow_files_are_read_by_pyarrow(made, tmp_path):
     write(tmp_path)
     path = tmp_path / "0.parquet"
     memory = fsspec.filesystem("memory")
@@ -119,13 +119,13 @@ def test_other_files_are_read_by_pyarrow(made, tmp_path):
         file.write_table(TABLE)
     assert read(tmp_path / "file.arrow").num_rows == ROWS
     assert made == []
-    # The columns that are in the file itself are not.
+    # The chunked reader reads the columns that are in the file itself.
     assert read(folder.parent, columns=["number"]).num_rows == 50
     assert len(made) == 2
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_categories_stay_categories(made, tmp_path, nested):
+def test_dictionary_columns_are_read_by_pyarrow(made, tmp_path, nested):
     categories = pa.array([f"c{i % 3}" for i in range(ROWS)]).dictionary_encode()
     column = pa.StructArray.from_arrays([categories], ["c"]) if nested else categories
     write(tmp_path, TABLE.append_column("category", column))
@@ -153,7 +153,7 @@ def test_columns_that_must_be_converted_are_read_by_pyarrow(made, tmp_path):
     assert [options.path for options in made[1:]] == [str(tmp_path / "1.parquet")]
 
 
-def test_a_file_without_rows(made, tmp_path):
+def test_file_without_rows_keeps_its_columns(made, tmp_path):
     pq.write_table(TABLE.slice(0, 0), tmp_path / "0.parquet")
     found = read(tmp_path)
     assert found.num_rows == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that are consumed again, given back, raced for and released."""
+"""Passes over streams: repeated, unused and concurrent passes, and the release of streams."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BATCH = pa.record_batch(
 HALVES = [BATCH.slice(0, 12), BATCH.slice(12)]
 TABLE = pa.Table.from_batches(HALVES)
 PROTOCOLS = ["__arrow_c_stream__", "__arrow_c_device_stream__"]
-ONCE = "can be consumed once: a second pass over it found"
+ONCE = "can be consumed once, got a second consumer"
 
 
 def frame():
@@ -45,7 +45,7 @@ def written(directory):
 
 
 class Fresh:
-    """An iterable that begins anew each time."""
+    """An iterable that starts again at each iteration."""
 
     def __iter__(self):
         yield from HALVES
@@ -76,7 +76,7 @@ AGAIN = {
 
 
 def rows(stream):
-    """All rows, by way of Arrow's stream interface alone."""
+    """Return all rows, read through Arrow's stream interface alone."""
     reader = pa.RecordBatchReader.from_stream if _is_table(stream) else pa.chunked_array
     found = reader(StreamOnly(stream))
     return (found.read_all() if _is_table(stream) else found).to_pylist()
@@ -88,7 +88,7 @@ def _is_table(stream):
 
 @pytest.mark.parametrize("max_rows", [None, 5])
 @pytest.mark.parametrize("make", AGAIN.values(), ids=AGAIN)
-def test_it_is_consumed_again(make, max_rows, tmp_path):
+def test_stream_can_be_consumed_again(make, max_rows, tmp_path):
     stream = bridge.to_arrow_device_stream(make(tmp_path), max_rows=max_rows)
     lengths = [len(batch) for batch in stream]
     assert sum(lengths) >= ROWS
@@ -102,7 +102,7 @@ def test_it_is_consumed_again(make, max_rows, tmp_path):
     assert not stream.is_released
     stream.release()
     assert stream.is_released
-    with pytest.raises(ValueError, match="a stream that was released found"):
+    with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
         iter(stream).__next__()
 
 
@@ -118,7 +118,7 @@ ONLY_ONCE = {
 
 @pytest.mark.parametrize("nest", [False, True], ids=["alone", "in a list"])
 @pytest.mark.parametrize("name", ONLY_ONCE)
-def test_what_can_be_read_once_says_so(name, nest):
+def test_second_pass_over_a_single_use_source_is_an_error(name, nest):
     source = ONLY_ONCE[name]()
     stream = bridge.to_arrow_device_stream([BATCH, source] if nest else source)
     assert not stream.is_released
@@ -136,7 +136,7 @@ def test_what_can_be_read_once_says_so(name, nest):
 
 
 @pytest.mark.parametrize("take", [list, rows, lambda s: next(iter(s))])
-def test_a_loop_over_a_generator_is_its_one_pass(take):
+def test_loop_over_an_iterator_is_its_only_pass(take):
     stream = bridge.to_arrow_device_stream(iter(HALVES))
     batches = iter(stream)
     assert len(next(batches)) == 12
@@ -146,13 +146,13 @@ def test_a_loop_over_a_generator_is_its_one_pass(take):
     assert next(batches, None) is None
 
 
-def test_what_a_loop_leaves_can_be_streamed():
+def test_rest_of_a_loop_can_be_streamed():
     batches = iter(bridge.to_arrow_device_stream(iter(HALVES)))
     next(batches)
     assert rows(bridge.to_arrow_device_stream(batches)) == HALVES[1].to_pylist()
 
 
-def test_a_loop_that_has_not_begun_has_taken_nothing():
+def test_loop_that_has_not_started_does_not_use_the_pass():
     stream = bridge.to_arrow_device_stream(iter(HALVES))
     batches = iter(stream)
     iter(stream)
@@ -161,7 +161,7 @@ def test_a_loop_that_has_not_begun_has_taken_nothing():
         next(batches)
 
 
-def test_a_stream_over_a_stream_has_its_reasons():
+def test_error_of_a_stream_over_a_stream_names_the_inner_source():
     inner = bridge.to_arrow_device_stream(iter(HALVES))
     outer = bridge.to_arrow_device_stream(inner)
     assert len(rows(outer)) == ROWS
@@ -171,7 +171,7 @@ def test_a_stream_over_a_stream_has_its_reasons():
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("way", ["dropped", "released", "asked for its schema"])
-def test_a_consumer_that_pulled_nothing_gives_it_back(protocol, way):
+def test_consumer_that_pulled_no_batch_returns_the_pass(protocol, way):
     made = []
 
     def batches():
@@ -183,7 +183,7 @@ def test_a_consumer_that_pulled_nothing_gives_it_back(protocol, way):
     for _ in range(3):
         capsule = getattr(stream, protocol)()
         with pytest.raises(ValueError, match=ONCE):
-            getattr(stream, protocol)()  # it is lent
+            getattr(stream, protocol)()  # the capsule has the pass
         if way != "dropped":
             consumer = Consumer(capsule)
             if way == "asked for its schema":
@@ -198,7 +198,7 @@ def test_a_consumer_that_pulled_nothing_gives_it_back(protocol, way):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_consumer_that_pulled_has_made_the_pass(protocol):
+def test_consumer_that_pulled_a_batch_uses_the_pass(protocol):
     closed = []
 
     def batches():
@@ -212,12 +212,12 @@ def test_a_consumer_that_pulled_has_made_the_pass(protocol):
     assert consumer.rows() == 12
     assert not closed
     consumer.release()
-    assert closed == [True]  # though the stream is still here
+    assert closed == [True]  # although the stream is still alive
     with pytest.raises(ValueError, match=ONCE):
         rows(stream)
 
 
-def test_nobody_takes_back_what_was_released():
+def test_unused_pass_of_a_released_stream_closes_the_source():
     closed = []
 
     def batches():
@@ -239,7 +239,7 @@ def test_nobody_takes_back_what_was_released():
         closed.clear()
 
 
-def test_a_capsule_given_back_on_another_thread_at_any_time():
+def test_consumer_can_return_the_pass_on_another_thread():
     stream = bridge.to_arrow_device_stream(iter(HALVES))
     for _ in range(200):
         consumer = Consumer(stream.__arrow_c_stream__())
@@ -251,7 +251,7 @@ def test_a_capsule_given_back_on_another_thread_at_any_time():
     assert rows(stream) == BATCH.to_pylist()
 
 
-def test_passes_at_once_are_independent():
+def test_concurrent_passes_are_independent():
     stream = bridge.to_arrow_device_stream(frame(), max_rows=6)
     consumers = [Consumer(stream.__arrow_c_stream__()) for _ in range(2)]
     loops = [iter(stream) for _ in range(2)]
@@ -263,8 +263,8 @@ def test_passes_at_once_are_independent():
         consumer.release()
 
 
-def test_two_passes_at_once_over_what_can_be_read_once():
-    """Both begin before the generator in the list is reached: one of them gets it."""
+def test_one_of_two_concurrent_passes_reads_a_nested_iterator():
+    """Both passes start before the nested iterator is reached."""
     stream = bridge.to_arrow_device_stream([BATCH, iter(HALVES)])
     one, other = iter(stream), iter(stream)
     assert len(next(one)) == len(next(other)) == ROWS
@@ -276,8 +276,8 @@ def test_two_passes_at_once_over_what_can_be_read_once():
 
 
 @pytest.mark.parametrize("source", [frame, lambda: iter([BATCH] * 50)], ids=["frame", "iterator"])
-def test_threads_race_for_passes(source):
-    """Over what can be read once, one of them gets all of it."""
+def test_threads_can_consume_a_stream_concurrently(source):
+    """One thread gets all batches of an iterator; each thread gets all batches of a frame."""
     for _ in range(20):
         stream = bridge.to_arrow_device_stream(source())
         barrier, found, refused = threading.Barrier(4), [], []
@@ -302,7 +302,7 @@ def test_threads_race_for_passes(source):
 
 
 class Flaky:
-    """Fails in its first passes, at a position."""
+    """An iterable whose first passes fail at a position."""
 
     def __init__(self, failures, position):
         self.failures, self.position = failures, position
@@ -316,7 +316,7 @@ class Flaky:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_a_source_that_fails_is_asked_again(position):
+def test_source_that_failed_is_read_again_by_the_next_pass(position):
     stream = bridge.to_arrow_device_stream(Flaky(2, position))
     for take in (rows, lambda stream: sum(len(batch) for batch in stream)):
         with pytest.raises(OSError, match="the disk is gone"):
@@ -342,7 +342,7 @@ def test_a_generator_that_failed_fails_again():
     assert stream.error is error
 
 
-def test_release_ends_loops_and_leaves_consumers():
+def test_release_ends_loops_but_not_consumers():
     stream = bridge.to_arrow_device_stream(frame(), max_rows=6)
     reader = pa.RecordBatchReader.from_stream(StreamOnly(stream))
     begun, fresh, ended = iter(stream), iter(stream), iter(stream)
@@ -351,15 +351,15 @@ def test_release_ends_loops_and_leaves_consumers():
     stream.release()
     for batches in (begun, fresh):
         for _ in range(2):
-            with pytest.raises(ValueError, match="a stream that was released found"):
+            with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
                 next(batches)
     assert next(ended, None) is None
     assert reader.read_all().num_rows == ROWS
-    with pytest.raises(ValueError, match="a stream that was released found"):
+    with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
         _ = stream.schema
 
 
-def test_release_during_a_loop():
+def test_release_during_a_loop_is_an_error_of_the_loop():
     seen = []
 
     def loop():
@@ -373,7 +373,7 @@ def test_release_during_a_loop():
     assert seen == [6]
 
 
-def test_release_by_the_source_itself():
+def test_release_by_the_source_ends_the_loop_after_its_batch():
     def batches():
         yield BATCH
         stream.release()
@@ -387,7 +387,7 @@ def test_release_by_the_source_itself():
         next(loop)
 
 
-def test_the_source_lives_until_the_release():
+def test_source_is_freed_at_the_release():
     source = frame()
     alive = weakref.ref(source)
     stream = bridge.to_arrow_device_stream(source)
@@ -400,7 +400,7 @@ def test_the_source_lives_until_the_release():
     assert alive() is None
 
 
-def test_a_generator_does_not_live_longer_than_its_pass():
+def test_generator_is_freed_after_its_pass():
     source = (half for half in HALVES)
     alive = weakref.ref(source)
     stream = bridge.to_arrow_device_stream(source)
@@ -412,7 +412,7 @@ def test_a_generator_does_not_live_longer_than_its_pass():
 
 
 class Watched:
-    """Makes new batches in each pass, and knows which are alive."""
+    """A source that makes new batches in each pass, and records which are alive."""
 
     def __init__(self):
         self.made, self.alive = 0, weakref.WeakSet()
@@ -428,7 +428,7 @@ class Watched:
             del table
 
 
-def test_a_loop_that_is_left_early_closes_its_source():
+def test_break_from_a_loop_closes_the_source():
     closed = []
 
     class Closing:
@@ -447,7 +447,7 @@ def test_a_loop_that_is_left_early_closes_its_source():
         stream.release()
 
 
-def test_neither_stream_nor_loop_holds_a_batch():
+def test_stream_and_loop_do_not_hold_batches():
     source = Watched()
     stream = bridge.to_arrow_device_stream(source)
     for _ in range(2):
@@ -455,7 +455,7 @@ def test_neither_stream_nor_loop_holds_a_batch():
         batch = next(loop)
         del batch
         gc.collect()
-        assert len(source.alive) <= 1  # whose end was not seen
+        assert len(source.alive) <= 1  # the source still holds its last batch
         assert [len(batch) for batch in loop] == [ROWS] * 2
         gc.collect()
         assert not source.alive
@@ -465,7 +465,7 @@ def test_neither_stream_nor_loop_holds_a_batch():
     assert [len(batch) for batch in kept] == [ROWS] * 3
 
 
-def test_each_pass_has_the_schema_that_its_consumer_asks_for():
+def test_each_pass_has_the_schema_requested_by_its_consumer():
     wide = BATCH.schema.set(1, pa.field("text", pa.large_string()))
     narrow = BATCH.schema.set(0, pa.field("n", pa.int64()))
     for source in (frame(), TABLE, HALVES):
@@ -478,17 +478,17 @@ def test_each_pass_has_the_schema_that_its_consumer_asks_for():
             ]
             assert stream.schema.types == BATCH.schema.types
             assert reader.read_all().num_rows == ROWS
-        # One that asked for a schema and pulled nothing leaves no trace.
+        # A consumer that requested a schema and pulled nothing does not change the stream.
         stream.__arrow_c_stream__(wide.__arrow_c_schema__())
         assert pa.table(StreamOnly(stream)).schema.types == BATCH.schema.types
 
 
-def test_a_request_that_cannot_be_met_takes_no_pass():
+def test_rejected_requested_schema_does_not_use_the_pass():
     wrong = pa.schema([("a", pa.int8())]).__arrow_c_schema__()
     strict = pa.schema([pa.field("number", pa.int64(), nullable=False), BATCH.schema.field(1)])
     for source in (frame(), iter(HALVES)):
         stream = bridge.to_arrow_device_stream(source)
-        with pytest.raises(ValueError, match="1 fields"):
+        with pytest.raises(ValueError, match="expected a requested schema of 2 fields, got 1"):
             stream.__arrow_c_stream__(wrong)
         assert rows(stream) == BATCH.to_pylist()
     stream = bridge.to_arrow_device_stream(HALVES)
@@ -497,7 +497,7 @@ def test_a_request_that_cannot_be_met_takes_no_pass():
     assert rows(stream) == BATCH.to_pylist()
 
 
-def test_the_schema_of_frames_takes_no_batch(monkeypatch):
+def test_schema_of_frames_is_known_without_an_export(monkeypatch):
     whole = frame()
     expected = bridge.to_arrow_device(whole).schema
 
@@ -530,7 +530,7 @@ class Text(HTMLParser):
         self.cells.append(data)
 
 
-def test_the_html_consumes_nothing():
+def test_html_consumes_no_batch():
     made = []
 
     def batches():
@@ -552,7 +552,7 @@ def test_the_html_consumes_nothing():
     assert "released" in stream._repr_html_()
 
 
-def test_long_schemas_are_cut():
+def test_html_shortens_long_schemas():
     wide = pa.record_batch({f"c{i}": [i] for i in range(30)})
     page = bridge.to_arrow_device_stream(bridge.from_arrow_device(wide))._repr_html_()
     assert Text(page).cells[-1] == "... and 10 more columns"
@@ -560,8 +560,8 @@ def test_long_schemas_are_cut():
     assert "batches of a column" in column._repr_html_()
 
 
-def test_a_stream_is_no_iterator():
-    """`next(stream)` could only mean one of its passes."""
+def test_stream_is_not_an_iterator():
+    """`next(stream)` would not say which pass to advance."""
     stream = bridge.to_arrow_device_stream(frame())
     with pytest.raises(TypeError, match="not an iterator"):
         next(stream)

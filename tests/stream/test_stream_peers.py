@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other libraries on the other side of a stream, other threads, and ten thousand batches."""
+"""Streams to and from other libraries, on other threads, and of ten thousand batches."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_duckdb_computes_on_a_stream():
         pytest.param(lambda t: polars.from_arrow(t), id="polars"),
     ],
 )
-def test_peers_write_streams(write):
-    # Of strings, polars and duckdb make views, or may.
+def test_streams_of_peers_are_imported(write):
+    # There are no strings, because polars and duckdb may convert strings to views.
     table = pa.Table.from_batches(
         [BATCH.select(["number", "when"]).slice(at, 10) for at in range(0, ROWS, 10)]
     )
@@ -89,8 +89,8 @@ def test_peers_write_streams(write):
     assert pa.record_batch(bridge.to_arrow_device(found)).to_pylist() == table.to_pylist()
 
 
-def test_a_consumer_on_other_threads():
-    """Calls are serialised, but each comes from a thread of its own."""
+def test_consumer_can_call_from_other_threads():
+    """Calls are serialised, but each comes from a different thread."""
     made_on = []
 
     def batches():
@@ -108,11 +108,10 @@ def test_a_consumer_on_other_threads():
     thread.start()
     thread.join()
     assert rows == [10, 10, 10, 10, None]
-    assert len(set(made_on[1:])) >= 1
     assert threading.get_ident() not in made_on[1:]
 
 
-def test_streams_on_many_threads():
+def test_many_threads_export_and_import_streams_concurrently():
     failures = []
 
     def work():
@@ -167,7 +166,7 @@ def test_memory_is_constant_over_ten_thousand_batches(pipeline):
     assert len(counts) == 5
     assert max(blocks[1:]) - min(blocks[1:]) < 500
     assert len(set(arrow[1:])) == 1
-    # 8,000 batches that leaked as little as 64 bytes each would show.
+    # This detects a leak of 64 bytes in each of 8,000 batches.
     assert pages[-1] - pages[1] < 400_000
 
 
@@ -176,7 +175,7 @@ def resident():
         return int(file.read().split()[1]) * 4096
 
 
-def test_a_stream_that_is_alive_at_exit_harms_nobody():
+def test_exit_with_open_streams_prints_nothing_and_returns_0():
     code = """
         import contextlib, threading, pyarrow as pa, cudf_arrow_bridge as bridge
         batch = pa.record_batch({"a": [1]})
@@ -195,7 +194,7 @@ def test_a_stream_that_is_alive_at_exit_harms_nobody():
         next(frames)
 
         def pull():
-            # Once the interpreter goes there are no more batches: it is told so.
+            # While the interpreter shuts down, the reader gets an error.
             with contextlib.suppress(pa.ArrowException, OSError):
                 for _ in readers[0]:
                     pass

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share: peers, samples, checks, and strategies."""
+"""Shared code of the tests: peers, samples, checks, and strategies."""

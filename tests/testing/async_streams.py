@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous streams taken from C producers that follow scripts, and what is left of them."""
+"""Imports of asynchronous streams from C producers that follow scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testing.peers.producers import Producer
 
 
 async def collect(source, limit=None, **options):
-    """Take all frames, or a number of them; return their lengths, and the error that ended it."""
+    """Return the lengths of all frames, or of up to `limit`, and the error that ended them."""
     found = []
     stream = bridge.from_arrow_device_async(source, **options)
     try:
@@ -23,7 +23,7 @@ async def collect(source, limit=None, **options):
     except StopAsyncIteration:
         return found, None
     except Exception as error:
-        # Once the stream has failed, it is over.
+        # The stream ends after an error.
         with pytest.raises(StopAsyncIteration):
             await anext(stream)
         return found, error.with_traceback(None)
@@ -37,7 +37,7 @@ def rows_of(frame):
 
 
 def consume(script, limit=None, *, here=False, **options):
-    """Run a script against the bridge; return the lengths of frames, the error and the producer."""
+    """Import the stream of a script; return the lengths of frames, the error and the producer."""
     producer = Producer(script, here=here)
     found, error = asyncio.run(asyncio.wait_for(collect(producer, limit, **options), 20))
     producer.check()
@@ -45,14 +45,14 @@ def consume(script, limit=None, *, here=False, **options):
 
 
 def sent(producer, count=None):
-    """Open the stream and send what is requested, up to a number of batches or a cancel."""
+    """Send the schema, then the requested batches, until `count` batches or a cancellation."""
     assert producer.on_schema() == 0
     while (count is None or len(producer.tasks) < count) and producer.wait_for_request():
         producer.on_next_task()
 
 
 def has_code(error, code):
-    """Whether an exception is the one that stands for a code."""
+    """Return whether an exception is the one for an error code."""
     kinds = {
         errno.EINVAL: ValueError,
         errno.ENOMEM: MemoryError,

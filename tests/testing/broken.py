@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record batch to break in one place, and what must follow."""
+"""A record batch whose structs tests corrupt in one place, and a check of its import."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDERS = samples.values(pa.list_(ITEM), 40, "some")
 CATEGORY = samples.values(samples.DICTIONARY[0], 40, "some")
 BATCH = pa.record_batch([ORDERS, CATEGORY, pa.array(range(40))], ["orders", "kind", "n"])
 
-#: Where the structs of the batch's arrays are, and how errors name them.
+#: Functions that return the struct of an array of the batch, by the array's path in errors.
 PATHS = {
     "(top level)": lambda root: root,
     "orders": lambda root: child(root, 0),
@@ -32,7 +32,7 @@ def child(struct, *steps):
 
 
 def check(edit, error, path, *words):
-    """Import the batch after an edit; it must be refused, and released exactly once."""
+    """Check that an import rejects the edited batch and releases it exactly once."""
     producer = Producer(BATCH, edit)
     message = refused(error, producer, kind=None)
     assert (producer.releases, producer.schema_releases) == (1, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libcudf computes of columns, and the same by pyarrow, which knows nothing of libcudf."""
+"""Computations of libcudf on columns, and the same by pyarrow, which does not use libcudf."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ ANY = [*KEYS, *LISTS, *STRUCTS, pa.decimal64(18, 0)]
 
 @dataclass(frozen=True)
 class Computation:
-    """One thing to compute of a column.
+    """A computation on a column.
 
     Attributes
     ----------
     name
-        What it is called in a test's name.
+        The computation's name in the names of tests.
     types
-        The types of columns that it takes.
+        The types of columns that the computation takes.
     libcudf
-        Computes a column of a column, on a GPU.
+        Computes a column from a column, on a GPU.
     expected
-        Computes the rows of that of a pyarrow array.
+        Computes the rows of the result from a pyarrow array.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Computation:
 
 
 def beginning_at(offset, size):
-    """An edit of `Producer`: the rows begin there, the pointers stay, and no null was counted."""
+    """Return an edit of `Producer` that sets offset and length and makes null counts unknown."""
 
     def edit(_, struct):
         root = struct.array
@@ -58,7 +58,7 @@ def beginning_at(offset, size):
 
 
 def indices(size):
-    """Rows to gather: backwards, some twice, some not at all."""
+    """Return rows to gather: in reverse order, some twice, some not at all."""
     return [i for at, i in enumerate(reversed(range(size))) for _ in range(at % 3)]
 
 
@@ -83,16 +83,17 @@ def explode(column):
 
 
 def exploded(array):
-    """Every element; one null for a list that is null or empty."""
+    """Return every element, and one null for each list that is null or empty."""
     rows = array.to_pylist()
     return [item for row in rows for item in (row or [None])]
 
 
 def cases_of(computation, array):
-    """What to ask of slices of an array: arrays, and the offset and size of the rows of each.
+    """Return arrays to compute on, each with the offset and the size of a slice.
 
-    libcudf's explode_outer writes out of bounds for null and empty lists behind an offset, whoever
-    made the column (docs/invariants.md): behind one it is asked only of lists that have elements.
+    libcudf's explode_outer writes out of bounds for null and empty lists of columns with an offset,
+    whatever made the column (docs/invariants.md). Its slices with an offset have only lists with
+    elements.
     """
     if computation.name != "explode":
         return [(array, offset, size) for offset, size in SLICES]
@@ -111,7 +112,7 @@ def ordered(column):
 
 
 def counts(column):
-    """How often each value occurs, in the order of the values, nulls left out."""
+    """Return how often each value occurs, in the order of the values, without nulls."""
     keys = plc.Table([column])
     request = plc.groupby.GroupByRequest(column, [plc.aggregation.count()])
     found, (counted,) = plc.groupby.GroupBy(keys).aggregate([request])
@@ -158,7 +159,7 @@ COMPUTATIONS = [
     ),
 ]
 
-#: Every computation with every type that it takes: names, computations and types.
+#: Names, computations and types: every computation with every type that it takes.
 CASES = [
     (f"{computation.name} {type_}", computation, type_)
     for computation in COMPUTATIONS

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns in device memory and work that takes its time, for the tests under `tests/gpu`.
+"""Columns in device memory and slow kernels, for the tests under `tests/gpu`.
 
-Nothing here touches CUDA, or imports what may, before a test calls it.
+Importing this module neither uses CUDA nor imports libraries that may.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import cudf_arrow_bridge as bridge
 from testing.host import Memory
 from testing.peers.arrays import DeviceOnly
 
-#: What other libraries warn of on a machine we have not seen is not our failure.
+#: Warnings of other libraries depend on the machine and do not fail these tests.
 GPU = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]
 
 ROWS = 1 << 16
-#: Half a second and more on any GPU: no clock of one reaches 2 GHz by much.
+#: About half a second or more on any GPU: their clocks are not much faster than 2 GHz.
 CYCLES = 1 << 30
 
 _LATE_COPY = r"""
@@ -35,14 +35,14 @@ extern "C" __global__ void late_copy(
 
 
 class Late:
-    """Copies of int32 values that begin long after they are enqueued."""
+    """Copies of int32 values that start long after they are enqueued."""
 
     def __init__(self):
         import cupy
 
         self._kernel = cupy.RawKernel(_LATE_COPY, "late_copy")
         self.values = cupy.arange(ROWS, dtype="int32")
-        # Loading a kernel may wait for the device: not when it matters.
+        # Loading a kernel may wait for the device, so load it before the slow copies.
         self.copy(self.values, cupy.empty_like(self.values), cupy.cuda.Stream.null, cycles=0)
         settle()
 
@@ -54,13 +54,13 @@ class Late:
             self._kernel((1,), (1024,), arguments)
 
     def column(self, stream, mr=None):
-        """A column of zeros, which become 0, 1, 2... late on a stream."""
+        """Return a column of zeros, which a late copy on a stream sets to 0, 1, 2..."""
         (column,) = self.columns(1, stream, mr)
         return column
 
     def columns(self, count, stream, mr=None):
-        """Several of them, one after the other; each is enqueued only when it is asked for."""
-        # Allocating waits for the device, so that it all happens before the slow kernels.
+        """Yield columns like `column`. Each copy is enqueued only when its column is requested."""
+        # Allocating waits for the device, so allocate all buffers before the slow kernels.
         buffers = [zeros(mr) for _ in range(count)]
         settle()
         for buffer in buffers:
@@ -69,7 +69,7 @@ class Late:
 
 
 def zeros(mr=None):
-    """Memory of a resource for `ROWS` values, all zero."""
+    """Return memory of a resource with `ROWS` zeros."""
     import cupy
     import rmm
 
@@ -80,7 +80,7 @@ def zeros(mr=None):
 
 
 def blank():
-    """Where a test reads to. Made before anything slow is enqueued, which it would wait for."""
+    """Return the target of a read. It waits for the device: call it before enqueuing slow work."""
     import cupy
 
     made = cupy.full(ROWS, -1, "int32")
@@ -89,14 +89,14 @@ def blank():
 
 
 def as_cupy(span, dtype="int32"):
-    """Whatever has a CUDA array interface, as a cupy array over the same memory."""
+    """Return a cupy array over the memory of an object with a CUDA array interface."""
     import cupy
 
     return cupy.asarray(span).view(dtype)
 
 
 class Address:
-    """Memory that this does not keep alive."""
+    """An address as a CUDA array interface that does not keep the memory alive."""
 
     def __init__(self, ptr):
         self.ptr = ptr
@@ -113,16 +113,16 @@ def settle():
 
 
 def side_stream():
-    """A stream that is not ordered with the default one."""
+    """Return a stream that is not ordered with the default stream."""
     import cupy
 
     return cupy.cuda.Stream(non_blocking=True)
 
 
 def assert_late(late, readers, producer):
-    """The columns are read right on their streams, none of which has got there yet.
+    """Check that reads of columns on their streams wait for the late copies of stream `producer`.
 
-    The readers are a target each, made beforehand, with the column and the stream.
+    Each reader is a target, allocated beforehand, a column and a stream.
     """
     for target, column, stream in readers:
         late.copy(as_cupy(column.data()), target, stream, cycles=0)
@@ -134,7 +134,7 @@ def assert_late(late, readers, producer):
 
 
 def wait_until(condition, seconds=20):
-    """Wait for what another thread does; return whether it came to pass."""
+    """Wait until another thread makes a condition true; return whether it did so in time."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -144,7 +144,7 @@ def wait_until(condition, seconds=20):
 
 
 def on_device(array, **options):
-    """A column in device memory, made by pylibcudf's own conversion."""
+    """Return a column in device memory, converted by pylibcudf."""
     return plc.Column.from_arrow(array, **options)
 
 
@@ -153,25 +153,28 @@ def sliced(column, offset, size):
 
 
 def names_by_position(column, name=""):
-    """Names for the fields of structs: pylibcudf names all "", and rows need other ones."""
+    """Return metadata that names the fields of structs by position.
+
+    pylibcudf names all fields "", but the dictionaries of rows need distinct names.
+    """
     children = [names_by_position(child, str(i)) for i, child in enumerate(column.children())]
     return plc.interop.ColumnMetadata(name=name, children_meta=children)
 
 
 def unloaded(column):
-    """Rows by pylibcudf's own copy to the host, the fields of structs named by position."""
+    """Return rows that pylibcudf copies to the host. Fields of structs are named by position."""
     return column.to_arrow(names_by_position(column)).to_pylist()
 
 
 def unnamed(value):
-    """Rows with the fields of structs named by position."""
+    """Return rows with the fields of structs named by position."""
     if isinstance(value, dict):
         return {str(i): unnamed(item) for i, item in enumerate(value.values())}
     return [unnamed(item) for item in value] if isinstance(value, list) else value
 
 
 def fetched(column):
-    """A column of device memory as one of host memory, each of its buffers copied as it is."""
+    """Copy a column in device memory to host memory, buffer by buffer."""
 
     def span(owner):
         if owner is None:
@@ -190,21 +193,21 @@ def fetched(column):
 
 
 def rows(obj):
-    """What an exporter exports, copied to host memory by the bridge and read by pyarrow."""
+    """Return exported rows, which the bridge copies to host memory and pyarrow reads."""
     array = pa.array(bridge.to_arrow_device(DeviceOnly(obj)).to_host())
     array.validate(full=True)
     return array.to_pylist()
 
 
 def frame_rows(obj):
-    """What cuDF's objects hold: they have no protocol of their own, so we export them."""
+    """Return the rows of a cuDF object, exported by the bridge: it has no protocol of its own."""
     array = pa.array(bridge.to_arrow_device(obj).to_host())
     array.validate(full=True)
     return array.to_pylist()
 
 
 def outcome(call):
-    """The result of another library's function as text: a value or an error."""
+    """Return the result of another library's function as text: a value or an error."""
     try:
         return repr(call())
     except Exception as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested arrays with data below their nulls, which libcudf does not expect, and how to see it."""
+"""Nested arrays with data below null rows, which libcudf does not expect, and a check for it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHERS = [
 
 
 def dirty(array, seed=0):
-    """The same data, with nulls of its own at each level that has more below."""
+    """Return the same data with random nulls at each level, independent of the level above."""
     type_, size = array.type, len(array)
     children, buffers = [], array.buffers()
     if pa.types.is_dictionary(type_):
@@ -67,7 +67,7 @@ def bits(size, seed):
 
 
 def valid(column):
-    """Which rows that a column stores are valid, those before its offset included."""
+    """Return which stored rows of a column are valid, including the rows before its offset."""
     size = column.offset() + column.size()
     if column.type().id() == plc.TypeId.EMPTY:
         return np.zeros(size, "bool")
@@ -78,7 +78,7 @@ def valid(column):
 
 
 def dirt(column):
-    """What libcudf does not expect, as text; reads masks and offsets by their layout alone."""
+    """Describe the data that libcudf does not expect. Read masks and offsets without libcudf."""
     found, kind, children = [], column.type().id(), column.children()
     null = ~valid(column)
     if kind == plc.TypeId.STRUCT:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of types that an import converts, and the expected results, made by pyarrow alone."""
+"""Arrays of types that an import converts, and the expected results, both made by pyarrow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LISTS = [
     pa.struct([("0", pa.binary()), ("1", pa.time32("s")), ("2", pa.list_(pa.int8(), 4))]),
 ]
 TYPES = [*FIXED, *BYTES, *LISTS]
-#: Those whose every buffer is shared.
+#: Types whose import shares every buffer.
 ZERO_COPY = [
     *(pa.date64(), pa.time64("us"), pa.time64("ns"), pa.binary()),
     *(pa.map_(pa.string(), pa.int32()), pa.list_(pa.binary())),
@@ -48,7 +48,7 @@ NESTED_TYPES = [
 
 
 def values(type_, size, nulls, inner=()):
-    """An array of a type, as `samples.values` makes those that cross as they are."""
+    """Return an array of a type, like `samples.values` for types that need no conversion."""
     if is_bytes(type_):
         width = type_.byte_width if pa.types.is_fixed_size_binary(type_) else None
         items = [bytes([i % 256]) * (i % 5 if width is None else width) for i in range(size)]
@@ -76,7 +76,7 @@ def sliced(type_, size, nulls, inner):
 
 
 def lists(type_, size, nulls, inner):
-    """Lists of any kind. Null ones have no elements, but for those of a fixed size."""
+    """Return lists of any kind. Null lists are empty, except those of a fixed size."""
     unknown = samples.mask(size, nulls)
     mask = samples.pack(unknown)
     if pa.types.is_fixed_size_list(type_):
@@ -98,7 +98,7 @@ def lists(type_, size, nulls, inner):
 
 
 def nest(type_, nesting, size, nulls, inner=()):
-    """An array of a type in one of `samples.NESTINGS`."""
+    """Return an array of a type in one of `samples.NESTINGS`."""
     struct = pa.struct([("0", type_), ("1", pa.uint16())])
     wanted = {
         "flat": type_,
@@ -111,7 +111,7 @@ def nest(type_, nesting, size, nulls, inner=()):
 
 
 def landed(array):
-    """What the array is to be on the other side."""
+    """Return the expected result of an import of the array."""
     type_ = array.type
     if pa.types.is_float16(type_):
         return array.cast(pa.float32())
@@ -124,7 +124,7 @@ def landed(array):
         return pa.array(rows, pa.list_(pa.uint8()))
     if is_list(type_):
         if pa.types.is_map(type_):
-            # Not by a cast, which refuses nulls in fields that have none by their type.
+            # A cast would reject nulls in fields that are not nullable.
             entries = array.values
             lists = pa.list_(pa.field("entries", entries.type, nullable=False))
             own = array.buffers()[:2]
@@ -147,7 +147,7 @@ def landed(array):
         return pa.Array.from_buffers(pa.struct(fields), len(array), [mask], children=children)
     if pa.types.is_dictionary(type_):
         values = array.dictionary
-        # Nulls among the values are nulls of the rows that refer to them.
+        # Rows that refer to a null value become null.
         places = pc.cumulative_sum(values.is_valid().cast(type_.index_type))
         places = pc.if_else(values.is_valid(), pc.subtract(places, pa.scalar(1, places.type)), None)
         return pa.DictionaryArray.from_arrays(
@@ -186,7 +186,7 @@ def unknown_of(size, nulls):
 
 
 def can_leave_again(type_):
-    """Whether there is a way back to the type: there is none to halves and fixed-size lists."""
+    """Return whether an export restores the type. Half floats and fixed-size lists are lost."""
     if pa.types.is_float16(type_) or pa.types.is_fixed_size_list(type_):
         return False
     return all(can_leave_again(type_.field(i).type) for i in range(type_.num_fields))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host-resident pylibcudf columns made from pyarrow's memory, and pyarrow arrays read back.
+"""Host-resident pylibcudf columns over pyarrow's memory, and pyarrow arrays over these columns.
 
-Neither direction goes through the code under test: buffers are matched by the two layouts alone.
+Neither conversion uses the code under test. Both rely only on the layouts of Arrow and libcudf.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def span(buffer):
 
 
 def padded(buffer):
-    """Round a mask up to what libcudf expects."""
+    """Pad a mask to a multiple of 64 bytes, as libcudf expects."""
     if buffer is None:
         return None
     size = -(-buffer.size // 64) * 64
@@ -107,7 +107,7 @@ def to_plc(array):
 
 
 def unslice(child, offset):
-    """Undo the parent's offset, which pyarrow gives a struct's children and libcudf does not."""
+    """Undo the parent's offset, which pyarrow applies to a struct's fields and libcudf does not."""
     begin, end = child.offset() - offset, child.offset() + child.size()
     null_count = child.size() + offset if child.type().id() == T.EMPTY else 0
     if child.null_mask() is not None:
@@ -129,7 +129,7 @@ def foreign(owner):
 
 
 def to_arrow(column, t):
-    """Return a host-resident column as the pyarrow array of a type that it can be read as."""
+    """Return a host-resident column as a pyarrow array of a type with the same layout."""
     size, offset = column.size(), column.offset()
     mask = foreign(column.null_mask()) if column.null_count() else None
     if pa.types.is_null(t):
@@ -168,7 +168,7 @@ ARROW_UNITS = {v: k for k, v in UNITS.items()}
 
 
 def type_of(column, meta):
-    """The Arrow type that a column and its metadata stand for, as the C++ core would write it."""
+    """Return the Arrow type of a column and its metadata, as the C++ core exports it."""
     kind = column.type().id()
     if kind in NAMES:
         return NAMES[kind]
@@ -201,7 +201,7 @@ def field_of(column, meta):
 
 
 def schema_of(export_input):
-    """The schema of an export. Extension types appear as they would after a trip through C."""
+    """Return the schema of an export, with the extension types that pyarrow imports from it."""
     fields = [
         field_of(c, m)
         for c, m in zip(export_input.columns, export_input.schema_spec.fields, strict=True)
@@ -225,7 +225,7 @@ def arrays_of(export_input):
 
 
 def table_of(export_input):
-    """An export as a pyarrow table, over the very memory that it exports."""
+    """Return an export as a pyarrow table that shares its memory."""
     assert export_input.kind == "table"
     schema = schema_of(export_input)
     if not export_input.columns:
@@ -234,7 +234,7 @@ def table_of(export_input):
 
 
 def addresses(column):
-    """Every buffer address of a column, depth first."""
+    """Return every buffer address of a column, depth first."""
     found = [s.ptr if s is not None else 0 for s in (column.data(), column.null_mask())]
     for child in column.children():
         found += addresses(child)
@@ -242,7 +242,7 @@ def addresses(column):
 
 
 def spans(column):
-    # What has no memory may have an empty span.
+    # A column without memory may have an empty span.
     found = [s for s in (column.data(), column.null_mask()) if s is not None and s.size]
     for child in column.children():
         found += spans(child)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host-resident cuDF objects for the tests, and how to compare them without a GPU."""
+"""Host-resident cuDF objects for the tests, and comparisons of them without a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 
-from cudf_arrow_bridge.frames.assemble import assemble_frame, assemble_series
+from cudf_arrow_bridge.frames.assemble import Assembler
 from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import arrays_of, field_of, schema_of, to_plc
 from testing.labels import same
@@ -25,7 +25,7 @@ def numbers(count=3, start=0):
 
 
 def frame(columns, labels=None, index=None):
-    """A frame of cuDF columns whose labels are those of a pandas Index."""
+    """Return a frame of cuDF columns with the labels of a pandas Index."""
     labels = pd.Index(list(columns)) if labels is None else labels
     columns = list(columns.values()) if isinstance(columns, dict) else columns
     multi = isinstance(labels, pd.MultiIndex)
@@ -55,10 +55,20 @@ def multi(columns, names):
     return made
 
 
-def again(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True):
-    """Take an object apart and put it together, as if it had crossed the border.
+def assemble_frame(columns, schema, num_rows, labels=()):
+    """A frame of the columns of one record batch."""
+    return Assembler(schema, labels)(columns, num_rows, None)
 
-    ``peer`` changes the schema on the way; without ``objects`` only the metadata crosses.
+
+def assemble_series(column, field, labels=()):
+    """A series of one array."""
+    return Assembler(field, labels)([column], column.size(), None)
+
+
+def again(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True):
+    """Disassemble an object and assemble it again, like an export and an import.
+
+    ``peer`` changes the schema in between. Without ``objects``, labels are read from the metadata.
     """
     export_input = disassemble(obj, preserve_index)
     labels = export_input.schema_spec.labels if objects else ()
@@ -75,12 +85,12 @@ def again(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True)
 
 
 def content(obj):
-    """Every value of an object's columns, through pyarrow and the exported memory."""
+    """Return all values of an object's columns, which pyarrow reads from the exported memory."""
     return [array.to_pylist() for array in arrays_of(disassemble(obj))]
 
 
 def shape_of_dtype(dtype):
-    """A dtype as something to compare: cuDF's own comparison of categories needs a GPU."""
+    """Return a value that compares like a dtype. cuDF needs a GPU to compare categories."""
     if isinstance(dtype, cudf.CategoricalDtype):
         inner = shape_of_dtype(dtype.categories.dtype)
         return ("category", dtype.ordered, inner, content(dtype.categories))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libcudf's algorithms take for granted of a column, checked of pylibcudf's in host memory.
+"""Checks of the invariants of libcudf's algorithms, for pylibcudf columns in host memory.
 
-The invariants are those of ``csrc/tests/testing/invariants.hpp``, by the same names; where libcudf
-relies on each stands in ``docs/invariants.md``.
+The invariants are those of ``csrc/tests/testing/invariants.hpp``, with the same names.
+``docs/invariants.md`` says where libcudf relies on each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIGNED = {T.INT8: "int8", T.INT16: "int16", T.INT32: "int32", T.INT64: "int64"}
 
 
 def integers(span, kind, count):
-    """The first integers of a span; none where there is no span."""
+    """Return the first integers of a span, or no integers without a span."""
     if span is None or count == 0:
         return np.empty(0, kind)
     return view_host(span, kind, count)
@@ -31,7 +31,7 @@ def end_of(column):
 
 
 def nulls_of(column, begin, end):
-    """Whether rows, counted from the head of the buffers on, are null."""
+    """Return whether rows are null. Rows are counted from the start of the buffers."""
     mask = column.null_mask()
     if column.type().id() == T.EMPTY:
         return np.ones(end - begin, "bool")
@@ -42,7 +42,7 @@ def nulls_of(column, begin, end):
 
 
 def sliced_field(column, index):
-    """As `structs_column_view::get_sliced_child`, which knows no offset of the field's own."""
+    """Slice a field like `structs_column_view::get_sliced_child`, which ignores its own offset."""
     field = column.children()[index]
     begin, end = column.offset(), end_of(column)
     nulls = int(nulls_of(field, begin, end).sum()) if field.null_count() else 0
@@ -60,21 +60,21 @@ def sliced_field(column, index):
 
 
 def violations(column, *, sanitized=True):
-    """Return what of a column libcudf's algorithms would trip over, one sentence for each."""
+    """Return the violations of libcudf's invariants by a column, one sentence each."""
     found = []
     _visit(column, "column", sanitized, found)
     return found
 
 
 def refuse(found):
-    """A `note` for `watch`: nothing may be found."""
+    """Fail if there are violations. A `note` for `watch`."""
     assert not found, "\n".join(found)
 
 
 def watch(monkeypatch, note):
-    """Look at every column that is imported, and pass its violations on.
+    """Check every imported column, and call `note` with its violations.
 
-    Arrays and tensors, also those that an export imports first.
+    Columns are imported from arrays and tensors, also by exports of foreign objects.
     """
 
     def look(columns, sanitized):
@@ -116,7 +116,7 @@ def watch(monkeypatch, note):
 
 
 class _Level:
-    """One level of a column, and where to note what is wrong with it."""
+    """One level of a column, and the list that collects its violations."""
 
     def __init__(self, column, path, sanitized, found):
         self.column = column
@@ -166,10 +166,10 @@ def _has_its_shape(level):
 
 
 def _check_mask(level):
-    """Note what is wrong with a mask; returns whether its bits can be read."""
+    """Check a mask; return whether its bits can be read."""
     column, mask = level.column, level.column.null_mask()
     if mask is not None and column.size() > 0:
-        level.expect(mask.ptr % 4 == 0, "mask_is_aligned", "a mask off its word")
+        level.expect(mask.ptr % 4 == 0, "mask_is_aligned", "a misaligned mask")
         what = f"a mask of {mask.size} bytes"
         if not level.expect(_has_its_mask(column), "mask_is_padded", what):
             return False
@@ -188,8 +188,8 @@ def _check_data(level):
     width = plc.types.size_of(level.column.type())
     data = level.column.data()
     aligned = data is not None and data.ptr % min(width, 8) == 0
-    level.expect(aligned, "data_is_aligned", "data between elements")
-    level.expect(_has_its_data(level.column), "data_is_allocated", "less data than rows")
+    level.expect(aligned, "data_is_aligned", "misaligned data")
+    level.expect(_has_its_data(level.column), "data_is_allocated", "data of fewer rows")
 
 
 def _has_its_data(column):
@@ -204,7 +204,7 @@ def _has_its_mask(column):
 
 
 def _offsets_of(level):
-    """The offsets if they can be read and make sense."""
+    """Return the offsets, or None if they cannot be read or do not ascend."""
     column, below = level.children[0], ".offsets"
     kind = column.type().id()
     wide = kind == T.INT64 and level.kind == T.STRING
@@ -319,5 +319,5 @@ def _check_dictionary(level):
     rows = integers(indices.data(), SIGNED[kind], level.end)[level.begin :]
     used = rows[~nulls_of(level.column, level.begin, level.end)]
     within = bool(((used >= 0) & (used < keys.size())).all())
-    what = f"others than those of {keys.size()} keys"
+    what = f"indices outside of {keys.size()} keys"
     level.expect(within, "indices_are_within_keys", what, below)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels and indexes of every kind, and when labels are the same."""
+"""Labels and indexes of every kind, and a comparison of labels."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LABELS = st.recursive(SCALARS, lambda part: st.lists(part, max_size=3).map(tuple
 
 
 def same(left, right):
-    """Equal, of one type, with NaN like NaN and one zero unlike the other."""
+    """Return whether labels are equal and of one type. NaN equals NaN; 0.0 differs from -0.0."""
     if type(left) is not type(right):
         return False
     if isinstance(left, tuple):

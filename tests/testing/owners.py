@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that a test can see going away."""
+"""Columns whose destruction a test can observe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STRUCT = pa.array([{"a": i, "b": None if i % 3 else str(i)} for i in range(100)]
 
 
 class Source(plc.Column):
-    """A column that weak references can see."""
+    """A column that supports weak references."""
 
 
 def source(array):
@@ -28,13 +28,13 @@ def source(array):
 
 
 def watched(array):
-    """A column and a weak reference to it."""
+    """Return a column and a weak reference to it."""
     column = source(array)
     return column, weakref.ref(column)
 
 
 def source_of(array, gone):
-    """A column that notes down the thread on which it goes."""
+    """Return a column that appends the thread of its destruction to `gone`."""
     column = source(array)
     weakref.finalize(column, lambda: gone.append(threading.get_ident()))
     return column

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that do what a test asks them to, one line of JSON after the other."""
+"""Processes that call functions for a test. Requests and answers are lines of JSON."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("tests", "examples"))
-#: Seconds until an answer.
+#: Seconds to wait for an answer.
 PATIENCE = 60
 
 
 class Process:
-    """A module of the tests that runs by itself, and calls `obey`."""
+    """A process that runs a module of the tests, which calls `obey`."""
 
     def __init__(self, module: str, **environment: str) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-W", "error", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            bufsize=0,  # else lines may have been read that `select` does not know of
+            bufsize=0,  # `select` does not see lines in Python's buffer
             env=os.environ | {"PYTHONPATH": PYTHONPATH} | environment,
         )
 
@@ -50,7 +50,7 @@ class Process:
 
 
 def obey(**functions: Callable[..., Iterable[Any]]) -> None:
-    """Call the functions that the standard input names, and print what they give."""
+    """Call the functions that standard input names, and print the values that they yield."""
     for line in sys.stdin:
         name, arguments = json.loads(line)
         try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `test_cudf_pandas` checks in processes where cudf.pandas is active.
+"""Checks that `test_cudf_pandas` runs in processes where cudf.pandas is active.
 
-There ``pd`` gives proxies. The oracle is real pandas, as it is where cudf.pandas is disabled.
+``pd`` makes proxies there. Expected results are of real pandas, with cudf.pandas disabled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ZONES = ("UTC", "Europe/Rome", "America/St_Johns")
 
 
 def _real():
-    """A context in which pandas is real pandas."""
+    """Return a context in which pandas is real pandas."""
     accelerator = sys.modules.get("cudf.pandas.module_accelerator")
     return nullcontext() if accelerator is None else accelerator.disable_module_accelerator()
 
@@ -33,7 +33,7 @@ def _is_proxy(obj):
 
 
 def _read(array):
-    """What an export holds, by pyarrow: a table, or an array and its field."""
+    """Read an export with pyarrow, as a table or an array."""
     if isinstance(array.schema, pa.Schema):
         return pa.table(pa.record_batch(array))
     return pa.array(array)
@@ -53,7 +53,7 @@ def _to_pandas(table):
 
 
 def run_checks():
-    """Print what went wrong in each check, as JSON; None if nothing did."""
+    """Print the traceback of each check as JSON, or null if the check passed."""
     outcomes = {}
     for name, check in CHECKS.items():
         try:
@@ -65,7 +65,7 @@ def run_checks():
 
 
 def _samples():
-    """A table of what cuDF's dtypes need pandas for."""
+    """Return a table of types for which cuDF's dtypes need pandas."""
     with _real():
         intervals = pd.arrays.IntervalArray.from_breaks([0, 1, 2, 5], closed="left")
         times = pd.arrays.IntervalArray.from_breaks(pd.date_range("2020", periods=4))
@@ -80,7 +80,7 @@ def _samples():
 
 
 def describe():
-    """Print what is made of labels and dtypes of every kind."""
+    """Print the results of exports and imports of labels and dtypes of every kind."""
     with _real():
         from testing import host_frames
         from testing.labels import INDEXES
@@ -121,18 +121,21 @@ def _labels(labels):
 
 
 def samples_cross():
-    """What pyarrow has of these types, it gets back."""
+    """Check that an import and an export return the table."""
     table = _samples()
     frame = cab.from_arrow_device(table)
     again = _read(cab.to_arrow_device(frame)).cast(table.schema)
     assert again.equals(table)
 
 
-def real_pandas():
-    """Nothing that this package uses of pandas is a proxy."""
-    from cudf_arrow_bridge.frames import real_pandas as real
+def unproxied_pandas():
+    """Check that this package uses no proxies of pandas' classes and functions."""
+    from cudf_arrow_bridge.frames import unproxied_pandas as real
 
-    for name in real.__all__:
+    own = {"annotations", "without_proxies"}
+    names = {name for name in vars(real) if not name.startswith("__")} - own
+    assert {"DataFrame", "ExtensionDtype", "pandas_dtype"} <= names
+    for name in [*names, "__version__"]:
         found = getattr(real, name)
         with _real():
             modules = (pd, pd.api.types, pd.api.extensions)
@@ -142,7 +145,7 @@ def real_pandas():
 
 
 def fast_side():
-    """Proxies of frames that are cuDF's are exported as those are, without copying."""
+    """Check that proxies of cuDF's objects are exported like these objects, without a copy."""
     table = pa.table({"a": [1, 2, 3], "t": pa.array([1, 2, 3], pa.timestamp("us", "UTC"))})
     (batch,) = table.to_batches()
     frame = cab.from_arrow_device(batch, to="cudf.pandas")
@@ -165,7 +168,7 @@ def fast_side():
     assert cab.to_arrow_device(index).schema.name == "i"
     table = cab.to_arrow_device(frame, preserve_index=True)
     assert table.schema.names == ["a", "t", "__index_level_0__"]
-    # They are still where they were.
+    # The proxy still wraps cuDF's frame.
     assert isinstance(cab.frames.cudf_private.wrapped_by(frame), cudf.DataFrame)
 
 
@@ -174,7 +177,7 @@ def _addresses(batch):
 
 
 def _frames():
-    """Real frames of every kind of dtype, index and labels, and what comes back of them."""
+    """Return real frames of every kind of dtype, index and labels."""
     with _real():
         rome = pd.date_range("2020", periods=3, tz="Europe/Rome", unit="us")
         plain = pd.DataFrame(
@@ -219,7 +222,7 @@ def _frames():
 
 
 def slow_side():
-    """Proxies of frames that are pandas' are exported with all that makes them what they are."""
+    """Check that exports of proxies of pandas' frames keep values, dtypes, labels and index."""
     for real in _frames():
         frame = cudf.pandas.as_proxy_object(real)
         assert type(frame) is pd.DataFrame
@@ -229,14 +232,14 @@ def slow_side():
             plain = real.set_axis(real.index.set_names(names))
             expected = pa.Table.from_pandas(plain)
         _assert_holds(_read(exported), expected)
-        # cuDF's frame has what pyarrow's table does not say, and leaves as the same.
+        # cuDF's frame also keeps what pyarrow's table lacks, and its export gives the same table.
         back = cab.from_arrow_device(exported, to="cudf.pandas")
         _assert_made_of(back.as_gpu_object(), real)
         _assert_holds(_read(cab.to_arrow_device(back)), expected)
 
 
 def _assert_holds(found, expected):
-    # A cast forgets the rows of a table without columns.
+    # A cast loses the number of rows of a table without columns.
     assert found.num_rows == expected.num_rows
     assert found.cast(expected.schema).columns == expected.columns
 
@@ -260,7 +263,7 @@ def _assert_made_of(frame, real):
 
 
 def slow_series():
-    """So are those of series and indexes."""
+    """Check that exports of proxies of pandas' series and indexes keep values, name and dtype."""
     with _real():
         (frame, *_) = _frames()
         rows = pd.RangeIndex(2, 8, 2, name="r")
@@ -294,7 +297,7 @@ def slow_series():
 
 
 def index_of_frames():
-    """The index is kept as it is asked for, and as cuDF's is."""
+    """Check that exports of proxies treat the index and `preserve_index` like cuDF's frames."""
     frame = pd.DataFrame({"a": [1, 2]})
     assert cab.to_arrow_device(frame).schema.names == ["a"]
     assert cab.to_arrow_device(frame, preserve_index=True).schema.names == [
@@ -321,7 +324,7 @@ def no_copy_of_the_slow_side():
 
 
 def streams():
-    """Proxies of either side, alone and in lists, in batches."""
+    """Check streams of proxies of either side, alone and in lists, in batches."""
     slow = pd.DataFrame({"a": range(5), "t": pd.date_range("2020", periods=5, tz="UTC")})
     fast = cab.from_arrow_device(cab.to_arrow_device(slow), to="cudf.pandas")
     with _real():
@@ -359,7 +362,7 @@ def proxies_back():
 
 
 def accessors():
-    """On proxies of each class, whichever side they are on."""
+    """Check the accessor of proxies of each class, of either side."""
     slow = pd.DataFrame({"a": [1, 2]})
     fast = cab.from_arrow_device(cab.to_arrow_device(slow), to="cudf.pandas")
     times = pd.date_range("2020", periods=2)
@@ -369,7 +372,7 @@ def accessors():
         assert type(accessor) is cab.accessors.ArrowDeviceAccessor
         assert accessor.export().schema == cab.to_arrow_device(obj).schema
     assert pa.record_batch(slow.arrow_device).to_pydict() == {"a": [1, 2]}
-    # Its side is looked up when it is asked.
+    # Each export of the accessor looks up the proxy's present object.
     accessor = slow.arrow_device
     slow["b"] = [3, 4]
     assert accessor.export().schema.names == ["a", "b"]
@@ -387,7 +390,9 @@ def refusals():
     ):
         assert cudf.pandas.is_proxy_object(obj)
         for export in (cab.to_arrow_device, lambda obj: pa.table(cab.to_arrow_device_stream(obj))):
-            with pytest.raises(TypeError, match=f"^an object of type {name} found, cuDF data"):
+            with pytest.raises(
+                TypeError, match=f"^expected cuDF data .* got an object of type {name}"
+            ):
                 export(obj)
     with pytest.raises(ValueError, match="column mixed"):
         cab.to_arrow_device(pd.DataFrame({"mixed": [1, "x"]}))
@@ -406,7 +411,7 @@ def labels_that_are_proxies():
 
 
 def the_protocol():
-    """What is installed on cuDF's classes serves the proxies that are on their side."""
+    """Check that the protocol on cuDF's classes also works for proxies of cuDF's objects."""
     frame = cab.from_arrow_device(pa.table({"a": [1, 2]}), to="cudf.pandas")
     with cab.install_protocol():
         assert pa.record_batch(frame).to_pydict() == {"a": [1, 2]}
@@ -416,7 +421,7 @@ CHECKS = {
     check.__name__: check
     for check in (
         samples_cross,
-        real_pandas,
+        unproxied_pandas,
         fast_side,
         slow_side,
         slow_series,

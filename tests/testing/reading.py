@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns in host memory read the way that libcudf's algorithms walk them.
+"""Columns in host memory, read in the same way as by libcudf's algorithms.
 
-Where a column obeys libcudf's invariants these give its rows; where it does not, what the
-algorithms would give. Values come as Python's, from pyarrow's reading of the leaves.
+The functions return a column's rows if it obeys libcudf's invariants. Otherwise they return what
+the algorithms would read. pyarrow converts the leaves to Python's values.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ T = plc.TypeId
 
 
 def offsets_of(column):
-    """The offsets of a list or string column, from the head of their buffer on."""
+    """Return the offsets of a list or string column, from the start of their buffer."""
     child = column.children()[0]
     return integers(child.data(), SIGNED[child.type().id()], child.size()).astype("int64")
 
 
 def cut(column, begin, end):
-    """As `cudf::slice`, which counts nulls on a GPU."""
+    """Slice a column like `cudf::slice`, which counts nulls on a GPU."""
 
     def nulls_in(offset, size):
         first = column.offset() + offset
@@ -35,7 +35,7 @@ def cut(column, begin, end):
 
 
 def sliced_child(column):
-    """As `lists_column_view::get_sliced_child`."""
+    """Slice the child like `lists_column_view::get_sliced_child`."""
     offsets, child = column.children()
     if column.offset() > 0:
         ends = offsets_of(column)[[column.offset(), end_of(column)]]
@@ -46,7 +46,7 @@ def sliced_child(column):
 
 
 def explode_map(column):
-    """The row that `cudf::explode` repeats beside each element of `sliced_child`."""
+    """Return the row that `cudf::explode` repeats for each element of `sliced_child`."""
     if column.size() == 0:
         return np.empty(0, "int64")
     offsets = offsets_of(column)[column.offset() :]
@@ -55,7 +55,7 @@ def explode_map(column):
 
 
 def characters(column):
-    """All characters of the rows, as `strings::detail::get_first_and_last_offset` finds them."""
+    """Return the rows' characters, located like `strings::detail::get_first_and_last_offset`."""
     if column.size() == 0:
         return b""
     offsets = offsets_of(column)
@@ -65,9 +65,9 @@ def characters(column):
 
 
 def read(column, type_):
-    """Rows put together again from what libcudf takes apart.
+    """Return the rows of a column, assembled from the parts that libcudf's algorithms read.
 
-    Elements that explode repeats no row for, and characters of none, come as one row more.
+    Elements and characters that belong to no row are returned as an additional row.
     """
     if pa.types.is_list(type_):
         return _read_lists(column, type_)
@@ -116,7 +116,7 @@ def _read_structs(column, type_):
 
 
 def concatenated_lists(columns, type_):
-    """Rows of lists as `lists::detail::concatenate` merges their offsets and children."""
+    """Concatenate lists like `lists::detail::concatenate`, which merges offsets and children."""
     elements = [e for c in columns for e in read(sliced_child(c), type_.value_type)]
     merged = np.zeros(sum(c.size() for c in columns) + 1, "int64")
     shift = count = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of every type that crosses, whole and sliced, as the tests' tables of parameters."""
+"""Arrays of every type that is imported without conversion, whole and sliced, for parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 from testing import host
 
 UNITS = ("s", "ms", "us", "ns")
-#: The fields of a bare pylibcudf column: named by position, with the maximum precision.
+#: Types of pylibcudf columns without metadata: fields are named by position, decimals have the
+#: maximum precision.
 PRIMITIVE = [
     *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
     *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
@@ -39,7 +40,7 @@ NESTED = [
 ]
 TYPES = [*PRIMITIVE, *DICTIONARY, *NESTED, pa.null()]
 
-#: What the schema says beyond a column's own type, and a round trip must keep.
+#: Types with parameters that columns lack. The schema has them, and a round trip must keep them.
 PARAMETRIC = [
     pa.timestamp("us", "Europe/Berlin"),
     pa.timestamp("ns", "+05:30"),
@@ -58,7 +59,7 @@ MANY = 137
 
 
 def can_nest(type_, nesting):
-    """Whether Arrow and libcudf both allow it: dictionaries hold plain values, without nulls."""
+    """Return whether Arrow and libcudf both allow a nesting. Dictionaries have flat values."""
     return nesting != "dictionary" or type_ in PRIMITIVE
 
 
@@ -72,12 +73,12 @@ NESTED_TYPES = [
 
 
 def mask(size, nulls):
-    """Which rows are null; no stride of a mask's words."""
+    """Return which rows are null. The pattern's period does not divide the bits of a word."""
     return [nulls == "all" or (nulls == "some" and i % 7 in (1, 4)) for i in range(size)]
 
 
 def values(type_, size, nulls, inner=()):
-    """An array of a type. Its children are slices from `inner[0]` on, theirs from `inner[1]` on."""
+    """Return an array of a type. Its children are slices at `inner[0]`, theirs at `inner[1]`..."""
     if pa.types.is_null(type_):
         return pa.nulls(size)
     if pa.types.is_list(type_):
@@ -105,7 +106,7 @@ def values(type_, size, nulls, inner=()):
 
 
 def sliced(type_, size, nulls, inner):
-    """The last `size` rows of a longer array."""
+    """Return the last `size` rows of a longer array."""
     offset, below = (inner[0], inner[1:]) if inner else (0, ())
     return values(type_, size + offset, nulls, below).slice(offset)
 
@@ -132,14 +133,14 @@ def as_dictionary(type_, size, nulls, inner=()):
 
 
 def pack(nulls):
-    """A validity bitmap, absent where there are no nulls."""
+    """Return a validity bitmap, or None without nulls."""
     if not any(nulls):
         return None
     return pa.py_buffer(np.packbits(~np.array(nulls), bitorder="little"))
 
 
 def nest(type_, nesting, size, nulls, inner=()):
-    """An array of a type in some nesting, of so many rows on top."""
+    """Return an array of a type in a nesting, with `size` rows at the top level."""
     if nesting == "flat":
         return values(type_, size, nulls, inner)
     if nesting == "dictionary":
@@ -154,7 +155,7 @@ def nest(type_, nesting, size, nulls, inner=()):
 
 
 def cuts(size):
-    """Ways to slice rows: a list of steps, each an offset and a length of what is left."""
+    """Return ways to slice rows: lists of steps, each an offset and a length in a slice."""
     found = []
     for offset in OFFSETS:
         if offset > size:
@@ -173,7 +174,7 @@ def cut(array, steps):
 
 
 def cut_column(column, steps, nulls_in):
-    """The same slice as libcudf makes it: another offset over the same memory.
+    """Slice a column like libcudf: with another offset over the same memory.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ def _moved(nulls_in, by):
 
 
 def column_of(array, steps=()):
-    """A host-resident column of an array, sliced by cuDF."""
+    """Return a host-resident column of an array, sliced like libcudf."""
     return cut_column(
         host.to_plc(array), steps, lambda offset, length: array.slice(offset, length).null_count
     )

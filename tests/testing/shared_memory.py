@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose memory is whose: the addresses of arrays, of columns, and of what we export."""
+"""Addresses of the memory of arrays, columns and exports, to check which of it is shared."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pylibcudf as plc
 
 
 def memory_of_arrow(array):
-    """The ranges of addresses that a pyarrow array owns, its dictionary's included."""
+    """Return the ranges of addresses that a pyarrow array owns, including its dictionary's."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     return [(b.address, b.address + max(b.size, 1)) for b in buffers_of_arrow(array)]
 
 
 def buffers_of_arrow(array):
-    """All buffers that hold something, those of dictionaries, at any depth, included."""
+    """Return all buffers that are not empty, including those of dictionaries at any depth."""
     own = [b for b in array.buffers() if b is not None and b.size]
     return own + [b for below in dictionaries_of(array) for b in buffers_of_arrow(below)]
 
@@ -37,7 +37,7 @@ def dictionaries_of(array):
 
 
 def stored_inside(array, source):
-    """Whether every buffer of a pyarrow array lies in memory that another one owns."""
+    """Return whether every buffer of a pyarrow array lies in memory that another array owns."""
     owned = memory_of_arrow(source)
     return all(
         any(start <= b.address and b.address + b.size <= end for start, end in owned)
@@ -46,7 +46,7 @@ def stored_inside(array, source):
 
 
 def memory_of_cudf(source):
-    """The ranges of addresses of a pylibcudf column, or of all columns of a cuDF frame."""
+    """Return the ranges of addresses of a pylibcudf column, or of all columns of a cuDF frame."""
     if hasattr(source, "null_mask"):
         spans = list(_spans(source))
     else:
@@ -67,18 +67,18 @@ def _spans(column):
 
 
 def parts_of_column(column):
-    """The addresses of a column's buffers, but for levels without rows, which need none."""
+    """Return the addresses of a column's buffers, except at levels without rows."""
     found = []
     if column.size():
         mask = column.null_mask() if column.null_count() else None
         found = [span.ptr for span in (column.data(), mask) if span is not None and span.size]
     elif column.type().id() == plc.TypeId.STRING:
-        return []  # an offset of 0 says only how wide offsets are
+        return []  # the one offset only gives the width of offsets
     return found + [part for child in column.children() for part in parts_of_column(child)]
 
 
 def parts_of_arrow(exported):
-    """The addresses of an export's buffers, but for levels without rows, which need none."""
+    """Return the addresses of an export's buffers, except at levels without rows."""
     return list(_parts(exported._array))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuDF's spilling: who may be spilled, and spilling in host memory."""
+"""cuDF's spilling: the owners and the spill locks of objects, and spilling in host memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testing.host import spans
 
 
 def turn_on(monkeypatch):
-    """Turn spilling on as `CUDF_SPILL=on` does, for one test; returns the manager."""
+    """Turn spilling on for one test, like `CUDF_SPILL=on`; return the manager."""
     from cudf.core.buffer import spill_manager
 
     made = spill_manager.SpillManager()
@@ -21,18 +21,18 @@ def turn_on(monkeypatch):
 
 
 def owners(obj):
-    """What owns the memory of a cuDF object's columns, each once."""
+    """Return the distinct owners of the memory of a cuDF object's columns."""
     found = [span.owner for column in obj._columns for span in spans(column.plc_column)]
     return list(dict.fromkeys(found))
 
 
 def locks(obj):
-    """The spill locks on it."""
+    """Return the spill locks on a cuDF object."""
     return {lock for owner in owners(obj) for lock in owner._spill_locks}
 
 
 class HostBuffer:
-    """Stands for an `rmm.DeviceBuffer`; its memory is overwritten when it goes."""
+    """A substitute for `rmm.DeviceBuffer`, which overwrites its memory on destruction."""
 
     def __init__(self, ptr=0, size=0):
         self.ptr, self.size = 0, size
@@ -57,5 +57,5 @@ class HostBuffer:
 
 
 def copy_to_host(ptr, view):
-    """Stands for `rmm.pylibrmm.device_buffer.copy_ptr_to_host`."""
+    """Replace `rmm.pylibrmm.device_buffer.copy_ptr_to_host`."""
     ctypes.memmove(np.frombuffer(view, "u1").ctypes.data, ptr, len(view))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random arrays, nested and sliced, of pyarrow's own strategies, for Hypothesis."""
+"""Hypothesis strategies of nested and sliced arrays, from pyarrow's own strategies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ types = st.recursive(
 
 @st.composite
 def arrays(draw, types=types):
-    """An array with nulls at every level, its children being slices of longer ones."""
+    """Draw an array with nulls at every level, whose children are slices of longer arrays."""
     type_ = draw(types)
     return draw(arrays_of(type_, draw(st.integers(0, 80))))
 
@@ -92,7 +92,7 @@ def with_nulls(array, bits):
 
 @st.composite
 def slices(draw, size):
-    """Up to three slices, one of another."""
+    """Draw up to three slices, each of the previous slice."""
     steps = []
     for _ in range(draw(st.integers(0, 3))):
         offset = draw(st.integers(0, size))

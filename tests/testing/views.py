@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same rows in Arrow's layouts whose rows point elsewhere: views and runs."""
+"""Rows in Arrow's view and run-end encoded layouts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from testing import samples
 
-#: The ways to place lists among their elements.
+#: The ways to place the elements of list views.
 PLACES = ("in order", "shuffled", "overlapping", "with gaps")
 RUN_ENDS = (pa.int16(), pa.int32(), pa.int64())
 
 
 def mask_of(array):
-    """A bitmap of its nulls from bit 0 on, absent where there are none."""
+    """Return the validity bitmap of an array, from bit 0 on, or None without nulls."""
     return samples.pack(np.asarray(array.is_null()))
 
 
@@ -24,12 +24,12 @@ def string_view(array):
 
 
 def list_view(array, place="shuffled", large=False, elements=lambda values: values):
-    """A list array as list views; what stands under its nulls makes no sense.
+    """Return a list array as list views. Null rows get the end of the elements as their offset.
 
     Parameters
     ----------
     elements
-        Called with the elements, for another layout of theirs.
+        Converts the elements to another layout.
     """
     size = len(array)
     values, offsets = array.values, np.asarray(array.offsets)
@@ -42,10 +42,9 @@ def list_view(array, place="shuffled", large=False, elements=lambda values: valu
         begins = np.empty(size, "int64")
         begins[order] = ends - sizes[order]
     elif place == "overlapping":
-        # Every list twice: odd rows look at the second copy of the first half.
-        count = len(values)
-        values = pa.concat_arrays([values, values])
-        begins = begins + np.where(np.arange(size) % 2, count, 0)
+        # Equal rows refer to the same elements.
+        first: dict[str, int] = {}
+        begins = begins[[first.setdefault(repr(row), i) for i, row in enumerate(array.to_pylist())]]
     elif place == "with gaps":
         gap = [0] if len(values) else []
         taken = [[*gap, *range(begins[i], begins[i] + sizes[i])] for i in range(size)]
@@ -53,7 +52,7 @@ def list_view(array, place="shuffled", large=False, elements=lambda values: valu
         begins = np.cumsum(sizes + len(gap)) - sizes
     nulls = np.asarray(array.is_null())
     width, make = ("int64", pa.large_list_view) if large else ("int32", pa.list_view)
-    # Arrow wants even the list of a null row to lie within the elements.
+    # Arrow requires that lists of null rows also lie within the elements.
     begins = np.where(nulls, len(values), begins)
     buffers = [pa.py_buffer(np.where(nulls, 0, b).astype(width)) for b in (begins, sizes)]
     child = elements(values)
@@ -62,7 +61,7 @@ def list_view(array, place="shuffled", large=False, elements=lambda values: valu
 
 
 def run_ended(array, ends=pa.int32(), values=lambda values: values):  # noqa: B008 -- immutable
-    """Rows repeated one to three times as a run-end encoded array, and its expected values."""
+    """Return rows, each repeated one to three times, run-end encoded, and the expected array."""
     lengths, left = [], len(array)
     while left:
         lengths.append(min(left, 1 + len(lengths) % 3))

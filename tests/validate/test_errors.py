@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structs that contradict themselves are refused, by path; each is released once all the same."""
+"""Test that contradictory structs are rejected with their path and released exactly once."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ def setting(path, **members):
 
 
 NUMBERS = [
-    pytest.param({"length": -1}, ValueError, "length -1", id="negative length"),
-    pytest.param({"offset": -1}, ValueError, "offset -1", id="negative offset"),
-    pytest.param({"offset": 2**63 - 1}, ValueError, "overflow", id="offset and length overflow"),
-    pytest.param({"offset": 2**60}, ValueError, "overflow", id="offset beyond all addresses"),
-    pytest.param({"null_count": -2}, ValueError, "null count -2", id="null count below -1"),
+    pytest.param({"length": -1}, ValueError, "length of at least 0, got -1", id="negative length"),
+    pytest.param({"offset": -1}, ValueError, "offset of at least 0, got -1", id="negative offset"),
+    pytest.param(
+        {"offset": 2**63 - 1}, ValueError, "address space", id="offset and length overflow"
+    ),
+    pytest.param({"offset": 2**60}, ValueError, "address space", id="offset beyond all addresses"),
+    pytest.param({"null_count": -2}, ValueError, ", got -2", id="null count below -1"),
 ]
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("members", "error", "word"), NUMBERS)
-def test_numbers_out_of_range(path, members, error, word):
+def test_array_members_out_of_range_are_rejected(path, members, error, word):
     check(setting(path, **members), error, path, word)
 
 
 @pytest.mark.parametrize("length", [2**31 - 1, 2**31, 2**57])
-def test_more_rows_than_cudf_can_count(length):
+def test_array_with_more_rows_than_a_column_holds_is_rejected(length):
     check(
         setting("(top level)", length=length), OverflowError, "(top level)", "stream", str(length)
     )
@@ -47,13 +49,13 @@ def test_more_rows_than_cudf_can_count(length):
 
 @pytest.mark.parametrize("path", ["orders[].id", "n"])
 @pytest.mark.parametrize("length", [2**31 - 1, 2**57])
-def test_rows_that_nobody_asked_for_are_not_counted(path, length):
+def test_extra_rows_of_children_do_not_count_toward_the_row_limit(path, length):
     producer = Producer(BATCH, setting(path, length=length, null_count=-1))
     assert pa.record_batch(DeviceOnly(bridge.to_arrow_device(producer))).equals(BATCH)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_more_nulls_than_rows(path):
+def test_null_count_above_the_length_is_rejected(path):
     def edit(schema, array):
         PATHS[path](array.array).null_count = PATHS[path](array.array).length + 1
 
@@ -63,21 +65,21 @@ def test_more_nulls_than_rows(path):
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("member", ["buffers", "children"])
 @pytest.mark.parametrize("by", [-1, 1])
-def test_wrong_numbers_of_buffers_and_children(path, member, by):
+def test_wrong_number_of_buffers_or_children_is_rejected(path, member, by):
     def edit(schema, array):
         node = PATHS[path](array.array)
         setattr(node, f"n_{member}", getattr(node, f"n_{member}") + by)
 
-    check(edit, ValueError, path, f"{member} found")
+    check(edit, ValueError, path, f"{member}, got ")
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_missing_arrays_of_buffers(path):
+def test_null_pointer_to_the_buffers_is_rejected(path):
     check(setting(path, buffers=None), ValueError, path, "buffers")
 
 
 @pytest.mark.parametrize("path", ["(top level)", "orders", "orders[]"])
-def test_missing_arrays_of_children(path):
+def test_null_pointer_to_the_children_is_rejected(path):
     check(setting(path, children=None), ValueError, path, "children")
 
 
@@ -86,7 +88,7 @@ def test_missing_arrays_of_children(path):
     [("(top level)", 2, "n"), ("orders", 0, "orders[]"), ("orders[]", 1, "orders[].price")],
 )
 @pytest.mark.parametrize("how", ["missing", "released"])
-def test_missing_and_released_children(parent, index, path, how):
+def test_null_and_released_children_are_rejected(parent, index, path, how):
     def edit(schema, array):
         if how == "released":
             PATHS[path](array.array).release = None
@@ -94,7 +96,12 @@ def test_missing_and_released_children(parent, index, path, how):
             children = PATHS[parent](array.array).children
             children[index] = type(children[index])()
 
-    check(edit, ValueError, path, "null child" if how == "missing" else "released")
+    check(
+        edit,
+        ValueError,
+        path,
+        "expected a child, got a null pointer" if how == "missing" else "got a released one",
+    )
 
 
 def without_buffer(path, index, **members):
@@ -108,25 +115,25 @@ def without_buffer(path, index, **members):
 
 
 @pytest.mark.parametrize("path", ["orders", "orders[].id", "orders[].price", "kind", "n"])
-def test_missing_data(path):
+def test_missing_data_buffer_is_rejected(path):
     check(without_buffer(path, 1), ValueError, path, "buffer 1")
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_missing_validity(path):
+def test_missing_validity_bitmap_with_nulls_is_rejected(path):
     check(without_buffer(path, 0, null_count=1), ValueError, path, "validity")
 
 
-def test_missing_characters():
+def test_missing_character_buffer_is_rejected():
     check(without_buffer("orders[].price", 2), ValueError, "orders[].price", "data buffer")
 
 
-def test_children_shorter_than_their_struct():
-    check(setting("n", length=39), ValueError, "n", "39 rows", "40")
-    check(setting("(top level)", offset=1), ValueError, "orders", "40 rows", "41")
+def test_child_shorter_than_its_struct_is_rejected():
+    check(setting("n", length=39), ValueError, "n", "at least 40 rows", "got 39")
+    check(setting("(top level)", offset=1), ValueError, "orders", "at least 41 rows", "got 40")
 
 
-def test_dictionaries_missing_and_unexpected():
+def test_missing_and_unexpected_dictionaries_are_rejected():
     def drop(schema, array):
         PATHS["kind"](array.array).dictionary = None
 
@@ -137,17 +144,17 @@ def test_dictionaries_missing_and_unexpected():
     check(add, ValueError, "n", "dictionary")
 
 
-def test_errors_below_a_dictionary():
+def test_error_in_a_dictionary_names_the_column():
     def edit(schema, array):
         PATHS["kind"](array.array).dictionary.contents.length = -5
 
-    check(edit, ValueError, "kind", "length -5")
+    check(edit, ValueError, "kind", "length of at least 0, got -5")
 
 
 @pytest.mark.parametrize("path", ["orders", "orders[].price"])
 @pytest.mark.parametrize(("row", "value"), [(0, -1), (-1, -1), (0, 2**30)])
-def test_offsets_that_make_no_sense(path, row, value):
-    """The first and the last offset, which an import on the CPU looks at."""
+def test_invalid_first_and_last_offsets_are_rejected(path, row, value):
+    """An import on the CPU checks the first and the last offset."""
     orders = copied(ORDERS)
     batch = pa.record_batch([orders], ["orders"])
 
@@ -162,7 +169,7 @@ def test_offsets_that_make_no_sense(path, row, value):
 
 
 def copied(array):
-    """An array whose memory nobody else reads."""
+    """Return a copy of the array in writable memory that no other test reads."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, pa.schema([("0", array.type)])) as writer:
         writer.write(pa.record_batch([array], ["0"]))
@@ -170,7 +177,7 @@ def copied(array):
     return pa.ipc.open_stream(memory).read_next_batch().column(0)
 
 
-def test_list_offsets_beyond_the_elements():
+def test_list_offsets_beyond_the_elements_are_rejected():
     def edit(schema, array):
         length = PATHS["orders[]"](array.array).length
         for path in ("orders[]", "orders[].id", "orders[].price"):
@@ -181,8 +188,8 @@ def test_list_offsets_beyond_the_elements():
 
 
 @pytest.mark.parametrize("type_", [t for t in samples.TYPES if t.num_buffers], ids=str)
-def test_no_rows_need_no_buffers(type_):
-    """An offset into nothing: none of the pointers is followed."""
+def test_array_without_rows_needs_no_buffers(type_):
+    """The array has an offset but null pointers; the import does not read the buffers."""
 
     def edit(schema, array):
         node = array.array
@@ -207,9 +214,9 @@ DEVICES = [
 
 @pytest.mark.parametrize(("device_type", "word"), DEVICES)
 @pytest.mark.parametrize("kind", ["table", "column"])
-def test_memory_that_cannot_be_read_here(device_type, word, kind):
+def test_memory_of_an_unavailable_device_is_rejected(device_type, word, kind):
     if bridge.has_gpu() and device_type in (2, 3, 13):
-        pytest.skip("a GPU is there, and pyarrow's memory is not its")
+        pytest.skip("pyarrow's memory is not GPU memory")
 
     def edit(schema, array):
         array.device_type, array.device_id = device_type, 0
@@ -219,13 +226,15 @@ def test_memory_that_cannot_be_read_here(device_type, word, kind):
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
-def test_columns_that_cannot_leave():
+def test_export_of_contradictory_pylibcudf_columns_is_rejected():
     offsets, values = (column_from(pa.array([0, 1], pa.int32())) for _ in range(2))
     short = plc.Column(plc.DataType(plc.TypeId.LIST), 3, None, None, 0, 0, [offsets, values])
-    with pytest.raises(ValueError, match="2 offsets found, 4 expected"):
+    with pytest.raises(ValueError, match=r"column '\(top level\)': expected 4 offsets, got 2"):
         bridge.to_arrow_device(short)
     short = plc.Column(plc.DataType(plc.TypeId.STRUCT), 3, None, None, 0, 0, [values])
-    with pytest.raises(ValueError, match="2 rows found, at least 3 expected"):
+    with pytest.raises(
+        ValueError, match=r"column '0': expected at least 3 rows, as many as the struct.* got 2$"
+    ):
         bridge.to_arrow_device(short)
     for type_id in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32):
         with pytest.raises(ValueError, match=type_id.name):
@@ -233,6 +242,6 @@ def test_columns_that_cannot_leave():
 
 
 @pytest.mark.parametrize("obj", [pytest.param(object(), id="object"), None, 3, [1, 2]], ids=repr)
-def test_objects_that_hold_no_data(obj):
+def test_export_of_objects_without_data_is_rejected(obj):
     with pytest.raises(TypeError, match=type(obj).__name__):
         bridge.to_arrow_device(obj)

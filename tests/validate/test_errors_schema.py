@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas that contradict the specification, or the arrays that come with them, are refused."""
+"""Test that schemas that contradict the specification or their arrays are rejected."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ FORMATS = [b"", b"?", b"d:", b"d:5", b"tsx:", b"+w", b"+", b"ll"]
 
 
 @pytest.mark.parametrize("found", FORMATS, ids=repr)
-def test_formats_that_mean_nothing(found):
+def test_unknown_formats_are_rejected(found):
     def edit(schema, array):
         child(schema, 2).format = found
 
     check(edit, ValueError, "n")
 
 
-def test_a_missing_format():
+def test_missing_format_is_rejected():
     def edit(schema, array):
         child(schema, 2).format = None
 
     check(edit, ValueError, "n")
 
 
-def test_schemas_of_other_children():
+def test_schema_with_fewer_children_than_its_array_is_rejected():
     def edit(schema, array):
         child(schema, 0).n_children = 0
 
@@ -37,16 +37,16 @@ def test_schemas_of_other_children():
 
 
 @pytest.mark.parametrize(("path", "steps"), [("(top level)", ()), ("orders", (0,))])
-def test_missing_arrays_of_schema_children(path, steps):
+def test_null_pointer_to_the_children_of_a_schema_is_rejected(path, steps):
     def edit(schema, array):
         child(schema, *steps).children = None
 
-    check(edit, ValueError, path, "children, and no pointers to them")
+    check(edit, ValueError, path, "children of the schema, got a null pointer")
 
 
 @pytest.mark.parametrize("path", ["orders[].price", "kind"])
 @pytest.mark.parametrize("how", ["missing", "released"])
-def test_missing_and_released_schemas(path, how):
+def test_schema_without_a_format_or_release_callback_is_rejected(path, how):
     def edit(schema, array):
         kind, price = child(schema, 1).dictionary.contents, child(schema, 0, 0, 1)
         struct = kind if path == "kind" else price
@@ -61,7 +61,7 @@ def test_missing_and_released_schemas(path, how):
 
 
 @pytest.mark.parametrize("depth", [63, 64, 65, 200])
-def test_depth_is_bounded(depth):
+def test_array_deeper_than_64_levels_is_rejected(depth):
     array = pa.array([1], pa.int8())
     for _ in range(depth):
         array = pa.StructArray.from_arrays([array], ["a"])

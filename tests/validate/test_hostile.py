@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Producers that break the protocol above the C structs, of which csrc/tests/fuzz takes care."""
+"""Test producers that break the Python protocol; csrc/tests/fuzz tests the C structs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import cudf_arrow_bridge as bridge
 from testing.broken import BATCH, PATHS, child
 from testing.peers.arrays import Producer, misnamed, refused
 
-#: What may stand in place of a capsule. Capsules are made for each example: imports spend them.
+#: Objects in place of a capsule. Each example gets new capsules; an import consumes them.
 PARTS = {
     "schema": lambda schema, array: schema,
     "array": lambda schema, array: array,
@@ -32,7 +32,7 @@ PARTS = {
 
 
 class Answering:
-    """Answers with whatever it was made with, or raises it."""
+    """A producer that returns `answer`, or raises it if it is an exception."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -59,7 +59,7 @@ def as_dict(parts):
     to=st.sampled_from(["cudf", "pylibcudf"]),
     kind=st.sampled_from([None, "table", "column"]),
 )
-def test_answers_that_are_no_pair_of_capsules(parts, container, to, kind):
+def test_results_other_than_a_schema_and_an_array_capsule_are_rejected(parts, container, to, kind):
     producer = Producer(BATCH)
     capsules = producer.schema_capsule, producer.array_capsule
     producer.drop()
@@ -76,28 +76,28 @@ def test_answers_that_are_no_pair_of_capsules(parts, container, to, kind):
 
 @pytest.mark.parametrize("answer", [None, 7, "ab", (), (None,), (None,) * 3, object()])
 @pytest.mark.parametrize("producer", [Answering, AnsweringOnHost])
-def test_the_error_says_what_was_found(producer, answer):
-    with pytest.raises(TypeError, match="a pair of PyCapsules expected"):
+def test_result_without_a_pair_of_capsules_raises_a_type_error(producer, answer):
+    with pytest.raises(TypeError, match="expected a pair of PyCapsules, got "):
         bridge.from_arrow_device(producer(answer))
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), RuntimeError("broken"), KeyboardInterrupt()])
-def test_errors_of_the_producer_arrive_as_they_are(error):
+def test_exception_of_the_producer_is_raised_unchanged(error):
     with pytest.raises(type(error)) as caught:
         bridge.from_arrow_device(Answering(error))
     assert caught.value is error
 
 
-def test_a_spent_array_is_refused():
+def test_consumed_array_is_rejected():
     producer = Producer(BATCH)
     answer = Answering((producer.schema_capsule, producer.array_capsule))
     producer.drop()
     bridge.from_arrow_device(answer, to="pylibcudf")
     for _ in range(2):
-        assert "released already" in refused(ValueError, answer, kind=None)
+        assert "a released one" in refused(ValueError, answer, kind=None)
 
 
-def test_a_capsule_in_both_places():
+def test_swapped_and_repeated_capsules_are_rejected():
     schema, array = BATCH.__arrow_c_device_array__()
     for pair in [(schema, schema), (array, array), (array, schema)]:
         with pytest.raises(ValueError, match="a PyCapsule named"):
@@ -112,14 +112,14 @@ NOT_UTF8 = [b"\xe9t\xe9", b"\xff", b"\xed\xa0\x80", b"a\xc3"]
 @pytest.mark.parametrize("where", [[0], [0, 0, 1], [2]])
 @pytest.mark.parametrize("member", ["name", "format"])
 @pytest.mark.parametrize("text", NOT_UTF8)
-def test_texts_that_are_not_utf8(to, where, member, text):
+def test_names_and_formats_that_are_not_utf8_are_rejected(to, where, member, text):
     producer = Producer(BATCH, lambda schema, _: setattr(child(schema, *where), member, text))
-    assert "not UTF-8" in refused(ValueError, producer, kind=None, to=to)
+    assert "in UTF-8, got other bytes" in refused(ValueError, producer, kind=None, to=to)
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
-def test_fields_need_no_name(to):
+def test_field_without_a_name_is_imported(to):
     batch = pa.record_batch([pa.array([1, 2])], ["x"])
     producer = Producer(batch, lambda schema, _: setattr(child(schema, 0), "name", None))
     bridge.from_arrow_device(producer, to=to)
@@ -129,7 +129,7 @@ def test_fields_need_no_name(to):
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
 @pytest.mark.parametrize("sizes", [[-1], [1, -5], [1, 0, -(2**31)]])
-def test_metadata_of_negative_sizes(to, sizes):
+def test_metadata_with_negative_sizes_is_rejected(to, sizes):
     metadata = ctypes.create_string_buffer(struct.pack(f"={len(sizes)}i", *sizes))
 
     def edit(schema, array):
@@ -138,7 +138,7 @@ def test_metadata_of_negative_sizes(to, sizes):
     assert "metadata" in refused(ValueError, Producer(BATCH, edit), kind=None, to=to)
 
 
-def test_arrays_that_contain_themselves():
+def test_array_that_contains_itself_is_rejected():
     def edit(schema, array):
         for root in (schema, array.array):
             orders = root.children[0].contents
@@ -155,7 +155,7 @@ def test_arrays_that_contain_themselves():
     value=st.integers(-(2**63), -2) | st.integers(2**59, 2**63 - 1),
     to=st.sampled_from(["cudf", "pylibcudf"]),
 )
-def test_absurd_numbers(path, member, value, to):
+def test_extreme_array_members_are_rejected(path, member, value, to):
     producer = Producer(BATCH, lambda _, array: setattr(PATHS[path](array.array), member, value))
     with pytest.raises((ValueError, OverflowError), match=re.escape(f"'{path}")):
         bridge.from_arrow_device(producer, to=to)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A full validation refuses rows that make no sense, by path and row, and nothing else."""
+"""Test that full validation rejects only invalid rows, and names their path and row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testing.peers.arrays import DeviceOnly, Producer, column_from, refused
 
 
 def raw(type_, buffers, size, children=(), offset=0):
-    """An array whose buffers nobody has looked at."""
+    """Return an array whose buffers pyarrow has not validated."""
     made = [None if b is None else pa.py_buffer(b) for b in buffers]
     return pa.Array.from_buffers(type_, size, made, offset=offset, children=list(children))
 
@@ -33,7 +33,7 @@ def view(text, buffer=0, offset=0, size=None, prefix=None):
 
 
 def runs(ends, values=None, size=4):
-    # pyarrow looks at the last end, so that is written behind its back.
+    # pyarrow checks the last run end, so this function writes the last end afterwards.
     memory = np.array([*ends[:-1], size], "int32")
     made = raw(pa.int32(), [None, memory], len(ends))
     values = pa.array(range(len(ends)), pa.int8()) if values is None else values
@@ -122,15 +122,15 @@ BAD = {
     "run ends that descend": (runs([2, 3, 1, 4]), ["run_ends[2 is 1", "run_ends[1] is 3"]),
     "run ends twice": (runs([2, 2, 4]), ["run_ends[1 is 2", "run_ends[0] is 2"]),
     "runs of nothing": (runs([0, 4]), ["greater than 0", "run end is 0"]),
-    "indices": (coded([0, 3, 1], pa.int8()), ["row 1", "index 3", "of 3"]),
-    "negative indices": (coded([0, 1, -1], pa.int64()), ["row 2", "index -1"]),
-    "unsigned indices": (coded([0, 255, 1], pa.uint8()), ["row 1", "index 255"]),
+    "indices": (coded([0, 3, 1], pa.int8()), ["row 1", "index of 3 ", "got 3"]),
+    "negative indices": (coded([0, 1, -1], pa.int64()), ["row 2", "index of 3 ", "got -1"]),
+    "unsigned indices": (coded([0, 255, 1], pa.uint8()), ["row 1", "index of 3 ", "got 255"]),
     "wide unsigned indices": (coded([2**63, 0], pa.uint64()), ["row 0", "index"]),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_rows_that_make_no_sense(name):
+def test_full_validation_names_the_invalid_row(name):
     array, words = BAD[name]
     producer = Producer(array)
     message = refused(ValueError, producer, validate="full")
@@ -140,7 +140,7 @@ def test_rows_that_make_no_sense(name):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_their_path_is_named(name):
+def test_full_validation_names_the_path_of_the_invalid_column(name):
     array, words = BAD[name]
     lists = pa.ListArray.from_arrays(pa.array([0, len(array)], pa.int32()), array)
     struct = pa.StructArray.from_arrays([lists], ["price"])
@@ -150,7 +150,7 @@ def test_their_path_is_named(name):
     assert words[0] in message
 
 
-def test_nothing_else_is_refused():
+def test_full_validation_accepts_valid_arrays():
     arrays = [samples.values(type_, samples.MANY, "some") for type_ in samples.TYPES]
     arrays.append(views.string_view(arrays[samples.TYPES.index(pa.string())]))
     lists = samples.as_list(pa.string(), samples.MANY, "some", (9,))
@@ -162,7 +162,7 @@ def test_nothing_else_is_refused():
             assert column_from(part, validate="full").size() == len(part)
 
 
-def test_what_stands_under_nulls_is_not_looked_at():
+def test_full_validation_ignores_values_under_nulls():
     mask = bytes([0b101])
     column = column_from(
         raw(pa.string(), [mask, ints("int32", 0, 1, 2, 3), b"a\xffc"], 3), validate="full"
@@ -176,7 +176,7 @@ def test_what_stands_under_nulls_is_not_looked_at():
     assert column_from(array, validate="full").null_count() == 1
 
 
-def test_rows_outside_a_slice_are_not_looked_at():
+def test_full_validation_ignores_rows_outside_a_slice():
     array = raw(pa.string(), [None, ints("int32", 0, 3, 1, 2, 3), b"abcd"], 4)
     assert column_from(array.slice(2, 1), validate="full").size() == 1
     whole = refused(ValueError, DeviceOnly(array.slice(0, 3)), validate="full")
@@ -188,8 +188,8 @@ def test_rows_outside_a_slice_are_not_looked_at():
 @pytest.mark.parametrize(
     "type_", [pa.string(), pa.large_string(), pa.binary(), pa.large_list(pa.int8())], ids=str
 )
-def test_offsets_before_a_slice_may_be_anything(type_, garbage, validate):
-    """Below a null that is not empty, whose removal reads all rows that were kept."""
+def test_import_ignores_invalid_offsets_before_a_slice(type_, garbage, validate):
+    """The slice has a null that is not empty; its removal also reads the kept rows before it."""
     rows = [[i] if pa.types.is_large_list(type_) else "abc" for i in range(50)]
     whole = pa.array(rows, type_)
     width = "int64" if str(type_).startswith("large") else "int32"
@@ -207,8 +207,8 @@ def test_offsets_before_a_slice_may_be_anything(type_, garbage, validate):
 
 
 @pytest.mark.parametrize("validate", ["minimal", "full"])
-def test_runs_that_end_too_early(validate):
-    """Looked up in any case."""
+def test_runs_that_end_before_the_length_are_rejected(validate):
+    """Both validation levels look up the last run end."""
 
     def edit(schema, array):
         array.array.length = 4
@@ -219,15 +219,15 @@ def test_runs_that_end_too_early(validate):
     assert producer.releases == 1
 
 
-def test_wrong_null_counts():
+def test_full_validation_rejects_a_wrong_null_count():
     def edit(schema, array):
         array.array.null_count = 2
 
     producer = Producer(pa.array([1, None, 3]), edit)
-    assert "1 rows are null" in refused(ValueError, producer, validate="full")
+    assert "expected a null count of 1, got 2" in refused(ValueError, producer, validate="full")
 
 
-def test_names_that_are_no_text():
+def test_full_validation_rejects_a_name_that_is_not_utf8():
     name = ctypes.create_string_buffer(b"pri\xffce")
 
     def edit(schema, array):
@@ -245,11 +245,11 @@ def test_names_that_are_no_text():
         pytest.param("indices", marks=pytest.mark.unsound),
     ],
 )
-def test_less_is_checked_unless_asked_for(name):
-    """Zero-copy imports don't read what they share."""
+def test_minimal_validation_accepts_invalid_rows(name):
+    """By default, a zero-copy import does not read the shared buffers."""
     assert column_from(BAD[name][0]).size() == len(BAD[name][0])
 
 
-def test_unknown_levels_are_refused():
-    with pytest.raises(ValueError, match="validate='most'"):
+def test_unknown_validation_level_is_rejected():
+    with pytest.raises(ValueError, match="validate: expected 'minimal' or 'full', got 'most'"):
         bridge.from_arrow_device(pa.array([1]), validate="most")

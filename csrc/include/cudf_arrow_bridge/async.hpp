@@ -24,12 +24,12 @@ class async_consumer;
 class async_producer;
 }  // namespace detail
 
-/// An error of an asynchronous stream, with the metadata that its producer gave.
+/// An error of an asynchronous stream, with the metadata of its producer.
 class CUDF_ARROW_BRIDGE_EXPORT async_stream_error : public stream_error {
  public:
   /**
-   * @param code The `errno` code; EIO takes the place of 0
-   * @param message What happened
+   * @param code The `errno` code; EIO if it is 0
+   * @param message Description of the error
    * @param metadata Pairs of keys and values, encoded as in `ArrowSchema.metadata`; may be empty
    */
   async_stream_error(int code, std::string const& message, std::string metadata)
@@ -54,14 +54,14 @@ struct async_batch {
 };
 
 /**
- * @brief The consumer: takes what a producer hands to a handler, one array at a time.
+ * @brief The consumer: reads the arrays that a producer sends to a handler, one at a time.
  *
  * At most `prefetch` arrays are requested or waiting here; taking one requests the next. Methods
- * may be called from any thread; `next` by one at a time. No lock is held while the producer is
- * called, and none while it calls, so that either may call back.
+ * may be called from any thread; `next` by one thread at a time. No lock is held during calls of
+ * the producer in either direction, so that both sides may call back.
  *
- * A producer that breaks the protocol ends the stream with an error: one that hands over more than
- * was requested, or arrays after the end, or releases the handler without an end.
+ * A producer that violates the protocol ends the stream with an error: if it sends more arrays than
+ * requested, or arrays after the end, or releases the handler without an end.
  */
 class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
  public:
@@ -71,16 +71,16 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
   /**
    * @throws std::invalid_argument if `prefetch` is not positive
    *
-   * @param prefetch How many arrays may be requested or waiting
-   * @param notify Called whenever `is_ready` may have become true, from whatever thread the
-   *   producer calls on. Must not throw. Held until the producer has released the handler
+   * @param prefetch Maximum number of arrays that are requested or waiting
+   * @param notify Called when `is_ready` may have become true, on the thread on which the producer
+   *   calls. Must not throw. Kept alive until the producer has released the handler
    */
   async_stream_reader(std::int64_t prefetch, std::function<void()> notify);
 
   async_stream_reader(async_stream_reader&& other) noexcept;
   async_stream_reader& operator=(async_stream_reader&& other) noexcept;
 
-  /// Cancels what has not ended.
+  /// Cancels the stream if it has not ended.
   ~async_stream_reader();
 
   /**
@@ -88,7 +88,7 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
    *
    * It lives until the producer calls its `release`. If no producer ever gets it, call `abandon`.
    *
-   * @throws std::logic_error if it was taken already
+   * @throws std::logic_error if it was already taken
    */
   [[nodiscard]] ArrowAsyncDeviceStreamHandler* take_handler();
 
@@ -114,7 +114,7 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
   /// @return The metadata of the producer, once the schema is known; or empty
   [[nodiscard]] std::string const& metadata() const noexcept;
 
-  /// @return Whether `next` has something: an array, the end or an error
+  /// @return Whether `next` has a result: an array, the end or an error
   [[nodiscard]] bool is_ready() const noexcept;
 
   /// Blocks until `is_ready`.
@@ -127,11 +127,11 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
    *
    * @throws async_stream_error if the producer reported an error; again at each further call
    *
-   * @return Nothing if none is there yet; after `cancel`, the end
+   * @return Empty if no array is ready; after `cancel`, the end
    */
   [[nodiscard]] std::optional<async_batch> next();
 
-  /// Cancels the producer, once, and gives back what it has handed over. May be repeated.
+  /// Cancels the producer, once, and releases its waiting arrays. May be repeated.
   void cancel() noexcept;
 
  private:
@@ -139,10 +139,10 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
 };
 
 /**
- * @brief The producer: hands arrays to somebody's handler as far as they are requested.
+ * @brief The producer: sends arrays to the handler of a consumer, as many as it has requested.
  *
- * Calls nothing by itself: the owner makes arrays when `num_wanted` says so. Its methods may be
- * called from any thread, by one at a time; not from within `wanted`.
+ * It does not run by itself: the owner creates arrays if `num_wanted` is positive. Methods may be
+ * called from any thread, by one thread at a time, and not from within `wanted`.
  */
 class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
  public:
@@ -150,7 +150,7 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
   async_stream_writer() noexcept;
 
   /**
-   * @brief Takes over a handler, which it will release.
+   * @brief Takes ownership of a handler.
    *
    * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
    *
@@ -165,7 +165,7 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
   async_stream_writer(async_stream_writer&& other) noexcept;
   async_stream_writer& operator=(async_stream_writer&& other) noexcept;
 
-  /// Ends what has not ended with the error ECANCELED.
+  /// If the stream has not ended, ends it with the error ECANCELED.
   ~async_stream_writer();
 
   /**
@@ -178,18 +178,18 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
    */
   bool open(unique_schema schema, ArrowDeviceType device_type, std::string metadata);
 
-  /// @return How many arrays are requested and not written; 0 once `is_over`
+  /// @return The number of arrays that are requested and not written; 0 after `is_over`
   [[nodiscard]] std::int64_t num_wanted() const noexcept;
 
   /// @return Whether nothing more can be written: the stream has ended, or the consumer cancelled
   [[nodiscard]] bool is_over() const noexcept;
 
   /**
-   * @brief Calls `on_next_task` with an array, whose conversions are done: extracting it moves it.
+   * @brief Calls `on_next_task` with an array that is already converted: extracting it moves it.
    *
    * @throws std::logic_error if none is wanted
    *
-   * @param array Array to hand over
+   * @param array Array to send
    * @param metadata Encoded as in `ArrowSchema.metadata`; may be empty
    * @return Whether the consumer took it; if not, the handler has been released
    */
@@ -206,15 +206,15 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
 };
 
 /**
- * @brief Reads a stream on threads of the library and hands its arrays to a handler.
+ * @brief Reads a stream on threads of the library and sends its arrays to a handler.
  *
- * Arrays are made as far as they are requested, and before `on_next_task`. The threads, 8 at most,
- * are shared by all streams; a source that blocks keeps one of them. The device that is current
- * here is current there while an array is made. An exception of the source becomes `on_error`, with
- * the codes of `device_array_stream::to_arrow`.
+ * Arrays are created when they are requested, and before `on_next_task`. All streams share at most
+ * 8 threads; a source that blocks occupies one of them. The device that is current at the call is
+ * current on the thread while an array is created. An exception of the source becomes `on_error`,
+ * with the codes of `device_array_stream::to_arrow`.
  *
  * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
- * @throws std::system_error if no thread can be started; likewise
+ * @throws std::system_error if no thread can be started; the caller then still owns it
  *
  * @param source Read to its end, or until the consumer cancels
  * @param handler A consumer's handler, which will be released
@@ -227,8 +227,8 @@ CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(array_stream_reader source,
                                              ArrowAsyncDeviceStreamHandler* handler);
 
 /**
- * @brief Lets the streams of `to_arrow_async` make no more batches, and waits for those that are
- * being made, but at most 30 seconds.
+ * @brief Stops the streams of `to_arrow_async`, and waits for batches in progress, at most 30
+ * seconds.
  *
  * Handlers are not called any more. Called when the process exits. Call it without holding a lock
  * that a source or handler may take, such as the GIL.

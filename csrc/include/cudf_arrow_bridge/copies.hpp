@@ -6,18 +6,19 @@
 
 namespace cudf_arrow_bridge {
 
-/// Whether buffers are copied on their way.
+/// Whether buffers are copied.
 enum class copy_policy : std::int8_t {
-  as_needed,  ///< those that cannot be shared
-  never,      ///< none: std::invalid_argument names the columns that cannot be shared, and why
-  always      ///< all: the result shares no memory with its source
+  as_needed,  ///< buffers that cannot be shared
+  never,      ///< no buffer: std::invalid_argument names the columns that cannot be shared, and the
+              ///< reasons
+  always      ///< all buffers: the result shares no memory with its source
 };
 
-/// Memory that was made because a buffer could not be shared.
+/// Memory that was allocated because a buffer could not be shared.
 struct made_memory {
   void const* address;
   std::int64_t size;        ///< bytes
-  std::string_view reason;  ///< why; text that outlives everything made of the memory
+  std::string_view reason;  ///< the reason; its text outlives all objects over the memory
 };
 
 }  // namespace cudf_arrow_bridge

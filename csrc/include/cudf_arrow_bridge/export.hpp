@@ -26,10 +26,11 @@ namespace cudf_arrow_bridge {
 
 namespace detail {
 struct array_tree;
-class order_at_end;
+class stream_join_guard;
 }  // namespace detail
 
-/// Describes one buffer of an exported array. `size` is what Arrow reads, not what is allocated.
+/// Describes one buffer of an exported array. `size` is the size that Arrow reads, not the
+/// allocated size.
 struct buffer_info {
   std::string_view name;    ///< "validity", "data", "offsets", "views" or "sizes"
   void const* address;      ///< null where the buffer is absent
@@ -40,7 +41,7 @@ struct buffer_info {
 /**
  * @brief A column, or the columns of a table, to export.
  *
- * Made of a view where a function takes one. Owns nothing: the view it was made of must outlive it.
+ * Views convert to it implicitly. It owns nothing: the view must outlive it.
  */
 struct export_input {
   std::span<cudf::column_view const> columns;  ///< one, unless this is a table
@@ -71,9 +72,9 @@ struct export_input {
 
 /// Options of `to_arrow_device`.
 struct export_options {
-  /// Schema that `make_schema` made for the columns. Where a requested type has the same buffers as
-  /// a column's own, only the schema differs; else buffers are converted. Empty: each column leaves
-  /// as what its libcudf type stands for.
+  /// Schema of `make_schema` for the columns. If a requested type has the same buffers as the
+  /// column, only the schema differs; otherwise buffers are converted. If empty, each column is
+  /// exported with the plain type of its libcudf type.
   shared_schema schema{};
   /// Copy the null masks of slices that do not begin at a multiple of 512 rows, so that
   /// `ArrowArray.offset` is 0.
@@ -81,28 +82,28 @@ struct export_options {
   /// Report managed memory as `ARROW_DEVICE_CUDA`, for consumers that do not know
   /// `ARROW_DEVICE_CUDA_MANAGED`.
   bool managed_as_cuda{false};
-  /// What is shared and what is copied. `always` copies what has been exported once more, on the
-  /// stream; of device memory, waits for the sizes of strings.
+  /// Which buffers are shared and which are copied. `always` copies the exported buffers on the
+  /// stream; for strings in device memory it waits for their sizes.
   copy_policy copy{copy_policy::as_needed};
-  /// Keeps what `stream` and `mr` need alive as long as a copy of `always`, which does not keep the
-  /// owner of the source.
+  /// Keeps `stream` and `mr` alive during the lifetime of a copy of `always`, which does not keep
+  /// the owner of the source.
   std::shared_ptr<void const> copy_owner{};
-  /// What of the columns was made for this export: buffers in it are described as copies. May be
-  /// null.
+  /// Memory of the columns that was allocated for this export: buffers in it are described as
+  /// copies. May be null.
   std::shared_ptr<std::vector<made_memory> const> made{};
-  /// Whether all memory that the owner keeps is freed in the order of `stream`, as columns made on
-  /// it do. An import of the array then makes `stream` wait for the work that reads the memory and
-  /// lets the owner go at once; otherwise the owner is kept until that work is done.
+  /// Whether all memory of the owner is freed in the order of `stream`, like columns created on it.
+  /// An import of the array then makes `stream` wait for the work that reads the memory and
+  /// releases the owner immediately; otherwise the owner is kept until that work is done.
   bool owner_frees_on_stream{false};
 };
 
 /**
  * @brief A column or table in Arrow's layout, with shared ownership of all its buffers.
  *
- * Cheap to copy: copies share one immutable tree. Each call of `to_arrow` makes another C struct
- * that shares the tree. The tree and the exported columns are freed with the last of these.
+ * Cheap to copy: copies share one immutable tree. Each call of `to_arrow` creates another C struct
+ * that shares the tree. The tree and the exported columns are freed with the last of them.
  *
- * All members but `is_released` and `reset` throw std::invalid_argument for an empty handle.
+ * All members except `is_released` and `reset` throw std::invalid_argument for an empty handle.
  */
 class CUDF_ARROW_BRIDGE_EXPORT device_array {
  public:
@@ -110,20 +111,20 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   device_array() = default;
 
   /**
-   * @brief Makes an `ArrowDeviceArray` that shares ownership of the buffers.
+   * @brief Creates an `ArrowDeviceArray` that shares ownership of the buffers.
    *
-   * Its release callback may be called from any thread and never throws. It is not ordered behind
-   * the consumer's stream, as Arrow leaves that to the consumer: wait for the work that reads the
-   * memory, or make the export's stream wait for it, before the release. Children that a consumer
-   * moved out stay usable until they are released themselves.
+   * Its release callback may be called from any thread and never throws. It is not ordered after
+   * the consumer's stream, because Arrow leaves this to the consumer: before the release, wait for
+   * the work that reads the memory, or make the export's stream wait for it. Children that a
+   * consumer moved out stay valid until they are released.
    */
   [[nodiscard]] unique_device_array to_arrow() const;
 
   /**
-   * @brief The array in host memory: this one if it is there already, else a copy.
+   * @brief Returns the array in host memory: this array if it is already there, otherwise a copy.
    *
-   * Waits for the copies. Where there are strings it waits once more before copying, to read the
-   * last offsets, which say how many bytes to copy.
+   * Waits for the copies. For strings it waits once more before, to read the last offsets, which
+   * are the sizes.
    *
    * @throws rmm::cuda_error if a copy fails
    *
@@ -132,24 +133,24 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   [[nodiscard]] device_array to_host(cuda::stream_ref stream) const;
 
   /**
-   * @brief A copy with memory of its own where this one is: on the host, or on the same device.
+   * @brief Returns a copy with its own memory on the host or on the same device.
    *
-   * Only the rows that it has are copied, with the elements and dictionary values that they could
-   * refer to. On a device copies are enqueued, but where there are strings this waits once, to read
-   * the last offsets, which say how many bytes to copy.
+   * Copies only its rows, with the elements and dictionary values that they may refer to. On a
+   * device copies are enqueued; for strings it waits once, to read the last offsets, which are the
+   * sizes.
    *
-   * @throws rmm::cuda_error if CUDA refuses it
+   * @throws rmm::cuda_error if CUDA fails
    *
-   * @param owner What the copy keeps, such as the owner of `mr`; may be null
+   * @param owner An object that the copy keeps alive, such as the owner of `mr`; may be null
    * @param stream Stream for the copies; it is made to wait for the array's event first
-   * @param mr Resource for them; device memory of any kind becomes what this gives out
+   * @param mr Resource for the copies; determines the kind of device memory
    */
   [[nodiscard]] device_array copy(std::shared_ptr<void const> owner,
                                   cuda::stream_ref stream,
                                   rmm::device_async_resource_ref mr) const;
 
   /**
-   * @brief Makes work enqueued on `stream` from now on wait for the data.
+   * @brief Makes later work on `stream` wait for the data.
    *
    * @throws rmm::cuda_error if CUDA rejects the stream
    */
@@ -163,17 +164,17 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   void wait() const;
 
   /**
-   * @brief Whether the data is ready, without waiting for it.
+   * @brief Returns whether the data is ready, without waiting.
    *
    * @throws rmm::cuda_error if the work that produces the data has failed
    */
   [[nodiscard]] bool is_ready() const;
 
   /**
-   * @brief Adds a fence that is reached when the data is ready; CPU memory's at once.
+   * @brief Adds a fence that is reached when the data is ready; for CPU memory immediately.
    *
-   * The tree is kept until the data is ready, also if the fence is cancelled before. Where a fence
-   * that is reached had the last share, `drain_releases` waits until the tree is freed.
+   * The tree is kept alive until the data is ready, also if the fence is cancelled before. If a
+   * reached fence had the last share, `drain_releases` waits until the tree is freed.
    */
   fence_id add_fence(fence_set& fences) const;
 
@@ -191,23 +192,47 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
     const;  ///< Children, not counting a dictionary's values
 
   /**
-   * @brief A handle on one child.
+   * @brief Returns a handle of one child.
    *
    * @throws std::out_of_range if there is no child of this index
    */
   [[nodiscard]] device_array child(std::int64_t index) const;
 
+  /**
+   * @brief Returns some rows of this array, over the same buffers.
+   *
+   * The column, or the columns of a table, get an `ArrowArray.offset`. If nulls have to be counted
+   * in device memory, this waits.
+   *
+   * @throws std::out_of_range unless `offset` and `length` are rows of this array
+   *
+   * @param offset First row
+   * @param length Number of rows
+   * @param is_table Whether this is a table rather than a column of structs
+   */
+  [[nodiscard]] device_array slice(std::int64_t offset, std::int64_t length, bool is_table) const;
+
+  /**
+   * @brief Returns some children of this array, over the same buffers.
+   *
+   * @throws std::out_of_range if there is no child of one of these indices
+   * @throws std::invalid_argument if this is not a struct array, as tables are
+   *
+   * @param indices The children, in the order of the result
+   */
+  [[nodiscard]] device_array select(std::span<std::size_t const> indices) const;
+
   [[nodiscard]] bool has_dictionary() const;  ///< Whether there are dictionary values
 
   /**
-   * @brief A handle on the dictionary's values.
+   * @brief Returns a handle of the values of the dictionary.
    *
-   * @throws std::invalid_argument if there are none
+   * @throws std::invalid_argument if there is no dictionary
    */
   [[nodiscard]] device_array dictionary() const;
 
   /**
-   * @brief The buffers of this array, without those of its children.
+   * @brief Returns the buffers of this array, without those of its children.
    *
    * The size of string data is read from the last offset. On device memory this waits for the data
    * and for the copy of that offset.
@@ -223,15 +248,15 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 };
 
 /**
- * @brief Lends an array to code that works on a stream, with an end that is ordered, too.
+ * @brief Lends an array to code that works on a stream, and orders the end of its use.
  *
- * From the constructor on, work enqueued on `borrower` waits for the data. At the end `owner` is
- * made to wait for the work that `borrower` has by then, so that what is enqueued on `owner` after
- * the loan may write to the memory, or free it. The host waits for `borrower` instead where CUDA
- * refuses, and where `borrower` belongs to another device than the array. Nothing waits without a
- * GPU.
+ * The constructor makes later work on `borrower` wait for the data. The end makes `owner` wait for
+ * the work that is enqueued on `borrower`, so that later work on `owner` may write to the memory or
+ * free it. If CUDA fails, or `borrower` belongs to another device than the array, the host waits
+ * for `borrower` instead. Without a GPU nothing waits.
  *
- * The loan may end on any thread and with any device current. In a forked child, it just ends.
+ * The loan may end on any thread and with any device current. In a forked child, the end does
+ * nothing.
  */
 class CUDF_ARROW_BRIDGE_EXPORT device_loan {
  public:
@@ -239,7 +264,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_loan {
    * @throws std::invalid_argument if `array` is an empty handle
    * @throws rmm::cuda_error if CUDA cannot create an event or rejects a stream
    *
-   * @param array Array to lend; the loan keeps its memory
+   * @param array Array to lend; the loan keeps its memory alive
    * @param owner Stream that may write to the memory after the loan, such as the one that the array
    *   was exported on; must outlive the loan
    * @param borrower Stream that the borrower works on; must outlive the loan
@@ -251,50 +276,50 @@ class CUDF_ARROW_BRIDGE_EXPORT device_loan {
   ~device_loan();  ///< Ends the loan
 
   /**
-   * @brief Adds a fence that is reached when the work that `borrower` has so far is done.
+   * @brief Adds a fence that is reached when the work that is enqueued on `borrower` is done.
    *
    * @throws std::invalid_argument after the end
-   * @throws ... what `fence_set::add` throws
+   * @throws ... the exceptions of `fence_set::add`
    */
   fence_id add_fence(fence_set& fences) const;
 
-  /// Ends the loan. May be repeated.
+  /// Ends the loan. May be called again.
   void end() noexcept;
 
  private:
   device_array array_;
-  std::unique_ptr<detail::order_at_end const> order_;  ///< null: nothing to order, or ended
+  std::unique_ptr<detail::stream_join_guard const> order_;  ///< null: nothing to order, or ended
 };
 
 /**
- * @brief Exports a column or a table without copying any buffer whose layout Arrow shares. A table
- * is exported as a struct array.
+ * @brief Exports a column or a table without copying buffers whose layout is the same in Arrow. A
+ * table is exported as a struct array.
  *
- * Costs O(columns), whatever the number of rows, unless a schema asks for more: converting
- * dictionaries, and checking whether values fit a narrower type, take time that grows with it. The
- * host waits for the GPU where a conversion depends on values, null counts or sizes.
+ * O(columns), whatever the number of rows, unless a schema requires more: converting dictionaries,
+ * and checking whether values fit a narrower type, depend on the number of rows. The host waits for
+ * the GPU if a conversion depends on values, null counts or sizes.
  *
  * A slice is exported with advanced buffer pointers. Its `ArrowArray.offset` is 0 if it has a fixed
- * width and no nulls, or begins at a multiple of 512 rows. Else it is 1 to 32, so that the mask
- * begins with a word and libcudf reads the offsets of strings and lists right; with
+ * width and no nulls, or begins at a multiple of 512 rows. Otherwise it is 1 to 32, so that the
+ * mask begins with a word and libcudf reads the offsets of strings and lists correctly; with
  * `options.compact` it is 0, and the mask is copied. A struct's children and a dictionary's indices
  * are sliced by the parent's offset; as in libcudf, an offset of their own is ignored.
  *
  * @throws cudf::data_type_error if a column has a type that Arrow lacks
  * @throws std::invalid_argument if `input` is neither one column nor a table whose columns all have
  *   its number of rows, if a column lacks a child that its type needs, if buffers are in different
- *   kinds of memory or on different devices, if the schema was made for other columns, if values
- *   or nulls contradict the requested schema, if columns cannot be shared though `options.copy` is
- *   `never`, or if `mr` gives out memory of another device than the columns'
+ *   kinds of memory or on different devices, if the schema was made for other columns, if values or
+ *   nulls contradict the requested schema, if columns cannot be shared and `options.copy` is
+ *   `never`, or if `mr` allocates memory of another device than the columns
  * @throws std::overflow_error if offsets or a dictionary's indices do not fit the requested width
  *
- * @param input What to export; a table's number of rows is kept even if it has no columns
+ * @param input Data to export; the number of rows of a table is kept also without columns
  * @param owner Keeps the memory of `input` alive; destroyed on the thread that releases last
  * @param options Options of the export
- * @param stream Stream that conversions are enqueued on. Consumers wait for the work enqueued on it
- *   so far. The host waits for it in one case: pageable host memory, which has no event, on a
- *   machine where kernels can write to it (`cudaDevAttrPageableMemoryAccess`). Converted buffers
- *   are freed on it, so it must outlive the export and its pending releases: see `drain_releases`.
+ * @param stream Stream for conversions. Consumers wait for the work that is enqueued on it. The
+ *   host waits for it in one case: pageable host memory, which has no event, on a machine where
+ *   kernels can write to it (`cudaDevAttrPageableMemoryAccess`). Converted buffers are freed on it,
+ *   so it must outlive the export and its pending releases: see `drain_releases`.
  * @param mr Resource for converted buffers, of the columns' device, which is made current while it
  *   is used. If it is rmm's current resource of the current device, that of the columns' device is
  *   used instead. Temporary memory comes from rmm's current resource. If `mr` gives plain device

@@ -20,7 +20,7 @@
 
 namespace cudf_arrow_bridge {
 
-/// How much of an array is checked before it is used.
+/// The checks of an array before it is used.
 enum class validation : std::int8_t {
   /// The C structs, and in host memory the first and last offset of each column. O(columns).
   minimal,
@@ -32,21 +32,22 @@ enum class validation : std::int8_t {
 
 /// Options of `from_arrow_device_column` and `from_arrow_device_table`.
 struct import_options {
-  /// What is adopted and what is copied. `always` copies all buffers to the current device (to host
-  /// memory without a GPU). Memory of another device is taken with `always` alone.
+  /// Which buffers are adopted and which are copied. `always` copies all buffers to the current
+  /// device (to host memory without a GPU). Memory of another device is accepted only with
+  /// `always`.
   copy_policy copy{copy_policy::as_needed};
-  /// How much is checked. Arrow's structs do not hold buffer sizes, so producers are always trusted
-  /// to have allocated enough.
+  /// The checks. Arrow's structs have no buffer sizes, so producers are always trusted to have
+  /// allocated enough.
   validation validate{validation::minimal};
-  /// Establish what libcudf expects of nulls: children of a null struct are null, null lists and
+  /// Rewrite nulls as libcudf expects them: children of a null struct are null, null lists and
   /// strings are empty. The first rewrites null masks only; the second copies list and string
-  /// columns in which a null row is not empty. Columns that comply are left as they are. Turning it
-  /// off saves checking the lengths of null rows, and on a GPU the wait for the results.
+  /// columns in which a null row is not empty. Other columns are unchanged. Without it, the lengths
+  /// of null rows are not checked, which on a GPU saves a synchronization.
   bool sanitize{true};
 };
 
 /**
- * @brief An imported column: owned storage, and which of its rows were imported.
+ * @brief An imported column: owned storage, and the range of imported rows.
  *
  * The buffers of `storage` are the producer's memory, adopted through a memory resource. Where the
  * first mask bit is not at a boundary of a 32-bit word, `storage` also has the up to 31 rows before
@@ -58,7 +59,7 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_column {
   cudf::size_type offset{0};              ///< rows of `storage` before the first imported one
   cudf::size_type size{0};                ///< imported rows
 
-  /// @return A view of the imported rows; valid while `storage` lives
+  /// @return A view of the imported rows; valid during the lifetime of `storage`
   [[nodiscard]] cudf::column_view view() const;
 };
 
@@ -67,12 +68,12 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
   std::vector<imported_column> columns;
   cudf::size_type num_rows{0};  ///< rows, known even without columns
 
-  /// @return A view of all columns; valid while they live
+  /// @return A view of all columns; valid during their lifetime
   [[nodiscard]] cudf::table_view view() const;
 };
 
 /**
- * @brief A fixed-width or string column borrowed from the producer, or an owning column where
+ * @brief A fixed-width or string column borrowed from the producer, or an owning column if
  * borrowing is not possible.
  *
  * A borrowed column has the fields of a `cudf::column_view` and the sizes of its buffers.
@@ -95,14 +96,14 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_column {
   [[nodiscard]] cudf::column_view view() const;
 };
 
-/// A record batch whose fixed-width and string columns are borrowed where no conversion is needed.
+/// A record batch whose fixed-width and string columns are borrowed if they need no conversion.
 struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
   std::vector<borrowed_column> columns;
   cudf::size_type num_rows{0};  ///< rows, known even without columns
-  /// Keeps the producer's array alive. Once destroyed, the array is released after the work that
-  /// was enqueued on the stream of the import by then.
+  /// Keeps the producer's array alive. After its destruction, the array is released when the work
+  /// that is then enqueued on the stream of the import is done.
   std::shared_ptr<void const> owner;
-  /// What `columns` have that could not be adopted, but for the rows that `sanitize` rewrites.
+  /// Memory of `columns` that could not be adopted, except for rows that `sanitize` rewrites.
   std::vector<made_memory> made;
 
   /// @return A view of all columns; valid while they and `owner` live
@@ -112,14 +113,14 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
 /**
  * @brief Imports an array as an owning column over the producer's memory.
  *
- * Takes the types that the type table supports. The structs are checked against each other before
- * any pointer in them is followed. Then `array` is moved, and its `release` is called once, when
- * the last buffer that was adopted from it is freed.
+ * Supports the types of the type table. The structs are compared before any pointer in them is
+ * followed. Then `array` is moved, and its `release` is called once, when the last buffer that was
+ * adopted from it is freed.
  *
  * Device memory is released in stream order: work on the stream that a buffer is freed on may still
  * read it, so a thread of the library calls `release` after that work is done.
  *
- * @note If this throws because a check of the structs failed, `array` is still the caller's. After
+ * @note If this throws because a check of the structs failed, the caller still owns `array`. After
  * other errors (out of memory, CUDA) it may have been moved and released; `array->array.release` is
  * then null.
  *
@@ -137,8 +138,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
  * @param stream Stream that is made to wait for the array's event, and that conversions run on. It
  *   must outlive the column and, if the array is copied or uploaded, its pending release: see
  *   `drain_releases`
- * @param mr Resource for converted buffers, and for adopted buffers that are resized later. Where
- *   there is no GPU it gives out host memory, as `host_memory_resource` does
+ * @param mr Resource for converted buffers, and for adopted buffers that are resized later. Without
+ *   a GPU it has to allocate host memory, like `host_memory_resource`
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_column
 from_arrow_device_column(ArrowSchema const& schema,
@@ -162,10 +163,10 @@ from_arrow_device_table(ArrowSchema const& schema,
                         rmm::device_async_resource_ref mr);
 
 /**
- * @brief Imports a struct array as a table, borrowing columns instead of making a `cudf::column`
- * where no conversion is needed.
+ * @brief Imports a struct array as a table, and borrows columns that need no conversion instead of
+ * creating a `cudf::column`.
  *
- * Cheaper for tables of many columns and for many small tables, where making the column objects
+ * Cheaper for tables of many columns and for many small tables, for which creating column objects
  * dominates the cost of an import.
  *
  * @copydetails from_arrow_device_table
@@ -180,24 +181,24 @@ borrow_arrow_device_table(ArrowSchema const& schema,
 /**
  * @brief Reduces a struct array to some of its children, in place and without copying anything.
  *
- * The result owns the whole array: its release, once, releases what the producer handed over, with
- * the children that were left out. Import it with a schema of the same fields in the same order.
- * The children that were left out are not looked at.
+ * The result owns the whole array: its release releases the producer's array, including the other
+ * children. Import it with a schema of the same fields in the same order. The other children are
+ * not read.
  *
- * @throws std::invalid_argument if the array was released already, or has another number of
- *   children than the schema; the array is then unchanged
+ * @throws std::invalid_argument if the array is released, or has another number of children than
+ *   the schema; the array is then unchanged
  * @throws std::bad_alloc if memory runs out; the array is then unchanged
  *
  * @param schema Schema of the whole array; only read
- * @param array Array to reduce; stays the caller's
- * @param positions Which children, each once: less than the schema's number of children
+ * @param array Array to reduce; the caller keeps ownership
+ * @param positions Indices of the children, each at most once
  */
 CUDF_ARROW_BRIDGE_EXPORT void select_children(ArrowSchema const& schema,
                                               ArrowDeviceArray* array,
                                               std::vector<std::size_t> const& positions);
 
 /**
- * @brief Imports arrays of one schema, which is copied, checked and parsed once.
+ * @brief Imports arrays of one schema, which is copied, checked and parsed only once.
  *
  * Meant for streams of small batches. Immutable, so any number of threads may use it. Cheap to
  * copy.
@@ -212,32 +213,32 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
    */
   explicit array_importer(ArrowSchema const& schema);
 
-  /// @return The schema; valid as long as the importer or a copy of it
+  /// @return The schema; valid during the lifetime of the importer or a copy of it
   [[nodiscard]] shared_schema const& schema() const noexcept;
 
   /// @return Whether the schema is equal to this one, as `equal_schemas` says
   [[nodiscard]] bool has_schema(ArrowSchema const& schema) const;
 
-  /// Does what `from_arrow_device_column` does.
+  /// Like `from_arrow_device_column`.
   [[nodiscard]] imported_column column(ArrowDeviceArray* array,
                                        import_options const& options,
                                        cuda::stream_ref stream,
                                        rmm::device_async_resource_ref mr) const;
 
-  /// Does what `from_arrow_device_table` does.
+  /// Like `from_arrow_device_table`.
   [[nodiscard]] imported_table table(ArrowDeviceArray* array,
                                      import_options const& options,
                                      cuda::stream_ref stream,
                                      rmm::device_async_resource_ref mr) const;
 
-  /// Does what `borrow_arrow_device_table` does.
+  /// Like `borrow_arrow_device_table`.
   [[nodiscard]] borrowed_table borrow_table(ArrowDeviceArray* array,
                                             import_options const& options,
                                             cuda::stream_ref stream,
                                             rmm::device_async_resource_ref mr) const;
 
   /**
-   * @brief Does what `from_arrow_device_column` does, borrowing as `borrow_table` does.
+   * @brief Like `from_arrow_device_column`, but borrows as `borrow_table` does.
    *
    * @return A table of the one column
    */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Bodies of Arrow IPC messages, which stay where they are: on a device or in host memory.
+/// Bodies of Arrow IPC messages, on a device or in host memory, without copies.
 ///
-/// The metadata that belongs to a body is a flatbuffer, which is left to libraries that read and
-/// write these. Source: Arrow columnar format, "Serialization and Interprocess Communication".
+/// The metadata of a body is a flatbuffer, which other libraries read and write. Source: Arrow
+/// columnar format, "Serialization and Interprocess Communication".
 #pragma once
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -25,7 +25,7 @@
 
 namespace cudf_arrow_bridge {
 
-/// Multiple of bytes at which each buffer of a packed body begins, as Arrow recommends.
+/// The alignment in bytes of buffers in a packed body, as Arrow recommends.
 inline constexpr std::int64_t ipc_alignment = 64;
 
 /// @return `size` rounded up to a multiple of `ipc_alignment`
@@ -40,29 +40,29 @@ struct ipc_node {
 
 /// One buffer of a body.
 struct ipc_buffer {
-  void const* address;  ///< null if there is none
-  std::int64_t size;    ///< bytes; 0 if there is none
+  void const* address;  ///< null if the buffer is absent
+  std::int64_t size;    ///< bytes; 0 if the buffer is absent
 };
 
 /**
- * @brief The body of a message: buffers in the order of the specification, each where it is.
+ * @brief The body of a message: buffers in the order of the specification, in place.
  *
- * Cheap to copy but for the lists.
+ * Cheap to copy except for the lists.
  */
 struct ipc_body {
   std::int64_t length{0};                     ///< rows
   std::vector<ipc_node> nodes{};              ///< depth first
-  std::vector<ipc_buffer> buffers{};          ///< those of the nodes, absent ones included
+  std::vector<ipc_buffer> buffers{};          ///< the buffers of the nodes, including absent ones
   std::vector<std::int64_t> variadic_counts;  ///< data buffers of each array of views
   std::vector<device_array> dictionaries{};   ///< values of each dictionary, depth first
-  memory_location location{};                 ///< where the buffers are
-  std::shared_ptr<void const> owner{};        ///< keeps their memory
+  memory_location location{};                 ///< location of the buffers
+  std::shared_ptr<void const> owner{};        ///< keeps their memory alive
 
-  /// @return Bytes of the body with each buffer padded to `ipc_alignment`
+  /// @return The size of the body in bytes, with each buffer padded to `ipc_alignment`
   [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::int64_t packed_size() const noexcept;
 
   /**
-   * @brief Waits until the buffers are there, for readers that know nothing of streams.
+   * @brief Waits until the buffers are ready, for readers that do not use streams.
    *
    * @throws rmm::cuda_error if work on the stream has failed
    *
@@ -74,18 +74,17 @@ struct ipc_body {
 /**
  * @brief Describes an array as the body of a message.
  *
- * Nothing is copied where Arrow's layout allows: of slices, masks that do not begin with a word of
- * 32 rows are, and offsets that do not begin at 0. Only what the rows refer to is part of the body.
- * The first and last offsets of strings and lists are read where they are not known: on
- * device memory this waits once for each level of nesting. A mask whose nulls were not counted is
- * read, too.
+ * Copies only buffers of slices: masks that do not begin with a word of 32 rows, and offsets that
+ * do not begin at 0. The body contains only data of the rows. Unknown first and last offsets of
+ * strings and lists are read; on device memory this waits once for each level of nesting. Unknown
+ * nulls are counted.
  *
  * @throws std::invalid_argument for offsets that are negative or descend
  *
- * @param array Array to describe; a record batch is a struct array, whose own validity has no place
- *   in a message
- * @param is_table Whether it is a record batch: then its children's nodes come first
- * @param stream Stream that reads and copies are enqueued on, after the work that makes the array
+ * @param array Array to describe; a record batch is a struct array, whose validity cannot be part
+ *   of a message
+ * @param is_table Whether it is a record batch, whose first nodes are its children
+ * @param stream Stream for reads and copies, after the work that writes the array
  * @param mr Resource for copies
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT ipc_body describe_body(device_array const& array,
@@ -93,22 +92,22 @@ struct ipc_body {
                                                               cuda::stream_ref stream,
                                                               rmm::device_async_resource_ref mr);
 
-/// What the metadata of a message says of a record batch, and the buffers that came with it.
+/// The contents of a message's metadata for a record batch, and its buffers.
 struct ipc_batch {
   std::int64_t length;                            ///< rows
   std::span<ipc_node const> nodes;                ///< depth first
-  std::span<ipc_buffer const> buffers;            ///< those of the nodes, with their own sizes
+  std::span<ipc_buffer const> buffers;            ///< the buffers of the nodes, with their sizes
   std::span<std::int64_t const> variadic_counts;  ///< data buffers of each array of views
 };
 
-/// How much of a batch is checked before it is used.
+/// The checks of a batch before it is used.
 enum class body_checks : std::int8_t {
   sizes,  ///< metadata and sizes of buffers; no buffer is read
-  ends,   ///< also the ends of offsets, and of runs; on device memory this waits once
-  all     ///< also all that full validation of an import checks, of device memory on a host copy
+  ends,   ///< also the ends of offsets and of runs; on device memory this waits once
+  all  ///< also all checks of the full validation of an import; device memory is copied to the host
 };
 
-/// Where the buffers of a batch are, and what keeps them.
+/// The location of the buffers of a batch, and their owner.
 struct ipc_memory {
   memory_location location;
   std::shared_ptr<void const> owner;
@@ -116,10 +115,10 @@ struct ipc_memory {
 };
 
 /**
- * @brief Makes arrays of the bodies of messages, over the buffers that came with them.
+ * @brief Creates arrays from the bodies of messages, over their buffers.
  *
- * A batch is checked before any of its buffers is: each must be as large as the number of rows
- * asks. Immutable, so any number of threads may use it. Cheap to copy.
+ * A batch is checked before its buffers are read: each buffer must be large enough for the number
+ * of rows. Immutable, so any number of threads may use it. Cheap to copy.
  */
 class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
  public:
@@ -134,26 +133,26 @@ class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
   /// @return The schema; valid as long as the decoder or a copy of it
   [[nodiscard]] shared_schema const& schema() const noexcept;
 
-  /// @return Dictionaries of the schema, depth first; those within the values of others included
+  /// @return Dictionaries of the schema, depth first, including those within the values of others
   [[nodiscard]] std::size_t num_dictionaries() const noexcept;
 
   /// The field of a dictionary's values.
   [[nodiscard]] shared_schema dictionary_schema(std::size_t index) const;
 
-  /// @return The index after those of the dictionaries within the values of one
+  /// @return The index after the dictionaries within the values of one
   [[nodiscard]] std::size_t end_of_dictionary(std::size_t index) const;
 
   /**
-   * @brief Makes a record batch, a struct array.
+   * @brief Creates a record batch, a struct array.
    *
    * @throws std::invalid_argument if metadata, buffers and schema contradict each other, or for
-   *   contents that `checks` refuses
+   *   contents that `checks` rejects
    *
    * @param batch Metadata and buffers
    * @param dictionaries Values of all dictionaries, depth first, in the batch's kind of memory
-   * @param memory Where the buffers are, and what keeps them
-   * @param checks What is checked
-   * @param stream Stream after whose work so far the buffers are there
+   * @param memory Location and owner of the buffers
+   * @param checks The checks
+   * @param stream Stream whose enqueued work writes the buffers
    */
   [[nodiscard]] device_array batch(ipc_batch const& batch,
                                    std::span<device_array const> dictionaries,
@@ -162,7 +161,7 @@ class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
                                    cuda::stream_ref stream) const;
 
   /**
-   * @brief Makes the values of a dictionary, as `batch` does.
+   * @brief Creates the values of a dictionary; see `batch`.
    *
    * @param index Index of the dictionary
    * @param dictionaries As in `batch`; those within the values of this one are used
@@ -183,20 +182,20 @@ class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
  * @brief A packed body as pieces of host memory, one after the other: the buffers and the zeros
  * between them.
  *
- * The pieces of host memory are the buffers themselves; for pinned memory the first step waits for
- * the stream. Device and managed memory is copied through two pieces of pinned memory: while one is
- * used, the next is being copied. If this is destroyed before the end, the body and that memory are
- * kept until the copies are done.
+ * For host memory the pieces are the buffers; for pinned memory the first step waits for the
+ * stream. Device and managed memory is copied through two pieces of pinned memory: while one is
+ * used, the next is being copied. If it is destroyed before the end, the body and that memory are
+ * kept alive until the copies are done.
  */
 class CUDF_ARROW_BRIDGE_EXPORT body_download {
  public:
   /**
    * @throws std::invalid_argument if `chunk_size` is 0
-   * @throws rmm::cuda_error if CUDA refuses the first copy
+   * @throws rmm::cuda_error if CUDA rejects the first copy
    *
    * @param body Body to read
-   * @param chunk_size Bytes of each piece of device memory at most; pieces are no larger than 16
-   * MiB whatever it is, and smaller where that much pinned memory is not free
+   * @param chunk_size Maximum size in bytes of each piece of device memory, limited to 16 MiB;
+   * smaller if that much pinned memory is not available
    * @param stream Stream that copies are enqueued on, the one of `describe_body`; must outlive this
    */
   body_download(ipc_body body, std::size_t chunk_size, cuda::stream_ref stream);
@@ -219,11 +218,11 @@ class CUDF_ARROW_BRIDGE_EXPORT body_download {
 };
 
 /**
- * @brief Device memory that is filled with bytes of the host, piece by piece, through two pieces of
- * pinned memory: while one is filled, the other is being copied.
+ * @brief Device memory that is filled from the host through two pieces of pinned memory: while one
+ * is filled, the other is copied.
  *
- * Not for columns in host memory, which are filled without pieces. All of it is for the device that
- * is current on construction.
+ * Not for columns in host memory, which are filled directly. The memory is on the device that is
+ * current at construction.
  */
 class CUDF_ARROW_BRIDGE_EXPORT body_upload {
  public:
@@ -247,8 +246,8 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   ~body_upload();
 
   /**
-   * @brief The next piece to fill: no larger than what is missing, empty once the body is complete.
-   * Waits until an earlier copy from it is done.
+   * @brief The next piece to fill: not larger than the missing part, and empty when the body is
+   * complete. Waits until an earlier copy from it is done.
    *
    * @throws rmm::cuda_error if work on the stream has failed
    * @throws std::logic_error if an earlier call has failed
@@ -256,7 +255,7 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   [[nodiscard]] std::span<std::byte> next();
 
   /**
-   * @brief Enqueues the copy of the first `filled` bytes of the piece that `next` gave last.
+   * @brief Enqueues the copy of the first `filled` bytes of the last piece of `next`.
    *
    * @throws std::invalid_argument for more bytes than the piece has
    * @throws rmm::cuda_error if CUDA refuses it
@@ -266,7 +265,7 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   /**
    * @brief The memory, on whose stream the copies are enqueued.
    *
-   * @throws std::logic_error if the body is not complete, or was given before
+   * @throws std::logic_error if the body is not complete, or was returned before
    */
   [[nodiscard]] rmm::device_buffer finish();
 
@@ -275,20 +274,20 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   std::unique_ptr<state> state_;
 };
 
-/// Looks at signals that came; what it throws ends the call.
+/// Checks for signals; an exception ends the call.
 using signal_function = std::function<void()>;
 
 /**
- * @brief Writes a packed body to a file, pipe or socket, from where it lies: many buffers with each
- * call of the system, and device memory as `body_download` gives it.
+ * @brief Writes a packed body to a file, pipe or socket in place: many buffers with each system
+ * call, and device memory through `body_download`.
  *
  * A descriptor that does not block is waited for.
  *
- * @throws std::system_error if the system refuses it, with its errno; part may be written then
+ * @throws std::system_error if a system call fails, with its errno; a part may be written then
  * @throws std::invalid_argument, std::logic_error, rmm::cuda_error as `body_download`
  *
  * @param fd Descriptor to write to, at its own position
- * @param head Bytes that come before the body, such as the message's metadata
+ * @param head Bytes before the body, such as the message's metadata
  * @param body Body to write
  * @param chunk_size Bytes of each piece of device memory at most
  * @param stream Stream that copies are enqueued on
@@ -302,16 +301,16 @@ CUDF_ARROW_BRIDGE_EXPORT void write_body(int fd,
                                          signal_function const& check_signals);
 
 /**
- * @brief Reads from a file, pipe or socket until `target` is full or there is no more.
+ * @brief Reads from a file, pipe or socket until `target` is full or the input ends.
  *
  * A descriptor that does not block is waited for.
  *
- * @throws std::system_error if the system refuses it, with its errno
+ * @throws std::system_error if a system call fails, with its errno
  *
  * @param fd Descriptor to read from, at its own position
  * @param target Memory to fill
  * @param check_signals Called before each wait and after each interruption
- * @return Bytes read: fewer than `target` has only at the end of the file
+ * @return The number of bytes read, less than the size of `target` only at the end of the file
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::size_t read_fully(int fd,
                                                               std::span<std::byte> target,

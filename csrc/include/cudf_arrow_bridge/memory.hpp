@@ -21,7 +21,7 @@ struct memory_location {
 /**
  * @brief Whether this process can use a CUDA device.
  *
- * The first answer is kept; after an exception the next call asks CUDA again. False means that no
+ * The first result is kept; after an exception the next call asks CUDA again. False means that no
  * driver is installed or that there is no device; columns are then in host memory.
  *
  * @throws rmm::cuda_error if CUDA fails in another way: the driver is too old or does not start, or
@@ -49,12 +49,12 @@ struct memory_location {
 /**
  * @brief Resource of pageable host memory, aligned to 64 bytes as Arrow recommends.
  *
- * Used in place of a device resource where columns are in host memory. Stream arguments are
- * ignored: allocation and deallocation take effect immediately.
+ * Used in place of a device resource for columns in host memory. Stream arguments are ignored:
+ * allocation and deallocation take effect immediately.
  *
- * Blocks of 4 MiB and more get huge pages where the kernel has them. Blocks of 32 to 128 MiB that
- * were freed last, up to 256 MiB in all, are kept for the next allocations of about their size,
- * and the kernel is told that it may take their pages.
+ * Blocks of 4 MiB and more get huge pages if the kernel has them. The last freed blocks of 32 to
+ * 128 MiB, up to 256 MiB in total, are kept for allocations of about their size, and the kernel may
+ * take back their pages.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT rmm::device_async_resource_ref host_memory_resource();
 

@@ -10,10 +10,10 @@
 namespace cudf_arrow_bridge {
 
 /**
- * @brief Makes work enqueued on `later` from now on wait for the work enqueued on `earlier` so far.
+ * @brief Makes later work on `later` wait for the work that is enqueued on `earlier`.
  *
- * For data that is made or imported on one stream and used on another, such as cuDF's default
- * stream. The host doesn't wait. Does nothing without a GPU.
+ * Use it for data that is produced or imported on one stream and used on another, such as cuDF's
+ * default stream. The host does not wait. It does nothing without a GPU.
  *
  * @throws rmm::cuda_error if CUDA cannot create an event or rejects a stream
  *
@@ -26,9 +26,9 @@ CUDF_ARROW_BRIDGE_EXPORT void order_after(cuda::stream_ref later, cuda::stream_r
  * @brief Wraps an owner whose memory is freed on one stream and also read on another.
  *
  * When the last copy of the result is destroyed, on any thread and with any device current, `freed`
- * is made to wait for the work enqueued on `reader` by then, and `owner` is destroyed after that.
- * So what `owner` frees in the order of `freed` is freed after the work of both streams. The event
- * is acquired here, so that destroying needs no memory.
+ * is made to wait for the work that is enqueued on `reader`, and then `owner` is destroyed. So
+ * memory that `owner` frees in the order of `freed` is freed after the work of both streams. The
+ * event is acquired here, so that the destruction does not allocate.
  *
  * If both streams are `cudaStreamPerThread`, they are two streams once another thread destroys the
  * result.

@@ -20,7 +20,7 @@ class unique_struct {
  public:
   unique_struct() noexcept = default;
 
-  /// Moves the struct out of `source` and marks `source` released, as the specification asks.
+  /// Moves the struct out of `source` and marks `source` released, as the specification requires.
   explicit unique_struct(Struct* source) noexcept : value_{*source}
   { release_callback(*source) = nullptr; }
 
@@ -49,7 +49,7 @@ class unique_struct {
 
   Struct const* operator->() const noexcept { return &value_; }
 
-  /// @return Whether there is nothing to release
+  /// @return Whether the struct is released
   [[nodiscard]] bool is_released() const noexcept { return release_callback(value_) == nullptr; }
 
   /// Moves the struct to `destination`, whose previous content is overwritten, not released.

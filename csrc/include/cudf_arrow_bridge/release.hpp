@@ -6,8 +6,7 @@
 namespace cudf_arrow_bridge {
 
 /**
- * @brief Waits until all producers whose last buffer has been freed so far are released, but at
- * most 30 seconds.
+ * @brief Waits until all producers whose last buffer is freed are released, at most 30 seconds.
  *
  * Imported device memory is released in stream order, by threads of the library: see
  * `from_arrow_device_column`. Each thread waits for one stream at a time, and there is one for each
@@ -20,8 +19,8 @@ namespace cudf_arrow_bridge {
  * that was passed to one of these. A release may free other imports; their producers are released
  * by the next call.
  *
- * An allocation that fails can be tried again after this, if it returns true. As the callback of
- * `rmm::mr::failure_callback_resource_adaptor` it does that for all allocations of a resource.
+ * If it returns true, a failed allocation can be retried. As the callback of
+ * `rmm::mr::failure_callback_resource_adaptor` it does this for all allocations of a resource.
  *
  * @return Whether a producer was released since the last call; false on a thread of the library
  */

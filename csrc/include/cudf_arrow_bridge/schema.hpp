@@ -24,7 +24,7 @@ struct schema_tree;
 using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
 
 /**
- * @brief What an Arrow schema holds about a column and a `cudf::column_view` does not.
+ * @brief The properties of a column in an Arrow schema that a `cudf::column_view` does not have.
  *
  * `children` follow Arrow's children: the element of a list, the fields of a struct, the values of
  * a dictionary. For missing children defaults are used: the name of an element is "item", that of a
@@ -32,9 +32,9 @@ using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
  */
 struct column_metadata {
   std::string name{};             ///< field name
-  bool nullable{true};            ///< never derived from the data: batches must agree
+  bool nullable{true};            ///< never derived from the data, because batches must agree
   std::string timezone{};         ///< of timestamps; empty: none
-  int precision{0};               ///< of decimals; 0: the most that the width holds
+  int precision{0};               ///< of decimals; 0: the maximum of the width
   bool ordered{false};            ///< of dictionaries: whether the order of values matters
   key_value_metadata metadata{};  ///< the field's own metadata, extension types included
   std::vector<column_metadata> children{};
@@ -42,14 +42,14 @@ struct column_metadata {
   /// Schema that the column was imported with, or null. The column is exported with the same Arrow
   /// types where its libcudf type still allows it; its values are not checked for that. Plain
   /// values become a dictionary again only with indices of 32 or 64 bits, which hold any number of
-  /// values. Only read during the call.
+  /// values. Read only during the call.
   ArrowSchema const* origin{nullptr};
 };
 
 /**
- * @brief A schema that is built once and exported any number of times.
+ * @brief A schema that is built once and can be exported any number of times.
  *
- * Cheap to copy: copies share one immutable tree, from which each C struct is made.
+ * Cheap to copy: copies share one immutable tree, from which C structs are created.
  */
 class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  public:
@@ -57,7 +57,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
   shared_schema() = default;
 
   /**
-   * @brief Makes an `ArrowSchema` that owns its formats, names and metadata.
+   * @brief Creates an `ArrowSchema` that owns its formats, names and metadata.
    *
    * Its release callback may be called from any thread and never throws. Children that a consumer
    * moved out stay usable until they are released themselves.
@@ -69,7 +69,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
   /// @return Whether this handle has no schema
   [[nodiscard]] bool is_empty() const noexcept { return tree_ == nullptr; }
 
-  /// @return Whether both handles share one tree; equal schemas that were made apart do not
+  /// @return Whether both handles share one tree; equal schemas of separate calls do not
   [[nodiscard]] bool is(shared_schema const& other) const noexcept { return tree_ == other.tree_; }
 
  private:
@@ -94,12 +94,12 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  * @brief The Arrow schema of a column.
  *
  * Depends on types, metadata and the requested schema, not on values, nulls or the number of rows.
- * Two facts about the column count as well: views are chosen in host memory only, and the index
- * type that a dictionary was imported with is kept only if it has room for all keys. A request is
- * met level by level where libcudf's type allows it: another offset width, views, binary, maps,
- * dates, times of day, dictionaries or their plain values, decimals of another width or precision.
- * Names, nullability and metadata are always taken from it. A type that cannot be converted is
- * exported as without a request.
+ * It also depends on two facts about the column: views are chosen only in host memory, and the
+ * index type that a dictionary was imported with is kept only if it can represent all keys. Each
+ * level of a request is applied if libcudf's type allows it: another offset width, views, binary,
+ * maps, dates, times of day, dictionaries or their plain values, decimals of another width or
+ * precision. Names, nullability and metadata are always taken from it. A type that cannot be
+ * converted is exported as if there were no request.
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
  *   that the decimal's width cannot hold; if the request or an origin contradicts the
@@ -166,15 +166,15 @@ CUDF_ARROW_BRIDGE_EXPORT void check_same_schema(ArrowSchema const& expected,
                                                 bool any_nullability = false);
 
 /**
- * @brief Whether two schemas are equal: types, names, flags and metadata at every level.
+ * @brief Returns whether two schemas are equal: types, names, flags and metadata at every level.
  *
- * @param one Schema that has been checked, for example by an import
- * @param other Any schema: it is read only as far as it is equal
+ * @param one Checked schema, for example of an import
+ * @param other Any schema; it is read only up to the first difference
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool equal_schemas(ArrowSchema const& one,
                                                           ArrowSchema const& other);
 
-/// Makes one C struct of what `make_schema` returns, and throws what that throws.
+/// Creates one C struct of the result of `make_schema`, with the same exceptions.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
 to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata);
 

@@ -28,8 +28,8 @@ namespace cudf_arrow_bridge {
 /// An error that the producer of a stream reported: an `errno` code and a message.
 class CUDF_ARROW_BRIDGE_EXPORT stream_error : public std::runtime_error {
  public:
-  /// @param code The `errno` code; EIO takes the place of 0, which would mean success
-  /// @param message What happened
+  /// @param code The `errno` code; EIO if it is 0, which would mean success
+  /// @param message Description of the error
   stream_error(int code, std::string const& message)
     : std::runtime_error{message}, code_{code == 0 ? EIO : code}
   {
@@ -51,7 +51,7 @@ struct stream_batch {
   [[nodiscard]] bool is_end() const noexcept { return array.is_released(); }
 };
 
-/// Makes the batches of a stream. May be called from any thread, but by one at a time.
+/// Creates the batches of a stream. May be called from any thread, by one thread at a time.
 class CUDF_ARROW_BRIDGE_EXPORT batch_source {
  public:
   batch_source()                               = default;
@@ -60,9 +60,9 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
   virtual ~batch_source();
 
   /**
-   * @brief Makes the next batch. Not called again after the end or an exception.
+   * @brief Creates the next batch. Not called again after the end or an exception.
    *
-   * @throws stream_error to choose the `errno` code that consumers see; else any exception
+   * @throws stream_error to choose the `errno` code for consumers; otherwise any exception
    */
   [[nodiscard]] virtual stream_batch next() = 0;
 };
@@ -78,11 +78,11 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
  * @throws std::invalid_argument if `max_rows` is not positive, or `input` is neither one column nor
  *   a table whose columns all have its number of rows
  *
- * @param input What to split; its views are copied
+ * @param input Data to split; its views are copied
  * @param owner Keeps the memory of `input` alive; held by the source and by each batch
- * @param max_rows Most rows of a batch. Batches begin at multiples of 512 rows if it is at least
- *   that, else at multiples of 64 if it is at least that, so that few of their arrays have an
- * offset
+ * @param max_rows Maximum number of rows of a batch. Batches begin at multiples of 512 rows if it
+ *   is at least 512, otherwise at multiples of 64 if it is at least 64, so that few of their arrays
+ *   have an offset
  * @param options As in `to_arrow_device`; their schema is that of each batch
  * @param stream As in `to_arrow_device`; must outlive the source as well. `cudaStreamPerThread`
  *   means that of the calling thread: batches that another thread pulls are exported on the legacy
@@ -97,29 +97,29 @@ class CUDF_ARROW_BRIDGE_EXPORT batch_source {
   cuda::stream_ref stream,
   rmm::device_async_resource_ref mr);
 
-/// A source of one batch that exists already.
+/// A source of one existing batch.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> single(stream_batch batch);
 
 /**
  * @brief The batches of several sources, one source after the other.
  *
  * @param next Called for the next source when the previous one has ended; returns null at the end.
- *   May throw what `batch_source::next` may.
+ *   May throw the exceptions of `batch_source::next`.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::unique_ptr<batch_source> chain(
   std::function<std::unique_ptr<batch_source>()> next);
 
 class device_array_stream;
 
-/// Takes back a stream of which a consumer pulled no batch. Called from any thread.
+/// Receives a stream from which a consumer pulled no batch. Called from any thread.
 using return_function = std::function<void(device_array_stream&&)>;
 
 /**
  * @brief A stream of batches of one schema and one kind of memory, pulled one at a time.
  *
- * Pulls at most one batch ahead: the first, if its schema or kind of memory is asked for. A batch
- * that fails, or that has another schema or is in another kind of memory, ends the stream: each
- * further call throws the same error.
+ * Pulls at most one batch ahead: the first one, if the schema or the kind of memory is requested. A
+ * batch that fails, or that has another schema or is in another kind of memory, ends the stream:
+ * each further call throws the same error.
  *
  * Not for use by several threads at once.
  */
@@ -135,11 +135,11 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   explicit device_array_stream(std::unique_ptr<batch_source> source,
                                shared_schema default_schema = {});
 
-  /// Replaces the default schema. Changes nothing once the first batch has been pulled.
+  /// Replaces the default schema. Has no effect after the first batch was pulled.
   void set_default_schema(shared_schema schema) { default_schema_ = std::move(schema); }
 
   /**
-   * @brief The schema of all batches: that of the first, which is pulled for it.
+   * @brief The schema of all batches, which is the schema of the first. Pulls the first batch.
    *
    * @throws std::invalid_argument if the stream has no default schema, and either no batch or a
    *   first batch without a schema
@@ -148,7 +148,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   [[nodiscard]] shared_schema const& schema();
 
   /**
-   * @brief The kind of memory that all batches are in.
+   * @brief The kind of memory of all batches.
    *
    * For a stream without batches: CUDA, or CPU without a GPU.
    *
@@ -164,10 +164,10 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    */
   [[nodiscard]] stream_batch next();
 
-  /// @return Whether a batch failed, after which there are no others
+  /// @return Whether a batch failed, after which there are no more batches
   [[nodiscard]] bool has_failed() const noexcept { return failure_ != nullptr; }
 
-  /// @return Whether nothing is left to pull: the stream has ended, failed, been moved or reset
+  /// @return Whether the stream has ended, failed, been moved or been reset
   [[nodiscard]] bool is_released() const noexcept { return source_ == nullptr && ahead_.is_end(); }
 
   /// Destroys the source and the batch that was pulled ahead.
@@ -183,8 +183,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * @throws ... what `device_type` throws; the stream is then still here
    *
-   * @param give_back Gets the stream if it is released before `get_next` was called; empty: it is
-   *   destroyed then, too
+   * @param give_back Receives the stream if it is released before the first call of `get_next`; if
+   *   empty, the stream is destroyed
    */
   [[nodiscard]] unique_device_array_stream to_arrow(return_function give_back = {}) &&;
 
@@ -250,7 +250,7 @@ class CUDF_ARROW_BRIDGE_EXPORT array_stream_reader {
   explicit array_stream_reader(ArrowArrayStream* stream);
 
   /**
-   * @brief The schema of all arrays. The producer is asked for it once.
+   * @brief The schema of all arrays. It is requested from the producer once.
    *
    * @throws stream_error if the producer reports an error
    * @throws std::invalid_argument if the producer returns a released schema, or this handle is
@@ -260,7 +260,7 @@ class CUDF_ARROW_BRIDGE_EXPORT array_stream_reader {
    */
   [[nodiscard]] ArrowSchema const& schema();
 
-  /// @return The kind of memory that the producer says all arrays are in
+  /// @return The kind of memory of all arrays, as stated by the producer
   [[nodiscard]] ArrowDeviceType device_type() const noexcept { return device_type_; }
 
   /**

@@ -49,7 +49,7 @@ struct tensor_view {
  */
 class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  public:
-  /// An empty handle, which can only be assigned to, and asked for its empty `view`.
+  /// An empty handle, which may only be assigned to, and has an empty `view`.
   shared_tensor() = default;
 
   /**
@@ -57,7 +57,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
    *
    * @param view Tensor over the memory of the array
    * @param memory Array that owns the memory; its event marks when the data is ready
-   * @param is_copy Whether the memory was copied for this tensor alone
+   * @param is_copy Whether the memory was copied for this tensor
    */
   shared_tensor(tensor_view view, unique_device_array&& memory, bool is_copy);
 
@@ -74,10 +74,10 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
   void make_wait(cuda::stream_ref stream) const;
 
   /**
-   * @brief Makes the stream that the memory is freed on wait for a consumer at the end.
+   * @brief Makes the stream on which the memory is freed wait for a consumer at the end.
    *
-   * When the memory of this handle, and of what was made of it, goes, `freed` is made to wait for
-   * the work that `reader` has by then.
+   * When the memory of this handle and of its tensors is released, `freed` is made to wait for the
+   * work that is enqueued on `reader`.
    *
    * @throws rmm::cuda_error if CUDA cannot create an event
    *
@@ -94,16 +94,16 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
   void wait() const;
 
   /**
-   * @brief Makes a DLPack tensor that shares the memory. Its deleter may run on any thread.
+   * @brief Creates a DLPack tensor that shares the memory. Its deleter may run on any thread.
    *
    * It is marked read-only, as Arrow's arrays are, unless it is a copy.
    *
-   * @param device_type Device type to report: that of the memory, or another that is true of it,
-   *   such as CUDA for managed memory
+   * @param device_type Device type of the tensor: that of the memory, or another valid one, such as
+   *   CUDA for managed memory
    */
   [[nodiscard]] DLManagedTensorVersioned* to_dlpack_versioned(ArrowDeviceType device_type) const;
 
-  /// Makes a tensor of DLPack before 1.0, which has no read-only flag.
+  /// Creates a tensor of DLPack before 1.0, which has no read-only flag.
   [[nodiscard]] DLManagedTensor* to_dlpack(ArrowDeviceType device_type) const;
 
  private:
@@ -123,12 +123,12 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  *
  * @throws cudf::data_type_error if the array cannot be a tensor: it has a type that tensors lack,
  *   columns of several types, or nulls, or needs a copy that `policy` forbids or that `mr` would
- *   put into another kind of memory. `array` is then still the caller's.
+ *   allocate in another kind of memory. The caller then still owns `array`.
  *
  * @param schema Schema of the array; only read
  * @param array An export of this library; marked released after success
  * @param policy Whether to copy
- * @param owner Keeps `stream` and `mr` alive as long as a copy exists
+ * @param owner Keeps `stream` and `mr` alive during the lifetime of a copy
  * @param stream Stream that copies are enqueued on and freed on
  * @param mr Resource for copies
  */
@@ -145,9 +145,9 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  * Elements are the stored values: integers for offsets, timestamps, durations, decimals and
  * dictionary indices, and sizes of buffers; bytes for bitmaps, strings and binary data.
  *
- * @throws cudf::data_type_error if tensors have no such type, as for the views of strings; `array`
- *   is then still the caller's
- * @throws std::out_of_range if there is no such buffer; `array` is then still the caller's
+ * @throws cudf::data_type_error if tensors have no such type, for example for string views; the
+ *   caller then still owns `array`
+ * @throws std::out_of_range if there is no such buffer; the caller then still owns `array`
  *
  * @param schema Schema of the array; only read
  * @param array An export of this library; marked released after success
@@ -189,7 +189,8 @@ CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensor* tensor);
 CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensorVersioned* tensor);
 
 /**
- * @brief Imports a tensor as columns over its memory, as `from_arrow_device_column` does an array.
+ * @brief Imports a tensor as columns over its memory, as `from_arrow_device_column` imports an
+ *   array.
  *
  * Adopts the memory of contiguous columns: one dimension with stride 1, or two in Fortran order.
  * Others are gathered into new columns.
@@ -202,8 +203,8 @@ CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensorVersioned* tensor);
  *
  * @param tensor Tensor to import
  * @param owner Keeps its memory alive; destroyed in stream order after the last column over it
- * @param producer Stream whose work so far the import waits for; none if there is nothing to wait
- *   for, or if `stream` waits already. `cudaStreamPerThread` means the per-thread default streams
+ * @param producer Stream whose enqueued work the import waits for; none if there is nothing to wait
+ *   for, or if `stream` already waits. `cudaStreamPerThread` means the per-thread default streams
  *   of all threads
  * @param policy Whether to copy
  * @param stream Stream that is made to wait for `producer`, and that copies run on; must outlive
@@ -228,8 +229,7 @@ from_tensor(tensor_view const& tensor,
  *
  * @param tensor Tensor to import
  * @param policy Whether to copy
- * @param stream Stream that the producer has made wait, and that copies run on; must outlive the
- *   columns
+ * @param stream Stream that waits for the producer and runs copies; must outlive the columns
  * @param mr Resource for copies, and for adopted buffers that are resized later
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor

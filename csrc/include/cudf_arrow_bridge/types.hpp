@@ -15,47 +15,47 @@ namespace cudf_arrow_bridge {
 enum class crossing : std::int8_t {
   zero_copy,   ///< every buffer is shared
   converted,   ///< the layouts differ: data or offsets are rewritten, other buffers shared
-  unsupported  ///< refused
+  unsupported  ///< not supported
 };
 
 /**
  * @brief One row of the type table: an Arrow type and the libcudf type that it corresponds to.
  *
- * Rows whose export is unsupported describe Arrow types that libcudf has no type for; they are
- * imported as the nearest one, if any.
+ * Rows whose export is unsupported describe Arrow types without a libcudf type; they are imported
+ * as the nearest type, if any.
  */
 struct type_row {
   std::string_view arrow;   ///< Arrow's name of the type, e.g. "timestamp[us]"
   std::string_view format;  ///< format string of the C data interface, up to its parameters
-  cudf::type_id column;     ///< libcudf's type; EMPTY where there is none
+  cudf::type_id column;     ///< libcudf's type; EMPTY if there is none
   crossing on_export;       ///< libcudf to Arrow
   crossing on_import;       ///< Arrow to libcudf
   std::string_view note;    ///< remark for the documentation; may be empty
-  /// What an import reads back from device memory; may be empty. All columns share one wait for it.
-  /// That wait also covers counting nulls that the producer has not counted, for any type.
+  /// The data that an import reads back from device memory; may be empty. All columns share one
+  /// synchronization for it, which also covers counting unknown nulls of any type.
   std::string_view waits_for{};
 };
 
 /**
- * @brief The type table: the one place that pairs libcudf's types with Arrow's.
+ * @brief The type table, the only place that maps libcudf types to Arrow types.
  *
  * Export and import use the first row that matches the type and supports the direction.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::span<type_row const> type_table() noexcept;
 
 /**
- * @brief The row that says how columns of an Arrow type are imported.
+ * @brief The row for the import of columns of an Arrow type.
  *
- * Looks at `schema` itself, not at its children.
+ * Reads only `schema` and not its children.
  *
  * @throws std::invalid_argument if the format string is not in the specification
  *
- * @param schema A schema that has not been released
+ * @param schema A schema that is not released
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT type_row const& import_row(ArrowSchema const& schema);
 
 /**
- * @brief The row that says how columns of a libcudf type are exported.
+ * @brief The row for the export of columns of a libcudf type.
  *
  * @throws cudf::data_type_error for a type of a newer libcudf that the table lacks
  *

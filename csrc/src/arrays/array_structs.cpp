@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_structs.hpp"
 
-#include "base/nanoarrow_errors.hpp"
+#include "base/errors.hpp"
 #include "base/struct_memory.hpp"
 
 #include <nanoarrow/nanoarrow.h>
@@ -49,8 +49,8 @@ void set_buffers(ArrowArray& array, array_node const& node)
   for (std::int64_t i = 0; i < count; ++i) {
     if (buffers[i] == nullptr) { continue; }
     auto* const data = static_cast<std::uint8_t*>(const_cast<void*>(buffers[i]));
-    // Its size stays 0: the C data interface carries no sizes, and some of them (the end of
-    // offsets) are known on the device only.
+    // Its size stays 0: the C data interface has no sizes, and some of them (the last offset) are
+    // known only on the device.
     auto buffer = ArrowBuffer{data, 0, 0, ArrowBufferDeallocator(&free_nothing, nullptr)};
     check(ArrowArraySetBuffer(&array, i, &buffer));
   }
@@ -69,12 +69,12 @@ void make_array(array_tree const& tree, std::size_t index, ArrowArray& array)
     auto const code  = ArrowArrayAllocateChildren(&array, count);
     if (code != NANOARROW_OK) {
       // nanoarrow sets `n_children` only after all allocations have succeeded. After a failure it
-      // would leak those made so far.
+      // would leak the earlier ones.
       if (array.children != nullptr) { array.n_children = count; }
       check(code);
     }
     for (std::size_t i = 0; i < node.num_children; ++i) {
-      // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): they have been allocated.
+      // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): they are allocated.
       make_array(tree, node.first_child + i, *array.children[i]);
     }
   }
@@ -84,8 +84,7 @@ void make_array(array_tree const& tree, std::size_t index, ArrowArray& array)
   }
 }
 
-/// nanoarrow's release callback, which is a function of its own in each library; null if memory
-/// runs out.
+/// nanoarrow's release callback, a different function in each library; null if memory runs out.
 auto release_of_nanoarrow() noexcept
 {
   auto array         = ArrowArray{};
@@ -95,7 +94,8 @@ auto release_of_nanoarrow() noexcept
   return result;
 }
 
-/// Bytes that nanoarrow allocates for an array among others, with those that precede each piece.
+/// The number of bytes that nanoarrow allocates for an array, including the header of each
+/// allocation.
 constexpr auto bytes_of_array = std::size_t{450};
 
 }  // namespace
@@ -103,7 +103,7 @@ constexpr auto bytes_of_array = std::size_t{450};
 void build_array(std::shared_ptr<array_tree const> const& tree, std::size_t node, ArrowArray& root)
 {
   auto const num_arrays = tree->nodes[node].num_children + 1;
-  auto const together   = joint_struct_memory{num_arrays * bytes_of_array, tree};
+  auto const together   = struct_arena_scope{num_arrays * bytes_of_array, tree};
   make_array(*tree, node, root);
 }
 

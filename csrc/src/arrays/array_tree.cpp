@@ -2,12 +2,16 @@
 #include "arrays/array_tree.hpp"
 
 #include "arrays/array_structs.hpp"
+#include "compute/buffers.hpp"
+#include "cuda/location/location.hpp"
 
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
+#include <rmm/mr/per_device_resource.hpp>
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <vector>
 
@@ -15,14 +19,32 @@ namespace cudf_arrow_bridge::detail {
 
 array_tree::~array_tree()
 {
-  if (stream.get() != cudaStreamPerThread || !ready.is_usable()) { return; }
-  // `cudaStreamPerThread` names another stream on each thread. The buffers are freed on the one of
-  // this thread, while the one of the creating thread may still be reading them.
+  // A derived tree does not free buffers.
+  if (derived_from != nullptr || stream.get() != cudaStreamPerThread || !ready.is_usable()) {
+    return;
+  }
+  // `cudaStreamPerThread` is a different stream on each thread. The buffers are freed on the stream
+  // of this thread, while that of the creating thread may still read them.
   auto const guard = rmm::cuda_set_device_raii{rmm::cuda_device_id{ready.device()}};
   if (ready.order(stream, stream_here()) != cudaSuccess) {
     (void)synchronize(stream_here());
     (void)cudaGetLastError();
   }
+}
+
+std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const> const& source)
+{
+  auto tree = std::make_shared<array_tree>();
+  tree->nodes.add_copies_of(source->nodes);
+  tree->location          = source->location;
+  tree->derived_from      = source->derived_from == nullptr ? source : source->derived_from;
+  tree->made              = source->made;
+  tree->ready             = source->ready.lend();
+  tree->ready_stream      = source->ready_stream;
+  tree->stream            = source->stream;
+  tree->is_freed_in_order = source->is_freed_in_order;
+  tree->made_on_          = source->made_on_;
+  return tree;
 }
 
 std::size_t array_tree::add_nodes(std::size_t count)
@@ -64,7 +86,9 @@ void array_tree::record_ready(cuda::stream_ref on)
 
 array_tree::place array_tree::place_of(device_array const& handle)
 {
-  if (handle.tree_ == nullptr) { throw std::invalid_argument{"the device array was released"}; }
+  if (handle.tree_ == nullptr) {
+    throw std::invalid_argument{"expected a device array with data, got a released one"};
+  }
   return {handle.tree_, handle.node_};
 }
 
@@ -79,6 +103,104 @@ unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const
   result->sync_event =
     tree->ready ? static_cast<void*>(const_cast<cudaEvent_t*>(tree->ready.handle())) : nullptr;
   return result;
+}
+
+namespace {
+
+void slice_node(array_node& node, std::int64_t offset, std::int64_t length)
+{
+  if (node.null_count == node.length) {
+    node.null_count = length;
+  } else if (node.null_count != 0 && length != node.length) {
+    node.null_count = -1;
+  }
+  if (has_offsets(node.layout) && length != node.length) { node.per_row = 0; }
+  // pyarrow rejects views with an offset and without rows.
+  node.offset = length == 0 && node.layout == array_layout::views ? 0 : node.offset + offset;
+  node.length = length;
+}
+
+}  // namespace
+
+std::shared_ptr<array_tree const> slice_tree(std::shared_ptr<array_tree const> const& source,
+                                             std::size_t node,
+                                             std::int64_t offset,
+                                             std::int64_t length,
+                                             bool is_table)
+{
+  auto tree  = array_tree::derive(source);
+  auto& root = tree->nodes[node];
+  if (is_table) {
+    for (std::size_t i = 0; i < root.num_children; ++i) {
+      slice_node(tree->nodes[root.first_child + i], root.offset + offset, length);
+    }
+    root.offset = 0;
+    root.length = length;
+  } else {
+    slice_node(root, offset, length);
+  }
+  auto const guard = guard_device(tree->location);
+  auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const mr    = host ? host_memory_resource() : rmm::mr::get_current_device_resource_ref();
+  tree->count_unknown_nulls({host, tree->stream_here(), mr});
+  return tree;
+}
+
+std::shared_ptr<array_tree const> select_children(std::shared_ptr<array_tree const> const& source,
+                                                  std::size_t node,
+                                                  std::span<std::size_t const> positions)
+{
+  auto tree         = array_tree::derive(source);
+  auto const first  = tree->add_nodes(positions.size());
+  auto const& whole = source->nodes[node];
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    tree->nodes[first + i] = source->nodes[whole.first_child + positions[i]];
+  }
+  tree->nodes[node].first_child  = first;
+  tree->nodes[node].num_children = positions.size();
+  return tree;
+}
+
+namespace {
+
+void view_node(array_tree& tree,
+               std::size_t index,
+               parsed_tree const& types,
+               ArrowArray const& array)
+{
+  auto const& type = types.type;
+  auto& node = tree.nodes[index] = {};
+  node.layout                    = type.layout;
+  node.length                    = array.length;
+  node.null_count                = array.null_count;
+  node.offset                    = array.offset;
+  if (node.layout == array_layout::views) {
+    tree.add_view_buffers(node, static_cast<std::size_t>(array.n_buffers));
+  }
+  for (std::size_t i = 0; i < node.num_buffers(); ++i) { node.buffer(i) = array.buffers[i]; }
+  if (node.layout == array_layout::fixed) { node.per_row = type.element_bits; }
+  if (node.layout == array_layout::fixed_lists) { node.per_row = type.list_size; }
+  node.num_children = static_cast<std::size_t>(array.n_children);
+  node.first_child  = tree.add_nodes(node.num_children);
+  for (std::size_t i = 0; i < node.num_children; ++i) {
+    view_node(tree, node.first_child + i, types.children[i], *array.children[i]);
+  }
+  if (array.dictionary != nullptr) {
+    node.dictionary = tree.add_nodes(1);
+    view_node(tree, node.dictionary, types.children[0], *array.dictionary);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
+                                            ArrowArray const& array,
+                                            memory_location const& location)
+{
+  auto tree      = std::make_unique<array_tree>();
+  tree->location = location;
+  view_node(*tree, tree->add_nodes(1), types, array);
+  return tree;
 }
 
 }  // namespace cudf_arrow_bridge::detail

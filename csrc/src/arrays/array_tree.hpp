@@ -3,12 +3,13 @@
 
 #include "arrays/node_list.hpp"
 #include "base/array_layout.hpp"
-#include "base/copy_reason.hpp"
-#include "base/tree_links.hpp"
+#include "base/copy_log.hpp"
+#include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/ordering/events.hpp"
-#include "cuda/ordering/thread_stamp.hpp"
+#include "cuda/ordering/process.hpp"
 
+#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
@@ -20,9 +21,11 @@
 #include <cuda/stream>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -31,7 +34,7 @@ namespace cudf_arrow_bridge::detail {
 /// array of Arrow's null type.
 struct array_node : tree_links {
   array_layout layout;
-  std::array<copy_reason, 3> copied;  ///< for each buffer, why it is not the source's
+  std::array<copy_reason, 3> copied;  ///< for each buffer, why it is not shared with the source
   std::uint32_t num_view_buffers;
   std::int64_t length;
   std::int64_t null_count;
@@ -42,11 +45,10 @@ struct array_node : tree_links {
   /// `extent`, 0 if that is not known
   std::int64_t per_row;
 
-  /// @return Whether all of the data of strings, or all rows of a list's child, belong to this
-  /// array
+  /// @return Whether all data of strings, or all rows of a list's child, belong to this array
   [[nodiscard]] bool has_extent() const noexcept { return has_offsets(layout) && per_row > 0; }
 
-  /// @return If so, bytes of the data, or rows of the child
+  /// @return If so, the size of the data in bytes, or the number of rows of the child
   [[nodiscard]] std::int64_t extent() const noexcept { return per_row - 1; }
 
   void set_extent(std::int64_t size) noexcept
@@ -74,13 +76,14 @@ struct array_tree {
   node_list<array_node> nodes;  ///< the root is node 0
   memory_location location;
   std::shared_ptr<void const> owner;                         ///< keeps the source's buffers alive
-  std::vector<rmm::device_buffer> conversions;               ///< buffers made by the export
-  std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns made by the export
-  std::shared_ptr<std::vector<made_memory> const> made;      ///< what was made before; may be null
+  std::shared_ptr<array_tree const> derived_from;            ///< owns all buffers, if not null
+  std::vector<rmm::device_buffer> conversions;               ///< buffers that the export created
+  std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that the export created
+  std::shared_ptr<std::vector<made_memory> const> made;  ///< created before the export; may be null
   pooled_event ready;                       ///< `sync_event` of the structs; none for CPU memory
   unsigned long long ready_stream{0};       ///< id of the stream that `ready` was recorded on
   cuda::stream_ref stream{cudaStream_t{}};  ///< that stream, on which the buffers are freed too
-  /// Whether what `owner` keeps is freed in the order of `stream`, too.
+  /// Whether the memory of `owner` is also freed in the order of `stream`.
   bool is_freed_in_order{false};
 
   array_tree()                             = default;
@@ -88,31 +91,35 @@ struct array_tree {
   array_tree& operator=(array_tree const&) = delete;
   ~array_tree();
 
+  /// Creates a tree with the nodes of another tree, whose buffers it shares and keeps alive.
+  static std::shared_ptr<array_tree> derive(std::shared_ptr<array_tree const> const& source);
+
   /// Appends siblings, uninitialized. @return The index of the first
   std::size_t add_nodes(std::size_t count);
 
   /// Gives a node of the views layout `count` buffers, all null.
   void add_view_buffers(array_node& node, std::size_t count);
 
-  /// Counts the nulls of nodes whose null count is -1, which libcudf would take for no nulls. Waits
-  /// once on device memory, if there are such nodes.
+  /// Counts the nulls of nodes with a null count of -1, which libcudf reads as no nulls. If there
+  /// are such nodes in device memory, synchronizes once.
   void count_unknown_nulls(execution const& exec);
 
-  /// Records `ready` after the work enqueued on a stream so far, on which the buffers are freed.
+  /// Records `ready` after the work that is enqueued on a stream. The buffers are freed on this
+  /// stream.
   void record_ready(cuda::stream_ref on);
 
-  /// Makes the public handle on a node of `tree`.
+  /// Creates the public handle of a node of `tree`.
   static device_array handle(std::shared_ptr<array_tree const> tree, std::size_t node = 0) noexcept
   { return {std::move(tree), node}; }
 
-  /// The node that a handle is on, and its tree.
+  /// The node of a handle, and its tree.
   struct place {
     std::shared_ptr<array_tree const> const& tree;
     std::size_t node;
   };
 
   /**
-   * @brief Where a handle is.
+   * @brief The position of a handle.
    *
    * @throws std::invalid_argument for an empty handle
    */
@@ -126,9 +133,52 @@ struct array_tree {
                                       std::size_t node);
 
  private:
-  thread_stamp made_on_;
+  thread_id made_on_;
   std::vector<std::unique_ptr<void const*[]>>
     view_buffers_;  ///< memory of all nodes' `view_buffers`
 };
+
+/**
+ * @brief Returns some rows of an array, over the same buffers.
+ *
+ * Counts nulls if needed, which synchronizes for device memory.
+ *
+ * @param source Tree of the array, which the result keeps alive
+ * @param node Node of the array
+ * @param offset First row
+ * @param length Number of rows; `offset + length` is at most the length of the array
+ * @param is_table Whether the array is a table, whose columns are sliced
+ *
+ * @return A tree in which the same node has these rows
+ */
+std::shared_ptr<array_tree const> slice_tree(std::shared_ptr<array_tree const> const& source,
+                                             std::size_t node,
+                                             std::int64_t offset,
+                                             std::int64_t length,
+                                             bool is_table);
+
+/**
+ * @brief Returns some children of a struct array, over the same buffers.
+ *
+ * @param source Tree of the array, which the result keeps alive
+ * @param node Node of the array
+ * @param positions Positions of the children, in the order of the result
+ *
+ * @return A tree in which the same node has these children
+ */
+std::shared_ptr<array_tree const> select_children(std::shared_ptr<array_tree const> const& source,
+                                                  std::size_t node,
+                                                  std::span<std::size_t const> positions);
+
+/**
+ * @brief Describes an array as a tree over its own buffers. Copies and owns nothing.
+ *
+ * @param types Types that the array has been validated for
+ * @param array Array that outlives the tree
+ * @param location Where its buffers are
+ */
+std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
+                                            ArrowArray const& array,
+                                            memory_location const& location);
 
 }  // namespace cudf_arrow_bridge::detail

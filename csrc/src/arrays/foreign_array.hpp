@@ -3,10 +3,12 @@
 
 #include "arrays/array_tree.hpp"
 #include "cuda/ordering/process.hpp"
-#include "cuda/ordering/thread_stamp.hpp"
 #include "cuda/release/deferred_release.hpp"
 
 #include <cudf_arrow_bridge/owners.hpp>
+
+#include <rmm/device_buffer.hpp>
+#include <rmm/resource_ref.hpp>
 
 #include <cuda/stream>
 
@@ -20,11 +22,11 @@ namespace cudf_arrow_bridge::detail {
  * @brief Reference-counted owner of a producer's struct, shared by the buffers adopted from it.
  *
  * Kernels queued on the stream on which a buffer is freed may still read it. So dropping a share
- * records an event on that stream, and the release queue calls the producer's `release` once all
- * events have completed. An array of this library whose memory is freed in the order of one stream
- * is released at once instead, after that stream was made to wait for the events. Host memory has
- * no events and is released at once. A forked child process never releases its parent's device
- * memory.
+ * records an event on that stream, and the release queue calls the producer's `release` when all
+ * events have completed. If this library exported the array and frees its memory in the order of
+ * one stream, that stream is made to wait for the events, and the array is released immediately.
+ * Host memory has no events and is released immediately. A forked child process never releases its
+ * parent's device memory.
  */
 class foreign_array : private deferred_release {
  public:
@@ -41,7 +43,7 @@ class foreign_array : private deferred_release {
 
   void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Drops a share, effective once the work enqueued on `stream` so far is done.
+  /// Drops a share, effective when the work that is enqueued on `stream` is done.
   void drop_share(cuda::stream_ref stream) noexcept;
 
  private:
@@ -50,9 +52,9 @@ class foreign_array : private deferred_release {
 
   unique_device_array array_;
   bool host_;
-  array_tree const* tree_{nullptr};  ///< of an array that is freed in the order of its stream
-  process_stamp made_in_;
-  thread_stamp made_on_;
+  array_tree const* tree_{nullptr};  ///< of an array whose memory is freed in stream order
+  process_id made_in_;
+  thread_id made_on_;
   std::atomic<std::int64_t> shares_{1};
 };
 
@@ -90,5 +92,23 @@ class foreign_share {
   foreign_array* array_;
   cuda::stream_ref stream_;
 };
+
+/**
+ * @brief Wraps a producer's memory in a `device_buffer` without a copy.
+ *
+ * The buffer holds a share of the producer's struct and drops it when it is deallocated, on the
+ * stream of the deallocation. An empty buffer holds no share.
+ *
+ * @param share Share of the producer's struct
+ * @param memory Address of the producer's memory
+ * @param size Size in bytes
+ * @param stream Stream of the buffer
+ * @param mr Resource for reallocations, should the buffer grow
+ */
+rmm::device_buffer adopt(foreign_share&& share,
+                         void const* memory,
+                         std::int64_t size,
+                         cuda::stream_ref stream,
+                         rmm::device_async_resource_ref mr);
 
 }  // namespace cudf_arrow_bridge::detail

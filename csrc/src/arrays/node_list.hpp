@@ -20,6 +20,14 @@ class node_list {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+  /// Appends copies of all nodes of another list.
+  void add_copies_of(node_list const& other)
+  {
+    auto const first = size_;
+    add(other.size_);
+    for (std::size_t i = 0; i < other.size_; ++i) { (*this)[first + i] = other[i]; }
+  }
+
   Node& operator[](std::size_t index)
   { return blocks_[index / nodes_per_block][index % nodes_per_block]; }
 

@@ -3,7 +3,7 @@
 
 #include "arrays/foreign_array.hpp"
 #include "compute/buffers.hpp"
-#include "cuda/location/allocation.hpp"
+#include "cuda/location/location.hpp"
 #include "validate/validate.hpp"
 
 #include <rmm/cuda_device.hpp>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t view_bytes = 16;
 
-/// How many rows before a slice are copied with it, so that masks begin with a byte.
+/// The number of rows before a slice that are copied with it, so that masks begin with a byte.
 std::int64_t rows_kept_before(array_node const& node,
                               std::int64_t start,
                               std::int64_t size,
@@ -29,14 +29,14 @@ std::int64_t rows_kept_before(array_node const& node,
 {
   // An array without rows need not have buffers.
   if (start == 0 || size == 0) { return 0; }
-  // Runs are copied whole.
+  // Runs are copied as a whole.
   if (node.layout == array_layout::runs) { return start; }
-  // As in `rows_before`: a row before the slice, for libcudf, but none before a field's first row.
-  // Fields that have an offset are the columns of a record batch.
+  // As in `rows_before`: libcudf needs a row before the slice, except before the first row of a
+  // field. Fields with an offset are columns of a record batch.
   return is_field && node.offset == 0 ? start % 8 : (start - 1) % 32 + 1;
 }
 
-/// Copies the nodes of a tree first, then what their buffers hold.
+/// Copies the nodes of a tree, then the contents of their buffers.
 class tree_copier {
  public:
   tree_copier(array_tree const& source, array_tree& target, execution const& exec)
@@ -48,14 +48,14 @@ class tree_copier {
   {
   }
 
-  /// Rows `[begin, begin + size)` of a node, counted without its own offset.
+  /// Rows `[begin, begin + size)` of a node, not including its offset.
   void add(
     std::size_t to, array_node const& from, std::int64_t begin, std::int64_t size, bool is_field)
   {
     auto const start = from.offset + begin;
     auto& node = target_.nodes[to] = from;
     if (from.layout == array_layout::views) {
-      // No rows refer to no data.
+      // Arrays without rows need no data.
       auto const least = static_cast<std::uint32_t>(num_buffers(from.layout));
       auto const count = size == 0 ? least : from.num_view_buffers;
       target_.add_view_buffers(node, count);
@@ -110,12 +110,13 @@ class tree_copier {
     std::size_t size;
   };
 
-  /// One buffer whose size is said somewhere: by the last offset of strings, or beside views.
+  /// A buffer whose size is stored in memory: in the last offset of strings, or in the sizes of
+  /// views.
   struct sized_buffer {
     std::size_t node;
     std::size_t slot;
     std::byte const* size;
-    std::int64_t width;  ///< bytes of the size
+    std::int64_t width;  ///< width of the size in bytes
   };
 
   void plan(std::size_t to, std::int64_t first, std::int64_t count)
@@ -130,7 +131,7 @@ class tree_copier {
       if (count > 0) {
         add_copy(1, first * width, (count + 1) * width);
       } else {
-        // A producer may leave the one offset of no rows out.
+        // A producer may omit the one offset of an array without rows.
         node.buffers[1] = target_.conversions.emplace_back(zeros(width, exec_)).data();
       }
     };
@@ -181,7 +182,7 @@ class tree_copier {
       if (from_host_) {
         sizes_[i] = read_offset(buffer.size, 0, buffer.width, true, exec_.stream);
       } else {
-        // Producers keep the sizes beside views where they like, in host memory too.
+        // The sizes of views may be in host memory also for arrays on a device.
         RMM_CUDA_TRY(cudaMemcpyAsync(&sizes_[i],
                                      buffer.size,
                                      static_cast<std::size_t>(buffer.width),
@@ -204,7 +205,7 @@ class tree_copier {
 
   void run(buffer_copy const& copy)
   {
-    // What libcudf copies of a mask ends with a whole block.
+    // libcudf copies masks in whole blocks.
     auto& buffer = target_.conversions.emplace_back(
       copy.slot == 0 ? zeros(padded_mask_size(static_cast<std::int64_t>(copy.size) * 8), exec_)
                      : rmm::device_buffer{copy.size, exec_.stream, exec_.mr});
@@ -212,7 +213,7 @@ class tree_copier {
     if (from_host_) {
       std::memcpy(buffer.data(), copy.source, copy.size);
     } else {
-      // Unified addressing finds out which devices the copy is between.
+      // Unified addressing detects the devices of the copy.
       RMM_CUDA_TRY(cudaMemcpyAsync(
         buffer.data(), copy.source, copy.size, cudaMemcpyDefault, exec_.stream.get()));
     }
@@ -225,7 +226,7 @@ class tree_copier {
   bool to_host_;
   std::vector<buffer_copy> copies_;
   std::vector<sized_buffer> sized_;
-  std::vector<std::int64_t> sizes_;  ///< of these
+  std::vector<std::int64_t> sizes_;  ///< of these buffers
 };
 
 }  // namespace
@@ -246,17 +247,17 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
   try {
     copier.run();
   } catch (...) {
-    // Copies before the one that failed may still write to memory of the host that goes now.
+    // Copies before the failed one may still write to host memory that is about to be freed.
     (void)cudaStreamSynchronize(stream.get());
     throw;
   }
   return tree;
 }
 
-std::shared_ptr<array_tree> copy_beside(std::shared_ptr<array_tree const> const& source,
-                                        std::size_t node,
-                                        std::shared_ptr<void const> owner,
-                                        execution const& exec)
+std::shared_ptr<array_tree> copy_on_same_device(std::shared_ptr<array_tree const> const& source,
+                                                std::size_t node,
+                                                std::shared_ptr<void const> owner,
+                                                execution const& exec)
 {
   auto target = memory_location{};
   if (!exec.host) { target = {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }

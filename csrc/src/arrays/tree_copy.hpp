@@ -16,12 +16,12 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Copies a tree to another place: within host memory, from a device to it or to a device.
+ * @brief Copies a tree within host memory, to host memory from a device, or to a device.
  *
- * Copies the rows that the tree has, from a byte boundary of its masks on, with all the elements
- * and dictionary values that they could refer to. How many bytes strings take is in their last
- * offsets: on device memory these are read first, all together, which waits once. Copies to the
- * host are done when this returns, which waits; any others are only enqueued.
+ * Copies the rows of the tree, starting at a byte boundary of its masks, with all elements and
+ * dictionary values that they may refer to. The size of strings is in their last offsets. In device
+ * memory these are read first, all together, with one synchronization. Copies to the host
+ * synchronize and are done when this returns. Other copies are only enqueued.
  *
  * @throws std::invalid_argument for negative string offsets
  *
@@ -38,10 +38,10 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
                                       rmm::device_async_resource_ref mr);
 
 /**
- * @brief Copies a tree within host memory, or within a device's, as an array of its own.
+ * @brief Copies a tree within host memory or within a device, as an independent array.
  *
- * The copy is ready after the work that is enqueued on the stream then; the source is kept until
- * copies from it are done.
+ * The copy is ready after the work that is then enqueued on the stream. The source is kept alive
+ * until the copies are done.
  *
  * @throws std::invalid_argument as `copy_tree`
  *
@@ -50,9 +50,9 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
  * @param owner What the copy keeps, such as the owner of its memory resource
  * @param exec Where to work: on the host, or on the current device, which has the source
  */
-std::shared_ptr<array_tree> copy_beside(std::shared_ptr<array_tree const> const& source,
-                                        std::size_t node,
-                                        std::shared_ptr<void const> owner,
-                                        execution const& exec);
+std::shared_ptr<array_tree> copy_on_same_device(std::shared_ptr<array_tree const> const& source,
+                                                std::size_t node,
+                                                std::shared_ptr<void const> owner,
+                                                execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail

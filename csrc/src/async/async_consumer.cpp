@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "async/async_consumer.hpp"
 
-#include "async/encoded_metadata.hpp"
+#include "async/calls_in_flight.hpp"
+#include "base/nvtx.hpp"
 #include "base/utf8.hpp"
+
+#include <cudf_arrow_bridge/async.hpp>
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr auto second_schema = "a producer that calls on_schema twice, or after the end, found";
+constexpr auto second_schema = "expected one call of on_schema before the end, got another";
 
-/// Lets a producer clean up after a task whose array nobody wants.
+/// Lets the producer free a task whose array is not needed.
 void drop(ArrowAsyncTask& task) noexcept { (void)task.extract_data(&task, nullptr); }
 
 }  // namespace
@@ -25,8 +29,7 @@ async_consumer::async_consumer(std::int64_t prefetch, std::function<void()> noti
     notify_{share_of(std::move(notify))}
 {
   if (prefetch <= 0) {
-    throw std::invalid_argument{"prefetch " + std::to_string(prefetch) +
-                                " found, at least 1 expected"};
+    throw std::invalid_argument{"prefetch: expected at least 1, got " + std::to_string(prefetch)};
   }
 }
 
@@ -34,7 +37,7 @@ ArrowAsyncDeviceStreamHandler* async_consumer::take_handler()
 {
   auto const lock = std::lock_guard{mutex_};
   if (std::exchange(is_taken_, true)) {
-    throw std::logic_error{"a handler that was taken already found, one for one producer expected"};
+    throw std::logic_error{"expected an unused handler, got one that has a producer already"};
   }
   producers_share_ = shared_from_this();
   return &handler_;
@@ -59,12 +62,13 @@ int async_consumer::open(ArrowAsyncProducer* producer, unique_schema schema)
     return EPROTO;
   };
   if (producer == nullptr || producer->request == nullptr || producer->cancel == nullptr) {
-    return refuse("a handler without a producer, or one without its callbacks, found in on_schema");
+    return refuse(
+      "on_schema: expected a handler with a producer and its callbacks, got one without");
   }
-  if (schema.is_released()) { return refuse("a released schema found in on_schema"); }
+  if (schema.is_released()) { return refuse("on_schema: expected a schema, got a released one"); }
   auto metadata = copy_metadata(producer->additional_metadata);
 
-  // A producer that runs its whole stream within the request gives its own share back there.
+  // A producer that runs its whole stream within the request releases its share there.
   auto const share = shared_from_this();
   auto lock        = std::unique_lock{mutex_};
   if (is_cancelled_) { return ECANCELED; }
@@ -79,7 +83,7 @@ int async_consumer::open(ArrowAsyncProducer* producer, unique_schema schema)
   has_schema_    = true;
   num_requested_ = prefetch_;
   {
-    auto const call = peer_calls::call{calls_, lock};
+    auto const call = calls_in_flight::call{calls_, lock};
     producer->request(producer, prefetch_);
   }
   notify(lock);
@@ -103,7 +107,7 @@ int async_consumer::on_next_task(ArrowAsyncDeviceStreamHandler* handler,
   }
 }
 
-/// A task is the producer's to clean up if this returns an error.
+/// If this returns an error, the producer frees the task.
 int async_consumer::take(ArrowAsyncTask* given, char const* metadata)
 {
   auto taken = std::list<task>{};
@@ -111,14 +115,16 @@ int async_consumer::take(ArrowAsyncTask* given, char const* metadata)
   auto lock = std::unique_lock{mutex_};
   if (is_over()) {
     auto const is_lost = !is_cancelled_ && !failure_;
-    if (is_lost) { keep_failure(EPROTO, "an array found after the end of the stream", {}); }
+    if (is_lost) {
+      keep_failure(EPROTO, "expected no array after the end of the stream, got one", {});
+    }
     is_lost ? notify(lock) : lock.unlock();
     drop(taken.front().c);
     return 0;
   }
   if (num_requested_ == 0) {
     lock.unlock();
-    fail(EPROTO, "an array found that was not requested", {});
+    fail(EPROTO, "expected as many arrays as were requested, got one more", {});
     return EPROTO;
   }
   tasks_.splice(tasks_.end(), taken);
@@ -131,7 +137,7 @@ void async_consumer::end()
 {
   auto lock = std::unique_lock{mutex_};
   if (!has_schema_ && !is_over()) {
-    keep_failure(EPROTO, "the end of the stream found before its schema", {});
+    keep_failure(EPROTO, "expected a schema, got the end of the stream", {});
   }
   has_ended_ = true;
   notify(lock);
@@ -163,7 +169,7 @@ void async_consumer::release_handler() noexcept
   if (!is_over()) {
     keep_failure(EPROTO, "the producer released the handler before the end of the stream", {});
   }
-  // Another thread may be in a call of the producer, which is gone after this.
+  // Another thread may be in a call of the producer, which may be freed after this.
   calls_.wait(lock);
   notify(lock);
   lock.lock();
@@ -192,7 +198,7 @@ void async_consumer::keep_failure(int code, char const* message, std::string met
   }
 }
 
-/// Tells of a change that was made with the lock, which is released.
+/// Notifies of a change that was made with the lock. Releases the lock.
 void async_consumer::notify(std::unique_lock<std::mutex>& lock) const noexcept
 {
   auto const notify = notify_;
@@ -212,7 +218,7 @@ ArrowSchema const& async_consumer::schema() const
   auto const lock = std::lock_guard{mutex_};
   if (has_schema_) { return *schema_.get(); }
   if (failure_) { raise(*failure_); }
-  throw std::logic_error{"a stream whose schema is not known found"};
+  throw std::logic_error{"expected a stream whose schema is known, got one that has not begun"};
 }
 
 ArrowDeviceType async_consumer::device_type() const noexcept
@@ -252,27 +258,28 @@ std::optional<async_batch> async_consumer::next()
   taken.splice(taken.end(), tasks_, tasks_.begin());
   if (!is_over()) {
     ++num_requested_;
-    // Before the task is extracted: some producers live only as long as their tasks, once they have
-    // no more of them.
+    // Request before the task is extracted: after their last task, some producers live only as long
+    // as their tasks.
     auto* const producer = producer_;
-    auto const call      = peer_calls::call{calls_, lock};
+    auto const call      = calls_in_flight::call{calls_, lock};
     producer->request(producer, 1);
   }
   lock.unlock();
   return async_batch{extract(taken.front().c), std::move(taken.front().metadata)};
 }
 
-/// Takes the array out of a task. A stream that lacks one ends there, whatever comes behind it.
+/// Extracts the array of a task. If there is none, the stream ends there, whatever follows.
 unique_device_array async_consumer::extract(ArrowAsyncTask& from)
 {
   auto array      = ArrowDeviceArray{};
   auto const code = from.extract_data(&from, &array);
-  // The producer's own array, should it have set one before it failed.
+  // The producer's array, if it set one before it failed.
   if (array.array.release != nullptr && code == 0) { return unique_device_array{&array}; }
   auto lock           = std::unique_lock{mutex_};
   auto const was_over = is_over();
   if (!failure_) {
-    auto const* const text = code != 0 ? strerror(code) : "a task without an array found";
+    auto const* const text =
+      code != 0 ? strerror(code) : "expected a task with an array, got one without";
     keep_failure(code != 0 ? code : EIO, text, {});
   }
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `keep_failure` sets it.
@@ -283,7 +290,8 @@ unique_device_array async_consumer::extract(ArrowAsyncTask& from)
 
 void async_consumer::cancel() noexcept
 {
-  // The child of a fork has none of the threads that would answer, and maybe a lock of theirs.
+  // A forked child does not have the threads that would answer, and may have inherited a lock of
+  // theirs.
   if (!made_in_.is_of_this_process()) { return; }
   auto lock = std::unique_lock{mutex_};
   if (is_cancelled_) { return; }
@@ -293,15 +301,15 @@ void async_consumer::cancel() noexcept
   notify(lock);
 }
 
-/// Drops what the producer has handed over, and has it stop.
+/// Drops the tasks of the producer and cancels it.
 void async_consumer::stop(std::unique_lock<std::mutex>& lock, bool tell_producer) noexcept
 {
   auto dropped = std::list<task>{};
   dropped.swap(tasks_);
   if (tell_producer && producer_ != nullptr) {
-    // As in `next`, while tasks keep it alive.
+    // Like `next`, while tasks keep the producer alive.
     auto* const producer = producer_;
-    auto const call      = peer_calls::call{calls_, lock};
+    auto const call      = calls_in_flight::call{calls_, lock};
     producer->cancel(producer);
   }
   lock.unlock();
@@ -313,3 +321,56 @@ void async_consumer::raise(failure const& failure)
 { throw async_stream_error{failure.code, failure.message, failure.metadata}; }
 
 }  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+
+async_stream_reader::async_stream_reader() noexcept = default;
+
+async_stream_reader::async_stream_reader(std::int64_t prefetch, std::function<void()> notify)
+  : consumer_{std::make_shared<detail::async_consumer>(prefetch, std::move(notify))}
+{
+}
+
+async_stream_reader::async_stream_reader(async_stream_reader&& other) noexcept = default;
+
+async_stream_reader& async_stream_reader::operator=(async_stream_reader&& other) noexcept
+{
+  if (this != &other) {
+    cancel();
+    consumer_ = std::move(other.consumer_);
+  }
+  return *this;
+}
+
+async_stream_reader::~async_stream_reader() { cancel(); }
+
+ArrowAsyncDeviceStreamHandler* async_stream_reader::take_handler()
+{ return consumer_->take_handler(); }
+
+void async_stream_reader::abandon() noexcept { consumer_->abandon(); }
+
+bool async_stream_reader::has_schema() const noexcept { return consumer_->has_schema(); }
+
+ArrowSchema const& async_stream_reader::schema() const { return consumer_->schema(); }
+
+ArrowDeviceType async_stream_reader::device_type() const noexcept
+{ return consumer_->device_type(); }
+
+std::string const& async_stream_reader::metadata() const noexcept { return consumer_->metadata(); }
+
+bool async_stream_reader::is_ready() const noexcept { return consumer_->is_ready(); }
+
+void async_stream_reader::wait() const { consumer_->wait(); }
+
+std::optional<async_batch> async_stream_reader::next()
+{
+  detail::nvtx_range const range{__func__};
+  return consumer_->next();
+}
+
+void async_stream_reader::cancel() noexcept
+{
+  if (consumer_ != nullptr) { consumer_->cancel(); }
+}
+
+}  // namespace cudf_arrow_bridge

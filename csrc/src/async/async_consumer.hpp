@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "async/callback.hpp"
-#include "async/peer_calls.hpp"
+#include "async/calls_in_flight.hpp"
 #include "cuda/ordering/process.hpp"
 
 #include <cudf_arrow_bridge/async.hpp>
@@ -19,10 +18,10 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief What a reader and a producer share: the handler, and what was handed over and not taken.
+ * @brief The shared state of a reader and a producer: the handler, and the tasks that were
+ *   delivered and not taken.
  *
- * The producer's share is given back by `release`. No lock is held while the producer, or `notify`,
- * is called.
+ * `release` drops the producer's share. No lock is held while the producer, or `notify`, is called.
  */
 class async_consumer : public std::enable_shared_from_this<async_consumer> {
  public:
@@ -30,7 +29,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   async_consumer(async_consumer const&)            = delete;
   async_consumer& operator=(async_consumer const&) = delete;
 
-  /// For these see `async_stream_reader`.
+  /// See `async_stream_reader`.
   [[nodiscard]] ArrowAsyncDeviceStreamHandler* take_handler();
   void abandon() noexcept;
   [[nodiscard]] bool has_schema() const noexcept;
@@ -43,7 +42,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   void cancel() noexcept;
 
  private:
-  /// An array that the producer has ready.
+  /// An array that the producer has delivered.
   struct task {
     ArrowAsyncTask c;
     std::string metadata;
@@ -74,7 +73,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   void fail(int code, char const* message, std::string metadata) noexcept;
   void release_handler() noexcept;
 
-  /// Both to be called with the lock.
+  /// Call both with the lock.
   [[nodiscard]] bool is_over() const noexcept { return is_cancelled_ || has_ended_ || failure_; }
   void keep_failure(int code, char const* message, std::string metadata) noexcept;
 
@@ -85,21 +84,22 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
 
   std::int64_t prefetch_;
   ArrowAsyncDeviceStreamHandler handler_;
-  process_stamp made_in_;
+  process_id made_in_;
 
   mutable std::mutex mutex_;  ///< guards the members below
   mutable std::condition_variable changed_;
-  shared_callback notify_;  ///< null: nobody, or after `release`
+  shared_callback notify_;  ///< null: not set, or after `release`
   std::shared_ptr<async_consumer> producers_share_;
   bool is_taken_{false};
-  ArrowAsyncProducer* producer_{nullptr};  ///< not called before `on_schema`, nor once it is over
-  peer_calls calls_;                       ///< of the producer
-  bool has_schema_{false};                 ///< the next three are not changed any more then
+  ArrowAsyncProducer* producer_{nullptr};  ///< not called before `on_schema` or after the end
+  calls_in_flight calls_;                  ///< into the producer
+  bool has_schema_{false};                 ///< if set, the next three do not change any more
   unique_schema schema_;
   ArrowDeviceType device_type_{0};
   std::string metadata_;
-  std::int64_t num_requested_{0};  ///< and not handed over
+  std::int64_t num_requested_{0};  ///< and not delivered
   std::list<task> tasks_;          ///< handed over and not taken
+
   bool has_ended_{false};
   bool is_cancelled_{false};
   std::optional<failure> failure_;

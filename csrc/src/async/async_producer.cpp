@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "async/async_producer.hpp"
 
-#include "async/encoded_metadata.hpp"
+#include "async/calls_in_flight.hpp"
+#include "base/nvtx.hpp"
+
+#include <cudf_arrow_bridge/async.hpp>
 
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -16,7 +20,7 @@ ArrowAsyncDeviceStreamHandler* check_usable(ArrowAsyncDeviceStreamHandler* handl
 {
   if (handler == nullptr || handler->on_schema == nullptr || handler->on_next_task == nullptr ||
       handler->on_error == nullptr || handler->release == nullptr) {
-    throw std::invalid_argument{"a handler without all of its callbacks found"};
+    throw std::invalid_argument{"expected a handler with all of its callbacks, got one without"};
   }
   return handler;
 }
@@ -40,7 +44,7 @@ bool async_producer::open(unique_schema schema, ArrowDeviceType device_type, std
   return false;
 }
 
-/// Changes what the consumer asks for, and tells the owner of the writer.
+/// Changes the number of requested arrays, and notifies the owner of the writer.
 template <typename Note>
 void async_producer::note(Note const& note) noexcept
 {
@@ -56,7 +60,7 @@ void async_producer::request(ArrowAsyncProducer* producer, std::int64_t count) n
 {
   auto& self = *static_cast<async_producer*>(producer->private_data);
   self.note([&] {
-    // Not reported here: nothing of the consumer may be called within a request.
+    // Not reported here, because the consumer must not be called within a request.
     self.is_request_bad_ |= count <= 0;
     auto const room = std::numeric_limits<std::int64_t>::max() - self.num_requested_;
     self.num_requested_ += std::clamp(count, std::int64_t{0}, room);
@@ -88,10 +92,12 @@ bool async_producer::write(unique_device_array array, std::string const& metadat
   auto lock = std::unique_lock{mutex_};
   if (is_cancelled_ || is_closed_ || is_request_bad_) {
     lock.unlock();
-    finish();  // which tells no end then
+    finish();  // which does not report an end then
     return false;
   }
-  if (num_requested_ == 0) { throw std::logic_error{"an array that was not requested found"}; }
+  if (num_requested_ == 0) {
+    throw std::logic_error{"expected as many arrays as were requested, got one more"};
+  }
   --num_requested_;
   offered_ = made.get();
   lock.unlock();
@@ -141,7 +147,7 @@ bool async_producer::fail_bad_request() noexcept
     auto const lock = std::lock_guard{mutex_};
     if (!is_request_bad_) { return false; }
   }
-  fail(EINVAL, "a request for less than one array found", {});
+  fail(EINVAL, "expected a request for at least one array, got fewer", {});
   return true;
 }
 
@@ -157,3 +163,58 @@ void async_producer::close() noexcept
 }
 
 }  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+namespace {
+
+void end_dropped(std::shared_ptr<detail::async_producer> const& producer) noexcept
+{
+  if (producer != nullptr) { producer->fail(ECANCELED, "the producer gave up", {}); }
+}
+
+}  // namespace
+
+async_stream_writer::async_stream_writer() noexcept = default;
+
+async_stream_writer::async_stream_writer(ArrowAsyncDeviceStreamHandler* handler,
+                                         std::function<void()> wanted)
+  : producer_{std::make_shared<detail::async_producer>(handler, std::move(wanted))}
+{
+}
+
+async_stream_writer::async_stream_writer(async_stream_writer&& other) noexcept = default;
+
+async_stream_writer& async_stream_writer::operator=(async_stream_writer&& other) noexcept
+{
+  if (this != &other) {
+    end_dropped(producer_);
+    producer_ = std::move(other.producer_);
+  }
+  return *this;
+}
+
+async_stream_writer::~async_stream_writer() { end_dropped(producer_); }
+
+bool async_stream_writer::open(unique_schema schema,
+                               ArrowDeviceType device_type,
+                               std::string metadata)
+{ return producer_->open(std::move(schema), device_type, std::move(metadata)); }
+
+std::int64_t async_stream_writer::num_wanted() const noexcept { return producer_->num_wanted(); }
+
+bool async_stream_writer::is_over() const noexcept { return producer_->is_over(); }
+
+bool async_stream_writer::write(unique_device_array array, std::string const& metadata)
+{
+  detail::nvtx_range const range{__func__};
+  return producer_->write(std::move(array), metadata);
+}
+
+void async_stream_writer::finish() noexcept { producer_->finish(); }
+
+void async_stream_writer::fail(int code,
+                               std::string const& message,
+                               std::string const& metadata) noexcept
+{ producer_->fail(code, message, metadata); }
+
+}  // namespace cudf_arrow_bridge

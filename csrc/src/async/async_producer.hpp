@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "async/callback.hpp"
+#include "async/calls_in_flight.hpp"
 
 #include <cudf_arrow_bridge/async.hpp>
 
@@ -14,10 +14,10 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief What a writer and a consumer share: what the consumer asks for.
+ * @brief The shared state of a writer and a consumer: the requests of the consumer.
  *
- * Tasks have a share, too: consumers call `request` after the release, before they extract the
- * last. No lock is held while the consumer, or `wanted`, is called.
+ * Tasks also have a share, because consumers call `request` after the release, before they extract
+ * the last task. No lock is held while the consumer or `wanted` is called.
  */
 class async_producer : public std::enable_shared_from_this<async_producer> {
  public:
@@ -25,7 +25,7 @@ class async_producer : public std::enable_shared_from_this<async_producer> {
   async_producer(async_producer const&)            = delete;
   async_producer& operator=(async_producer const&) = delete;
 
-  /// For these see `async_stream_writer`.
+  /// See `async_stream_writer`.
   bool open(unique_schema schema, ArrowDeviceType device_type, std::string metadata);
   [[nodiscard]] std::int64_t num_wanted() const noexcept;
   [[nodiscard]] bool is_over() const noexcept;
@@ -51,15 +51,15 @@ class async_producer : public std::enable_shared_from_this<async_producer> {
 
   ArrowAsyncProducer c_;
   std::string metadata_;
-  ArrowAsyncDeviceStreamHandler* handler_;  ///< null: released; used by the writer alone
+  ArrowAsyncDeviceStreamHandler* handler_;  ///< null: released; used only by the writer
 
   mutable std::mutex mutex_;       ///< guards the members below
-  shared_callback wanted_;         ///< null: nobody, or after `release`
+  shared_callback wanted_;         ///< null: not set, or after `release`
   std::int64_t num_requested_{0};  ///< and not written
   bool is_request_bad_{false};
   bool is_cancelled_{false};
   bool is_closed_{false};
-  task* offered_{nullptr};  ///< that `on_next_task` is being called with, and was not extracted
+  task* offered_{nullptr};  ///< passed to the running call of `on_next_task`, and not extracted
 };
 
 }  // namespace cudf_arrow_bridge::detail

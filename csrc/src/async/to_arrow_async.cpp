@@ -28,7 +28,7 @@ unique_device_array next_of(device_array_stream& source)
 
 unique_device_array next_of(array_stream_reader& source) { return source.next(); }
 
-/// A stream on its way to a handler, one array in a step.
+/// The export of a stream to a handler, one array for each step.
 template <typename Source>
 class driven_stream : public detail::pooled_work {
  public:
@@ -37,7 +37,7 @@ class driven_stream : public detail::pooled_work {
     if (has_gpu()) { device_ = rmm::get_current_cuda_device(); }
   }
 
-  /// From now on the handler keeps this object, until it is released.
+  /// The handler keeps this object alive until it is released.
   void begin(ArrowAsyncDeviceStreamHandler* handler)
   {
     auto const self = std::static_pointer_cast<driven_stream>(this->shared_from_this());
@@ -48,7 +48,7 @@ class driven_stream : public detail::pooled_work {
  protected:
   bool take_step() noexcept override
   {
-    // Default streams, and what the source allocates, are those of the current device.
+    // Default streams, and allocations of the source, are those of the current device.
     auto guard = std::optional<rmm::cuda_set_device_raii>{};
     if (device_) { guard.emplace(*device_); }
     try {
@@ -63,11 +63,11 @@ class driven_stream : public detail::pooled_work {
         }
       }
     } catch (...) {
-      detail::tell_exception(
+      detail::report_exception(
         [this](int code, char const* message) { writer_.fail(code, message, {}); });
     }
     if (writer_.is_over()) {
-      // After a cancel: releases the handler, and with it what keeps this object.
+      // After a cancel: releases the handler, which keeps this object alive.
       writer_.finish();
       source_ = Source{};
     }
@@ -76,7 +76,7 @@ class driven_stream : public detail::pooled_work {
 
  private:
   Source source_;
-  std::optional<rmm::cuda_device_id> device_;  ///< current where the stream was begun
+  std::optional<rmm::cuda_device_id> device_;  ///< current when the export started
   async_stream_writer writer_;
   bool is_open_{false};
 };

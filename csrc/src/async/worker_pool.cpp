@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto max_threads = std::size_t{8};
 
-/// A source that blocks for ever must not keep the process from exiting.
+/// A source that blocks forever must not prevent the process from exiting.
 constexpr auto stop_timeout = std::chrono::seconds{30};
 
 thread_local worker_pool const* pool_of_thread = nullptr;  ///< null: not a thread of a pool
@@ -108,7 +108,7 @@ void worker_pool::run() noexcept
     if (!work->run()) { work.reset(); }
     lock.lock();
     ++num_idle_;
-    // Wakes nobody: this thread goes on with the queue at once.
+    // No notification: this thread continues with the queue.
     if (work != nullptr) { append(std::move(work)); }
     finished_.notify_all();
   }

@@ -8,7 +8,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Work in steps, each of which a thread of the pool takes when it was asked for.
+/// Work in steps. A thread of the pool runs each step when it was requested.
 class pooled_work : public std::enable_shared_from_this<pooled_work> {
  public:
   pooled_work()                              = default;
@@ -16,12 +16,12 @@ class pooled_work : public std::enable_shared_from_this<pooled_work> {
   pooled_work& operator=(pooled_work const&) = delete;
   virtual ~pooled_work();
 
-  /// Has a step taken. May be called from any thread, also within a step; calls before the next
-  /// step begins are one.
+  /// Requests a step. May be called from any thread, also within a step. Several calls before the
+  /// next step starts request one step.
   void schedule() noexcept;
 
  protected:
-  /// @return Whether there is another step to take at once, after those of other works
+  /// @return Whether another step follows immediately, after those of other works
   virtual bool take_step() noexcept = 0;
 
  private:
@@ -38,9 +38,9 @@ class pooled_work : public std::enable_shared_from_this<pooled_work> {
 };
 
 /**
- * @brief Threads for work that may block: started when there is work for them, 8 at most.
+ * @brief Threads for work that may block: started on demand, at most 8.
  *
- * They take turns: each step goes to the end of the queue. A forked child has a pool of its own.
+ * Works alternate: each step is appended to the queue. A forked child has its own pool.
  */
 class worker_pool {
  public:
@@ -56,10 +56,10 @@ class worker_pool {
    */
   void start();
 
-  /// Queues a step. `start` must have been called. Dropped after `stop`.
+  /// Queues a step. `start` must have been called. After `stop` the step is dropped.
   void push(std::shared_ptr<pooled_work> work) noexcept;
 
-  /// Begins no more steps, and waits for the running ones, at most 30 seconds.
+  /// Starts no more steps, and waits for the running ones, at most 30 seconds.
   void stop() noexcept;
 
  private:
@@ -67,7 +67,7 @@ class worker_pool {
   void append(std::shared_ptr<pooled_work> work) noexcept;
   void run() noexcept;
 
-  std::mutex mutex_;  ///< guards the members below; not held while a step is taken
+  std::mutex mutex_;  ///< guards the members below; not held during a step
   std::condition_variable pushed_;
   std::condition_variable finished_;
   std::shared_ptr<pooled_work> first_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cudf_arrow_bridge::detail {
@@ -21,7 +22,7 @@ enum class array_layout : std::int8_t {
   runs           ///< none; run-end encoded: the children are the run ends and the values
 };
 
-/// @return How many buffers the specification gives an array; for views the least number
+/// @return The number of buffers of an array by the specification; for views the minimum
 constexpr std::int64_t num_buffers(array_layout layout) noexcept
 {
   switch (layout) {
@@ -57,11 +58,11 @@ constexpr bool has_offsets(array_layout layout) noexcept
 constexpr bool has_child_by_offsets(array_layout layout) noexcept
 { return layout == array_layout::offsets32 || layout == array_layout::offsets64; }
 
-/// @return Whether the rows of a layout are lists of a child's rows, one after the other
+/// @return Whether the rows of a layout are consecutive lists of a child's rows
 constexpr bool has_lists(array_layout layout) noexcept
 { return has_child_by_offsets(layout) || layout == array_layout::fixed_lists; }
 
-/// @return Bytes of one offset of a layout that has offsets
+/// @return The width in bytes of an offset of a layout with offsets
 constexpr std::int64_t offset_width(array_layout layout) noexcept
 {
   return layout == array_layout::offsets64 || layout == array_layout::string64 ||
@@ -69,5 +70,14 @@ constexpr std::int64_t offset_width(array_layout layout) noexcept
            ? 8
            : 4;
 }
+
+/// Indices of a node's children and dictionary in the list of all nodes of a tree. The root is 0.
+struct tree_links {
+  static constexpr std::size_t no_dictionary = 0;  ///< the root is never a dictionary
+
+  std::size_t first_child;  ///< the others follow
+  std::size_t num_children;
+  std::size_t dictionary;
+};
 
 }  // namespace cudf_arrow_bridge::detail

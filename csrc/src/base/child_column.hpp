@@ -11,10 +11,10 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief A child of a column, by reference.
+ * @brief Returns a child of a column by reference.
  *
- * `column_view::child` copies the child's view and those below it. It is `noexcept`, so running out
- * of memory there ends the process.
+ * `column_view::child` copies the views of the child and of its descendants. It is `noexcept`, so
+ * running out of memory there ends the process.
  */
 inline cudf::column_view const& child_of(cudf::column_view const& column, cudf::size_type index)
 { return column.child_begin()[index]; }
@@ -26,8 +26,8 @@ inline cudf::column_view const& child_of(cudf::column_view const& column,
 {
   if (index >= column.num_children()) {
     fail_invalid(path,
-                 std::to_string(column.num_children()) + " children found, at least " +
-                   std::to_string(index + 1) + " expected");
+                 "expected at least " + std::to_string(index + 1) + " children, got " +
+                   std::to_string(column.num_children()));
   }
   return child_of(column, index);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/copy_reason.hpp"
 #include "base/errors.hpp"
 
 #include <cudf_arrow_bridge/copies.hpp>
@@ -11,27 +10,62 @@
 #include <rmm/device_buffer.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
-/// A column needs a copy that the caller forbids.
-struct copy_refused : std::runtime_error {
-  using std::runtime_error::runtime_error;  ///< of its path, and why
+/// Why a buffer is created rather than shared.
+enum class copy_reason : std::uint8_t {
+  none,  ///< it is shared
+  no_rows,
+  bools,
+  days,
+  halves,
+  times,
+  mask_position,
+  nulls_of_structs,
+  null_rows,
+  alignment,
+  first_offset,
+  wide_offsets,
+  no_offsets,
+  offset_width,
+  views,
+  list_views,
+  runs,
+  index_width,
+  null_values,
+  nested_dictionary,
+  decoded,
+  encoded,
+  cast,
+  lengths,
+  upload,
+  asked
 };
 
-/// Refuses one copy. Kept out of line: most imports and exports never call it.
+/// The text for users; empty for `none`.
+std::string_view text_of(copy_reason reason) noexcept;
+
+/// A column needs a copy that the caller forbids.
+struct copy_refused : std::runtime_error {
+  using std::runtime_error::runtime_error;  ///< of the path and the reason
+};
+
+/// Rejects one copy. Kept out of line, because most imports and exports never call it.
 [[noreturn]] inline void refuse_copy(copy_reason reason, column_path const& path)
 { throw copy_refused{"'" + path.to_string() + "' (" + std::string{text_of(reason)} + ")"}; }
 
 /**
- * @brief The copies of one import or export: refused if the caller forbids them.
+ * @brief The copies of one import or export. Rejects them if the caller forbids copies.
  *
- * A refusal ends the column that it is about. `collect` goes on with the next one, so that the
- * error names all columns.
+ * A rejected copy ends its column. `collect` continues with the next column, so that the error
+ * names all columns.
  */
 class copy_log {
  public:
@@ -40,7 +74,7 @@ class copy_log {
   [[nodiscard]] bool are_forbidden() const noexcept { return policy_ == copy_policy::never; }
 
   /**
-   * @brief Called before a buffer is made instead of shared.
+   * @brief Call this before a buffer is created rather than shared.
    *
    * @throws copy_refused if copies are forbidden; see `collect`
    */
@@ -49,16 +83,16 @@ class copy_log {
     if (are_forbidden()) { refuse_copy(reason, path); }
   }
 
-  /// Notes a buffer that was made instead of shared.
+  /// Records a buffer that was created rather than shared.
   void note(void const* address, std::size_t size, copy_reason reason)
   {
     if (size > 0) { made_.push_back({address, static_cast<std::int64_t>(size), text_of(reason)}); }
   }
 
-  /// Notes all buffers of a column that was made.
+  /// Records all buffers of a column that was created.
   void note(cudf::column_view const& column, copy_reason reason);
 
-  /// Makes a column. @return Whether that needed no copy that is forbidden
+  /// Creates a column. @return Whether it needed no forbidden copy
   template <typename Make>
   bool collect(Make make)
   {
@@ -75,7 +109,7 @@ class copy_log {
   /// @throws std::invalid_argument that names all columns that were refused, if there are any
   void check() const;
 
-  /// What was made so far.
+  /// The memory that was created.
   [[nodiscard]] std::vector<made_memory> take_made() { return std::move(made_); }
 
  private:

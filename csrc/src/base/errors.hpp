@@ -5,7 +5,11 @@
 
 #include <cudf/utilities/error.hpp>
 
+#include <nanoarrow/nanoarrow.h>
+
+#include <cerrno>
 #include <cstddef>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -73,3 +77,25 @@ template <typename Error>
 { fail<std::invalid_argument>(path, what); }
 
 }  // namespace cudf_arrow_bridge
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief Throws if a call of nanoarrow's builders returned an error.
+ *
+ * They fail only if memory runs out, or for arguments that the caller should have rejected.
+ *
+ * @throws std::bad_alloc for ENOMEM
+ * @throws std::invalid_argument for any other error
+ *
+ * @param code What the call returned
+ * @param what What the call was to build, for the message
+ */
+inline void check_nanoarrow(ArrowErrorCode code, char const* what)
+{
+  if (code == NANOARROW_OK) { return; }
+  if (code == ENOMEM) { throw std::bad_alloc{}; }
+  throw std::invalid_argument{std::string{"nanoarrow failed to build "} + what};
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parsed_type.hpp"
 
-#include "base/type_table.hpp"
-
 #include <nanoarrow/nanoarrow.h>
 
 #include <cstdlib>
@@ -76,7 +74,7 @@ parsed_type parse_type(ArrowSchema const& schema)
     return {row, cudf::data_type{row->column}, array_layout::fixed, 0, 0};
   }
   ArrowSchemaView view{};
-  ArrowError error;  // 1 KiB; ArrowErrorInit clears as much as has to be
+  ArrowError error;  // 1 KiB; ArrowErrorInit clears only the required part
   ArrowErrorInit(&error);
   if (ArrowSchemaViewInit(&view, &schema, &error) != NANOARROW_OK) {
     throw std::invalid_argument{ArrowErrorMessage(&error)};
@@ -88,8 +86,8 @@ parsed_type parse_type(ArrowSchema const& schema)
   auto const format = std::string_view{schema.format};
   // nanoarrow also accepts dates and times as indices, because they are stored as integers.
   if (schema.dictionary != nullptr && std::string_view{"cCsSiIlL"}.find(format) == format.npos) {
-    throw std::invalid_argument{"indices of the format '" + std::string{format} +
-                                "' found, integers expected of a dictionary"};
+    throw std::invalid_argument{"expected integer indices of a dictionary, got the format '" +
+                                std::string{format} + "'"};
   }
   auto const decimal = format.starts_with("d:");
   auto const* row = schema.dictionary != nullptr ? find_type_named("dictionary")

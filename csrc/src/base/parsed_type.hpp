@@ -8,6 +8,7 @@
 #include <cudf/types.hpp>
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -39,7 +40,7 @@ constexpr int max_precision(std::int64_t bits) noexcept
   }
 }
 
-/// @return Bits of a value of a fixed-width type
+/// @return The size in bits of a value of a fixed-width type
 inline std::int64_t bits_of(cudf::data_type type)
 { return static_cast<std::int64_t>(cudf::size_of(type)) * 8; }
 
@@ -55,5 +56,11 @@ parsed_type parse_type(ArrowSchema const& schema);
 
 /// @return The type of a dictionary's indices, from the format string of the dictionary's schema
 cudf::type_id index_type(ArrowSchema const& schema);
+
+/// @return The first row with this Arrow name; null: none
+type_row const* find_type_named(std::string_view name);
+
+/// @return The first row whose format matches a format string; null: none
+type_row const* find_type_of_format(std::string_view format);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -25,14 +25,14 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// What stands before each piece.
+/// The header of each piece.
 struct alignas(std::max_align_t) piece {
-  struct_arena* arena;  ///< null: on its own
-  std::size_t size;     ///< bytes that follow
+  struct_arena* arena;  ///< null: a single allocation
+  std::size_t size;     ///< the number of bytes after the header
 };
 
-/// Blocks by malloc, as nanoarrow would have it. It leaves some allocations unchecked, of which
-/// malloc fails none in practice; `operator new` may have been replaced by one that does.
+/// Allocates blocks with malloc, as nanoarrow does. nanoarrow does not check some allocations.
+/// malloc does not fail for them in practice, but a replaced `operator new` may.
 class malloc_resource final : public std::pmr::memory_resource {
   void* do_allocate(std::size_t size, std::size_t) override
   {
@@ -47,7 +47,7 @@ class malloc_resource final : public std::pmr::memory_resource {
   { return this == &other; }
 };
 
-/// Never destroyed: structs may be released at any time during the exit.
+/// Never destroyed, because structs may be released at any time during exit.
 union lasting_resource {
   malloc_resource blocks;
 
@@ -61,7 +61,7 @@ lasting_resource lasting;
 
 /// Pieces of memory that are freed together.
 struct struct_arena {
-  /// Stands for the pieces that are still to come; more than there can be.
+  /// A count for pieces that are still to be allocated, larger than any real number.
   static constexpr auto open = std::int64_t{1} << 62;
 
   std::pmr::monotonic_buffer_resource memory;
@@ -74,7 +74,7 @@ struct struct_arena {
   {
   }
 
-  /// @return An arena whose first block comes right behind it
+  /// @return An arena whose first block directly follows it
   static struct_arena* make(std::size_t block, std::shared_ptr<void const>&& owner)
   {
     auto* place = static_cast<std::byte*>(::operator new(sizeof(struct_arena) + block));
@@ -91,10 +91,10 @@ struct struct_arena {
 
 namespace {
 
-/// Larger ones, such as long metadata, are by malloc: they would only make the next block larger.
+/// Larger pieces, such as long metadata, use malloc, because they would make the next block larger.
 constexpr auto largest_in_row = std::size_t{4096};
 
-/// More blocks, ever larger, follow where that is not enough.
+/// If that is not enough, more blocks of growing size follow.
 constexpr auto largest_first_block = std::size_t{65'536};
 
 constinit thread_local struct_arena* arena_here = nullptr;
@@ -118,13 +118,13 @@ piece* piece_of(void* memory) { return static_cast<piece*>(memory) - 1; }
 
 }  // namespace
 
-joint_struct_memory::joint_struct_memory(std::size_t expected, std::shared_ptr<void const> owner)
+struct_arena_scope::struct_arena_scope(std::size_t expected, std::shared_ptr<void const> owner)
   : arena_{struct_arena::make(std::min(expected, largest_first_block), std::move(owner))},
     outer_{std::exchange(arena_here, arena_)}
 {
 }
 
-joint_struct_memory::~joint_struct_memory()
+struct_arena_scope::~struct_arena_scope()
 {
   arena_here = outer_;
   arena_->drop(struct_arena::open - arena_->num_made);
@@ -170,15 +170,15 @@ void free_struct(void* memory) noexcept
 
 }  // namespace cudf_arrow_bridge::detail
 
-// What the linker is told to wrap (csrc/CMakeLists.txt) are the names that nanoarrow has here.
+// The linker wraps these names of nanoarrow (csrc/CMakeLists.txt).
 #define NAME_OF(symbol) TEXT_OF(symbol)
 #define TEXT_OF(symbol) #symbol
 static_assert(std::string_view{NAME_OF(ArrowMalloc)} == "cudfArrowMalloc");
 static_assert(std::string_view{NAME_OF(ArrowRealloc)} == "cudfArrowRealloc");
 static_assert(std::string_view{NAME_OF(ArrowFree)} == "cudfArrowFree");
 
-// Weak, so that tests can come between.
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names.
+// Weak, so that tests can replace them. NOLINTBEGIN(bugprone-reserved-identifier): the linker's
+// names.
 extern "C" {
 [[gnu::weak]] void* __wrap_cudfArrowMalloc(std::int64_t size)
 { return cudf_arrow_bridge::detail::allocate_struct(size); }

@@ -12,10 +12,14 @@ namespace {
 
 void check_texts(ArrowSchema const& schema, column_path const& path)
 {
-  if (schema.format == nullptr) { fail_invalid(path, "a schema without a format string found"); }
-  if (!is_utf8(schema.format)) { fail_invalid(path, "a format string that is not UTF-8 found"); }
+  if (schema.format == nullptr) {
+    fail_invalid(path, "expected a schema with a format string, got one without");
+  }
+  if (!is_utf8(schema.format)) {
+    fail_invalid(path, "expected a format string in UTF-8, got other bytes");
+  }
   if (schema.name != nullptr && !is_utf8(schema.name)) {
-    fail_invalid(path, "a name that is not UTF-8 found");
+    fail_invalid(path, "expected a name in UTF-8, got other bytes");
   }
 }
 
@@ -28,7 +32,7 @@ void check_metadata(char const* metadata, column_path const& path)
     auto size = std::int32_t{0};
     std::memcpy(&size, metadata, sizeof(size));
     if (size < 0) {
-      fail_invalid(path, "a size of " + std::to_string(size) + " within the metadata found");
+      fail_invalid(path, "expected metadata with sizes of at least 0, got " + std::to_string(size));
     }
     metadata += sizeof(size);
     return size;
@@ -41,7 +45,7 @@ class structure_checker {
   void check(ArrowSchema const* schema, ArrowArray const* array, column_path const& path, int depth)
   {
     if (depth > max_depth) {
-      fail_invalid(path, "more than " + std::to_string(max_depth) + " levels found");
+      fail_invalid(path, "expected at most " + std::to_string(max_depth) + " levels, got more");
     }
     if (--levels_left_ < 0) { fail_too_many(path); }
     check_texts(*schema, path);
@@ -56,10 +60,13 @@ class structure_checker {
 
  private:
   [[noreturn]] static void fail_released(column_path const& path)
-  { fail_invalid(path, "a schema below that was released already found"); }
+  { fail_invalid(path, "expected the schema of a child, got a released one"); }
 
   [[noreturn]] static void fail_too_many(column_path const& path)
-  { fail_invalid(path, "more than " + std::to_string(max_levels) + " columns in all found"); }
+  {
+    fail_invalid(path,
+                 "expected at most " + std::to_string(max_levels) + " columns in all, got more");
+  }
 
   void check_children(ArrowSchema const& schema,
                       ArrowArray const* array,
@@ -67,27 +74,30 @@ class structure_checker {
                       int depth)
   {
     if (schema.n_children < 0) {
-      fail_invalid(path,
-                   "a schema with " + std::to_string(schema.n_children) +
-                     " children found, at least 0 expected");
+      fail_invalid(
+        path,
+        "expected a schema with at least 0 children, got " + std::to_string(schema.n_children));
     }
     if (schema.n_children > 0 && schema.children == nullptr) {
       fail_invalid(path,
-                   "a schema with " + std::to_string(schema.n_children) +
-                     " children, and no pointers to them, found");
+                   "expected pointers to the " + std::to_string(schema.n_children) +
+                     " children of the schema, got a null pointer");
     }
     // Checked before reading the first pointer: `n_children` may exceed what was allocated.
     if (schema.n_children > levels_left_) { fail_too_many(path); }
     for (std::int64_t i = 0; i < schema.n_children; ++i) {
       auto const* child_schema = schema.children[i];
       if (child_schema == nullptr) {
-        fail_invalid(path, "no schema of child " + std::to_string(i) + " found");
+        fail_invalid(path,
+                     "expected a schema of child " + std::to_string(i) + ", got a null pointer");
       }
       // The name of a released schema is freed, so the error names the parent.
       if (child_schema->release == nullptr) { fail_released(path); }
       auto const child_path = column_path{path, name_of_child(schema, i)};
       auto const* child     = array == nullptr ? nullptr : array->children[i];
-      if (array != nullptr && child == nullptr) { fail_invalid(child_path, "a null child found"); }
+      if (array != nullptr && child == nullptr) {
+        fail_invalid(child_path, "expected a child, got a null pointer");
+      }
       check(child_schema, child, child_path, depth + 1);
     }
   }
@@ -108,25 +118,25 @@ char const* name_of_child(ArrowSchema const& schema, std::int64_t child)
 
 void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
 {
-  if (array.release == nullptr) { fail_invalid(path, "an array that was released already found"); }
+  if (array.release == nullptr) { fail_invalid(path, "expected an array, got a released one"); }
   if (array.n_children != schema.n_children) {
     fail_invalid(path,
-                 std::to_string(array.n_children) + " children found, " +
-                   std::to_string(schema.n_children) + " expected");
+                 "expected " + std::to_string(schema.n_children) + " children, got " +
+                   std::to_string(array.n_children));
   }
   if (array.n_children > 0 && array.children == nullptr) {
-    fail_invalid(path, "a null array of children found");
+    fail_invalid(path, "expected an array of children, got a null pointer");
   }
   if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
     fail_invalid(path,
-                 array.dictionary == nullptr ? "no dictionary found, one expected"
-                                             : "a dictionary found, none expected");
+                 array.dictionary == nullptr ? "expected a dictionary, got none"
+                                             : "expected no dictionary, got one");
   }
 }
 
 void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {
-  if (schema.release == nullptr) { fail_invalid(path, "a schema that was released already found"); }
+  if (schema.release == nullptr) { fail_invalid(path, "expected a schema, got a released one"); }
   structure_checker{}.check(&schema, array, path, 0);
 }
 

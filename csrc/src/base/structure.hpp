@@ -10,11 +10,11 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Greatest depth of nesting: more than real schemas have, and safe for recursion.
+/// The maximum depth of nesting: more than real schemas have, and safe for recursion.
 constexpr int max_depth = 64;
 
-/// Greatest number of levels in all. A producer may point to one struct from several parents, so n
-/// structs can make a tree of 2^n levels.
+/// The maximum number of levels in total. A producer may reference one struct from several parents,
+/// so n structs can form a tree of 2^n levels.
 constexpr std::int64_t max_levels = std::int64_t{1} << 20;
 
 /// @return Whether a format string is that of a list or a map
@@ -28,7 +28,7 @@ char const* name_of_child(ArrowSchema const& schema, std::int64_t child);
  * @brief Checks that a schema, and an array with it, can be traversed.
  *
  * Pointers that will be followed are not null; nothing has been released; schema and array have the
- * same children and dictionaries, at most `max_depth` deep and `max_levels` in all; names and
+ * same children and dictionaries, at most `max_depth` deep and `max_levels` in total; names and
  * format strings are UTF-8; no size in the metadata is negative. nanoarrow checks none of this.
  *
  * @throws std::invalid_argument if a check fails

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/type_table.hpp"
 
 #include "base/parsed_type.hpp"
 #include "base/structure.hpp"

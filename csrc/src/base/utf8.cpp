@@ -7,7 +7,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// What the first byte of a code point implies for the bytes after it.
+/// The constraints of the first byte of a code point on the following bytes.
 struct leading_byte {
   std::size_t num_following;   ///< continuation bytes
   std::uint8_t min_second{0};  ///< least value of the second byte

@@ -14,7 +14,7 @@ namespace cudf_arrow_bridge::detail {
 [[nodiscard]] inline bool is_utf8(std::string_view text) noexcept
 { return utf8_prefix(text) == text.size(); }
 
-/// The text with each byte that is not valid UTF-8 replaced by `\xNN`, for messages.
+/// Replaces each byte that is not valid UTF-8 by `\xNN`, for messages.
 [[nodiscard]] std::string to_utf8(std::string_view text);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Operations on buffers. Each runs on the CPU for host memory and through libcudf's public
-/// algorithms for device memory. On device memory only those that return a number wait; the others
-/// only enqueue work, as libcudf's sources show.
+/// algorithms for device memory. On device memory only operations that return a number synchronize;
+/// the others only enqueue work, as libcudf's sources show.
 #pragma once
 
 #include <cudf/column/column_view.hpp>
@@ -14,6 +14,7 @@
 
 #include <cuda/stream>
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,9 +25,10 @@ namespace cudf_arrow_bridge::detail {
 struct execution {
   bool host;  ///< run on the CPU: operands are host memory, and `mr` must allocate host memory
   cuda::stream_ref stream;
-  rmm::device_async_resource_ref mr;  ///< gives out results
+  rmm::device_async_resource_ref mr;  ///< allocates results
 
-  /// The same for temporary memory, which comes from the current device resource as in libcudf.
+  /// Returns the same execution for temporary memory, which comes from the current device resource,
+  /// as in libcudf.
   [[nodiscard]] execution scratch() const
   { return {host, stream, host ? mr : rmm::mr::get_current_device_resource_ref()}; }
 };
@@ -58,31 +60,31 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 /// Copies a range of bits; its first bit becomes bit 0.
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 
-/// Copies a range of bits, clearing those that are 0 in a range of as many bits; its first bit
-/// becomes bit 0.
+/// Copies a range of bits and clears those that are 0 in another range of the same size; the first
+/// bit becomes bit 0.
 rmm::device_buffer valid_in_both(bit_range const& left,
                                  bit_range const& right,
                                  execution const& exec);
 
-/// @return How many bits of a range are 0. Waits for the result on device memory.
+/// @return The number of bits of a range that are 0. Waits for the result on device memory.
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
 
-/// @return How many bits of each range are 0. Waits once on device memory, whatever the number of
-/// ranges (once for each 2^31 bits, if there are more).
+/// @return The number of bits of each range that are 0. Waits once on device memory, whatever the
+/// number of ranges (once for each 2^31 bits, if there are more).
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
 
-/// @return Whether each bit that is 0 in `inner` is also 0 in `outer`, a range of as many bits.
+/// @return Whether each bit that is 0 in `inner` is also 0 in `outer`, a range of the same size.
 /// Waits for the result on device memory.
 bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec);
 
-/// Casts values of a fixed-width type to another one, as `cudf::cast` does.
+/// Casts values of a fixed-width type to another type, as `cudf::cast` does.
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,
                                cudf::type_id to,
                                execution const& exec);
 
-/// Converts 16-bit floats, which libcudf has no type for, to 32-bit floats.
+/// Converts 16-bit floats, for which libcudf has no type, to 32-bit floats.
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec);
 
 /// Copies a buffer, for example one that is misaligned for its type.
@@ -102,15 +104,15 @@ rmm::device_buffer gather_strided(stride_range const& range, execution const& ex
 /// `size` bytes of zeros.
 rmm::device_buffer zeros(std::int64_t size, execution const& exec);
 
-/// A mask in which all `rows` rows are null, padded as libcudf's masks are.
+/// A mask in which all `rows` rows are null, padded like libcudf's masks.
 rmm::device_buffer no_valid_bits(cudf::size_type rows, execution const& exec);
 
 /// A buffer of `size` bytes with a copy of `count` bytes at byte `begin`, and zeros elsewhere.
-rmm::device_buffer put_into_zeros(void const* bytes,
-                                  std::int64_t count,
-                                  std::int64_t begin,
-                                  std::int64_t size,
-                                  execution const& exec);
+rmm::device_buffer copy_zero_padded(void const* bytes,
+                                    std::int64_t count,
+                                    std::int64_t begin,
+                                    std::int64_t size,
+                                    execution const& exec);
 
 /// Reads the offset, size or run end at `index`, of `width` (2, 4 or 8) bytes. Waits for the copy
 /// from device memory.
@@ -146,5 +148,18 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
 
 /// The INT32 sequence 0, step, 2 * step, ... of `count` values.
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec);
+
+/// Converts an IEEE 754 binary16 value to binary32. NaNs keep their sign and payload. All cases are
+/// computed and one is chosen, so that compilers vectorise loops of it.
+constexpr float half_to_float(std::uint16_t half) noexcept
+{
+  auto const sign      = (half & 0x8000U) << 16;
+  auto const exponent  = half & 0x7C00U;
+  auto const magnitude = (half & 0x7FFFU) << 13;
+  auto const rebias    = (exponent == 0x7C00U ? 255U - 31U : 127U - 15U) << 23;
+  auto const small     = static_cast<float>(half & 0x3FF) * 0x1p-24F;  // subnormal, or 0
+  auto const value     = exponent == 0 ? std::bit_cast<std::uint32_t>(small) : magnitude + rebias;
+  return std::bit_cast<float>(sign | value);
+}
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Conversions of whole columns that an export does if a schema asks for them. Each runs on the CPU
-/// for host memory and through libcudf's public algorithms for device memory.
+/// Conversions of whole columns for exports with a requested schema. Each runs on the CPU for host
+/// memory and through libcudf's public algorithms for device memory.
 #pragma once
 
 #include "compute/buffers.hpp"
@@ -28,7 +28,7 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
 
 /// The minimum and maximum of the valid rows of a column.
 struct value_range {
-  bool any;  ///< whether there is a valid row; else the others are 0
+  bool any;  ///< whether there is a valid row; otherwise the others are 0
   __int128_t least;
   __int128_t greatest;
 };
@@ -53,12 +53,12 @@ struct lists_of_size {
   std::int32_t const* begins;  ///< the child's row where each list begins
   cudf::size_type count;       ///< lists
   cudf::size_type size;        ///< elements of each
-  cudf::size_type first;       ///< first row of the child that may be taken
-  cudf::size_type last;        ///< last such row
+  cudf::size_type first;       ///< first row of the child that may be used
+  cudf::size_type last;        ///< last row of the child that may be used
 };
 
-/// The rows of the child that lists consist of, as INT32: `size` for each list. A row outside of
-/// those that may be taken, as of a null list at the end, becomes the nearest of these.
+/// The rows of the child in each list, as INT32: `size` for each list. A row outside of the usable
+/// range, for example of a null list at the end, becomes the nearest usable row.
 rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec);
 
 /// The buffers of strings, or of lists of bytes, in Arrow's variable-size binary layout.

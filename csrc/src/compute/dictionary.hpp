@@ -31,7 +31,7 @@ struct dictionary_parts {
  * @param keys Keys, some of them null
  * @param mask Mask of the rows
  * @param path Column that errors name
- * @param exec Where the columns are and the result goes
+ * @param exec Location of the columns and the result
  */
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The one place that chooses between the CPU and the GPU, by `execution::host`.
+/// The only file that chooses between the CPU and the GPU, by `execution::host`.
 #include "compute/buffers.hpp"
 #include "compute/cast.hpp"
 #include "compute/device/aligned_bytes.hpp"
@@ -95,11 +95,11 @@ rmm::device_buffer zeros(std::int64_t size, execution const& exec)
 rmm::device_buffer no_valid_bits(cudf::size_type rows, execution const& exec)
 { return zeros(padded_mask_size(rows), exec); }
 
-rmm::device_buffer put_into_zeros(void const* bytes,
-                                  std::int64_t count,
-                                  std::int64_t begin,
-                                  std::int64_t size,
-                                  execution const& exec)
+rmm::device_buffer copy_zero_padded(void const* bytes,
+                                    std::int64_t count,
+                                    std::int64_t begin,
+                                    std::int64_t size,
+                                    execution const& exec)
 {
   auto result      = zeros(size, exec);
   auto* target     = static_cast<std::byte*>(result.data()) + begin;

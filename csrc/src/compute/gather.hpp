@@ -12,9 +12,9 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Gathers rows of a column in the order of `map`, in which a row may occur more than once.
+ * @brief Gathers rows of a column in the order of `map`, which may contain a row more than once.
  *
- * The result shares nothing with the source. Null lists and strings come out empty.
+ * The result shares no memory with the source. Null lists and strings are empty.
  *
  * @throws std::overflow_error for more list elements than a column holds
  * @throws cudf::data_type_error on device memory if a descendant is a null column, which libcudf
@@ -23,7 +23,7 @@ namespace cudf_arrow_bridge::detail {
  * @param source Column of any type
  * @param map INT32 row numbers without nulls, all within the source
  * @param path Column that errors name
- * @param exec Where both columns are. On device memory gathering strings and lists waits for the
+ * @param exec Location of both columns. On device memory, gathering strings and lists waits for the
  *   size of the result.
  */
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
@@ -32,7 +32,7 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           execution const& exec);
 
 namespace host {
-/// Negative numbers in `map` make null rows.
+/// Negative numbers in `map` produce null rows.
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           cudf::column_view const& map,
                                           column_path const& path,

@@ -42,7 +42,7 @@ inline std::int64_t read_integer(void const* source, std::int64_t width)
  *
  * A uint64 index above the int64 range reads as negative, and is out of bounds anyway.
  *
- * @param fail Throws the error of an index that is out of bounds; called with its text
+ * @param fail Throws the error for an index that is out of bounds; called with its text
  */
 template <typename Fail>
 std::int64_t read_index(
@@ -52,8 +52,8 @@ std::int64_t read_index(
     is_unsigned && width < 8 ? (std::int64_t{1} << (8 * width)) - 1 : std::int64_t{-1};
   auto const index = read_integer(source, width) & low_bytes;
   if (index < 0 || index >= num_keys) {
-    fail("index " + std::to_string(index) + " found, of " + std::to_string(num_keys) +
-         " dictionary values");
+    fail("expected an index of " + std::to_string(num_keys) + " dictionary values, got " +
+         std::to_string(index));
   }
   return index;
 }
@@ -62,8 +62,8 @@ inline bool bit_at(void const* bits, std::int64_t index)
 { return ((static_cast<std::uint8_t const*>(bits)[index / 8] >> (index % 8)) & 1) != 0; }
 
 /// Copies a string to `out`. Most strings are short, and calling `memcpy` takes longer than copying
-/// them: where both buffers go on for 16 bytes, all 16 are copied. So strings must be written in
-/// their order.
+/// them. If both buffers have 16 more bytes, all 16 are copied. So strings must be written in
+/// order.
 inline void copy_string(std::span<std::byte const> string,
                         std::byte const* source_end,
                         std::byte* out,

@@ -13,7 +13,7 @@ namespace {
 
 using cudf::type_id;
 
-/// Null rows have no value: their numbers are 0, and so are all their offsets.
+/// Null rows have no value: numbers and offsets are 0.
 std::unique_ptr<cudf::column> zeros_of(cudf::data_type type,
                                        cudf::size_type size,
                                        execution const& exec)

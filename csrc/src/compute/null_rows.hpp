@@ -10,7 +10,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Rows that are all null, in a column of the same types as another one at every level.
+/// Creates a column of null rows with the types of another column at every level.
 std::unique_ptr<cudf::column> null_rows_like(cudf::column_view const& column,
                                              cudf::size_type size,
                                              execution const& exec);

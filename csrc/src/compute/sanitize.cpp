@@ -19,7 +19,7 @@ bool has_null_lists_or_strings(cudf::column_view const& column)
   return (type == type_id::LIST || type == type_id::STRING) && column.null_count() > 0;
 }
 
-/// Whether a column or a descendant may need sanitizing, judging by types and null counts alone.
+/// Whether a column or a descendant may need sanitizing, by types and null counts alone.
 bool may_be_dirty(cudf::column_view const& column)
 {
   return has_null_lists_or_strings(column) ||
@@ -70,7 +70,7 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                    : device::push_nulls(parent, child, exec);
 }
 
-/// Refuses copies of one column, or lets them be made.
+/// Checks whether copies of one column are allowed.
 struct copy_permit {
   copy_log const& copies;
   column_path const& path;

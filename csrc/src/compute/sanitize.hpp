@@ -13,24 +13,25 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Makes null rows what libcudf expects ("sanitized null masks" in its developer guide).
+ * @brief Rewrites null rows as libcudf expects them ("sanitized null masks" in its developer
+ *   guide).
  *
  * Children of null structs become null, which only rewrites masks. Null lists and strings become
- * empty, which copies the list or string column. Either is done only where a row needs it; other
- * columns are returned as they are.
+ * empty, which copies the list or string column. Only columns with such rows are rewritten; others
+ * are returned unchanged.
  *
  * Fixed-width columns cost nothing; for strings the lengths of null rows are checked. On device
- * memory this waits once for each child of a struct with nulls, to learn whether its mask changes,
- * and once for each string or list column with nulls, to learn whether all null rows are empty.
+ * memory this waits once for each child of a struct with nulls, to read whether its mask changes,
+ * and once for each string or list column with nulls, to read whether all null rows are empty.
  *
  * Lists of null columns are left as they are on device memory: libcudf cannot gather them.
  *
  * @throws copy_refused if a row needs it and copies are forbidden
  *
  * @param column The whole storage of an imported column, also rows before the first imported one
- * @param copies Says whether copies are forbidden; what is made is not noted
+ * @param copies Whether copies are forbidden; created buffers are not recorded
  * @param path Names the column in errors
- * @param exec Where the column is, and where copies go
+ * @param exec Location of the column and of copies
  */
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
                                        copy_log const& copies,
@@ -43,13 +44,13 @@ bool needs_emptying(cudf::column_view const& column, execution const& exec);
 /// A copy of a string or list column in which null rows are empty.
 std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec);
 
-/// A mask and how many rows it says are null.
+/// A mask and its number of null rows.
 struct counted_mask {
   rmm::device_buffer mask;
   cudf::size_type null_count;
 };
 
-// push_nulls: a child's mask with the nulls of its parent struct added; none if nothing changes.
+// push_nulls: adds the nulls of the parent struct to a child's mask; none if nothing changes.
 namespace host {
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Masks that an import survey makes in device memory, and counting their nulls. Making them only
-/// enqueues work.
+/// Masks that an import survey creates in device memory, and counts of their nulls. Creating them
+/// only enqueues work.
 #pragma once
 
 #include "compute/buffers.hpp"
@@ -25,7 +25,7 @@ rmm::device_buffer valid_in_both(void const* left,
                                  execution const& exec);
 
 /**
- * @brief A mask in which only those rows are null that are null in `mask` and not empty.
+ * @brief A mask in which a row is null if it is null in `mask` and not empty.
  *
  * @param mask Mask of string or list rows, aligned to `cudf::bitmask_type`
  * @param offsets Offsets of the rows, one more than there are rows

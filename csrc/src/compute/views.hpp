@@ -39,7 +39,7 @@ struct view_rows {
 /// Data and offsets of a string column.
 struct string_buffers {
   rmm::device_buffer data;
-  std::unique_ptr<cudf::column> offsets;  ///< INT32, or INT64 where the data takes 2 GiB or more
+  std::unique_ptr<cudf::column> offsets;  ///< INT32, or INT64 if the data has 2 GiB or more
 };
 
 /**
@@ -65,13 +65,13 @@ struct list_view_rows {
   std::int64_t num_elements;  ///< in the child array
 };
 
-/// How to make a list column of list views: its offsets, and a gather map for its elements.
+/// The parts of a list column made from list views: its offsets, and a gather map for its elements.
 struct gathered_lists {
   std::unique_ptr<cudf::column> offsets;  ///< INT32
   /// INT32 gather map of the elements, relative to `first`; null if it would be 0, 1, 2, ...
   std::unique_ptr<cudf::column> elements;
   std::int64_t first;         ///< first element of the child array that the map may refer to
-  std::int64_t num_elements;  ///< how many elements from `first` on the map may refer to
+  std::int64_t num_elements;  ///< the number of elements from `first` that the map may refer to
 };
 
 /**
@@ -92,7 +92,7 @@ struct run_rows {
   void const* ends;       ///< the run ends, from the first run on
   std::int64_t width;     ///< bytes of each run end
   std::int64_t num_runs;  ///< runs
-  std::int64_t begin;     ///< first row, as run ends count rows
+  std::int64_t begin;     ///< first row, in the numbering of the run ends
   cudf::size_type size;   ///< rows
 };
 

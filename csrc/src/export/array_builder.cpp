@@ -18,7 +18,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// `rows` in `converted`, a column made of just these rows, so that they begin at row 0.
+/// `rows` in `converted`, a column of only these rows, so that they begin at row 0.
 column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& made)
 {
   return {
@@ -53,7 +53,7 @@ inline bool array_builder::share_values(array_node& node,
 {
   auto const bits = target == nullptr ? shared_bits(column.type().id()) : target->step.shared_bits;
   if (bits == 0 || (target != nullptr && column.type() != target->step.column)) { return false; }
-  // Where no mask may be copied, `fill` knows the path for the error.
+  // If masks must not be copied, `fill` knows the path for the error.
   if (copies_.are_forbidden()) { return false; }
   auto const validity = validity_of(column, rows, options_.compact, column_path{});
   // Set in one assignment for speed: most columns take this path.
@@ -95,12 +95,12 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
 {
   auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
   if (target != nullptr && std::string_view{target->schema->format} != "+s") {
-    throw std::invalid_argument{"a schema of the format '" + std::string{target->schema->format} +
-                                "' found, that of a table expected"};
+    throw std::invalid_argument{"expected the schema of a table, got one of the format '" +
+                                std::string{target->schema->format} + "'"};
   }
   if (target != nullptr && target->num_children != columns.size()) {
-    throw std::invalid_argument{"a schema of " + std::to_string(target->num_children) +
-                                " fields found, " + std::to_string(columns.size()) + " expected"};
+    throw std::invalid_argument{"expected a schema of " + std::to_string(columns.size()) +
+                                " fields, got " + std::to_string(target->num_children)};
   }
   auto& root = tree_.nodes[tree_.add_nodes(1)] = {};
   root.layout                                  = array_layout::validity;
@@ -140,7 +140,7 @@ void array_builder::fill(std::size_t index,
   }
   auto const& step = target->step;
   if (column.type() != step.column) {
-    fail_invalid(path, "a column of another type found than the schema was made for");
+    fail_invalid(path, "expected a column of the schema's type, got another type");
   }
   if (step.is_plain()) {
     fill_rows(index, {column, rows, step, target, path});
@@ -164,7 +164,7 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
     auto const is_last = step.cast.id() == cudf::type_id::EMPTY;
     made = decode_dictionary(view_of(column, rows, exec_), path, is_last ? exec_ : exec_.scratch());
     if (made->type() != step.values) {
-      fail_invalid(path, "a dictionary of another type found than the schema was made for");
+      fail_invalid(path, "expected a dictionary of the schema's type, got another type");
     }
   }
   if (step.check != value_check::none) {
@@ -184,7 +184,7 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
   auto source_rows  = made ? rows_of_converted(rows, source) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
   if (step.forbids_nulls()) {
-    if (has_own_nulls(source, source_rows, exec_)) { fail_of_nulls(step.nulls, path); }
+    if (has_own_nulls(source, source_rows, exec_)) { throw_unexpected_nulls(step.nulls, path); }
     source_rows.null_count = 0;
   }
   fill_rows(index, {source, source_rows, step, target, path});
@@ -203,8 +203,8 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
     node.null_count = rows.size;
     return;
   }
-  // Lists of a fixed size get a mask without an offset: the rows before a slice, which an offset
-  // would include, may have another length.
+  // Lists of a fixed size get a mask without an offset, because the rows before a slice, which an
+  // offset would include, may have another length.
   auto const fixed_lists =
     node.layout == array_layout::fixed_lists ||
     (node.layout == array_layout::fixed && column.type().id() == cudf::type_id::LIST);
@@ -273,12 +273,12 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
   auto const children = std::span{column.child_begin(), column.child_end()};
   if (target != nullptr && target->num_children != children.size()) {
     fail_invalid(path,
-                 std::to_string(children.size()) + " fields found, " +
-                   std::to_string(target->num_children) + " expected by the schema");
+                 "expected " + std::to_string(target->num_children) +
+                   " fields by the schema, got " + std::to_string(children.size()));
   }
   node.num_children = children.size();
   node.first_child  = tree_.add_nodes(children.size());
-  // Where nulls are forbidden, those of this struct lie within those of the structs around, and
+  // If nulls are forbidden, the nulls of this struct lie within those of the enclosing structs, and
   // `rows.null_count` is 0.
   auto const no_nulls = column.null_mask() == nullptr || rows.null_count == 0;
   auto const own      = outer_mask{mask_of(column, used_rows(rows)), rows.outer};
@@ -288,8 +288,8 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
     auto const* field = level_below(target, i);
     if (child.size() < begin + size) {
       fail_invalid(path_of(path, field, i),
-                   std::to_string(child.size()) + " rows found, at least " +
-                     std::to_string(begin + size) + " expected by the struct");
+                   "expected at least " + std::to_string(begin + size) +
+                     " rows, as many as the struct has, got " + std::to_string(child.size()));
     }
     fill_field(
       node.first_child + i, child, field_rows(child, begin, size, rows, outer), field, path, i);

@@ -53,8 +53,8 @@ class array_builder {
   /**
    * @param tree Tree to fill, without nodes yet
    * @param options Options of the export, and the schema
-   * @param known Null counts that need not be counted again
-   * @param exec Where the columns are, and stream and resource of conversions
+   * @param known Known null counts
+   * @param exec Location of the columns, and stream and resource of conversions
    */
   array_builder(array_tree& tree,
                 export_options const& options,
@@ -84,7 +84,7 @@ class array_builder {
             schema_node const* target,
             column_path const& path);
 
-  /// Fills the node of a field of a table or struct. Its path, needed for errors only, is made only
+  /// Fills the node of a field of a table or struct. Its path, used only in errors, is created only
   /// if `share_values` does not apply.
   void fill_field(std::size_t index,
                   cudf::column_view const& column,
@@ -161,7 +161,7 @@ class array_builder {
   execution const& exec_;
   std::span<std::int64_t const> shared_bits_;
   copy_log copies_;
-  copy_reason in_copy_{};  ///< why the current level belongs to a column that was made, if it does
+  copy_reason in_copy_{};  ///< why the current level belongs to a created column, if it does
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -19,8 +19,9 @@ constexpr std::int64_t max_elements = std::numeric_limits<cudf::size_type>::max(
 
 }  // namespace
 
-/// Lists share their elements where each list has its own, null lists too. Where null lists are
-/// empty, as libcudf wants them, the elements are gathered, with some others in place of theirs.
+/// Lists share their elements if every list, including null lists, has its own elements. If null
+/// lists are empty, as in libcudf, the elements are gathered, with arbitrary elements for null
+/// lists.
 void array_builder::fill_fixed_lists(array_node& node, export_level const& level)
 {
   auto const& [column, rows, step, target, path] = level;
@@ -34,14 +35,15 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
   node.first_child    = tree_.add_nodes(1);
   if (count > max_elements) {
     fail<std::overflow_error>(path,
-                              std::to_string(count) + " list elements found, at most " +
-                                std::to_string(max_elements) +
-                                " expected: export fewer rows at a time");
+                              "expected at most " + std::to_string(max_elements) +
+                                " list elements, got " + std::to_string(count) +
+                                ": export fewer rows at a time");
   }
   auto used = used_rows(rows);
-  // A non-nullable field may be null where its parent struct is. `rows.null_count` is 0 regardless.
+  // A non-nullable field may be null in rows in which its parent struct is null. `rows.null_count`
+  // is 0 regardless.
   if (step.forbids_nulls()) { used.null_count = -1; }
-  // Of rows that nobody refers to, the elements do not matter.
+  // The elements of unused rows do not matter.
   auto const begin = (used.begin - rows.begin) * size;
   auto elements    = column_rows{0, count, -1, begin, used.size * size};
   auto ends        = offset_ends{0, 0};

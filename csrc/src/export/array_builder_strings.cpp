@@ -21,9 +21,9 @@ constexpr std::int64_t max_bytes = std::numeric_limits<std::int32_t>::max();
 [[noreturn]] void fail_too_large(std::int64_t size, char const* advice, column_path const& path)
 {
   fail<std::overflow_error>(path,
-                            std::to_string(size) + " bytes found, at most " +
-                              std::to_string(max_bytes) +
-                              " expected by the requested schema: " + advice);
+                            "expected at most " + std::to_string(max_bytes) +
+                              " bytes by the requested schema, got " + std::to_string(size) + ": " +
+                              advice);
 }
 
 std::int64_t width_of(cudf::column_view const& offsets)
@@ -35,7 +35,7 @@ struct byte_data {
   std::byte const* head;
 };
 
-/// Whether an element of LIST<UINT8> is null in a used row. Other rows are not looked at.
+/// Whether an element of LIST<UINT8> is null in a used row. Other rows are not read.
 bool has_null_bytes(cudf::column_view const& column, column_rows const& rows, execution const& exec)
 {
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index);
@@ -46,7 +46,7 @@ bool has_null_bytes(cudf::column_view const& column, column_rows const& rows, ex
   auto const nulls =
     count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first}, exec);
   if (nulls == 0) { return false; }
-  // They may all be in lists that are null themselves, or below a null struct.
+  // All null elements may be in null lists, or below a null struct.
   auto const checked = rows_to_check(column, rows, exec);
   if (checked.view.null_count() == 0) { return true; }
   auto const lists = empty_nulls(checked.view, exec.scratch());
@@ -61,10 +61,10 @@ byte_data bytes_of(cudf::column_view const& column,
   if (column.type().id() == cudf::type_id::LIST) {
     auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
     if (element.type().id() != cudf::type_id::UINT8) {
-      fail_invalid(path, "lists of another type than bytes found, which the schema was made for");
+      fail_invalid(path, "expected lists of bytes by the schema, got lists of another type");
     }
     if (has_null_bytes(column, rows, exec)) {
-      fail_invalid(path, "null bytes found, none expected by Arrow's binary types");
+      fail_invalid(path, "expected no null bytes in a binary type, got some");
     }
     auto const* head = element.head<std::byte>();
     return {&child_of(column, cudf::lists_column_view::offsets_column_index, path),
@@ -86,8 +86,8 @@ std::int64_t offset_at(cudf::column_view const& offsets, std::int64_t index, exe
 
 }  // namespace
 
-/// @return Bytes to skip in the data buffer. It is not 0 where 64-bit offsets are narrowed and the
-/// last one exceeds 32 bits: offsets {5'000'000'000, 5'000'000'003} leave as {0, 3}, and
+/// @return Bytes to skip in the data buffer. It is not 0 if 64-bit offsets are narrowed and the
+/// last one exceeds 32 bits: offsets {5'000'000'000, 5'000'000'003} are exported as {0, 3}, and
 /// 5'000'000'000 is returned.
 ///
 /// In Arrow an array without rows has one offset, which consumers expect to be 0. libcudf may have
@@ -100,7 +100,7 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   auto const size  = node.offset + node.length;
   auto const width = offset_width(node.layout);
   if (size == 0) {
-    // 8 bytes serve for either width: a column without an offsets child does not tell it.
+    // 8 bytes are enough for both widths; a column without an offsets child has no width.
     set_copied(node, 1, copy_reason::no_rows, zeros(8, exec_));
     return 0;
   }
@@ -146,8 +146,7 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
 {
   if (!exec_.host) {
     fail_invalid(level.path,
-                 "memory of a device found, but the schema was made for a column in host memory, "
-                 "where views can be made");
+                 "expected host memory, where views can be made, by the schema, got device memory");
   }
   auto const bytes = bytes_of(level.column, level.rows, level.path, exec_);
   auto const size  = node.offset + node.length;
@@ -184,8 +183,8 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   if (rows.size == 0) { return; }
   checked_offsets(bytes.offsets, rows.begin + rows.size, path);
   auto used = used_rows(rows);
-  // A non-nullable field may be null where its parent struct is: such rows are empty lists, which
-  // need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
+  // A non-nullable field may be null in rows in which its parent struct is null. Such rows are
+  // empty lists, which need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
   if (step.forbids_nulls()) { used.null_count = -1; }
   if (used.size == 0) {
     set_copied(node, 1, copy_reason::no_rows, zeros(rows.size * width, exec_));
@@ -203,7 +202,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   auto const is_part = used.size < rows.size;
   auto padded        = pad_lists(lists.rows.view, size, is_part ? exec_.scratch() : exec_);
   if (is_part) {
-    padded = put_into_zeros(padded.data(), used.size * width, before, rows.size * width, exec_);
+    padded = copy_zero_padded(padded.data(), used.size * width, before, rows.size * width, exec_);
   }
   set_copied(node, 1, copy_reason::lengths, std::move(padded));
 }

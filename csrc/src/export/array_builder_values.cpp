@@ -72,8 +72,8 @@ void array_builder::fill_dictionary(array_node& node, export_level const& level,
   auto const& indices          = child_of(column, indices_index, path);
   if (indices.size() < begin + size) {
     fail_invalid(path,
-                 std::to_string(indices.size()) + " dictionary indices found, at least " +
-                   std::to_string(begin + size) + " expected");
+                 "expected at least " + std::to_string(begin + size) + " dictionary indices, got " +
+                   std::to_string(indices.size()));
   }
   auto const& keys = child_of(column, keys_index, path);
   fill_indices(node, indices, begin, keys.size(), level);
@@ -96,9 +96,9 @@ void array_builder::fill_indices(array_node& node,
   node.per_row      = step.element_bits;
   if (indices.type().id() != step.index && num_keys > max_keys(step.index)) {
     fail<std::overflow_error>(level.path,
-                              std::to_string(num_keys) + " dictionary values found, at most " +
-                                std::to_string(max_keys(step.index)) +
-                                " expected by the requested index type: ask for a wider one");
+                              "expected at most " + std::to_string(max_keys(step.index)) +
+                                " dictionary values by the requested index type, got " +
+                                std::to_string(num_keys) + ": request a wider type");
   }
   if (bits == step.element_bits) {
     node.buffers[1] = first;

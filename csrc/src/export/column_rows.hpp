@@ -9,8 +9,8 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Null mask of a struct with nulls, and those of the structs around it. A row that is null in any
-/// of them has no value in the fields below, whatever their own masks say.
+/// Null mask of a struct with nulls, and of its enclosing structs. A row that is null in any of
+/// them has no value in the fields below, whatever their masks contain.
 struct outer_mask {
   bit_range mask;           ///< a bit for each used row
   outer_mask const* outer;  ///< null: no struct around has nulls
@@ -21,15 +21,15 @@ struct column_rows {
   std::int64_t begin;
   std::int64_t size;
   std::int64_t null_count;  ///< -1: unknown
-  std::int64_t used_begin;  ///< first of the rows that the parent array refers to; they alone are
+  std::int64_t used_begin;  ///< first of the rows that the parent array refers to; only these are
                             ///< checked, as values of the others are unspecified
-  std::int64_t used_size;   ///< number of these
-  outer_mask const* outer{nullptr};  ///< of the struct around; null: no struct around has nulls
+  std::int64_t used_size;   ///< number of these rows
+  outer_mask const* outer{nullptr};  ///< of the enclosing structs; null: they have no nulls
   bool is_field{false};              ///< rows of a struct's field
 };
 
-/// Whether buffers that begin at a row have their mask at the head of a block of 64 bytes, counted
-/// from the head of the column's mask.
+/// Whether the mask of buffers that begin at a row starts at a block of 64 bytes, counted from the
+/// start of the column's mask.
 constexpr bool is_on_mask_block(std::int64_t row) { return row % 512 == 0; }
 
 /// All rows of a column.
@@ -43,31 +43,31 @@ inline column_rows own_rows(cudf::column_view const& column)
 /**
  * @brief The rows before a slice that its array includes, as `ArrowArray.offset`.
  *
- * libcudf reads the array as a column with this offset, so what it takes for granted of columns
- * decides (docs/invariants.md):
+ * libcudf reads the array as a column with this offset, so its invariants for columns apply
+ * (docs/invariants.md):
  *
- * - It reads masks as words, and from their head on in blocks of 64 bytes. So the buffers begin at
- *   the head of such a block, or at that of a word with at least one row before the slice.
- * - Without an offset, it takes the first offset of strings and lists for 0. So at least one row is
- *   before the slice.
- * - It ignores a field's own offset. So fields begin with their struct.
+ * - It reads masks in words, and masks without an offset in blocks of 64 bytes. So the buffers
+ *   begin at such a block, or at a word with at least one row before the slice.
+ * - Without an offset, it assumes that the first offset of strings and lists is 0. So at least one
+ *   row precedes the slice.
+ * - It ignores offsets of fields. So fields begin with their struct.
  *
- * For example, 10 rows from row 70 on have 6 rows before them, from row 512 on none, and from row
- * 544 on 32.
+ * For example, 6 rows precede 10 rows from row 70, none precede those from row 512, and 32 precede
+ * those from row 544.
  */
 std::int64_t rows_before(cudf::column_view const& column, column_rows const& rows);
 
-/// The used rows alone, all of them used.
+/// Returns only the used rows, all of them used.
 column_rows used_rows(column_rows const& rows);
 
 /**
- * @brief The rows of a struct's field that belong to rows of the struct.
+ * @brief Returns the rows of a struct's field that belong to rows of the struct.
  *
  * @param field The field
  * @param begin First row of the struct's array, counted from the head of the buffers
- * @param size Rows of the struct's array, with those before its offset
+ * @param size Number of rows of the struct's array, including those before its offset
  * @param rows Rows of the struct
- * @param outer Masks of the struct and those around
+ * @param outer Masks of the struct and its enclosing structs
  */
 column_rows field_rows(cudf::column_view const& field,
                        std::int64_t begin,
@@ -78,7 +78,8 @@ column_rows field_rows(cudf::column_view const& field,
 inline bit_range mask_of(cudf::column_view const& column, column_rows const& rows)
 { return {column.null_mask(), rows.begin, rows.size}; }
 
-/// A view of the rows alone. Counts their nulls if unknown, as libcudf's algorithms need the count.
+/// Returns a view of only these rows. Counts their nulls if unknown, because libcudf's algorithms
+/// need the count.
 cudf::column_view view_of(cudf::column_view const& column,
                           column_rows const& rows,
                           execution const& exec);

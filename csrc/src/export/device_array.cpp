@@ -3,10 +3,11 @@
 #include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
 #include "compute/buffers.hpp"
-#include "cuda/location/allocation.hpp"
-#include "cuda/location/device_guard.hpp"
+#include "cuda/location/location.hpp"
+#include "cuda/ordering/events.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
 
 #include <rmm/detail/error.hpp>
 
@@ -14,7 +15,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -28,11 +33,13 @@ using detail::offset_width;
 
 array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree, std::size_t node)
 {
-  if (tree == nullptr) { throw std::invalid_argument{"the device array was released"}; }
+  if (tree == nullptr) {
+    throw std::invalid_argument{"expected a device array with data, got a released one"};
+  }
   return tree->nodes[node];
 }
 
-/// Reads a size that stands in a buffer: the last offset of strings, or a size beside views.
+/// Reads a size from a buffer: the last offset of strings, or the size of a data buffer of views.
 std::int64_t read_size(detail::array_tree const& tree,
                        void const* sizes,
                        std::int64_t index,
@@ -92,7 +99,7 @@ device_array device_array::copy(std::shared_ptr<void const> owner,
   auto const guard = detail::guard_device(place);
   make_wait(stream);
   return detail::array_tree::handle(
-    detail::copy_beside(tree_, node_, std::move(owner), {host, stream, to}));
+    detail::copy_on_same_device(tree_, node_, std::move(owner), {host, stream, to}));
 }
 
 void device_array::make_wait(cuda::stream_ref stream) const
@@ -144,9 +151,37 @@ std::int64_t device_array::num_children() const
 device_array device_array::child(std::int64_t index) const
 {
   if (index < 0 || index >= num_children()) {
-    throw std::out_of_range{"no child " + std::to_string(index)};
+    throw std::out_of_range{"expected the index of a child, got " + std::to_string(index)};
   }
   return {tree_, node_of(tree_, node_).first_child + static_cast<std::size_t>(index)};
+}
+
+device_array device_array::slice(std::int64_t offset, std::int64_t length, bool is_table) const
+{
+  detail::nvtx_range const range{__func__};
+  auto const rows = this->length();
+  if (is_table && node_of(tree_, node_).layout != array_layout::validity) {
+    throw std::invalid_argument{"expected a table, got an array without fields"};
+  }
+  if (offset < 0 || length < 0 || offset > rows || length > rows - offset) {
+    throw std::out_of_range{"expected a slice of " + std::to_string(rows) + " rows, got " +
+                            std::to_string(length) + " rows from row " + std::to_string(offset)};
+  }
+  return {detail::slice_tree(tree_, node_, offset, length, is_table), node_};
+}
+
+device_array device_array::select(std::span<std::size_t const> indices) const
+{
+  auto const& node = node_of(tree_, node_);
+  if (node.layout != array_layout::validity) {
+    throw std::invalid_argument{"expected an array of structs, got an array without fields"};
+  }
+  for (auto const index : indices) {
+    if (index >= node.num_children) {
+      throw std::out_of_range{"expected the index of a child, got " + std::to_string(index)};
+    }
+  }
+  return {detail::select_children(tree_, node_, indices), node_};
 }
 
 bool device_array::has_dictionary() const
@@ -154,7 +189,9 @@ bool device_array::has_dictionary() const
 
 device_array device_array::dictionary() const
 {
-  if (!has_dictionary()) { throw std::invalid_argument{"not a dictionary"}; }
+  if (!has_dictionary()) {
+    throw std::invalid_argument{"expected a dictionary array, got an array without a dictionary"};
+  }
   return {tree_, node_of(tree_, node_).dictionary};
 }
 
@@ -167,7 +204,7 @@ std::vector<buffer_info> device_array::buffers() const
   auto const add   = [&](std::string_view name, std::int64_t size) {
     auto const i        = result.size();
     auto const* address = node.first_buffer()[i];
-    // Further data of views is as their first.
+    // All data buffers of views have the properties of the first one.
     auto const copied = node.copied[std::min(i, node.copied.size() - 1)];
     auto const reason = copied == detail::copy_reason::none ? reason_of(address, tree_->made.get())
                                                             : detail::text_of(copied);
@@ -205,6 +242,33 @@ std::vector<buffer_info> device_array::buffers() const
     default: break;
   }
   return result;
+}
+
+device_loan::device_loan(device_array const& array,
+                         cuda::stream_ref owner,
+                         cuda::stream_ref borrower)
+  : array_{array}
+{
+  detail::nvtx_range const range{"device_loan"};
+  auto const guard = detail::guard_device(array.location());
+  if (!has_gpu()) { return; }
+  order_ = std::make_unique<detail::stream_join_guard const>(owner, borrower);
+  array.make_wait(borrower);
+}
+
+fence_id device_loan::add_fence(fence_set& fences) const
+{
+  auto const guard = detail::guard_device(array_.location());
+  return fences.add(order_ == nullptr ? cuda::stream_ref{cudaStream_t{}} : order_->earlier());
+}
+
+device_loan::~device_loan() { end(); }
+
+void device_loan::end() noexcept
+{
+  order_.reset();
+  // After the streams are joined, because this may free the memory, on the owner's stream.
+  array_.reset();
 }
 
 }  // namespace cudf_arrow_bridge

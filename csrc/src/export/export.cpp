@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
-#include "cuda/location/allocation.hpp"
-#include "cuda/location/device_guard.hpp"
-#include "cuda/location/location_finder.hpp"
+#include "cuda/location/location.hpp"
 #include "export/array_builder.hpp"
-#include "export/check_input.hpp"
-#include "export/export_counted.hpp"
+#include "export/export_checks.hpp"
+#include "export/null_counts.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 
@@ -30,12 +28,12 @@ memory_location location_of(std::span<cudf::column_view const> columns)
   return finder.result();
 }
 
-/// The device to make current. Pinned and managed memory is not tied to one, so the current device
-/// stays.
+/// The device to make current. Pinned and managed memory does not belong to one, so the current
+/// device stays.
 memory_location device_of(memory_location const& location)
 { return location.device_type == ARROW_DEVICE_CUDA ? location : memory_location{}; }
 
-/// Whether kernels can write to pageable memory: rmm's `system_memory_resource` gives it out there.
+/// Whether kernels can write to pageable memory; rmm's `system_memory_resource` then allocates it.
 bool shares_pageable_memory()
 {
   auto num_devices = 0;
@@ -48,8 +46,8 @@ bool shares_pageable_memory()
   return false;
 }
 
-/// Device type to report: CUDA if a buffer that was made is plain device memory; CUDA kernels can
-/// also read pinned and managed sources.
+/// The device type of the array: CUDA if a created buffer is plain device memory, because CUDA
+/// kernels can also read pinned and managed sources.
 memory_location location_of_all(array_tree const& tree)
 {
   for (std::size_t index = 0; index < tree.nodes.size(); ++index) {
@@ -63,7 +61,7 @@ memory_location location_of_all(array_tree const& tree)
   return tree.location;
 }
 
-/// How to work on columns where they are. Their device is current while this lives.
+/// The execution for columns on their device, which is current during its lifetime.
 struct columns_at_place {
   columns_at_place(std::span<cudf::column_view const> columns,
                    cuda::stream_ref stream,
@@ -121,7 +119,7 @@ device_array export_counted(export_input const& input,
   }
   if (!host) { tree->record_ready(stream); }
   if (options.copy == copy_policy::always) {
-    tree = copy_beside(tree, 0, options.copy_owner, exec);
+    tree = copy_on_same_device(tree, 0, options.copy_owner, exec);
   }
   if (options.managed_as_cuda && tree->location.device_type == ARROW_DEVICE_CUDA_MANAGED) {
     tree->location.device_type = ARROW_DEVICE_CUDA;

@@ -2,6 +2,7 @@
 #include "export/export_checks.hpp"
 
 #include "base/child_column.hpp"
+#include "base/errors.hpp"
 #include "compute/cast.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -36,9 +38,9 @@ __int128_t power_of_ten(int exponent)
   return result;
 }
 
-/// Where all of several masks have a bit.
+/// The intersection of several masks.
 struct joined_mask {
-  std::optional<rmm::device_buffer> made;  ///< none if there was one mask only
+  std::optional<rmm::device_buffer> made;  ///< none if there is only one mask
   bit_range range;
 };
 
@@ -101,18 +103,17 @@ void check_values(cudf::column_view const& column,
     case value_check::none: return;
     case value_check::whole_days:
       if (!has_whole_days(column, exec)) {
-        fail_invalid(path, "times within a day found, whole days expected by the requested schema");
+        fail_invalid(path, "expected whole days by the requested schema, got times within a day");
       }
       return;
     case value_check::time_of_day: {
       auto const range = range_of(column, exec);
       if (range.any && range.least < 0) {
-        fail_invalid(path,
-                     "negative durations found, times of day expected by the requested schema");
+        fail_invalid(path, "expected times of day by the requested schema, got negative durations");
       }
       if (range.any && range.greatest >= duration_of_a_day(column.type().id())) {
         fail_invalid(
-          path, "durations of a day or more found, times of day expected by the requested schema");
+          path, "expected times of day by the requested schema, got durations of a day or more");
       }
       return;
     }
@@ -121,8 +122,8 @@ void check_values(cudf::column_view const& column,
       auto const range = range_of(column, exec);
       if (range.any && (range.least <= -limit || range.greatest >= limit)) {
         fail_invalid(path,
-                     "decimals of more than " + std::to_string(step.digits) +
-                       " digits found, no more expected by the requested schema");
+                     "expected decimals of at most " + std::to_string(step.digits) +
+                       " digits by the requested schema, got more digits");
       }
       return;
     }
@@ -135,8 +136,8 @@ cudf::column_view const& checked_offsets(cudf::column_view const* offsets,
 {
   if (offsets != nullptr && offsets->size() > end) { return *offsets; }
   fail_invalid(path,
-               std::to_string(offsets == nullptr ? 0 : offsets->size()) + " offsets found, " +
-                 std::to_string(end + 1) + " expected");
+               "expected " + std::to_string(end + 1) + " offsets, got " +
+                 std::to_string(offsets == nullptr ? 0 : offsets->size()));
 }
 
 sized_lists check_list_sizes(cudf::column_view const& column,
@@ -163,9 +164,9 @@ sized_lists check_list_sizes(cudf::column_view const& column,
     }
     if (!fits) {
       fail_invalid(path,
-                   "lists of other lengths found, " + std::to_string(size) + ' ' + unit +
-                     " each expected by the " + (step.trusted ? "imported" : "requested") +
-                     " schema");
+                   "expected lists of " + std::to_string(size) + ' ' + unit + " by the " +
+                     (step.trusted ? "imported" : "requested") +
+                     " schema, got lists of other lengths");
     }
   }
   result.in_place = rows.view.null_count() == 0;
@@ -197,12 +198,29 @@ bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, exe
   return is_always || used.null_count > 0 || count_nulls(mask, exec) > 0;
 }
 
-void fail_of_nulls(null_rule rule, column_path const& path)
+void throw_unexpected_nulls(null_rule rule, column_path const& path)
 {
   fail_invalid(path,
                rule == null_rule::forbidden_by_map
-                 ? "nulls found, none expected in the entries and keys of a map"
-                 : "nulls found, none expected by the requested schema");
+                 ? "expected no nulls in the entries and keys of a map, got some"
+                 : "expected no nulls by the requested schema, got some");
+}
+
+void check_input(export_input const& input)
+{
+  if (!input.is_table && input.columns.size() != 1) {
+    throw std::invalid_argument{"expected one column unless it is a table, got " +
+                                std::to_string(input.columns.size())};
+  }
+  if (input.num_rows < 0) {
+    throw std::invalid_argument{"expected at least 0 rows, got " + std::to_string(input.num_rows)};
+  }
+  for (std::size_t i = 0; i < input.columns.size(); ++i) {
+    if (input.columns[i].size() == input.num_rows) { continue; }
+    fail_invalid(column_path{column_path{}, i},
+                 "expected " + std::to_string(input.num_rows) + " rows, got " +
+                   std::to_string(input.columns[i].size()));
+  }
 }
 
 }  // namespace cudf_arrow_bridge::detail

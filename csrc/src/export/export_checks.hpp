@@ -8,6 +8,8 @@
 #include "export/column_rows.hpp"
 #include "schema/schema_tree.hpp"
 
+#include <cudf_arrow_bridge/export.hpp>
+
 #include <cudf/column/column_view.hpp>
 
 #include <rmm/device_buffer.hpp>
@@ -17,15 +19,15 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// The used rows of a column as checks are to see them: null as well where a struct around is.
+/// The used rows of a column for checks; rows of null enclosing structs are null.
 struct checked_rows {
-  std::optional<rmm::device_buffer> mask;  ///< made for the view, if there are such structs
+  std::optional<rmm::device_buffer> mask;  ///< created for the view, if there are such structs
   cudf::column_view view;
 };
 
 /**
- * @brief The used rows of a LIST or fixed-width column, for checks of their values: those below a
- * null struct are unspecified.
+ * @brief Returns the used rows of a LIST or fixed-width column for checks of their values. Values
+ * below a null struct are unspecified.
  *
  * Counts nulls, for which it waits on a device.
  *
@@ -45,7 +47,7 @@ checked_rows rows_to_check(cudf::column_view const& column,
  * @throws std::invalid_argument if a value does not fit
  *
  * @param column Column to check
- * @param step Says what to check
+ * @param step The check
  * @param path Names the column in errors
  * @param exec Where the column is
  */
@@ -59,7 +61,7 @@ void check_values(cudf::column_view const& column,
  *
  * @throws std::invalid_argument if it has fewer
  *
- * @param offsets The offsets; null: there is no such child
+ * @param offsets The offsets; null if there is no such child
  * @param end Rows, counted from the head
  * @param path Names the column in errors
  */
@@ -71,20 +73,20 @@ cudf::column_view const& checked_offsets(cudf::column_view const* offsets,
 struct sized_lists {
   checked_rows rows;
   offset_ends ends;  ///< of their elements
-  bool in_place;     ///< whether null rows have as many elements, too
+  bool in_place;     ///< whether null rows also have that many elements
 };
 
 /**
  * @brief Checks that all lists have a size, unless they are null or below a null struct.
  *
- * Reads the first and last offset. Where they alone tell nothing, or the lists have not been
- * imported as of that size, reads all of them. Waits for both on a device.
+ * Reads the first and last offset. If they are not sufficient, or the lists were not imported with
+ * that size, reads all offsets. Waits for both on a device.
  *
  * @throws std::invalid_argument for lists of another size
  *
  * @param column LIST column
- * @param used Its used rows, of which there are some
- * @param step Whether the lists have been imported as of that size
+ * @param used Its used rows, at least one
+ * @param step Whether the lists were imported with that size
  * @param size The size, in `unit`
  * @param unit "bytes" or "elements"
  * @param path Names the column in errors
@@ -99,7 +101,7 @@ sized_lists check_list_sizes(cudf::column_view const& column,
                              execution const& exec);
 
 /**
- * @brief Whether a used row is null that is not null in a struct around the column.
+ * @brief Returns whether a used row is null in the column and in no enclosing struct.
  *
  * @param column Column to check
  * @param rows Its rows
@@ -108,13 +110,21 @@ sized_lists check_list_sizes(cudf::column_view const& column,
 bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, execution const& exec);
 
 /**
- * @brief Says that nulls were found where none may be.
+ * @brief Throws the error for unexpected nulls.
  *
  * @throws std::invalid_argument always
  *
- * @param rule Who forbids them
+ * @param rule The rule that forbids them
  * @param path Names the column
  */
-[[noreturn]] void fail_of_nulls(null_rule rule, column_path const& path);
+[[noreturn]] void throw_unexpected_nulls(null_rule rule, column_path const& path);
+
+/**
+ * @brief Checks that an input is one column, or columns with the number of rows of their table.
+ * O(columns).
+ *
+ * @throws std::invalid_argument if it is not
+ */
+void check_input(export_input const& input);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -4,9 +4,17 @@
 #include "compute/buffers.hpp"
 #include "export/column_rows.hpp"
 
+#include <cudf_arrow_bridge/export.hpp>
+
 #include <cudf/column/column_view.hpp>
 
+#include <rmm/resource_ref.hpp>
+
+#include <cuda/stream>
+
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,7 +23,7 @@ namespace cudf_arrow_bridge::detail {
 /**
  * @brief Null counts of ranges of masks, counted together.
  *
- * The batches of a stream are slices, whose null counts libcudf's columns do not tell.
+ * The batches of a stream are slices, whose null counts libcudf does not know.
  */
 class null_counts {
  public:
@@ -23,9 +31,10 @@ class null_counts {
   void add(bit_range const& range) { ranges_.push_back(range); }
 
   /**
-   * @brief Adds what an export of `rows` has to count: the rows, and those of a struct's fields.
+   * @brief Adds the ranges that an export of `rows` has to count: the rows, and those of a struct's
+   *   fields.
    *
-   * @param column Column whose mask is not read here
+   * @param column Column; its mask is not read here
    * @param rows Its rows, with a null count of -1 if that is unknown
    * @param compact Whether the array may have no offset
    */
@@ -34,7 +43,7 @@ class null_counts {
   /// Counts. Waits once on device memory, if there is something to count.
   void count(execution const& exec);
 
-  /// @return The null count of a range that was added and counted; -1 for any other
+  /// @return The null count of an added and counted range; -1 for others
   [[nodiscard]] std::int64_t find(bit_range const& range) const;
 
  private:
@@ -51,5 +60,27 @@ class null_counts {
   std::vector<bit_range> ranges_;
   std::vector<std::pair<key, cudf::size_type>> counts_;  ///< sorted
 };
+
+/**
+ * @brief Counts nulls on the device of the columns. Waits once on a device, if there is something
+ * to count.
+ *
+ * @param columns Columns whose masks the ranges are in
+ * @param counts Ranges to count
+ * @param stream Stream that the columns are ready on
+ * @param mr Resource as for `to_arrow_device`
+ */
+void count_nulls_of(std::span<cudf::column_view const> columns,
+                    null_counts& counts,
+                    cuda::stream_ref stream,
+                    rmm::device_async_resource_ref mr);
+
+/// `to_arrow_device` of a checked input with known null counts.
+device_array export_counted(export_input const& input,
+                            std::shared_ptr<void const> owner,
+                            export_options const& options,
+                            null_counts const& known,
+                            cuda::stream_ref stream,
+                            rmm::device_async_resource_ref mr);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/column_importer.hpp"
 
-#include "arrays/adopt.hpp"
+#include "arrays/foreign_array.hpp"
 #include "compute/host_access.hpp"
 #include "compute/sanitize.hpp"
-#include "cuda/location/allocation.hpp"
+#include "cuda/location/location.hpp"
 #include "import/layouts.hpp"
 #include "import/offsets.hpp"
 #include "validate/validate.hpp"
@@ -41,8 +41,8 @@ bool has_offsets_in_struct(parsed_tree const& types)
   return std::any_of(types.children.begin(), types.children.end(), has_offsets_in_struct);
 }
 
-/// Whether importing a row reads data at a position found in the row: a view, an index, a run end.
-/// Rows before a slice may hold garbage, so no leading rows are kept for such types.
+/// Whether importing a row reads data at a position that is stored in the row: a view, an index, a
+/// run end. Rows before a slice may be invalid, so no leading rows are kept for such types.
 bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
 {
   if (array.dictionary != nullptr) { return may_have_null_keys(types, array); }
@@ -62,7 +62,7 @@ bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
 }
 
 /// Whether the offsets of the rows before a slice, whose contents are unspecified, are not negative
-/// and ascend. For host memory only: on a device the check would cost a wait.
+/// and ascend. For host memory only, because on a device the check would synchronize.
 bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_rows rows)
 {
   auto const& type = types.type;
@@ -101,9 +101,9 @@ mask_range find_mask(import_level const& level, import_facts const& facts, execu
   return {{array.buffers[0], rows.storage_begin(), rows.storage_size()}, nulls};
 }
 
-/// Whether libcudf can copy a mask where it is: it copies blocks of 64 bytes, past the last row, so
-/// the allocation must not end before. Host allocations have no known end; they are accepted, as
-/// the copies of host columns read no more than the rows.
+/// Whether libcudf can copy a mask in place: it copies blocks of 64 bytes, past the last row, so
+/// the allocation must not end before. The end of host allocations is unknown; they are accepted,
+/// because copies of host columns read only the rows.
 bool can_read_mask(mask_range const& mask)
 {
   auto const size = static_cast<std::size_t>(padded_mask_size(mask.bits.size));
@@ -129,7 +129,7 @@ mask_buffer import_mask(column_importer const& importer,
           source.null_count};
 }
 
-/// On the host 8 bytes suffice even for decimal128, which some Arrow producers align to 8 only.
+/// On the host 8 bytes are enough also for decimal128, which some Arrow producers align to 8.
 bool is_aligned(void const* memory, std::int64_t width, execution const& exec)
 {
   auto const alignment =

@@ -58,7 +58,8 @@ struct mask_buffer {
   cudf::size_type null_count;
 };
 
-/// The contents of a column made by one layout. `mask`, if set, replaces the producer's.
+/// The contents of a column, created by the function of one layout. `mask`, if set, replaces the
+/// producer's.
 struct column_parts {
   rmm::device_buffer data;
   std::vector<std::unique_ptr<cudf::column>> children;
@@ -66,7 +67,7 @@ struct column_parts {
 };
 
 /**
- * @brief Makes owning columns from a producer's struct.
+ * @brief Creates owning columns from a producer's struct.
  *
  * `column` calls the function of layouts.hpp for the array's layout; the other members are for use
  * by these functions.
@@ -74,10 +75,10 @@ struct column_parts {
 class column_importer {
  public:
   /**
-   * @param share Share of the producer's struct; each adopted buffer takes one of its own
-   * @param exec Where the array's buffers are, and where converted ones go
+   * @param share Share of the producer's struct; each adopted buffer takes another share
+   * @param exec Location of the array's buffers and of converted buffers
    * @param facts Known facts; those missing are read, with a wait for device memory
-   * @param copies Refuses or notes what is made instead of adopted
+   * @param copies Rejects or records buffers that are created rather than adopted
    */
   column_importer(foreign_share const& share,
                   execution const& exec,
@@ -87,12 +88,12 @@ class column_importer {
   {
   }
 
-  /// Makes an owning column of a level and all below.
+  /// Creates an owning column of a level and its descendants.
   [[nodiscard]] std::unique_ptr<cudf::column> column(import_level const& level) const;
 
   [[nodiscard]] execution const& exec() const { return exec_; }
 
-  /// An importer of the same array that puts converted buffers elsewhere. `exec` must outlive it.
+  /// Returns an importer of the same array with another execution, which must outlive it.
   [[nodiscard]] column_importer with(execution const& exec) const
   { return {share_, exec, facts_, copies_}; }
 
@@ -105,14 +106,14 @@ class column_importer {
   /// Adopts `size` bytes of the producer's memory without a copy.
   [[nodiscard]] rmm::device_buffer take(void const* memory, std::int64_t size) const;
 
-  /// Adopts memory of elements of `width` bytes, or copies it if it is misaligned for them.
+  /// Adopts memory of elements of `width` bytes, or copies it if it is misaligned.
   [[nodiscard]] rmm::device_buffer take_aligned(void const* memory,
                                                 std::int64_t size,
                                                 std::int64_t width,
                                                 column_path const& path) const;
 
   /**
-   * @brief Makes what cannot be adopted: a buffer, or a column with all its buffers.
+   * @brief Creates a buffer, or a column with all its buffers, that cannot be adopted.
    *
    * @throws copy_refused if copies are forbidden; nothing is made then
    *
@@ -129,10 +130,10 @@ class column_importer {
     return result;
   }
 
-  /// Calls `copy_log::need`, before a conversion that makes more than one thing.
+  /// Calls `copy_log::need`, before a conversion that creates more than one buffer.
   void need_copy(copy_reason reason, column_path const& path) const { copies_.need(reason, path); }
 
-  /// Notes what was made after `need_copy`.
+  /// Records the created buffers after `need_copy`.
   void note(rmm::device_buffer const& made, copy_reason reason) const
   { copies_.note(made.data(), made.size(), reason); }
 
@@ -140,7 +141,7 @@ class column_importer {
   void note(std::unique_ptr<cudf::column> const& made, copy_reason reason) const
   { copies_.note(made->view(), reason); }
 
-  /// Makes a fixed-width column without nulls from a buffer.
+  /// Creates a fixed-width column without nulls from a buffer.
   [[nodiscard]] std::unique_ptr<cudf::column> flat_column(cudf::type_id type,
                                                           std::int64_t size,
                                                           rmm::device_buffer&& data) const;
@@ -155,9 +156,9 @@ class column_importer {
 /**
  * @brief Chooses how many leading rows to keep before the requested ones.
  *
- * libcudf reads masks in aligned words of 32 bits. A mask can be adopted from any word on, so the
- * rows between the start of a word and the first requested row are kept. Lists and strings keep at
- * least one row: their column then has an offset, and libcudf accepts offsets that do not begin
+ * libcudf reads masks in aligned words of 32 bits. A mask can be adopted starting at any word, so
+ * the rows between the start of a word and the first requested row are kept. Lists and strings keep
+ * at least one row: their column then has an offset, and libcudf accepts offsets that do not begin
  * with 0.
  *
  * @param types Types that the array was validated against
@@ -180,15 +181,15 @@ row_range choose_rows(parsed_tree const& types,
 row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range const& rows);
 
 /**
- * @brief Makes a view on a producer's fixed-width values or strings, without owning buffers.
+ * @brief Creates a view of a producer's fixed-width values or strings, without owning buffers.
  *
  * The view holds no share of the producer's struct; the caller keeps one.
  *
  * @param level Array and rows to borrow
  * @param exec Where the array's buffers are
  * @param facts Known facts; those missing are read, with a wait for device memory
- * @param sanitize Whether columns with null strings that are not empty are refused
- * @return Nothing if libcudf cannot use the buffers as they are; the column must then be imported
+ * @param sanitize Whether to reject columns with null strings that are not empty
+ * @return Empty if libcudf cannot use the buffers as they are; the column must then be imported
  */
 std::optional<borrowed_column> borrow_rows(import_level const& level,
                                            execution const& exec,

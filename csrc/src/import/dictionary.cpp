@@ -10,7 +10,7 @@ namespace {
 
 using cudf::type_id;
 
-/// The type for indices in libcudf, which are signed. The same width serves if all indices fit:
+/// The type for indices in libcudf, which are signed. The width stays the same if all indices fit:
 /// 128 values take UINT8 indices 0 to 127, whose bits are those of INT8; 129 values take INT16.
 type_id signed_type(type_id index, std::int64_t num_values)
 {
@@ -43,8 +43,8 @@ std::unique_ptr<cudf::column> indices(column_importer const& importer, import_le
     wanted, size, importer.make(copy_reason::index_width, level.path, cast));
 }
 
-/// The keys of a dictionary. Keys that are dictionaries themselves are decoded, as libcudf does not
-/// nest them.
+/// The keys of a dictionary. Keys that are dictionaries are decoded, because libcudf does not
+/// support nested dictionaries.
 std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
                                           import_level const& level)
 {
@@ -63,7 +63,7 @@ std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
 bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array)
 {
   auto const& keys = *array.dictionary;
-  // Nested dictionaries, null arrays and runs have nulls without a mask of their own.
+  // Nested dictionaries, null arrays and runs may have nulls without a mask.
   return has_mask(keys) || keys.dictionary != nullptr ||
          num_buffers(types.children[0].type.layout) == 0;
 }

@@ -21,9 +21,9 @@ struct row_range {
   std::int64_t begin;  ///< first requested row in the array's buffers, `array.offset` included
   std::int64_t size;
   std::int64_t leading;
-  /// Whether the column will have an offset, its own or that of a struct above. Without one libcudf
-  /// assumes that the first offset of lists (`lists_column_view::get_sliced_child`) and strings is
-  /// 0.
+  /// Whether the column will have an offset, its own or that of an enclosing struct. Without one
+  /// libcudf assumes that the first offset of lists (`lists_column_view::get_sliced_child`) and
+  /// strings is 0.
   bool sliced{leading > 0};
 
   bool operator==(row_range const&) const = default;
@@ -42,14 +42,15 @@ struct level_facts {
   cudf::size_type null_count;  ///< of the requested rows
   std::optional<offset_ends>
     ends;  ///< first and last offset of all stored rows, if they have offsets
-  /// Whether `sanitize` has nothing to rewrite at this level; says nothing of levels below
+  /// Whether `sanitize` has nothing to rewrite at this level, not including lower levels
   bool is_clean{false};
-  /// Replaces the producer's mask where nulls of structs above were added; moved out at first use
+  /// Replaces the producer's mask if nulls of enclosing structs were added; moved out at the first
+  /// use
   std::shared_ptr<rmm::device_buffer> mask{};
 };
 
-/// Facts about the arrays of a producer's struct, collected before columns are made. They are found
-/// by the level's types, as several parents may point to one array and have other nulls.
+/// Facts about the arrays of a producer's struct, collected before columns are created. The key is
+/// the types of a level, because several parents with different nulls may point to one array.
 class import_facts {
  public:
   void set(parsed_tree const& level, level_facts const& facts)
@@ -57,14 +58,14 @@ class import_facts {
 
   void forget(parsed_tree const& level) { facts_.erase(&level); }
 
-  /// @return Null if nothing is known of this very range of rows
+  /// @return Null if nothing is known about exactly this range of rows
   [[nodiscard]] level_facts const* find(parsed_tree const& level, row_range const& rows) const
   {
     auto const entry = facts_.find(&level);
     return entry != facts_.end() && entry->second.rows == rows ? &entry->second : nullptr;
   }
 
-  /// @return The facts of whichever rows were surveyed; null if none were
+  /// @return The facts of the surveyed rows, whatever their range; null if there are none
   [[nodiscard]] level_facts const* find(parsed_tree const& level) const
   {
     auto const entry = facts_.find(&level);

@@ -2,7 +2,7 @@
 #include "import/import_survey.hpp"
 
 #include "compute/survey_bits.hpp"
-#include "cuda/location/allocation.hpp"
+#include "cuda/location/location.hpp"
 #include "import/offsets.hpp"
 
 #include <cudf/null_mask.hpp>
@@ -21,8 +21,8 @@ bool has_fixed_length(parsed_type const& type)
          type.element_bits > 0;
 }
 
-/// The elements that the offsets refer to. All elements if the offsets are invalid: the import
-/// itself reports that.
+/// The elements that the offsets refer to. All elements if the offsets are invalid, which the
+/// import itself reports.
 row_range rows_of_elements(parsed_type const& type,
                            ArrowArray const& elements,
                            row_range const& rows,
@@ -46,7 +46,7 @@ std::optional<cudf::size_type> import_survey::known_null_count(parsed_tree const
                                                                row_range const& rows) const
 {
   if (auto const stated = stated_null_count(array, rows)) { return stated; }
-  // An earlier answer was for a range that includes these rows, so 0 holds for them too.
+  // An earlier result was for a range that includes these rows, so 0 also applies to them.
   auto const* known = facts_.find(types);
   if (known != nullptr && known->null_count == 0) { return 0; }
   return {};
@@ -67,7 +67,7 @@ void import_survey::visit(parsed_tree const& types,
                           std::optional<bit_range> const& parent_mask)
 {
   // Elements beyond the limit of a column cannot all be referred to by a valid array. They are
-  // surveyed in the next round, when the offsets tell which of them are.
+  // surveyed in the next round, when the offsets are known.
   constexpr auto most = std::numeric_limits<cudf::size_type>::max();
   if (rows.storage_size() >= most || facts_.find(types, rows) != nullptr) { return; }
   auto const& type = types.type;
@@ -125,7 +125,7 @@ std::optional<bit_range> import_survey::combine_masks(question& asked,
 {
   auto const& rows = asked.rows;
   if (known_null_count(asked.types, asked.array, rows) == 0) {
-    // Without nulls of its own, it takes over the nulls of the struct above.
+    // Without its own nulls, it has the nulls of the enclosing struct.
     if (parent_mask) { asked.combined_nulls = count(asked.combined_mask = *parent_mask); }
     return parent_mask;
   }
@@ -157,7 +157,7 @@ void import_survey::read()
 {
   reads_->enqueue();
   if (!ranges_.empty()) {
-    // `count_nulls` waits for the stream, and so for the reads enqueued before.
+    // `count_nulls` waits for the stream, including the reads that were enqueued before.
     counts_ = device::count_nulls(ranges_, exec_);
     reads_->note_wait();
   } else if (!reads_->is_empty()) {
@@ -191,7 +191,7 @@ void import_survey::ask_again_below(question const& answered)
   auto const referred  = rows_of_elements(types.type, elements, answered.rows, *known->ends);
   if (facts_.find(types.children[0], referred) != nullptr) { return; }
   visit(types.children[0], elements, referred, {});
-  // The answer for all elements is replaced by the coming one for those referred to.
+  // The next result, for the referenced elements, replaces the result for all elements.
   facts_.forget(types.children[0]);
 }
 
@@ -204,7 +204,7 @@ std::size_t import_survey::count(bit_range const& range)
 void const* import_survey::keep(rmm::device_buffer&& buffer)
 { return temporaries_.emplace_back(std::move(buffer)).data(); }
 
-/// Makes bit 0 of an aligned word the first row, by a copy if necessary.
+/// Aligns the first row to bit 0 of a word, with a copy if necessary.
 bit_range import_survey::align(bit_range const& range)
 {
   auto const mask = mask_range{range};

@@ -16,21 +16,22 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Collects the facts that an import needs of device memory, for all columns with one wait.
+ * @brief Reads the facts that an import needs from device memory, for all columns with one
+ *   synchronization.
  *
- * The facts are the first and last offsets, null counts that the producer left out, and whether
- * null rows have to be rewritten. All reads are enqueued, then the host waits once. Which elements
- * of a list's child matter depends on its offsets, not known yet, so all elements are surveyed. If
- * the offsets refer to fewer (a slice of lists whose elements have nulls or are lists), the child
- * is surveyed again: one more wait for each level of lists.
+ * The facts are the first and last offsets, null counts that the producer did not state, and
+ * whether null rows have to be rewritten. All reads are enqueued, then the host synchronizes once.
+ * The used elements of a list depend on its offsets, which are not known yet, so all elements are
+ * surveyed. If the offsets refer to fewer (a slice of lists whose elements have nulls or are
+ * lists), the child is surveyed again: one more synchronization for each level of lists.
  *
- * String views, list views and run ends are read during the import, with waits of their own.
+ * String views, list views and run ends are read during the import, with separate synchronizations.
  */
 class import_survey {
  public:
   /**
-   * @param sanitize Whether to look for null rows that have to be rewritten
-   * @param exec Execution on the device that has the arrays
+   * @param sanitize Whether to search for null rows that have to be rewritten
+   * @param exec Execution on the device of the arrays
    */
   import_survey(bool sanitize, execution const& exec);
 
@@ -58,13 +59,13 @@ class import_survey {
       ends{};  ///< read of the first offset; the last offset is the next read
     std::optional<std::size_t> nulls{};           ///< count: nulls of the array's own mask
     std::optional<std::size_t> combined_nulls{};  ///< count: nulls of `combined_mask`
-    bit_range combined_mask{};                    ///< own mask combined with those of structs above
+    bit_range combined_mask{};  ///< own mask combined with those of enclosing structs
     std::optional<std::size_t> nonempty_nulls{};  ///< count: null rows that are not empty
-    bool needs_no_other_check{true};  ///< whether `nonempty_nulls` is all that `sanitize` looks for
+    bool needs_no_other_check{true};  ///< whether `sanitize` needs only `nonempty_nulls`
   };
 
-  /// Adds the questions about a level and all below.
-  /// @param parent_mask Mask combined from the structs above, if any of them has nulls
+  /// Adds the questions about a level and its descendants.
+  /// @param parent_mask Combined mask of the enclosing structs, if any of them has nulls
   void visit(parsed_tree const& types,
              ArrowArray const& array,
              row_range const& rows,
@@ -76,7 +77,7 @@ class import_survey {
   [[nodiscard]] level_facts answer_to(question const& asked) const;
   void ask_again_below(question const& answered);
 
-  /// The null count stated by the producer or known from an earlier answer.
+  /// The null count stated by the producer or known from an earlier result.
   [[nodiscard]] std::optional<cudf::size_type> known_null_count(parsed_tree const& types,
                                                                 ArrowArray const& array,
                                                                 row_range const& rows) const;

@@ -115,7 +115,7 @@ column_parts import_strings(column_importer const& importer, import_level const&
   auto const width = offset_width(level.type().layout);
   auto result      = column_parts{importer.no_buffer(), {}};
   if (size == 0) {
-    // The type of the offsets child alone marks large strings, so even an empty column gets one.
+    // Only the type of the offsets child marks large strings, so an empty column also gets one.
     if (width == 8) {
       result.children.push_back(importer.flat_column(cudf::type_id::INT64, 1, zeros(width, exec)));
     }
@@ -151,8 +151,8 @@ column_parts import_lists(column_importer const& importer, import_level const& l
   auto const& element = *level.array.children[0];
   if (offsets.begin + offsets.size > element.length) {
     fail_invalid(level.path,
-                 std::to_string(element.length) + " list elements found, at least " +
-                   std::to_string(offsets.begin + offsets.size) + " expected by the offsets");
+                 "expected at least " + std::to_string(offsets.begin + offsets.size) +
+                   " list elements by the offsets, got " + std::to_string(element.length));
   }
   return elements_in_lists(
     importer, level, std::move(offsets.column), {element.offset + offsets.begin, offsets.size, 0});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// One function for each Arrow layout, which makes data and children of a column. The mask is made
-/// by `column_importer`.
+/// One function for each Arrow layout, which creates the data and children of a column.
+/// `column_importer` creates the mask.
 #pragma once
 
 #include "compute/views.hpp"

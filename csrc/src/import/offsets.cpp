@@ -17,9 +17,9 @@ void check_elements(std::int64_t elements, column_path const& path)
 {
   if (elements > max_elements) {
     fail<std::overflow_error>(path,
-                              std::to_string(elements) + " elements of lists found, at most " +
-                                std::to_string(max_elements) +
-                                " expected: import it as a stream of smaller arrays");
+                              "expected at most " + std::to_string(max_elements) +
+                                " list elements, got " + std::to_string(elements) +
+                                ": import it as a stream of smaller arrays");
   }
 }
 

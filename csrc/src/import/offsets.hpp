@@ -12,7 +12,7 @@ namespace cudf_arrow_bridge::detail {
 struct list_offsets {
   std::unique_ptr<cudf::column> column;  ///< empty if there are no rows
   std::int64_t begin;                    ///< index of the element that offset 0 refers to
-  std::int64_t size;                     ///< number of elements from `begin` on
+  std::int64_t size;                     ///< number of elements
 };
 
 /// Address of the first stored row's offset.
@@ -37,8 +37,8 @@ offset_ends find_ends(import_level const& level, import_facts const& facts, exec
  */
 std::int64_t origin_of(parsed_type const& type, row_range const& rows, offset_ends const& ends);
 
-/// The producer's offsets minus `origin`, as `type` (INT32 or INT64). Adopted if they are equal to
-/// that. There must be at least one row.
+/// The producer's offsets minus `origin`, as `type` (INT32 or INT64). Adopted if they are equal.
+/// There must be at least one row.
 std::unique_ptr<cudf::column> import_offsets(column_importer const& importer,
                                              import_level const& level,
                                              std::int64_t origin,

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/source_array.hpp"
 
+#include "arrays/array_tree.hpp"
 #include "arrays/tree_copy.hpp"
-#include "arrays/tree_view.hpp"
 #include "base/errors.hpp"
-#include "cuda/location/allocation.hpp"
+#include "base/structure.hpp"
+#include "cuda/location/location.hpp"
 #include "import/column_importer.hpp"
 #include "validate/validate.hpp"
-#include "validate/validate_values.hpp"
 
+#include <cudf_arrow_bridge/import.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
+#include <cudf_arrow_bridge/owners.hpp>
 
 #include <rmm/cuda_device.hpp>
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -31,11 +36,11 @@ memory_location location_of(ArrowDeviceArray const& array)
                         array.device_type == ARROW_DEVICE_CUDA_HOST ||
                         array.device_type == ARROW_DEVICE_CUDA_MANAGED;
   if (!is_cuda) {
-    throw std::invalid_argument{to_string(location) + " found, CPU or CUDA memory expected"};
+    throw std::invalid_argument{"expected CPU or CUDA memory, got " + to_string(location)};
   }
   if (!has_gpu()) {
-    throw std::invalid_argument{to_string(location) +
-                                " found, but this process can use no CUDA device"};
+    throw std::invalid_argument{"expected memory that this process can use, got " +
+                                to_string(location) + " without a CUDA device"};
   }
   return location;
 }
@@ -86,13 +91,13 @@ source_array open_source(parsed_tree const& types,
   auto const to_upload = on_host && has_gpu();
   auto const copy_all  = options.copy == copy_policy::always;
   if (is_far && !copy_all) {
-    throw std::invalid_argument{to_string(location) + " found, memory of the current device " +
-                                std::to_string(current.device_id) +
-                                " expected: import it with copy=True, or make its device current"};
+    throw std::invalid_argument{"expected memory of the current device " +
+                                std::to_string(current.device_id) + ", got " + to_string(location) +
+                                ": import it with copy=True, or make its device current"};
   }
   if (to_upload && options.copy == copy_policy::never) {
-    throw std::invalid_argument{"CPU memory found, " + to_string(current) +
-                                " expected with copy=False: copy=None uploads it"};
+    throw std::invalid_argument{"copy=False: expected " + to_string(current) +
+                                ", got CPU memory: copy=None uploads it"};
   }
   if (!on_host) {
     wait_for_producer(*array, stream);
@@ -101,7 +106,7 @@ source_array open_source(parsed_tree const& types,
     }
   }
   auto const exec = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
-  auto const root = array->array;  // copied first: the struct is moved from below
+  auto const root = array->array;  // copied first, because the struct is moved below
   auto share      = foreign_share{new foreign_array{array, on_host}, stream};
   if (!copy_all || to_upload) { return {root, std::move(share), exec, to_upload}; }
 
@@ -114,3 +119,40 @@ source_array open_source(parsed_tree const& types,
 }
 
 }  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+namespace {
+
+/// The private data of a selection: the whole array, and pointers to some of its children.
+struct selected_children {
+  unique_array whole;
+  std::vector<ArrowArray*> children;
+
+  static void release(ArrowArray* selection) noexcept
+  {
+    selection->release = nullptr;
+    delete static_cast<selected_children*>(selection->private_data);
+  }
+};
+
+}  // namespace
+
+void select_children(ArrowSchema const& schema,
+                     ArrowDeviceArray* array,
+                     std::vector<std::size_t> const& positions)
+{
+  auto& root = array->array;
+  detail::check_counterpart(schema, root, column_path{});
+  auto selected = std::make_unique<selected_children>();
+  selected->children.reserve(positions.size());
+  for (auto const position : positions) { selected->children.push_back(root.children[position]); }
+  auto result         = root;
+  result.n_children   = std::ssize(positions);
+  result.children     = selected->children.data();
+  result.release      = &selected_children::release;
+  selected->whole     = unique_array{&root};
+  result.private_data = selected.release();
+  root                = result;
+}
+
+}  // namespace cudf_arrow_bridge

@@ -19,8 +19,8 @@ namespace cudf_arrow_bridge::detail {
 struct source_array {
   ArrowArray root;      ///< copy of the struct; its pointers are valid as long as `share`
   foreign_share share;  ///< share of the struct
-  execution exec;       ///< where the buffers are, and stream and resource of conversions
-  bool to_upload;       ///< whether the columns are made on the host, then uploaded
+  execution exec;       ///< location of the buffers, and stream and resource of conversions
+  bool to_upload;       ///< whether the columns are created on the host and then uploaded
 };
 
 /**
@@ -32,10 +32,10 @@ struct source_array {
  *
  * @throws std::invalid_argument for an unknown device type, another device or an upload that
  *   `options.copy` does not allow, an event that CUDA rejects, or contents of device memory that
- * full validation refuses. The caller then still owns `array`.
+ *   full validation rejects. The caller then still owns `array`.
  *
  * @param types Types that the array was validated against
- * @param array Array to take over
+ * @param array Array to take ownership of
  * @param options Options of the import: `copy` and `validate` are used
  * @param path Names the top level in errors
  * @param stream Stream of the import

@@ -93,7 +93,8 @@ void upload_columns(std::span<std::unique_ptr<cudf::column>*> columns,
   for (auto* column : columns) {
     capacity += sources.emplace_back(std::move(*column)).staged_size();
   }
-  // Declared after `sources`, so destroyed first: its destructor waits while CUDA reads them.
+  // Declared after `sources` and so destroyed first, because its destructor waits while CUDA reads
+  // them.
   auto all = uploader{capacity, stream, mr};
   for (std::size_t i = 0; i < columns.size(); ++i) { *columns[i] = all.column(sources[i]); }
 }

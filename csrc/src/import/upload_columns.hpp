@@ -13,10 +13,10 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Replaces host columns by copies on the current device, all in one upload.
+ * @brief Replaces host columns by copies on the current device, with one upload.
  *
- * The copies are enqueued without a wait, except for large uploads (see `host_upload`). The host
- * columns have been freed when this returns. Masks are padded to libcudf's mask size.
+ * The copies are enqueued without synchronization, except for large uploads (see `host_upload`).
+ * The host columns are freed when this returns. Masks are padded to libcudf's mask size.
  *
  * @throws rmm::cuda_error if CUDA refuses a copy
  *

@@ -57,10 +57,10 @@ column_parts import_binary_views(column_importer const& importer,
   auto strings    = read_views(importer, level, mask);
   auto const size = static_cast<std::int64_t>(strings.data.size());
   if (strings.offsets->type().id() != cudf::type_id::INT32) {
-    fail<std::overflow_error>(level.path,
-                              std::to_string(size) +
-                                " bytes found, which the 32-bit offsets of libcudf's lists cannot "
-                                "count: import it as a stream of smaller arrays");
+    fail<std::overflow_error>(
+      level.path,
+      "expected a size that the 32-bit offsets of libcudf's lists can count, got " +
+        std::to_string(size) + " bytes: import it as a stream of smaller arrays");
   }
   result.children.push_back(std::move(strings.offsets));
   result.children.push_back(

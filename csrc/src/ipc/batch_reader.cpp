@@ -3,7 +3,7 @@
 
 #include "base/structure.hpp"
 #include "compute/buffers.hpp"
-#include "cuda/location/device_guard.hpp"
+#include "cuda/location/location.hpp"
 
 #include <rmm/mr/per_device_resource.hpp>
 
@@ -16,19 +16,17 @@ namespace cudf_arrow_bridge::detail {
 namespace {
 
 constexpr std::int64_t bits_of_view = 128;
-/// Shown where a batch without rows leaves out its one offset.
+/// Used if a batch without rows omits its one offset.
 constexpr std::int64_t zero_offset = 0;
 
-/// Bits of `rows` rows, as bytes; more than any buffer has where that would overflow.
+/// The size in bytes of `rows` rows of `bits` bits; a larger size than any buffer if it would
+/// overflow.
 std::int64_t bytes_of_rows(std::int64_t rows, std::int64_t bits)
 {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   if (bits > 0 && rows > (most - 7) / bits) { return most; }
   return bytes_for_bits(rows * bits);
 }
-
-std::string counted(std::int64_t count, char const* what)
-{ return std::to_string(count) + " " + what; }
 
 }  // namespace
 
@@ -53,7 +51,7 @@ std::shared_ptr<array_tree> batch_reader::read(parsed_tree const& types,
                                                column_path const& path)
 {
   if (batch_.length < 0) {
-    fail_invalid(path, counted(batch_.length, "rows found, no negative number expected"));
+    fail_invalid(path, "expected at least 0 rows, got " + std::to_string(batch_.length));
   }
   auto const root = tree_->add_nodes(1);
   if (is_table) {
@@ -72,8 +70,8 @@ std::shared_ptr<array_tree> batch_reader::read(parsed_tree const& types,
   auto const check_used = [&](std::size_t used, std::size_t found, char const* what) {
     if (used != found) {
       fail_invalid(path,
-                   std::to_string(found) + " " + what + " found, " + std::to_string(used) +
-                     " expected by the schema");
+                   "expected " + std::to_string(used) + " " + what + " by the schema, got " +
+                     std::to_string(found));
     }
   };
   check_used(next_node_, batch_.nodes.size(), "nodes");
@@ -86,17 +84,16 @@ void batch_reader::check_length(std::size_t index, column_path const& path) cons
 {
   auto const found = tree_->nodes[index].length;
   if (found != batch_.length) {
-    fail_invalid(
-      path, counted(found, "rows found, ") + counted(batch_.length, "expected, as the batch says"));
+    fail_invalid(path,
+                 "expected " + std::to_string(batch_.length) + " rows, as the batch has, got " +
+                   std::to_string(found));
   }
 }
 
 void batch_reader::read_node(std::size_t index, parsed_tree const& types, column_path const& path)
 {
   if (next_node_ == batch_.nodes.size()) {
-    fail_invalid(
-      path,
-      counted(static_cast<std::int64_t>(next_node_), "nodes found, more expected by the schema"));
+    fail_invalid(path, "expected more nodes by the schema, got " + std::to_string(next_node_));
   }
   auto const& found = batch_.nodes[next_node_++];
   auto& node = tree_->nodes[index] = {};
@@ -106,12 +103,12 @@ void batch_reader::read_node(std::size_t index, parsed_tree const& types, column
   if (node.layout == array_layout::fixed) { node.per_row = types.type.element_bits; }
   if (node.layout == array_layout::fixed_lists) { node.per_row = types.type.list_size; }
   if (node.length < 0) {
-    fail_invalid(path, counted(node.length, "rows found, no negative number expected"));
+    fail_invalid(path, "expected at least 0 rows, got " + std::to_string(node.length));
   }
   if (node.null_count < 0 || node.null_count > node.length) {
     fail_invalid(path,
-                 "a null count of " + std::to_string(node.null_count) + " found, 0 to " +
-                   std::to_string(node.length) + " expected");
+                 "expected a null count of 0 to " + std::to_string(node.length) + ", got " +
+                   std::to_string(node.null_count));
   }
   read_buffers(node, types.type, path);
   if (types.schema->dictionary != nullptr) {
@@ -144,7 +141,8 @@ void batch_reader::check_child(array_node const& node,
     auto const found = tree_->nodes[node.first_child + i].length;
     if (found < rows) {
       fail_invalid(path,
-                   counted(found, "rows of a child found, at least ") + counted(rows, "expected"));
+                   "expected at least " + std::to_string(rows) + " rows of a child, got " +
+                     std::to_string(found));
     }
   };
   switch (node.layout) {
@@ -160,9 +158,7 @@ void batch_reader::check_child(array_node const& node,
     case array_layout::runs: {
       auto const runs = tree_->nodes[node.first_child].length;
       check(1, runs);
-      if (runs == 0 && node.length > 0) {
-        fail_invalid(path, "no runs found, at least 1 expected");
-      }
+      if (runs == 0 && node.length > 0) { fail_invalid(path, "expected at least 1 run, got none"); }
       break;
     }
     default: break;
@@ -200,7 +196,7 @@ void batch_reader::read_buffers(array_node& node, parsed_type const& type, colum
 
 void batch_reader::read_validity(array_node& node, column_path const& path)
 {
-  // Without nulls, a mask is left out or not.
+  // Without nulls, the mask may be omitted.
   auto const mask =
     take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
   node.buffers[0] = node.null_count == 0 ? nullptr : mask.address;
@@ -209,7 +205,7 @@ void batch_reader::read_validity(array_node& node, column_path const& path)
 void batch_reader::read_offsets(array_node& node, column_path const& path)
 {
   auto const width = offset_width(node.layout);
-  // The one offset of no rows may be left out.
+  // An array without rows may omit its one offset.
   auto const is_left_out = node.length == 0 && next_buffer_ < batch_.buffers.size() &&
                            batch_.buffers[next_buffer_].size < width;
   if (!is_left_out) {
@@ -233,15 +229,15 @@ void batch_reader::read_views(array_node& node, column_path const& path)
   auto const left =
     static_cast<std::int64_t>(batch_.buffers.size()) - static_cast<std::int64_t>(next_buffer_) - 2;
   if (next_count_ == batch_.variadic_counts.size()) {
-    fail_invalid(path,
-                 counted(static_cast<std::int64_t>(next_count_),
-                         "variadic buffer counts found, more expected by the schema"));
+    fail_invalid(
+      path,
+      "expected more variadic buffer counts by the schema, got " + std::to_string(next_count_));
   }
   auto const count = batch_.variadic_counts[next_count_++];
   if (count < 0 || count > left) {
     fail_invalid(path,
-                 counted(count, "data buffers of views found, 0 to ") +
-                   counted(std::max(left, std::int64_t{0}), "expected"));
+                 "expected 0 to " + std::to_string(std::max(left, std::int64_t{0})) +
+                   " data buffers of views, got " + std::to_string(count));
   }
   auto const num_data = static_cast<std::size_t>(count);
   tree_->add_view_buffers(node, num_data + 3);
@@ -263,21 +259,22 @@ void batch_reader::read_dictionary(array_node& node, column_path const& path)
   auto const index   = dictionaries_.next;
   dictionaries_.next = dictionaries_.types[index].end;
   if (index >= dictionaries_.values.size() || dictionaries_.values[index].is_released()) {
-    fail_invalid(path, "no dictionary found, its values expected before the indices");
+    fail_invalid(path, "expected the values of a dictionary before its indices, got none");
   }
   auto const& values    = dictionaries_.values[index];
   auto const [tree, at] = array_tree::place_of(values);
   if (tree->location != tree_->location) {
     fail_invalid(path,
-                 "a dictionary in " + to_string(tree->location) + " found, " +
-                   to_string(tree_->location) + " expected, as the indices");
+                 "expected a dictionary in " + to_string(tree_->location) +
+                   " as its indices, got one in " + to_string(tree->location));
   }
-  // The array's event is to be behind these as well, whatever stream they were made on.
+  // The array's event has to be ordered after the dictionaries, also if another stream created
+  // them.
   values.make_wait(stream_);
   node.dictionary = tree_->add_nodes(1);
   graft(node.dictionary, *tree, tree->nodes[at]);
   kept_->dictionaries.push_back(values);
-  // Dictionaries may be of other messages, on other streams.
+  // Dictionaries may belong to other messages, on other streams.
   tree_->is_freed_in_order = false;
 }
 
@@ -297,13 +294,13 @@ void batch_reader::graft(std::size_t index, array_tree const& source, array_node
 ipc_buffer batch_reader::take(char const* name, std::int64_t required, column_path const& path)
 {
   if (next_buffer_ == batch_.buffers.size()) {
-    fail_invalid(path, std::string{"no "} + name + " buffer found, one expected by the schema");
+    fail_invalid(path, std::string{"expected a "} + name + " buffer by the schema, got none");
   }
   auto const& buffer = batch_.buffers[next_buffer_++];
   if (buffer.size < required || buffer.size < 0) {
     fail_invalid(path,
-                 std::string{"a "} + name + " buffer of " + counted(buffer.size, "bytes found, ") +
-                   counted(required, "expected"));
+                 std::string{"expected a "} + name + " buffer of " + std::to_string(required) +
+                   " bytes, got " + std::to_string(buffer.size));
   }
   return buffer.size == 0 ? ipc_buffer{nullptr, 0} : buffer;
 }

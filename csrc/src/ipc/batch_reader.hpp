@@ -18,14 +18,14 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// The values of a dictionary of a schema.
+/// The values of one dictionary of a schema.
 struct dictionary_types {
   parsed_tree const* values;
   std::size_t end;   ///< index after those of the dictionaries within the values
   std::string path;  ///< names the column in errors
 };
 
-/// The dictionaries of a schema, depth first, and the values that each has.
+/// The dictionaries of a schema, depth first, and their values.
 struct known_dictionaries {
   std::span<dictionary_types const> types;
   std::span<device_array const> values;
@@ -33,7 +33,7 @@ struct known_dictionaries {
 };
 
 /**
- * @brief Makes a tree over the buffers of one batch. Checks all metadata against the types and
+ * @brief Creates a tree over the buffers of one batch. Checks all metadata against the types and
  * the sizes of the buffers; reads no buffer.
  */
 class batch_reader {
@@ -44,7 +44,7 @@ class batch_reader {
                cuda::stream_ref stream);
 
   /**
-   * @brief Reads the batch. To be called once.
+   * @brief Reads the batch. Call it once.
    *
    * @throws std::invalid_argument if metadata, types and buffers contradict each other
    *
@@ -57,7 +57,7 @@ class batch_reader {
                                                  column_path const& path);
 
  private:
-  /// What the tree keeps.
+  /// The objects that the tree keeps alive.
   struct kept_memory {
     std::shared_ptr<void const> buffers;
     std::vector<device_array> dictionaries;
@@ -71,14 +71,14 @@ class batch_reader {
   void read_offsets(array_node& node, column_path const& path);
   void read_views(array_node& node, column_path const& path);
   void read_dictionary(array_node& node, column_path const& path);
-  /// Checks that a node has the rows of the batch.
+  /// Checks that a node has the number of rows of the batch.
   void check_length(std::size_t index, column_path const& path) const;
   void check_child(array_node const& node, parsed_type const& type, column_path const& path) const;
 
   /// Takes the next buffer, which must have `required` bytes. @return Null if it has none
   ipc_buffer take(char const* name, std::int64_t required, column_path const& path);
 
-  /// Adds nodes that show the values of a dictionary.
+  /// Adds nodes that share the values of a dictionary.
   void graft(std::size_t index, array_tree const& source, array_node const& from);
 
   ipc_batch batch_;

@@ -4,7 +4,7 @@
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
 #include "base/structure.hpp"
-#include "cuda/location/device_guard.hpp"
+#include "cuda/location/location.hpp"
 #include "ipc/batch_reader.hpp"
 #include "ipc/check_contents.hpp"
 #include "schema/schema_tree.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 using detail::parsed_tree;
 
-/// Lists the dictionaries below one level, depth first.
+/// Lists the dictionaries of one level and its descendants, depth first.
 void find_dictionaries(parsed_tree const& types,
                        column_path const& path,
                        std::vector<detail::dictionary_types>& found)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
-#include "cuda/location/device_guard.hpp"
+#include "cuda/location/location.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/transfer/pinned_chunks.hpp"
 #include "ipc/packed_runs.hpp"
@@ -84,7 +84,7 @@ struct body_download::state {
   cuda::stream_ref stream;
   detail::packed_runs runs{body};
   bool has_failed{false};
-  bool is_written{false};                           ///< whether pinned memory was waited for
+  bool is_written{false};  ///< whether the host has waited for pinned memory
   std::unique_ptr<detail::pinned_chunks> chunks{};  ///< of device memory
   std::array<std::size_t, 2> sizes{};               ///< of the newest pieces
   std::size_t num_enqueued{0};
@@ -94,7 +94,7 @@ struct body_download::state {
 body_download::body_download(ipc_body body, std::size_t chunk_size, cuda::stream_ref stream)
 {
   detail::nvtx_range const range{__func__};
-  if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: 0 found, at least 1 expected"}; }
+  if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: expected at least 1, got 0"}; }
   state_ = std::make_unique<state>(std::move(body), chunk_size, stream);
 }
 
@@ -103,9 +103,9 @@ body_download::~body_download() = default;
 std::span<std::byte const> body_download::next()
 {
   detail::nvtx_range const range{__func__};
-  // A piece that was not copied whole would be missing from what comes.
+  // A piece that was not copied completely would be missing in the output.
   if (std::exchange(state_->has_failed, true)) {
-    throw std::logic_error{"a download that has failed found, one that has not expected"};
+    throw std::logic_error{"expected a running download, got one that has failed"};
   }
   auto const piece   = state_->next();
   state_->has_failed = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
-#include "cuda/location/device_guard.hpp"
+#include "cuda/location/location.hpp"
 #include "cuda/transfer/pinned_chunks.hpp"
 
 #include <cudf_arrow_bridge/ipc.hpp>
@@ -59,8 +59,8 @@ struct body_upload::state {
   memory_location location;
   rmm::device_buffer memory;
   std::unique_ptr<detail::pinned_chunks> chunks{};
-  std::span<std::byte> piece{};  ///< the one that is being filled
-  std::size_t num_pieces{0};     ///< that were committed
+  std::span<std::byte> piece{};  ///< the piece that is being filled
+  std::size_t num_pieces{0};     ///< committed pieces
   std::size_t num_copied{0};     ///< bytes
   bool has_failed{false};
   bool is_finished{false};
@@ -72,8 +72,8 @@ body_upload::body_upload(std::size_t size,
                          rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  if (!has_gpu()) { throw std::logic_error{"no GPU found, one expected by an upload"}; }
-  if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: 0 found, at least 1 expected"}; }
+  if (!has_gpu()) { throw std::logic_error{"expected a GPU for an upload, got none"}; }
+  if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: expected at least 1, got 0"}; }
   state_ = std::make_unique<state>(size, chunk_size, stream, mr);
 }
 
@@ -83,7 +83,7 @@ std::span<std::byte> body_upload::next()
 {
   detail::nvtx_range const range{__func__};
   if (std::exchange(state_->has_failed, true)) {
-    throw std::logic_error{"an upload that has failed found, one that has not expected"};
+    throw std::logic_error{"expected a running upload, got one that has failed"};
   }
   auto const piece   = state_->next();
   state_->has_failed = false;
@@ -94,8 +94,9 @@ void body_upload::commit(std::size_t filled)
 {
   detail::nvtx_range const range{__func__};
   if (filled > state_->piece.size()) {
-    throw std::invalid_argument{"a piece of " + std::to_string(filled) + " bytes found, " +
-                                std::to_string(state_->piece.size()) + " expected at most"};
+    throw std::invalid_argument{"expected a piece of at most " +
+                                std::to_string(state_->piece.size()) + " bytes, got " +
+                                std::to_string(filled)};
   }
   state_->has_failed = true;
   state_->commit(filled);
@@ -106,11 +107,11 @@ rmm::device_buffer body_upload::finish()
 {
   detail::nvtx_range const range{__func__};
   if (state_->num_copied != state_->size) {
-    throw std::logic_error{"a body of " + std::to_string(state_->num_copied) + " bytes found, " +
-                           std::to_string(state_->size) + " expected"};
+    throw std::logic_error{"expected a body of " + std::to_string(state_->size) + " bytes, got " +
+                           std::to_string(state_->num_copied)};
   }
   if (std::exchange(state_->is_finished, true)) {
-    throw std::logic_error{"an upload that is finished found, one that is not expected"};
+    throw std::logic_error{"expected a running upload, got one that is finished"};
   }
   return std::move(state_->memory);
 }

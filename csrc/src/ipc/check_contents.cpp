@@ -6,7 +6,6 @@
 #include "compute/buffers.hpp"
 #include "cuda/transfer/read_back.hpp"
 #include "validate/validate.hpp"
-#include "validate/validate_values.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 
@@ -18,7 +17,7 @@ namespace cudf_arrow_bridge::detail {
 namespace {
 
 /// Checks the first and last offset, and the last run end, of all columns; on device memory in two
-/// passes, with one wait between them.
+/// passes, with one synchronization between them.
 class ends_checker {
  public:
   ends_checker(array_tree const& tree, cuda::stream_ref stream)
@@ -48,7 +47,7 @@ class ends_checker {
   static bool has_runs(array_node const& node)
   { return node.layout == array_layout::runs && node.length > 0; }
 
-  /// Where the last run end is, and its bytes.
+  /// The address and the width in bytes of the last run end.
   [[nodiscard]] std::pair<std::byte const*, std::int64_t> last_run_of(
     array_node const& node, parsed_tree const& types) const
   {
@@ -106,8 +105,8 @@ class ends_checker {
   {
     if (last < node.length) {
       fail_invalid(path,
-                   "a last run end of " + std::to_string(last) + " found, at least " +
-                     std::to_string(node.length) + " expected");
+                   "expected a last run end of at least " + std::to_string(node.length) + ", got " +
+                     std::to_string(last));
     }
   }
 
@@ -118,8 +117,8 @@ class ends_checker {
       auto const* what =
         has_child_by_offsets(node.layout) ? " rows of the child" : " bytes of data";
       fail_invalid(path,
-                   "a last offset of " + std::to_string(ends.last) + " found, at most " +
-                     std::to_string(node.extent()) + what + " expected");
+                   "expected a last offset of at most " + std::to_string(node.extent()) + what +
+                     ", got " + std::to_string(ends.last));
     }
   }
 

@@ -14,15 +14,15 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Checks what the buffers of a batch hold, as far as asked.
+ * @brief Checks the contents of the buffers of a batch.
  *
  * @throws std::invalid_argument naming the column
  *
- * @param tree Tree that `batch_reader` made
+ * @param tree Tree of `batch_reader`
  * @param types Its types
- * @param checks What to check
+ * @param checks The checks to do
  * @param path Names the top level in errors
- * @param stream Stream after whose work so far the buffers are there
+ * @param stream Stream whose enqueued work writes the buffers
  */
 void check_contents(std::shared_ptr<array_tree const> const& tree,
                     parsed_tree const& types,

@@ -4,8 +4,7 @@
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
 #include "compute/buffers.hpp"
-#include "cuda/location/allocation.hpp"
-#include "cuda/location/device_guard.hpp"
+#include "cuda/location/location.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/transfer/read_back.hpp"
 #include "validate/validate.hpp"
@@ -27,13 +26,13 @@ namespace {
 
 constexpr std::int64_t bytes_of_view = 16;
 
-/// What a body refers to: the array, and buffers that were made of some of its own.
+/// The memory of a body: the array, and converted copies of some of its buffers.
 struct body_memory {
   std::shared_ptr<array_tree const> tree;
   std::vector<rmm::device_buffer> made;
 };
 
-/// Rows of one node that are part of the body, counted from the start of the node's buffers.
+/// The rows of one node in the body, counted from the start of the node's buffers.
 struct body_rows {
   array_node const* node;
   std::int64_t begin;
@@ -45,7 +44,7 @@ struct body_rows {
   [[nodiscard]] bool is_whole() const { return begin == 0 && size == node->length; }
 };
 
-/// Finds the rows of all nodes first, level by level, then lists nodes and buffers depth first.
+/// First finds the rows of all nodes, level by level, then lists nodes and buffers depth first.
 class body_builder {
  public:
   body_builder(array_tree const& tree, body_memory& memory, execution const& exec, ipc_body& body)
@@ -62,7 +61,7 @@ class body_builder {
     if (!is_table) { return list(rows_.front()); }
     if (rows_.front().null_count > 0) {
       fail_invalid(column_path{},
-                   "a record batch with null rows found, none expected: send it as a column");
+                   "expected no null rows in a record batch, got some: send it as a column");
     }
     list_children(rows_.front());
   }
@@ -77,7 +76,7 @@ class body_builder {
     }
   }
 
-  /// Reads the first and last offsets of a level, all of them with one wait.
+  /// Reads the first and last offsets of all nodes of a level with one synchronization.
   void find_ends(std::size_t begin, std::size_t end)
   {
     auto batch = device::read_batch{exec_.stream};
@@ -130,7 +129,7 @@ class body_builder {
           begin *= node.per_row;
           size *= node.per_row;
           break;
-        // Any row may be anywhere in the child.
+        // Any row may refer to any place in the child.
         case array_layout::list_views32:
         case array_layout::list_views64:
           begin = 0;
@@ -138,7 +137,8 @@ class body_builder {
           break;
         case array_layout::runs:
           if (!rows.is_whole()) {
-            fail_invalid(column_path{}, "a slice of run-end encoded rows found, all rows expected");
+            fail_invalid(column_path{},
+                         "expected all rows of a run-end encoded array, got a slice");
           }
           size = child.length;
           break;
@@ -146,8 +146,8 @@ class body_builder {
       }
       if (begin + size > child.length) {
         fail_invalid(column_path{},
-                     std::to_string(child.length) + " rows of a child found, at least " +
-                       std::to_string(begin + size) + " expected");
+                     "expected at least " + std::to_string(begin + size) +
+                       " rows of a child, got " + std::to_string(child.length));
       }
       rows_.push_back({&child, child.offset + begin, size});
     }
@@ -190,7 +190,7 @@ class body_builder {
     for (std::size_t i = 0; i < rows.node->num_children; ++i) { list(rows_[rows.first_child + i]); }
   }
 
-  /// Counts the nulls of rows that are not all of their array, with one wait.
+  /// Counts the nulls of nodes of which only some rows are included, with one synchronization.
   void find_null_counts()
   {
     auto uncounted = std::vector<body_rows*>{};
@@ -214,8 +214,8 @@ class body_builder {
     for (std::size_t i = 0; i < counts.size(); ++i) { uncounted[i]->null_count = counts[i]; }
   }
 
-  /// Adds a buffer of `bits` bits for each row. libcudf reads single bits as words of 32, so they
-  /// are shared where they begin with a word.
+  /// Adds a buffer of `bits` bits for each row. libcudf reads single bits in words of 32, so they
+  /// are shared if they begin with a word.
   void add_bits(void const* buffer, body_rows const& rows, std::int64_t bits)
   {
     auto const first = rows.begin * bits;
@@ -246,7 +246,8 @@ class body_builder {
     auto const& node = *rows.node;
     auto const last  = std::size_t{node.num_view_buffers} - 1;
     add(node.view_buffers[1], rows.begin * bytes_of_view, rows.size * bytes_of_view);
-    // The sizes are not part of a message, whose buffers have theirs.
+    // Messages do not contain the sizes of view buffers, because their metadata has the sizes of
+    // all buffers.
     for (std::size_t slot = 2; slot < last; ++slot) {
       auto const size = read_offset(
         node.view_buffers[last], static_cast<std::int64_t>(slot) - 2, 8, exec_.host, exec_.stream);
@@ -271,7 +272,8 @@ class body_builder {
   std::vector<body_rows> rows_;
 };
 
-/// Keeps the source of copies that are enqueued until they are done, whatever becomes of the body.
+/// Keeps the source of enqueued copies alive until they are done, also if the body is destroyed
+/// before.
 void keep_until_done(std::shared_ptr<array_tree const> const& tree,
                      std::size_t node,
                      cuda::stream_ref stream)

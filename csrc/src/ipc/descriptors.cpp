@@ -17,10 +17,10 @@ namespace cudf_arrow_bridge {
 namespace {
 
 /**
- * @brief Waits until a descriptor can be read or written, or a signal comes.
+ * @brief Waits until a descriptor can be read or written, or a signal arrives.
  *
  * @param timeout Milliseconds, -1 for any number
- * @return Whether it can be
+ * @return Whether it is ready
  */
 bool wait_until_ready(int fd, short events, int timeout, char const* operation)
 {
@@ -33,16 +33,16 @@ bool wait_until_ready(int fd, short events, int timeout, char const* operation)
 }
 
 /**
- * @brief Calls the system until it has not been interrupted and need not be waited for.
+ * @brief Repeats a system call until it is neither interrupted nor would block.
  *
- * @return What the call gave: how many bytes it took
+ * @return The result of the call: the number of bytes
  */
 template <typename Call>
 std::size_t repeat(
   Call call, int fd, short events, char const* operation, signal_function const& check_signals)
 {
   for (;;) {
-    // A signal that came before the call does not interrupt it.
+    // A signal that arrived before the call does not interrupt it.
     if (!wait_until_ready(fd, events, 0, operation)) { check_signals(); }
     auto const result = call();
     if (result >= 0) { return static_cast<std::size_t>(result); }
@@ -56,7 +56,7 @@ std::size_t repeat(
   }
 }
 
-/// Pieces of memory that go to a descriptor with one call.
+/// Pieces of memory that one call writes to a descriptor.
 class gathered_write {
  public:
   gathered_write(int fd, signal_function const& check_signals)
@@ -129,5 +129,33 @@ std::size_t read_fully(int fd, std::span<std::byte> target, signal_function cons
   }
   return num_read;
 }
+
+std::int64_t ipc_body::packed_size() const noexcept
+{
+  auto size = std::int64_t{0};
+  for (auto const& buffer : buffers) { size += ipc_padded(buffer.size); }
+  return size;
+}
+
+namespace detail {
+
+packed_run packed_runs::take(std::size_t limit) noexcept
+{
+  for (; buffer_ < body_.buffers.size(); ++buffer_, taken_ = 0) {
+    auto const& buffer = body_.buffers[buffer_];
+    auto const size    = static_cast<std::size_t>(buffer.size);
+    auto const padded  = static_cast<std::size_t>(ipc_padded(buffer.size));
+    if (taken_ == padded) { continue; }
+    auto const is_data = taken_ < size;
+    auto const run =
+      packed_run{is_data ? static_cast<std::byte const*>(buffer.address) + taken_ : nullptr,
+                 std::min(limit, (is_data ? size : padded) - taken_)};
+    taken_ += run.size;
+    return run;
+  }
+  return {nullptr, 0};
+}
+
+}  // namespace detail
 
 }  // namespace cudf_arrow_bridge

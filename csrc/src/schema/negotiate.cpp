@@ -44,9 +44,9 @@ void check_precision(cudf::data_type type, column_metadata const& metadata, colu
   auto const limit = max_precision(bits_of(type));
   if (metadata.precision < 0 || metadata.precision > limit) {
     fail_invalid(path,
-                 "precision " + std::to_string(metadata.precision) + " found, at most " +
-                   std::to_string(limit) + " expected for a decimal of " +
-                   std::to_string(bits_of(type)) + " bits");
+                 "expected a precision of at most " + std::to_string(limit) + " for a decimal of " +
+                   std::to_string(bits_of(type)) + " bits, got " +
+                   std::to_string(metadata.precision));
   }
 }
 
@@ -97,7 +97,7 @@ std::optional<chosen_type> as_date(chosen_type result,
   return result;
 }
 
-/// Whether a LIST can leave as the Arrow type of a format: a map needs STRUCT elements of two
+/// Whether a LIST can be exported as the Arrow type of a format: a map needs STRUCT elements of two
 /// fields, a binary type needs UINT8 elements.
 bool is_list_of(cudf::column_view const& column, array_layout layout, std::string_view format)
 {
@@ -141,8 +141,8 @@ std::optional<chosen_type> decoded(cudf::column_view const& column,
   return result;
 }
 
-/// Whether the original index type has room for all keys: a dictionary may have more since its
-/// import, and plain values that would be encoded may have as many as a column has rows.
+/// Whether the original index type can represent all keys. A dictionary may have gained keys since
+/// its import, and encoded plain values may have as many keys as a column has rows.
 bool holds_indices(cudf::column_view const& column, export_step const& step)
 {
   if (step.index == type_id::EMPTY) { return true; }
@@ -253,8 +253,8 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
   if (id == type_id::STRUCT && row.column == type_id::STRUCT &&
       wanted.n_children != column.num_children()) {
     fail_invalid(path,
-                 "a requested schema of " + std::to_string(wanted.n_children) + " fields found, " +
-                   std::to_string(column.num_children()) + " expected");
+                 "expected a requested schema of " + std::to_string(column.num_children()) +
+                   " fields, got " + std::to_string(wanted.n_children));
   }
   if (row.on_export == crossing::unsupported) { return std::nullopt; }
   if (wanted.dictionary != nullptr) { return as_dictionary(column, wanted); }
@@ -269,8 +269,8 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
   }
   if (row.column != id) { return std::nullopt; }
   if (holds_timestamps(column.type())) {
-    // A timestamp without a zone is wall-clock time, one with a zone an instant: neither can leave
-    // as the other.
+    // A timestamp without a zone is wall-clock time, and one with a zone is an instant, so they
+    // cannot be converted to each other.
     auto const zone = format.substr(row.format.size());
     return zone.empty() == metadata.timezone.empty() ? std::optional{std::move(result)}
                                                      : std::nullopt;
@@ -299,7 +299,8 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
       !holds_indices(column, result->step)) {
     return std::nullopt;
   }
-  // Concatenated since its import, a string column may have more bytes than 32-bit offsets reach.
+  // A string column that was concatenated after its import may have more bytes than 32-bit offsets
+  // can address.
   if (result->step.layout == array_layout::string32 && has_large_offsets(column)) {
     return std::nullopt;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Chooses the Arrow type that a column is exported as: its plain type, a requested one, or the one
-/// it was imported from.
+/// Chooses the Arrow type with which a column is exported: its plain type, a requested type, or the
+/// type that it was imported with.
 #pragma once
 
 #include "base/errors.hpp"
@@ -27,8 +27,8 @@ struct chosen_type {
 };
 
 /**
- * @brief The step that exports a column as its plain type, which follows from `cudf::data_type` and
- * the widths of offsets and indices. Describes this level only, not its children.
+ * @brief The step that exports a column with its plain type, which depends on `cudf::data_type` and
+ * the widths of offsets and indices. It describes only this level, not its children.
  *
  * @throws std::invalid_argument for a missing child
  * @throws cudf::data_type_error for a type that Arrow lacks
@@ -43,7 +43,7 @@ std::int64_t shared_bits(export_step const& step);
 std::span<std::int64_t const> shared_bits_of_types();
 
 /**
- * @brief The plain Arrow type of a column: the one exported if no schema is requested.
+ * @brief The plain Arrow type of a column, which is exported if no schema is requested.
  *
  * @throws std::invalid_argument for a precision that the decimal's width cannot hold, or a missing
  *   child
@@ -53,20 +53,21 @@ chosen_type plain_type(cudf::column_view const& column,
                        column_metadata const& metadata,
                        column_path const& path);
 
-/// Where a schema comes from that is not the column's own.
+/// The origin of a schema that is not the column's own.
 enum class schema_source : std::int8_t {
-  requested,  ///< a consumer asks for it
+  requested,  ///< a consumer requests it
   imported    ///< the column was imported with it
 };
 
-/// @return The text of an error about a schema, with the schema that it is about
+/// @return The text of an error about a schema, prefixed with its origin
 std::string in_schema(schema_source source, std::exception const& error);
 
 /**
- * @brief The requested type, if a column can be exported as it.
+ * @brief The requested type, if a column can be exported with it.
  *
- * Depends on types alone, so that all batches of a stream get the same one. Whether the values fit
- * is checked by the export, and whether views can be made where the memory is by the caller.
+ * Depends only on types, so that all batches of a stream get the same type. The export checks
+ * whether the values fit. The caller checks whether views can be created in the memory of the
+ * column.
  *
  * @throws std::invalid_argument for a schema that the specification does not allow, or a struct of
  *   another number of fields
@@ -74,10 +75,10 @@ std::string in_schema(schema_source source, std::exception const& error);
  * @param column Column to export; no buffer is read
  * @param metadata The column's metadata (time zone, precision)
  * @param wanted The requested schema's level for this column; has passed `check_structure`
- * @param source Where `wanted` comes from, for errors
+ * @param source The origin of `wanted`, for errors
  * @param path Names the column in errors
- * @return Nothing if the column cannot be converted to that type. String and binary views are
- *   chosen here, but are made in host memory only.
+ * @return Empty if the column cannot be converted to that type. String and binary views are chosen
+ *   here, but are created only in host memory.
  */
 std::optional<chosen_type> negotiate(cudf::column_view const& column,
                                      column_metadata const& metadata,
@@ -86,12 +87,12 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
                                      column_path const& path);
 
 /**
- * @brief The type that a column was imported from, if it can still be exported as it.
+ * @brief The type that a column was imported with, if it can still be exported with it.
  *
- * The values are known to fit and are not checked, but for the number of a dictionary's keys: a
- * type of indices is restored if it has room for them, and plain values become a dictionary again
- * if it has room for those of any column. String and binary views are restored only where an
- * extension type requires them as its storage: the import has copied them to one buffer.
+ * The values are known to fit and are not checked, except the number of a dictionary's keys: an
+ * index type is restored if it can represent all keys, and plain values become a dictionary again
+ * if it can represent the keys of any column. String and binary views are restored only if an
+ * extension type requires them as its storage, because the import has copied them to one buffer.
  *
  * @throws std::invalid_argument for an origin that the specification does not allow
  *
@@ -100,7 +101,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
  * @param origin The imported schema's level for this column; has passed `check_structure`
  * @param exact Whether this level is part of the storage of an extension type
  * @param path Names the column in errors
- * @return Nothing if the column must be exported as another type
+ * @return Empty if the column must be exported with another type
  */
 std::optional<chosen_type> restore(cudf::column_view const& column,
                                    column_metadata const& metadata,
@@ -112,10 +113,10 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
 ///
 /// @param schema The Arrow type
 /// @param parent `LIST` or `STRUCT`
-/// @param is_map Whether the LIST is one that can be a map
+/// @param is_map Whether the LIST can be a map
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map);
 
-/// The most keys that indices of a type can refer to: 128 for INT8, 256 for UINT8.
+/// The maximum number of keys for indices of a type: 128 for INT8, 256 for UINT8.
 std::int64_t max_keys(cudf::type_id index);
 
 /// @return A child of a schema; null if `schema` is null or has no such child

@@ -14,7 +14,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// One level of the two schemas that decide a column's exported type; null where there is none.
+/// One level of the two schemas that determine a column's exported type; null if there is none.
 struct requested_types {
   ArrowSchema const* wanted;  ///< requested by the consumer
   ArrowSchema const* origin;  ///< schema that the column was imported with
@@ -49,10 +49,10 @@ struct requested_types {
   }
 };
 
-/// Compares the chosen types of a level and all below with the requested and original ones.
+/// Compares the chosen types of a level and its descendants with the requested and original types.
 struct negotiation_result {
   bool met{true};       ///< all have the requested types
-  bool changed{false};  ///< one has another type than without a request
+  bool changed{false};  ///< a level has another type than without a request
   bool kept{true};      ///< all imported levels keep the types of their origin
 
   negotiation_result& operator&=(negotiation_result const& below)

@@ -20,7 +20,7 @@ namespace {
 
 using detail::schema_source;
 
-/// Nothing in another's schema is followed before this has passed.
+/// No pointer in a foreign schema is used before this check.
 void check_schema(ArrowSchema const& schema, schema_source source, column_path const& path)
 {
   try {
@@ -60,13 +60,13 @@ void check_table_request(cudf::table_view const& table, ArrowSchema const* reque
 {
   if (requested == nullptr) { return; }
   if (std::string_view{requested->format} != "+s") {
-    throw std::invalid_argument{"a requested type that is no struct found, the schema of a table " +
-                                std::string{"expected"}};
+    throw std::invalid_argument{
+      "expected a requested schema of a table, got a type that is not a struct"};
   }
   if (requested->n_children != table.num_columns()) {
-    throw std::invalid_argument{"a requested schema of " + std::to_string(requested->n_children) +
-                                " fields found, " + std::to_string(table.num_columns()) +
-                                " expected"};
+    throw std::invalid_argument{"expected a requested schema of " +
+                                std::to_string(table.num_columns()) + " fields, got " +
+                                std::to_string(requested->n_children)};
   }
 }
 
@@ -75,7 +75,7 @@ void check_table_request(cudf::table_view const& table, ArrowSchema const* reque
 unique_schema shared_schema::to_arrow() const
 {
   detail::nvtx_range const range{__func__};
-  if (tree_ == nullptr) { throw std::invalid_argument{"there is no schema"}; }
+  if (tree_ == nullptr) { throw std::invalid_argument{"expected a schema, got an empty handle"}; }
   unique_schema schema;
   detail::copy_struct(*tree_->schema.get(), *schema.get());
   return schema;
@@ -100,9 +100,8 @@ shared_schema make_schema(cudf::table_view const& table,
   detail::nvtx_range const range{__func__};
   auto const views = std::span<cudf::column_view const>{table.begin(), table.end()};
   if (columns.size() > views.size()) {
-    throw std::invalid_argument{"metadata of " + std::to_string(columns.size()) +
-                                " columns found, at most " + std::to_string(views.size()) +
-                                " expected"};
+    throw std::invalid_argument{"expected metadata of at most " + std::to_string(views.size()) +
+                                " columns, got " + std::to_string(columns.size())};
   }
   check_request(requested);
   check_table_request(table, requested);

@@ -3,7 +3,7 @@
 
 #include "base/child_column.hpp"
 #include "base/errors.hpp"
-#include "cuda/location/location_finder.hpp"
+#include "cuda/location/location.hpp"
 #include "schema/negotiate.hpp"
 #include "schema/requested_types.hpp"
 #include "schema/schema_structs.hpp"
@@ -20,17 +20,24 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// The children that Arrow's schema has, which are not always libcudf's.
+/// The children of the Arrow schema, which may differ from those of the libcudf column.
 std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
                                               column_path const& path)
 {
   switch (column.type().id()) {
     case cudf::type_id::LIST:
-      if (column.num_children() != 2) { fail_invalid(path, "a LIST column without its element"); }
+      if (column.num_children() != 2) {
+        fail_invalid(path,
+                     "expected a LIST of 2 children, got " + std::to_string(column.num_children()));
+      }
       return {child_of(column, 1)};
     case cudf::type_id::STRUCT: return {column.child_begin(), column.child_end()};
     case cudf::type_id::DICTIONARY32:
-      if (column.num_children() != 2) { fail_invalid(path, "a DICTIONARY32 column without keys"); }
+      if (column.num_children() != 2) {
+        fail_invalid(
+          path,
+          "expected a DICTIONARY32 of 2 children, got " + std::to_string(column.num_children()));
+      }
       return {child_of(column, cudf::dictionary_column_view::keys_column_index)};
     default: return {};
   }
@@ -43,8 +50,8 @@ bool is_on_host(cudf::column_view const& column)
   return finder.result().device_type == ARROW_DEVICE_CPU;
 }
 
-/// Nothing instead of views of a column that is not in host memory: they are made on the CPU alone,
-/// libcudf has no public algorithm for them.
+/// Empty for views of a column in device memory: views are created only on the CPU, because libcudf
+/// has no public algorithm for them.
 std::optional<chosen_type> without_views_on_device(std::optional<chosen_type> type,
                                                    cudf::column_view const& column)
 {
@@ -52,7 +59,7 @@ std::optional<chosen_type> without_views_on_device(std::optional<chosen_type> ty
   return type;
 }
 
-/// Fills the nodes of a tree from columns, their metadata and what somebody asks for.
+/// Fills the nodes of a tree from columns, their metadata and a requested schema.
 class schema_builder {
  public:
   explicit schema_builder(std::size_t num_columns)
@@ -88,7 +95,7 @@ class schema_builder {
   [[nodiscard]] std::shared_ptr<schema_tree const> build() && { return std::move(tree_); }
 
  private:
-  /// Appends nodes that stand side by side.
+  /// Appends sibling nodes.
   std::size_t add_nodes(std::size_t count)
   {
     auto const first = tree_->nodes.size();
@@ -96,7 +103,8 @@ class schema_builder {
     return first;
   }
 
-  /// Chooses a level's type: the requested one, else that of the import, else the column's own.
+  /// Chooses a level's type: the requested type, otherwise the type of the import, otherwise the
+  /// plain type.
   static std::pair<chosen_type, negotiation_result> choose(cudf::column_view const& column,
                                                            column_metadata const& metadata,
                                                            requested_types const& asked,
@@ -131,11 +139,11 @@ class schema_builder {
     asked.exact         = asked.exact || has_extension(metadata.metadata);
     if (metadata.children.size() > children.size()) {
       fail_invalid(path,
-                   "metadata of " + std::to_string(metadata.children.size()) +
-                     " children found, at most " + std::to_string(children.size()) + " expected");
+                   "expected metadata of at most " + std::to_string(children.size()) +
+                     " children, got " + std::to_string(metadata.children.size()));
     }
     auto [type, agreed] = choose(column, metadata, asked, path);
-    // Arrow has no nulls in the entries and keys of maps, as their parents have said by now.
+    // Arrow has no nulls in the entries and keys of maps; their parents are known here.
     auto const may_be_null = (schema.flags & ARROW_FLAG_NULLABLE) != 0;
     auto const nullable    = may_be_null && asked.is_nullable(metadata.nullable);
     if (!may_be_null) {
@@ -232,7 +240,8 @@ class schema_builder {
     return agreed;
   }
 
-  /// Fields are what they are by their position: a schema that moves a name asks for other data.
+  /// Fields are matched by position, so a schema with a name at another position requests other
+  /// data.
   void check_order(std::size_t first,
                    std::size_t count,
                    std::vector<column_metadata> const& metadata,
@@ -245,8 +254,8 @@ class schema_builder {
         metadata.begin(), metadata.end(), [&](auto const& field) { return field.name == name; });
       if (moved) {
         fail_invalid(path,
-                     "field '" + name + "' found at position " + std::to_string(i) +
-                       " of a requested schema, '" + metadata[i].name + "' expected");
+                     "expected field '" + metadata[i].name + "' at position " + std::to_string(i) +
+                       " of a requested schema, got '" + name + "'");
       }
     }
   }

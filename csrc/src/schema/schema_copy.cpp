@@ -25,7 +25,7 @@ using detail::schema_tree;
 
 std::string_view text(char const* value) { return value == nullptr ? "" : value; }
 
-/// Compares metadata. `other` is read only as far as it is equal, so that it need not be valid.
+/// Compares metadata. `other` is read only up to the first difference, so it need not be valid.
 bool equal_metadata(char const* one, char const* other)
 {
   if (one == nullptr || other == nullptr) { return one == other; }
@@ -44,7 +44,7 @@ bool equal_metadata(char const* one, char const* other)
   if (!next_are_equal(sizeof(std::int32_t))) { return false; }
   for (; texts > 0; --texts) {
     auto const size = static_cast<std::size_t>(read_size());
-    // First the sizes: the other text may be shorter.
+    // Compare the sizes first, because the other text may be shorter.
     if (!next_are_equal(sizeof(std::int32_t)) || !next_are_equal(size)) { return false; }
   }
   return true;
@@ -74,8 +74,8 @@ void check_same(std::string_view what,
 {
   if (expected == found) { return; }
   fail_invalid(path,
-               std::string{what} + " '" + std::string{found} + "' found, '" +
-                 std::string{expected} + "' expected by the stream's schema");
+               "expected " + std::string{what} + " '" + std::string{expected} +
+                 "' by the stream's schema, got '" + std::string{found} + "'");
 }
 
 /// @return The type at the top of a schema that has passed `check_structure`, such as "int64"
@@ -91,7 +91,8 @@ class comparison {
  public:
   explicit comparison(bool any_nullability) : any_nullability_{any_nullability} {}
 
-  /// Compares what must agree at every level. Names and flags are compared below the top only.
+  /// Compares the properties that must agree at every level. Names and flags are compared only
+  /// below the top level.
   void check(ArrowSchema const& expected, ArrowSchema const& found, column_path const& path) const
   {
     if (std::string_view{expected.format} != found.format) {
@@ -113,8 +114,8 @@ class comparison {
     if ((expected.dictionary == nullptr) != (found.dictionary == nullptr)) {
       fail_invalid(path,
                    found.dictionary == nullptr
-                     ? "plain values found, a dictionary expected by the stream's schema"
-                     : "a dictionary found, plain values expected by the stream's schema");
+                     ? "expected a dictionary by the stream's schema, got plain values"
+                     : "expected plain values by the stream's schema, got a dictionary");
     }
     if (expected.dictionary != nullptr) { check(*expected.dictionary, *found.dictionary, path); }
   }
@@ -130,9 +131,8 @@ class comparison {
       check_same("the flags", std::to_string(expected.flags), std::to_string(found.flags), path);
     }
     if (!any_nullability_ && (other & found.flags & ARROW_FLAG_NULLABLE) != 0) {
-      fail_invalid(path,
-                   "a column that may hold nulls found, one without expected by the stream's "
-                   "schema");
+      fail_invalid(
+        path, "expected a column that is not nullable by the stream's schema, got a nullable one");
     }
     check(expected, found, path);
   }
@@ -159,7 +159,7 @@ void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bo
 
 bool equal_schemas(ArrowSchema const& one, ArrowSchema const& other)
 {
-  // A schema that was released has no texts to read.
+  // A released schema has no strings to read.
   if (other.release == nullptr || text(one.format) != text(other.format) ||
       text(one.name) != text(other.name) || one.flags != other.flags ||
       one.n_children != other.n_children ||

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schema/schema_structs.hpp"
 
-#include "base/nanoarrow_errors.hpp"
+#include "base/errors.hpp"
 #include "base/struct_memory.hpp"
+#include "schema/requested_types.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -31,14 +36,14 @@ void set_type(ArrowSchema& schema, std::string const& format, std::int64_t num_c
   } else if (format == "+m") {
     check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_MAP));
   } else if (format.starts_with("+w:")) {
-    // A list's child with another format: nanoarrow's own lists of a fixed size are never empty.
+    // The child of a list, with another format: nanoarrow does not allow lists of fixed size 0.
     check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_LIST));
     check(ArrowSchemaSetFormat(&schema, format.c_str()));
   } else if (format != "+s") {
-    // The type table has the format strings of flat types, a request those with parameters of its
-    // own. Nor would nanoarrow take time zones of more than some 120 bytes.
+    // The type table has the format strings of flat types, and a request those with its own
+    // parameters. nanoarrow does not accept time zones of more than some 120 bytes.
     check(ArrowSchemaSetFormat(&schema, format.c_str()));
-  } else if (schema.children == nullptr) {  // a map has made those of its entries
+  } else if (schema.children == nullptr) {  // a map has already created the children of its entries
     check(ArrowSchemaSetTypeStruct(&schema, num_children));
   }
 }
@@ -62,11 +67,84 @@ void add_dictionary(ArrowSchema& schema)
 
 void copy_struct(ArrowSchema const& source, ArrowSchema& target)
 {
-  // Of a field: its struct, the pointer to it, a format and a name.
+  // For a field: its struct, the pointer to it, a format and a name.
   constexpr auto bytes_of_field = std::size_t{180};
   auto const num_fields         = static_cast<std::size_t>(source.n_children) + 1;
-  auto const together           = joint_struct_memory{num_fields * bytes_of_field};
+  auto const together           = struct_arena_scope{num_fields * bytes_of_field};
   check(ArrowSchemaDeepCopy(&source, &target));
+}
+
+namespace {
+
+void check_metadata(ArrowErrorCode code) { check_nanoarrow(code, "a schema's metadata"); }
+
+void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
+{
+  if (metadata.empty()) { return; }
+  nanoarrow::UniqueBuffer buffer;
+  check_metadata(ArrowMetadataBuilderInit(buffer.get(), nullptr));
+  for (auto const& [key, value] : metadata) {
+    check_metadata(ArrowMetadataBuilderAppend(buffer.get(),
+                                              {key.data(), static_cast<int64_t>(key.size())},
+                                              {value.data(), static_cast<int64_t>(value.size())}));
+  }
+  check_metadata(ArrowSchemaSetMetadata(&schema, reinterpret_cast<char const*>(buffer->data)));
+}
+
+/// Parses the packed metadata of an `ArrowSchema`.
+key_value_metadata parse_metadata(char const* metadata)
+{
+  auto result = key_value_metadata{};
+  auto reader = ArrowMetadataReader{};
+  check_metadata(ArrowMetadataReaderInit(&reader, metadata));
+  ArrowStringView key;
+  ArrowStringView value;
+  while (reader.remaining_keys > 0) {
+    check_metadata(ArrowMetadataReaderRead(&reader, &key, &value));
+    result.emplace_back(std::string{key.data, static_cast<std::size_t>(key.size_bytes)},
+                        std::string{value.data, static_cast<std::size_t>(value.size_bytes)});
+  }
+  return result;
+}
+
+bool is_extension(std::pair<std::string, std::string> const& entry)
+{
+  return std::find(extension_keys.begin(), extension_keys.end(), entry.first) !=
+         extension_keys.end();
+}
+
+void append_if(key_value_metadata& target, key_value_metadata const& source, bool extension)
+{
+  std::copy_if(source.begin(), source.end(), std::back_inserter(target), [=](auto const& entry) {
+    return is_extension(entry) == extension;
+  });
+}
+
+}  // namespace
+
+bool has_extension(key_value_metadata const& metadata)
+{ return std::any_of(metadata.begin(), metadata.end(), is_extension); }
+
+void set_negotiated_metadata(ArrowSchema& schema,
+                             key_value_metadata const& own,
+                             ArrowSchema const* wanted,
+                             negotiation_result const& agreed)
+{
+  auto const requested =
+    wanted == nullptr ? key_value_metadata{} : parse_metadata(wanted->metadata);
+  auto const keep = agreed.kept && !agreed.changed;
+  if (wanted == nullptr && keep) {
+    set_metadata(schema, own);
+    return;
+  }
+  auto result = key_value_metadata{};
+  append_if(result, requested.empty() ? own : requested, false);
+  if (has_extension(requested) && agreed.met) {
+    append_if(result, requested, true);
+  } else if (keep) {
+    append_if(result, own, true);
+  }
+  set_metadata(schema, result);
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -14,11 +14,11 @@ template <typename Stream>
 Stream* check_usable(Stream* stream)
 {
   if (stream == nullptr || stream->release == nullptr) {
-    throw std::invalid_argument{"a stream that was released already found"};
+    throw std::invalid_argument{"expected a stream, got a released one"};
   }
   if (stream->get_schema == nullptr || stream->get_next == nullptr ||
       stream->get_last_error == nullptr) {
-    throw std::invalid_argument{"a stream without all of its callbacks found"};
+    throw std::invalid_argument{"expected a stream with all of its callbacks, got one without"};
   }
   return stream;
 }
@@ -54,8 +54,8 @@ array_stream_reader::array_stream_reader(ArrowArrayStream* stream)
 {
 }
 
-/// Calls the producer. After its first error, the stream is released and the error rethrown by each
-/// later call.
+/// Calls the producer. After its first error, the stream is released, and each later call rethrows
+/// the error.
 template <typename Ask>
 void array_stream_reader::ask(Ask const& ask)
 {
@@ -84,8 +84,8 @@ ArrowSchema const& array_stream_reader::schema()
   }
   if (schema_.is_released()) {
     auto const is_closed = std::visit([](auto& stream) { return stream.is_released(); }, stream_);
-    throw std::invalid_argument{is_closed ? "a stream that was released already found"
-                                          : "a stream that gives no schema found"};
+    throw std::invalid_argument{is_closed ? "expected a stream, got a released one"
+                                          : "expected a schema of the stream, got a released one"};
   }
   return *schema_.get();
 }

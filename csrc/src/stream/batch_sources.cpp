@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
-#include "cuda/ordering/thread_stamp.hpp"
-#include "export/check_input.hpp"
-#include "export/export_counted.hpp"
+#include "cuda/ordering/process.hpp"
+#include "export/export_checks.hpp"
+#include "export/null_counts.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 
@@ -16,10 +16,10 @@ namespace cudf_arrow_bridge {
 namespace {
 
 /**
- * @brief The rows of each batch but the last.
+ * @brief Returns the number of rows of each batch except the last.
  *
- * Batches begin at multiples of the rows that libcudf reads of a mask at a time, where `max_rows`
- * allows, so that their arrays need no offset.
+ * If `max_rows` allows, batches start at multiples of the rows that libcudf reads of a mask at
+ * once, so that their arrays need no offset.
  */
 cudf::size_type rows_of_batch(cudf::size_type num_rows, cudf::size_type max_rows)
 {
@@ -46,8 +46,8 @@ class slice_source : public batch_source {
       mr_{mr}
   {
     if (max_rows <= 0) {
-      throw std::invalid_argument{"batches of " + std::to_string(max_rows) +
-                                  " rows found, at least 1 expected"};
+      throw std::invalid_argument{"expected batches of at least 1 row, got " +
+                                  std::to_string(max_rows)};
     }
   }
 
@@ -68,7 +68,7 @@ class slice_source : public batch_source {
   }
 
  private:
-  /// Counts the nulls of all batches, so that a device is waited for once and not for each of them.
+  /// Counts the nulls of all batches, to synchronize once and not for each batch.
   void count_nulls(cuda::stream_ref stream)
   {
     if (batch_rows_ >= num_rows_) { return; }
@@ -84,8 +84,7 @@ class slice_source : public batch_source {
   [[nodiscard]] cudf::size_type size_from(cudf::size_type begin) const
   { return std::min(batch_rows_, num_rows_ - begin); }
 
-  /// The rows of a batch. Unlike `cudf::slice` this reads no memory: a null count that has not been
-  /// counted yet is -1.
+  /// The rows of a batch. Unlike `cudf::slice` this reads no memory: unknown null counts are -1.
   [[nodiscard]] cudf::column_view part_of(cudf::column_view const& column,
                                           cudf::size_type begin) const
   {
@@ -110,7 +109,7 @@ class slice_source : public batch_source {
   cudf::size_type batch_rows_;
   export_options options_;
   cuda::stream_ref stream_;
-  detail::thread_stamp made_on_;
+  detail::thread_id made_on_;
   rmm::device_async_resource_ref mr_;
   detail::null_counts nulls_;
   cudf::size_type begin_{0};

@@ -22,9 +22,9 @@ shared_schema const& device_array_stream::schema()
   if (schema_.is_empty()) { schema_ = default_schema_; }
   if (schema_.is_empty()) {
     throw std::invalid_argument{
-      num_pulled_ == 0 ? "no batch found, at least one expected of a stream without a schema"
-                       : "a first batch without a schema found, one with a schema expected of a "
-                         "stream without its own"};
+      num_pulled_ == 0
+        ? "expected at least one batch of a stream without a schema, got none"
+        : "expected a first batch with a schema, as the stream has none, got one without"};
   }
   return schema_;
 }
@@ -64,7 +64,7 @@ stream_batch device_array_stream::pull()
     }
     return batch;
   } catch (...) {
-    // Pulling on after a failure would skip a batch silently.
+    // Continuing after a failure would skip a batch silently.
     failure_ = std::current_exception();
     source_.reset();
     throw;
@@ -80,8 +80,8 @@ void device_array_stream::check(stream_batch const& batch)
   if (device_type_ == 0) {
     device_type_ = location.device_type;
   } else if (location.device_type != device_type_) {
-    fail(to_string(location) + " found, memory like that of the batches before expected: " +
-         to_string(memory_location{device_type_, location.device_id}));
+    fail("expected " + to_string(memory_location{device_type_, location.device_id}) +
+         ", as the batches before, got " + to_string(location));
   }
   if (schema_.is_empty()) {
     schema_ = batch.schema.is_empty() ? default_schema_ : batch.schema;

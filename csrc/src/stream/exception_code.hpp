@@ -11,26 +11,26 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Tells consumers in C of the exception that is being handled.
+ * @brief Reports the exception that is being handled to a C consumer.
  *
- * @param tell Called with an `errno` code and a message, which lives as long as the exception
- * @return What `tell` returns
+ * @param report Called with an `errno` code and a message, which lives as long as the exception
+ * @return The result of `report`
  */
-template <typename Tell>
-auto tell_exception(Tell const& tell)
+template <typename Report>
+auto report_exception(Report const& report)
 {
   try {
     throw;
   } catch (stream_error const& error) {
-    return tell(error.code(), error.what());
+    return report(error.code(), error.what());
   } catch (std::bad_alloc const& error) {
-    return tell(ENOMEM, error.what());
+    return report(ENOMEM, error.what());
   } catch (std::logic_error const& error) {
-    return tell(EINVAL, error.what());
+    return report(EINVAL, error.what());
   } catch (std::exception const& error) {
-    return tell(EIO, error.what());
+    return report(EIO, error.what());
   } catch (...) {
-    return tell(EIO, "an unknown exception");
+    return report(EIO, "an unknown exception");
   }
 }
 

@@ -79,7 +79,7 @@ class exported_stream {
     stream->release = nullptr;
     auto const self = std::unique_ptr<exported_stream>{&of(stream)};
     if (self->has_pulled_ || !self->give_back_) { return; }
-    // What cannot be given back is destroyed, as all others are.
+    // A stream that cannot be returned is destroyed.
     (void)self->report([&] { self->give_back_(std::move(self->batches_)); });
   }
 
@@ -92,7 +92,7 @@ class exported_stream {
       work();
       return 0;
     } catch (...) {
-      return detail::tell_exception(
+      return detail::report_exception(
         [this](int code, char const* message) { return remember(code, message); });
     }
   }
@@ -109,7 +109,7 @@ class exported_stream {
 
   device_array_stream batches_;
   return_function give_back_;
-  bool has_pulled_{false};  ///< whether the consumer asked for a batch
+  bool has_pulled_{false};  ///< whether the consumer has requested a batch
   std::string error_;
 };
 
@@ -131,7 +131,7 @@ unique_array_stream device_array_stream::to_arrow_host(return_function give_back
   detail::nvtx_range const range{__func__};
   if (device_type() == ARROW_DEVICE_CUDA) {
     throw std::invalid_argument{
-      "CUDA memory found, memory that the CPU can read expected by a stream of host arrays"};
+      "expected memory that the CPU can read in a stream of host arrays, got CUDA memory"};
   }
   auto stream = unique_array_stream{};
   exported_stream<ArrowArrayStream, ArrowArray>::write(

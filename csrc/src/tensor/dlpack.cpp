@@ -17,10 +17,10 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-/// A tensor that was handed out, with all that it points at.
+/// An exported tensor with the memory of its pointers.
 template <typename Managed>
 struct lent_tensor {
-  shared_tensor tensor;  ///< a copy, which shares the memory
+  shared_tensor tensor;  ///< a copy that shares the memory
   Managed managed{};
 
   static Managed* lend(shared_tensor const& tensor, ArrowDeviceType device_type)
@@ -50,7 +50,7 @@ memory_location location_of(DLDevice const& device, void const* data)
 {
   switch (device.device_type) {
     case ARROW_DEVICE_CPU: return {};
-    // DLPack gives these the number 0, whosever they are.
+    // DLPack uses device id 0 for these kinds of memory.
     case ARROW_DEVICE_CUDA_HOST:
     case ARROW_DEVICE_CUDA_MANAGED:
       if (has_gpu() && data != nullptr) { return {device.device_type, locate(data).device_id}; }
@@ -59,13 +59,14 @@ memory_location location_of(DLDevice const& device, void const* data)
   }
 }
 
-/// The strides of a row-major tensor, which may be left out.
+/// The strides of a row-major tensor, which may be omitted.
 std::vector<std::int64_t> row_major(std::vector<std::int64_t> const& shape)
 {
   auto strides = std::vector<std::int64_t>(shape.size(), 1);
   for (auto i = shape.size(); i-- > 1;) {
     if (__builtin_mul_overflow(strides[i], shape[i], &strides[i - 1])) {
-      throw std::invalid_argument{"a shape found whose elements no address can count"};
+      throw std::invalid_argument{
+        "expected a shape whose elements 64 bits can count, got more elements"};
     }
   }
   return strides;
@@ -74,11 +75,11 @@ std::vector<std::int64_t> row_major(std::vector<std::int64_t> const& shape)
 void const* behind(void const* data, std::uint64_t bytes)
 {
   auto const address = reinterpret_cast<std::uintptr_t>(data);
-  // No object is larger than a pointer can reach, and none lies across the last address.
+  // No object is larger than the address space, and none crosses the last address.
   if (bytes > std::uint64_t{std::numeric_limits<std::ptrdiff_t>::max()} ||
       bytes > std::numeric_limits<std::uintptr_t>::max() - address) {
-    throw std::invalid_argument{"a byte offset of " + std::to_string(bytes) +
-                                " found, further than any memory reaches"};
+    throw std::invalid_argument{"expected a byte offset within an address space, got " +
+                                std::to_string(bytes)};
   }
   return static_cast<std::byte const*>(data) + bytes;
 }
@@ -87,22 +88,24 @@ tensor_view view_of(DLTensor const& tensor)
 {
   auto const& type = tensor.dtype;
   if (type.lanes != 1) {
-    throw cudf::data_type_error{"a DLPack type of " + std::to_string(type.lanes) +
-                                " lanes found, 1 expected"};
+    throw cudf::data_type_error{"expected a DLPack type of 1 lane, got " +
+                                std::to_string(type.lanes)};
   }
   auto view = tensor_view{};
   view.kind = element_kind{type.code};
   view.bits = type.bits;
   if (detail::find_element(view.kind, view.bits) == nullptr) {
-    throw cudf::data_type_error{"a DLPack type of code " + std::to_string(type.code) + " and " +
-                                std::to_string(type.bits) +
-                                " bits found, numbers or bools of whole bytes expected"};
+    throw cudf::data_type_error{
+      "expected a DLPack type of numbers or bools of whole bytes, got code " +
+      std::to_string(type.code) + " and " + std::to_string(type.bits) + " bits"};
   }
   if (tensor.ndim != 1 && tensor.ndim != 2) {
-    throw std::invalid_argument{"a tensor of " + std::to_string(tensor.ndim) +
-                                " dimensions found, 1 (a column) or 2 (a table) expected"};
+    throw std::invalid_argument{"expected a tensor of 1 dimension (a column) or 2 (a table), got " +
+                                std::to_string(tensor.ndim)};
   }
-  if (tensor.shape == nullptr) { throw std::invalid_argument{"a tensor without a shape found"}; }
+  if (tensor.shape == nullptr) {
+    throw std::invalid_argument{"expected a tensor with a shape, got one without"};
+  }
   auto const ndim = static_cast<std::size_t>(tensor.ndim);
   view.shape.assign(tensor.shape, tensor.shape + ndim);
   if (tensor.strides == nullptr) {
@@ -115,7 +118,7 @@ tensor_view view_of(DLTensor const& tensor)
   return view;
 }
 
-/// Takes a tensor over.
+/// Takes ownership of a tensor.
 template <typename Managed>
 std::shared_ptr<Managed const> own(Managed* tensor)
 {
@@ -140,9 +143,9 @@ tensor_view view_dlpack(DLManagedTensor const* tensor) { return view_of(tensor->
 tensor_view view_dlpack(DLManagedTensorVersioned const* tensor)
 {
   if (tensor->version.major != detail::dlpack_major_version) {
-    throw std::invalid_argument{"a tensor of DLPack " + std::to_string(tensor->version.major) +
-                                "." + std::to_string(tensor->version.minor) + " found, " +
-                                std::to_string(detail::dlpack_major_version) + ".x expected"};
+    throw std::invalid_argument{
+      "expected a tensor of DLPack " + std::to_string(detail::dlpack_major_version) + ".x, got " +
+      std::to_string(tensor->version.major) + "." + std::to_string(tensor->version.minor)};
   }
   return view_of(tensor->dl_tensor);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The C structs of DLPack, whose layouts its ABI fixes. Names are DLPack's own, so that those who
-/// call us may include its header; we only declare what we use.
-/// Source: DLPack 1.0, "DLPack C API".
+/// The C structs of DLPack, whose layouts its ABI fixes. The names are those of DLPack, so that
+/// callers may include its header. Only the structs in use are declared. Source: DLPack 1.0,
+/// "DLPack C API".
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct DLPackVersion {
 };
 
 struct DLDevice {
-  std::int32_t device_type;  ///< the numbers of CPU and CUDA memory are Arrow's
+  std::int32_t device_type;  ///< the values for CPU and CUDA memory are those of Arrow
   std::int32_t device_id;    ///< 0 for CPU, pinned and managed memory
 };
 
@@ -31,7 +31,7 @@ struct DLTensor {
   std::int32_t ndim;
   DLDataType dtype;
   std::int64_t* shape;
-  std::int64_t* strides;  ///< in elements; before DLPack 1.2 null stands for row-major
+  std::int64_t* strides;  ///< in elements; before DLPack 1.2 null means row-major
   std::uint64_t byte_offset;
 };
 

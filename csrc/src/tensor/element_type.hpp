@@ -32,10 +32,10 @@ inline constexpr auto element_types = std::to_array<element_type>({
   {element_kind::floating, 64, "g", "float64"},
 });
 
-/// @return The type, or null if columns have none like it
+/// @return The type, or null if no column type corresponds to it
 inline element_type const* find_element(element_kind kind, std::int64_t bits)
 {
-  // The bytes of bools are taken for small integers on the way: Arrow's own bools are bits.
+  // The bytes of bools are handled as small integers, because Arrow's bools are bits.
   if (kind == element_kind::boolean && bits == 8) { kind = element_kind::unsigned_integer; }
   auto const* found = std::find_if(element_types.begin(), element_types.end(), [&](auto const& t) {
     return t.kind == kind && t.bits == bits;
@@ -43,7 +43,7 @@ inline element_type const* find_element(element_kind kind, std::int64_t bits)
   return found == element_types.end() ? nullptr : found;
 }
 
-/// @return The type of an Arrow array of numbers, or null if it holds something else
+/// @return The type of an Arrow array of numbers, or null for other arrays
 inline element_type const* find_element(std::string_view format)
 {
   auto const* found = std::find_if(

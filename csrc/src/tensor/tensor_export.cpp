@@ -4,8 +4,7 @@
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
-#include "cuda/location/allocation.hpp"
-#include "cuda/location/device_guard.hpp"
+#include "cuda/location/location.hpp"
 #include "import/column_importer.hpp"
 #include "tensor/element_type.hpp"
 
@@ -44,7 +43,7 @@ void wait_on(cuda::stream_ref stream, ArrowDeviceArray const& array)
   }
 }
 
-/// Says of which column a table's tensor fails.
+/// Names the column for which the tensor of a table fails.
 std::string prefix(ArrowSchema const& schema, bool is_field)
 {
   return is_field ? "column '" + std::string{schema.name == nullptr ? "" : schema.name} + "': "
@@ -59,20 +58,20 @@ element_type const& number_type(ArrowSchema const& schema, bool is_field)
     auto const why = row.column == cudf::type_id::BOOL8
                        ? ": its bools are bits, which tensors do not share"
                        : ": export single buffers of it instead";
-    throw cudf::data_type_error{prefix(schema, is_field) + "the Arrow type '" +
-                                std::string{row.arrow} + "' found, numbers expected of a tensor" +
-                                why};
+    throw cudf::data_type_error{prefix(schema, is_field) +
+                                "expected numbers for a tensor, got the Arrow type '" +
+                                std::string{row.arrow} + "'" + why};
   }
   return *found;
 }
 
-/// What it takes to read one column as numbers.
+/// The data to read one column as numbers.
 struct number_column {
   element_type const* type;
   std::byte const* data;  ///< the first row
 };
 
-/// Reads arrays as tensors, on a stream that waits for them where it must.
+/// Reads arrays as tensors, on a stream that waits for them if necessary.
 class tensor_reader {
  public:
   tensor_reader(ArrowDeviceArray const& array,
@@ -92,13 +91,15 @@ class tensor_reader {
       result.push_back(
         column(*schema.children[i], *root.children[i], root.offset, root.length, true));
       if (result.back().type != result.front().type) {
-        throw cudf::data_type_error{prefix(*schema.children[i], true) +
-                                    std::string{result.back().type->name} + " found, " +
-                                    std::string{result.front().type->name} +
-                                    " expected as in the first column: a tensor has one type"};
+        throw cudf::data_type_error{
+          prefix(*schema.children[i], true) + "expected " + std::string{result.front().type->name} +
+          ", the type of the first column, got " + std::string{result.back().type->name} +
+          ": a tensor has one type"};
       }
     }
-    if (result.empty()) { throw cudf::data_type_error{"no columns found, a tensor needs a type"}; }
+    if (result.empty()) {
+      throw cudf::data_type_error{"expected at least one column for a tensor, got none"};
+    }
     return result;
   }
 
@@ -132,8 +133,8 @@ class tensor_reader {
       nulls = detail::count_nulls({array.buffers[0], array.offset + begin, size}, exec_);
     }
     if (nulls > 0) {
-      throw cudf::data_type_error{prefix(schema, is_field) + std::to_string(nulls) +
-                                  " nulls found, none expected: a tensor has no mask"};
+      throw cudf::data_type_error{prefix(schema, is_field) + "expected no nulls, got " +
+                                  std::to_string(nulls) + ": a tensor has no validity bitmap"};
     }
   }
 
@@ -157,7 +158,7 @@ tensor_view view_of(std::vector<number_column> const& columns,
   return view;
 }
 
-/// Whether columns stand right behind one another, as those of a Fortran-ordered matrix do.
+/// Whether columns are adjacent in memory, like those of a Fortran-ordered matrix.
 bool is_matrix(std::vector<number_column> const& columns, std::int64_t rows)
 {
   auto const size = rows * columns.front().type->bits / 8;
@@ -174,7 +175,7 @@ std::size_t size_of_column(std::vector<number_column> const& columns,
          static_cast<std::size_t>(columns.front().type->bits) / 8;
 }
 
-/// Memory for a copy of columns, at the place where they are.
+/// Memory for a copy of columns, on their device.
 rmm::device_buffer allocate_copy(std::vector<number_column> const& columns,
                                  ArrowDeviceArray const& source,
                                  cuda::stream_ref stream,
@@ -187,8 +188,8 @@ rmm::device_buffer allocate_copy(std::vector<number_column> const& columns,
                                            host ? detail::resource_of_host(mr) : mr};
   auto const found    = host || copy.size() == 0 ? location : locate(copy.data());
   if (found != location) {
-    throw cudf::data_type_error{"a copy in " + to_string(found) + " found, " + to_string(location) +
-                                " expected: it takes a memory resource of that kind"};
+    throw cudf::data_type_error{"expected a memory resource for a copy in " + to_string(location) +
+                                ", got one for " + to_string(found)};
   }
   return copy;
 }
@@ -227,7 +228,7 @@ unique_device_array copy_columns(std::vector<number_column> const& columns,
   return detail::array_tree::to_arrow(tree, 0);
 }
 
-/// What the elements of one buffer are, whatever they mean; null if tensors have no such type.
+/// The element type of one buffer, without its meaning; null if tensors have no such type.
 element_type const* stored_type(ArrowSchema const& schema, std::size_t index, std::size_t count)
 {
   using detail::array_layout;
@@ -303,10 +304,10 @@ shared_tensor to_tensor(ArrowSchema const& schema,
   }
   if (policy == copy_policy::never) {
     throw cudf::data_type_error{
-      "columns that do not stand behind one another in memory found, which makes a copy of a "
-      "tensor of two dimensions, and none is allowed"};
+      "copy=False: expected columns at equal distances in memory for a tensor of two dimensions, "
+      "got columns that have to be copied"};
   }
-  // Before the array is taken over: until then it stays the caller's if anything fails.
+  // Before ownership of the array is taken: if this fails, the caller keeps it.
   auto memory = allocate_copy(columns, *array, stream, mr);
   // Copies may still be reading the source when this returns.
   auto const source =
@@ -324,14 +325,14 @@ shared_tensor buffer_tensor(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const count = static_cast<std::size_t>(array->array.n_buffers);
   if (index >= count) {
-    throw std::out_of_range{"buffer " + std::to_string(index) + " asked for, " +
-                            std::to_string(count) + " buffers found"};
+    throw std::out_of_range{"expected the index of one of " + std::to_string(count) +
+                            " buffers, got " + std::to_string(index)};
   }
   auto const* type = stored_type(schema, index, count);
   if (type == nullptr) {
-    throw cudf::data_type_error{"the Arrow type '" +
-                                std::string{detail::parse_type(schema).row->arrow} +
-                                "' found, elements of at most 64 bits expected of a tensor"};
+    throw cudf::data_type_error{
+      "expected elements of at most 64 bits for a tensor, got the Arrow type '" +
+      std::string{detail::parse_type(schema).row->arrow} + "'"};
   }
   auto const* data = size == 0 ? nullptr : array->array.buffers[index];
   auto view =

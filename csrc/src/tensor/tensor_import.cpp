@@ -3,7 +3,7 @@
 #include "base/nvtx.hpp"
 #include "base/structure.hpp"
 #include "compute/buffers.hpp"
-#include "cuda/location/device_guard.hpp"
+#include "cuda/location/location.hpp"
 #include "schema/schema_structs.hpp"
 #include "tensor/element_type.hpp"
 
@@ -33,7 +33,7 @@ constexpr std::int64_t max_columns = detail::max_levels - 1;  ///< below the tab
 /// Positions further from the first element than this overflow as addresses.
 constexpr std::int64_t max_reach = std::numeric_limits<std::int64_t>::max() / 32;
 
-/// A tensor's elements as columns: each `rows` elements, `row_stride` apart.
+/// The elements of a tensor as columns of `rows` elements at a distance of `row_stride`.
 struct column_layout {
   element_type const* type;
   std::int64_t rows;
@@ -41,11 +41,11 @@ struct column_layout {
   std::int64_t row_stride;
   std::int64_t column_stride;
   std::int64_t lowest;  ///< position of the element at the lowest address
-  std::int64_t span;    ///< elements from that one to the one at the highest address
+  std::int64_t span;    ///< number of elements from there to the highest address
 
   [[nodiscard]] bool is_empty() const { return rows == 0 || columns == 0; }
 
-  /// Whether each column is one piece of memory, and its own.
+  /// Whether each column is a contiguous, separate piece of memory.
   [[nodiscard]] bool is_contiguous() const
   {
     auto const apart = columns <= 1 || column_stride >= rows || column_stride <= -rows;
@@ -53,35 +53,35 @@ struct column_layout {
   }
 };
 
-/// Adds where the last element along one dimension is to the lowest or the highest position.
+/// Adds the position of the last element along one dimension to the lowest or the highest position.
 void reach(std::int64_t extent, std::int64_t stride, std::int64_t& lowest, std::int64_t& highest)
 {
   auto last = std::int64_t{0};
   if (__builtin_mul_overflow(extent - 1, stride, &last) || last > max_reach || last < -max_reach) {
-    throw std::invalid_argument{std::to_string(extent) + " elements " + std::to_string(stride) +
-                                " apart found, which overflow an address"};
+    throw std::invalid_argument{"expected elements within an address space, got " +
+                                std::to_string(extent) + " at a distance of " +
+                                std::to_string(stride)};
   }
   (last < 0 ? lowest : highest) += last;
 }
 
-/// No memory lies beyond the first address or the last one.
+/// Memory lies within the address space.
 void check_addresses(void const* data, column_layout const& layout)
 {
   auto const width = __int128_t{layout.type->bits / 8};
   auto const first = __int128_t{reinterpret_cast<std::uintptr_t>(data)} + layout.lowest * width;
   if (first < 0 || first + layout.span * width > std::numeric_limits<std::uintptr_t>::max()) {
-    throw std::invalid_argument{std::to_string(layout.span) + " elements from the one at " +
-                                std::to_string(layout.lowest) +
-                                " on found, which overflow an address"};
+    throw std::invalid_argument{"expected elements within an address space, got " +
+                                std::to_string(layout.span) + " from element " +
+                                std::to_string(layout.lowest)};
   }
 }
 
 void check_size(std::int64_t found, std::int64_t most, std::string const& what)
 {
   if (found > most) {
-    throw std::overflow_error{"a tensor of " + std::to_string(found) + " " + what +
-                              " found, at most " + std::to_string(most) +
-                              " expected: import it in parts"};
+    throw std::overflow_error{"expected a tensor of at most " + std::to_string(most) + " " + what +
+                              ", got " + std::to_string(found) + ": import it in parts"};
   }
 }
 
@@ -89,24 +89,25 @@ column_layout layout_of(tensor_view const& tensor)
 {
   auto const ndim = tensor.shape.size();
   if (ndim < 1 || ndim > 2) {
-    throw std::invalid_argument{"a tensor of " + std::to_string(ndim) +
-                                " dimensions found, 1 (a column) or 2 (a table) expected"};
+    throw std::invalid_argument{"expected a tensor of 1 dimension (a column) or 2 (a table), got " +
+                                std::to_string(ndim)};
   }
   if (tensor.strides.size() != ndim) {
-    throw std::invalid_argument{std::to_string(tensor.strides.size()) + " strides found, " +
-                                std::to_string(ndim) + " expected: one for each dimension"};
+    throw std::invalid_argument{"expected " + std::to_string(ndim) +
+                                " strides, one for each dimension, got " +
+                                std::to_string(tensor.strides.size())};
   }
   for (auto const extent : tensor.shape) {
     if (extent < 0) {
-      throw std::invalid_argument{"a shape with " + std::to_string(extent) +
-                                  " elements found, at least 0 expected"};
+      throw std::invalid_argument{"expected a shape with at least 0 elements, got " +
+                                  std::to_string(extent)};
     }
   }
   auto const* type = detail::find_element(tensor.kind, tensor.bits);
   if (type == nullptr) {
-    throw cudf::data_type_error{"elements of kind " +
+    throw cudf::data_type_error{"expected elements that are numbers, got kind " +
                                 std::to_string(static_cast<int>(tensor.kind)) + " and " +
-                                std::to_string(tensor.bits) + " bits found, numbers expected"};
+                                std::to_string(tensor.bits) + " bits"};
   }
   auto const is_table = ndim == 2;
   auto layout         = column_layout{type,
@@ -120,7 +121,7 @@ column_layout layout_of(tensor_view const& tensor)
   check_size(layout.columns, max_columns, "columns");
   if (layout.is_empty()) { return layout; }
   if (tensor.data == nullptr) {
-    throw std::invalid_argument{"a tensor with elements and without memory found"};
+    throw std::invalid_argument{"expected memory for a tensor with elements, got a null pointer"};
   }
   auto highest = std::int64_t{0};
   reach(layout.rows, layout.row_stride, layout.lowest, highest);
@@ -153,7 +154,7 @@ detail::array_node number_node(element_type const& type, void const* data, std::
   return node;
 }
 
-/// The array of a tensor, for the import that all arrays go through.
+/// The array of a tensor, for the common import.
 class tensor_array {
  public:
   tensor_array(tensor_view const& tensor,
@@ -167,7 +168,7 @@ class tensor_array {
     if (producer.has_value() && has_gpu()) { record(*producer); }
   }
 
-  /// The columns, where each is one piece of memory.
+  /// The columns, if each is a contiguous piece of memory.
   unique_device_array columns(bool is_table)
   {
     if (is_table) {
@@ -219,8 +220,8 @@ class tensor_array {
   std::shared_ptr<detail::array_tree> tree_{std::make_shared<detail::array_tree>()};
 };
 
-/// Why a tensor's elements have to be copied to be columns; nothing if they can stay where they
-/// are.
+/// The reason why the elements of a tensor have to be copied to columns; empty if they can be
+/// shared.
 std::optional<std::string> reason_to_copy(tensor_view const& tensor, column_layout const& layout)
 {
   if (layout.is_empty()) { return std::nullopt; }
@@ -238,7 +239,7 @@ std::optional<std::string> reason_to_copy(tensor_view const& tensor, column_layo
   return std::nullopt;
 }
 
-/// Bools came as the small integers that they are stored as.
+/// Bools were imported as the small integers that store them.
 void restore_bools(imported_column& column)
 {
   auto contents  = column.storage->release();
@@ -294,10 +295,9 @@ imported_table import_columns(tensor_view const& tensor,
   }
   if (layout.span >= max_rows) {
     throw std::overflow_error{
-      "columns whose elements stand among " + std::to_string(layout.span) +
-      " others found, at most " + std::to_string(max_rows - 1) +
-      " expected to gather from: import it in parts, or make its columns contiguous (Fortran "
-      "order)"};
+      "expected columns within " + std::to_string(max_rows - 1) + " elements, got a span of " +
+      std::to_string(layout.span) +
+      ": import it in parts, or make its columns contiguous (Fortran order)"};
   }
   auto memory = array.whole();
   auto const whole =
@@ -319,9 +319,9 @@ imported_tensor from_tensor(tensor_view const& tensor,
   auto const layout = layout_of(tensor);
   if (policy == copy_policy::never) {
     if (auto const reason = reason_to_copy(tensor, layout)) {
-      throw std::invalid_argument{"a tensor in " + to_string(tensor.location) +
-                                  " that has to be copied found, since " + *reason +
-                                  ", none expected with copy=False: copy=None copies it"};
+      throw std::invalid_argument{"copy=False: expected a tensor that can be shared, got one in " +
+                                  to_string(tensor.location) + " that has to be copied, since " +
+                                  *reason + "; copy=None copies it"};
     }
   }
   auto const options = import_options{.copy = policy};

@@ -17,7 +17,7 @@ namespace {
 /// Views refer to data buffers by a 32-bit index.
 constexpr std::int64_t max_data_buffers = std::numeric_limits<std::int32_t>::max();
 
-/// Greatest offset plus length of an array. Beyond it, positions in bytes overflow 64 bits.
+/// The maximum of offset plus length of an array. Beyond it, positions in bytes overflow 64 bits.
 constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 32;
 
 constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
@@ -33,7 +33,7 @@ parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
   }();
   if (type.row->on_import == crossing::unsupported) {
     auto message =
-      "the Arrow type '" + std::string{type.row->arrow} + "' found, which is not supported";
+      "expected a supported type, got the Arrow type '" + std::string{type.row->arrow} + "'";
     if (!type.row->note.empty()) { message += ": " + std::string{type.row->note}; }
     fail<cudf::data_type_error>(path, message);
   }
@@ -43,20 +43,20 @@ parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
 void check_sizes(ArrowArray const& array, column_path const& path)
 {
   if (array.length < 0) {
-    fail_invalid(path, "length " + std::to_string(array.length) + " found, at least 0 expected");
+    fail_invalid(path, "expected a length of at least 0, got " + std::to_string(array.length));
   }
   if (array.offset < 0) {
-    fail_invalid(path, "offset " + std::to_string(array.offset) + " found, at least 0 expected");
+    fail_invalid(path, "expected an offset of at least 0, got " + std::to_string(array.offset));
   }
   if (array.offset > max_end - array.length) {
     fail_invalid(path,
-                 "offset " + std::to_string(array.offset) + " and length " +
-                   std::to_string(array.length) + " found, which overflow an address");
+                 "expected rows within an address space, got offset " +
+                   std::to_string(array.offset) + " and length " + std::to_string(array.length));
   }
   if (array.null_count < -1 || array.null_count > array.length) {
     fail_invalid(path,
-                 "null count " + std::to_string(array.null_count) + " found, -1 to " +
-                   std::to_string(array.length) + " expected");
+                 "expected a null count of -1 to " + std::to_string(array.length) + ", got " +
+                   std::to_string(array.null_count));
   }
 }
 
@@ -67,12 +67,13 @@ void check_width(parsed_type const& type, ArrowArray const& array, column_path c
   if (type.layout == array_layout::fixed &&
       array.offset + array.length > std::numeric_limits<std::int64_t>::max() / width) {
     fail_invalid(path,
-                 std::to_string(array.offset + array.length) + " rows of " + std::to_string(width) +
-                   " bytes found, which overflow an address");
+                 "expected rows within an address space, got " +
+                   std::to_string(array.offset + array.length) + " of " + std::to_string(width) +
+                   " bytes");
   }
 }
 
-/// Checks that a child of a struct or fixed-size list has as many rows as the parent refers to.
+/// Checks that a child of a struct or fixed-size list has all rows that the parent refers to.
 void check_child_rows(parsed_type const& type,
                       ArrowArray const& array,
                       ArrowArray const& child,
@@ -83,17 +84,18 @@ void check_child_rows(parsed_type const& type,
   auto const rows_per_row = type.layout == array_layout::fixed_lists ? type.list_size : 1;
   if (rows_per_row > 0 && child.length / rows_per_row < rows) {
     fail_invalid(path,
-                 std::to_string(child.length) + " rows found, at least " + std::to_string(rows) +
+                 "expected at least " + std::to_string(rows) +
                    (rows_per_row == 1 ? "" : " times " + std::to_string(rows_per_row)) +
-                   " expected by the " +
-                   (type.layout == array_layout::validity ? "struct" : "list"));
+                   " rows by the " + (type.layout == array_layout::validity ? "struct" : "list") +
+                   ", got " + std::to_string(child.length));
   }
 }
 
 void check_buffers(parsed_type const& type, ArrowArray const& array, column_path const& path)
 {
   auto const expected = num_buffers(type.layout);
-  // polars gives its arrays of nulls the validity buffer that other types have, as a null pointer.
+  // polars exports arrays of nulls with a validity buffer, as other types have, that is a null
+  // pointer.
   if (type.layout == array_layout::null && array.n_buffers == 1 && array.buffers != nullptr &&
       array.buffers[0] == nullptr) {
     return;
@@ -102,30 +104,31 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
   if (is_views ? array.n_buffers < expected || array.n_buffers > expected + max_data_buffers
                : array.n_buffers != expected) {
     fail_invalid(path,
-                 std::to_string(array.n_buffers) + " buffers found, " +
-                   (is_views ? "at least " : "") + std::to_string(expected) + " expected");
+                 std::string{is_views ? "expected at least " : "expected "} +
+                   std::to_string(expected) + " buffers, got " + std::to_string(array.n_buffers));
   }
   if (expected == 0) { return; }
-  if (array.buffers == nullptr) { fail_invalid(path, "a null array of buffers found"); }
+  if (array.buffers == nullptr) {
+    fail_invalid(path, "expected an array of buffers, got a null pointer");
+  }
   if (array.null_count > 0 && array.buffers[0] == nullptr) {
-    fail_invalid(
-      path,
-      "no validity buffer found, one expected for " + std::to_string(array.null_count) + " nulls");
+    fail_invalid(path,
+                 "expected a validity buffer for " + std::to_string(array.null_count) +
+                   " nulls, got a null pointer");
   }
   // Buffer 1 holds data or offsets. Buffer 2, the data of strings, may be null if all are empty.
   auto const is_without_data = type.layout == array_layout::fixed && type.element_bits == 0;
   if (expected > 1 && array.length > 0 && array.buffers[1] == nullptr && !is_without_data) {
-    fail_invalid(path,
-                 "a missing buffer 1 found, which " + std::to_string(array.length) +
-                   " rows cannot do without");
+    fail_invalid(
+      path, "expected buffer 1 for " + std::to_string(array.length) + " rows, got a null pointer");
   }
   auto const is_list_views =
     type.layout == array_layout::list_views32 || type.layout == array_layout::list_views64;
   if (is_list_views && array.length > 0 && array.buffers[2] == nullptr) {
-    fail_invalid(path, "no sizes found, which list views cannot do without");
+    fail_invalid(path, "expected the sizes of list views, got a null pointer");
   }
   if (array.n_buffers > expected && array.buffers[array.n_buffers - 1] == nullptr) {
-    fail_invalid(path, "no sizes found for the data buffers of views");
+    fail_invalid(path, "expected the sizes of the data buffers of views, got a null pointer");
   }
 }
 
@@ -133,16 +136,16 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
 void check_run_types(parsed_tree const& types, column_path const& path)
 {
   if (types.children.size() != 2) {
-    fail_invalid(path, std::to_string(types.children.size()) + " children found, 2 expected");
+    fail_invalid(path, "expected 2 children, got " + std::to_string(types.children.size()));
   }
   auto const& ends = types.children[0].type;
-  auto const id    = ends.column.id();  // of run-end encoded integers, too
+  auto const id    = ends.column.id();  // also for run-end encoded integers
   auto const is_integer =
     id == cudf::type_id::INT16 || id == cudf::type_id::INT32 || id == cudf::type_id::INT64;
   if (ends.layout != array_layout::fixed || !is_integer) {
     fail_invalid(path,
-                 "run ends of the Arrow type '" + std::string{ends.row->arrow} +
-                   "' found, int16, int32 or int64 expected");
+                 "expected run ends of type int16, int32 or int64, got the Arrow type '" +
+                   std::string{ends.row->arrow} + "'");
   }
 }
 
@@ -156,21 +159,21 @@ void check_runs(parsed_tree const& types, ArrowArray const& array, column_path c
   auto const max_run_end = type == cudf::type_id::INT16   ? std::numeric_limits<std::int16_t>::max()
                            : type == cudf::type_id::INT32 ? std::numeric_limits<std::int32_t>::max()
                                                           : max_end;
-  if (ends.null_count > 0) { fail_invalid(path, "null run ends found"); }
+  if (ends.null_count > 0) { fail_invalid(path, "expected run ends without nulls, got nulls"); }
   auto const last_row = array.offset + array.length;
   if (array.length > 0 && ends.length == 0) {
-    fail_invalid(path, "no runs found, which do not reach row " + std::to_string(last_row));
+    fail_invalid(path, "expected runs up to row " + std::to_string(last_row) + ", got none");
   }
   if (array.length > 0 && last_row > max_run_end) {
     fail_invalid(path,
-                 "run ends of the Arrow type '" + std::string{types.children[0].type.row->arrow} +
-                   "' found, which do not reach row " + std::to_string(last_row));
+                 "expected run ends of a type that can hold " + std::to_string(last_row) +
+                   ", got the Arrow type '" + std::string{types.children[0].type.row->arrow} + "'");
   }
   check_rows(ends.length, path);
   if (values.length < ends.length) {
-    fail_invalid(
-      path,
-      std::to_string(values.length) + " values found for " + std::to_string(ends.length) + " runs");
+    fail_invalid(path,
+                 "expected at least " + std::to_string(ends.length) +
+                   " values, one for each run, got " + std::to_string(values.length));
   }
 }
 
@@ -193,7 +196,8 @@ parsed_tree parse_level(ArrowSchema const& schema, column_path const& path)
   return result;
 }
 
-/// @param rows How many rows become a column; 0 if that depends on offsets, which are not read here
+/// @param rows The number of rows of the column; 0 if it depends on offsets, which are not read
+///   here
 void check_tree(parsed_tree const& types,
                 ArrowArray const& array,
                 std::int64_t rows,
@@ -210,7 +214,7 @@ void check_tree(parsed_tree const& types,
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const child_path = column_path{path, name_of_child(*types.schema, i)};
     auto const* child     = array.children[i];
-    if (child == nullptr) { fail_invalid(child_path, "a null child found"); }
+    if (child == nullptr) { fail_invalid(child_path, "expected a child, got a null pointer"); }
     check_tree(types.children[static_cast<std::size_t>(i)], *child, child_rows, child_path);
     check_child_rows(type, array, *child, child_path);
   }
@@ -253,8 +257,8 @@ void check_level(parsed_tree const& types,
       auto const elements = array.children[0]->length;
       if (end > elements) {
         fail_invalid(path,
-                     std::to_string(elements) + " list elements found, at least " +
-                       std::to_string(end) + " expected by the offsets");
+                     "expected at least " + std::to_string(end) +
+                       " list elements by the offsets, got " + std::to_string(elements));
       }
       break;
     }
@@ -283,29 +287,31 @@ void check_rows(std::int64_t rows, column_path const& path)
 {
   if (rows >= max_rows) {
     fail<std::overflow_error>(path,
-                              std::to_string(rows) + " rows found, at most " +
-                                std::to_string(max_rows - 1) +
-                                " expected: import it as a stream of smaller arrays");
+                              "expected at most " + std::to_string(max_rows - 1) + " rows, got " +
+                                std::to_string(rows) + ": import it as a stream of smaller arrays");
   }
 }
 
 void check_offset_ends(std::int64_t first, std::int64_t last, column_path const& path)
 {
   if (first < 0) {
-    fail_invalid(path, "offset " + std::to_string(first) + " found, at least 0 expected");
+    fail_invalid(path, "expected an offset of at least 0, got " + std::to_string(first));
   }
   if (last < first) {
-    fail_invalid(path,
-                 "offsets from " + std::to_string(first) + " to " + std::to_string(last) +
-                   " found, ascending expected");
+    fail_invalid(
+      path,
+      "expected ascending offsets, got " + std::to_string(first) + " to " + std::to_string(last));
   }
 }
 
 void check_string_data(std::int64_t size, void const* data, column_path const& path)
 {
-  if (size < 0) { fail_invalid(path, "a last offset of " + std::to_string(size) + " found"); }
+  if (size < 0) {
+    fail_invalid(path, "expected a last offset of at least 0, got " + std::to_string(size));
+  }
   if (size > 0 && data == nullptr) {
-    fail_invalid(path, "no data buffer found, " + std::to_string(size) + " bytes expected");
+    fail_invalid(
+      path, "expected a data buffer of " + std::to_string(size) + " bytes, got a null pointer");
   }
 }
 

@@ -29,7 +29,7 @@ parsed_tree parse_types(ArrowSchema const& schema,
 /**
  * @brief Checks all levels of an array against its types, before any pointer in it is followed.
  *
- * Reads the C structs only, no buffer, so the memory may be on a device. Does not use nanoarrow:
+ * Reads only the C structs and no buffer, so the memory may be on a device. Does not use nanoarrow:
  * the errors of `ArrowArrayViewSetArrayMinimal` name no column, and it follows pointers that may be
  * null, multiplies lengths that may overflow, and rejects a null count of -1 without a mask, which
  * the specification allows.
@@ -55,10 +55,11 @@ struct level_rows {
 /**
  * @brief The rows of a child that are imported with a range of rows of its parent.
  *
- * Other rows must not be read: the array may be a small slice of one with too many rows to import.
+ * Other rows must not be read, because the array may be a small slice of an array with too many
+ * rows to import.
  *
  * @param type Type of the parent
- * @param parent Array in host memory; its offsets, if it has any, have been checked
+ * @param parent Array in host memory; its offsets, if any, have been checked
  * @param rows Rows of the parent
  * @param child A child of the parent
  */
@@ -97,5 +98,26 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
  * @param path Column that errors name
  */
 void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path);
+
+/**
+ * @brief Checks the contents of the buffers of an array in host memory, all rows and levels.
+ *
+ * Offsets ascend and stay within the elements; views lie in their data buffers and have the right
+ * prefix; list views lie within the elements; run ends ascend; dictionary indices are in bounds;
+ * null counts match the masks; strings are UTF-8. Values of null rows are not checked. Sizes of
+ * buffers other than the data of views are not part of Arrow's structs, so they cannot be checked.
+ *
+ * Run ends are checked by nanoarrow's `ArrowArrayViewValidate`. It is not used for the rest: for
+ * offsets it reports the row but not the value; it does not check views, indices, null counts and
+ * UTF-8; it rejects list views with arbitrary values in null rows, which Arrow allows; and it
+ * checks all rows of a child, even if the slice that is imported refers to few of them.
+ *
+ * @throws std::invalid_argument naming the column and the row
+ *
+ * @param types Types that the array has been validated for
+ * @param array Array that has passed `validate` and `validate_offsets`
+ * @param path Column that errors name
+ */
+void validate_values(parsed_tree const& types, ArrowArray const& array, column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

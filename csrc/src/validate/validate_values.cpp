@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate/validate_values.hpp"
 
-#include "base/nanoarrow_errors.hpp"
+#include "base/errors.hpp"
 #include "base/structure.hpp"
 #include "base/utf8.hpp"
 #include "compute/host_access.hpp"
@@ -68,7 +67,7 @@ class level_checker {
   [[nodiscard]] void const* address(int buffer, std::int64_t row, std::int64_t width) const
   { return static_cast<std::byte const*>(array_.buffers[buffer]) + (rows_.begin + row) * width; }
 
-  /// Of all rows, also those that nobody above refers to.
+  /// Checks all rows, also those that no parent refers to.
   void check_null_count() const
   {
     if (array_.null_count <= 0 || num_buffers(types_.type.layout) == 0) { return; }
@@ -79,15 +78,15 @@ class level_checker {
     }
     if (nulls != array_.null_count) {
       fail_invalid(path_,
-                   "a null count of " + std::to_string(array_.null_count) + " found, where " +
-                     std::to_string(nulls) + " rows are null");
+                   "expected a null count of " + std::to_string(nulls) + ", got " +
+                     std::to_string(array_.null_count));
     }
   }
 
   void check_text(std::span<std::byte const> bytes, std::int64_t row) const
   {
     if (!is_utf8({reinterpret_cast<char const*>(bytes.data()), bytes.size()})) {
-      fail_row(row, "a string found that is not UTF-8");
+      fail_row(row, "expected a string in UTF-8, got other bytes");
     }
   }
 
@@ -98,12 +97,12 @@ class level_checker {
     for (std::int64_t row = 0; row < rows_.size; ++row) {
       auto const end = number(1, row + 1, width);
       if (previous < 0) {
-        fail_row(row, "offset " + std::to_string(previous) + " found, at least 0 expected");
+        fail_row(row, "expected an offset of at least 0, got " + std::to_string(previous));
       }
       if (end < previous) {
         fail_row(row,
-                 "offsets from " + std::to_string(previous) + " to " + std::to_string(end) +
-                   " found, ascending expected");
+                 "expected ascending offsets, got " + std::to_string(previous) + " to " +
+                   std::to_string(end));
       }
       previous = end;
     }
@@ -135,7 +134,7 @@ class level_checker {
       if (is_null(row)) { continue; }
       auto const bytes = host::bytes_of_view(views, row, path_);
       if (!host::has_prefix(views, row, bytes)) {
-        fail_row(row, "a view found whose prefix is not what it refers to");
+        fail_row(row, "expected a view with the prefix of its data, got another prefix");
       }
       if (is_text()) { check_text(bytes, row); }
     }
@@ -155,8 +154,9 @@ class level_checker {
     }
   }
 
-  /// nanoarrow checks the run ends. It is given what it needs of the children: run ends without a
-  /// mask, since `validate` has rejected nulls, and as many values as runs, since more are unused.
+  /// nanoarrow checks the run ends. The view has only the required parts of the children: run ends
+  /// without a mask, because `validate` has rejected nulls, and as many values as runs, because
+  /// more are unused.
   void check_runs() const
   {
     auto const& ends = *array_.children[0];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arrays/adopt.hpp"
-
+#include "arrays/foreign_array.hpp"
 #include "testing/columns.hpp"
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
@@ -64,7 +63,7 @@ TEST_F(Adopt, KeepsTheProducerUntilTheBufferIsFreed)
   EXPECT_EQ(upstream.unknown_frees, 0);
 }
 
-TEST_F(Adopt, SharesTheProducer)
+TEST_F(Adopt, SharesTheProducerBetweenBuffers)
 {
   auto first  = take(16);
   auto second = take(8);
@@ -78,7 +77,7 @@ TEST_F(Adopt, SharesTheProducer)
   EXPECT_EQ(source.released, 1);
 }
 
-TEST_F(Adopt, OfNothingHoldsNothing)
+TEST_F(Adopt, OfZeroBytesDoesNotKeepTheProducer)
 {
   auto const buffer = take(0);
   share.drop(stream());
@@ -86,7 +85,7 @@ TEST_F(Adopt, OfNothingHoldsNothing)
   EXPECT_EQ(source.released, 1);
 }
 
-TEST_F(Adopt, IsReleasedByTheBufferAndNotByItsResource)
+TEST_F(Adopt, ReleasesTheProducerWithTheBufferNotItsResource)
 {
   auto buffer = take(16);
   auto const resource =
@@ -96,8 +95,8 @@ TEST_F(Adopt, IsReleasedByTheBufferAndNotByItsResource)
   EXPECT_EQ(source.released, 1);
 }
 
-/// Allocates as a growing buffer does, without the copy.
-TEST_F(Adopt, GetsMoreMemoryFromUpstream)
+/// Allocates like a buffer that grows, without the copy.
+TEST_F(Adopt, AllocatesNewMemoryFromUpstream)
 {
   auto buffer   = take(16);
   auto resource = buffer.memory_resource();
@@ -112,7 +111,7 @@ TEST_F(Adopt, GetsMoreMemoryFromUpstream)
 }
 
 /// After the producer has freed its memory, upstream may allocate at the same address.
-TEST_F(Adopt, TellsTheSameAddressFromUpstreamApart)
+TEST_F(Adopt, FreesAnAddressReusedByUpstreamWithUpstream)
 {
   auto buffer   = take(16);
   auto resource = cuda::mr::any_resource<cuda::mr::device_accessible>{buffer.memory_resource()};

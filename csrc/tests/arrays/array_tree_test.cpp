@@ -39,7 +39,7 @@ class Release : public ::testing::Test {
   }
 };
 
-TEST_F(Release, OfTheHandleDropsTheOwner)
+TEST_F(Release, OfTheLastHandleDropsTheOwner)
 {
   auto handle = export_column();
   auto copy   = handle;
@@ -50,7 +50,7 @@ TEST_F(Release, OfTheHandleDropsTheOwner)
   EXPECT_EQ(dropped, 1);
 }
 
-TEST_F(Release, HappensInAnyOrder)
+TEST_F(Release, InAnyOrderDropsTheOwnerOnce)
 {
   auto order = std::vector<std::size_t>{0, 1, 2, 3};
   do {
@@ -66,7 +66,7 @@ TEST_F(Release, HappensInAnyOrder)
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_F(Release, OfOneExportLeavesTheOthersAlone)
+TEST_F(Release, OfOneArrayKeepsTheOthersReadable)
 {
   auto handle = export_column();
   auto first  = handle.to_arrow();
@@ -82,7 +82,7 @@ TEST_F(Release, OfOneExportLeavesTheOthersAlone)
   EXPECT_EQ(dropped, 1);
 }
 
-TEST_F(Release, OfExportsMadeByManyThreadsAtOnce)
+TEST_F(Release, OfArraysOfManyThreadsDropsTheOwnerOnce)
 {
   for (auto round = 0; round < 50; ++round) {
     dropped      = 0;
@@ -106,8 +106,8 @@ TEST_F(Release, OfExportsMadeByManyThreadsAtOnce)
   }
 }
 
-/// A consumer may replace a child by another struct; releasing the parent releases that one.
-TEST_F(Release, ReachesWhatStandsInPlaceOfAChild)
+/// A consumer may replace a child with another struct. The parent then releases that struct.
+TEST_F(Release, ReleasesAStructThatReplacesAChild)
 {
   auto parent                = export_column().to_arrow();
   auto other                 = tracked{unique_array{parent->array.children[0]}};
@@ -118,7 +118,7 @@ TEST_F(Release, ReachesWhatStandsInPlaceOfAChild)
   EXPECT_EQ(dropped, 1);
 }
 
-TEST_F(Release, OfChildrenThatChangedPlacesWithThoseOfAnotherExport)
+TEST_F(Release, AfterAChildSwapDropsTheOwnersOfBothExports)
 {
   auto one = export_column().to_arrow();
   auto two = export_column().to_arrow();
@@ -130,7 +130,7 @@ TEST_F(Release, OfChildrenThatChangedPlacesWithThoseOfAnotherExport)
   EXPECT_EQ(dropped, 2);
 }
 
-TEST_F(Release, MarksTheStructAsReleased)
+TEST_F(Release, ClearsTheCallbackOfTheStruct)
 {
   auto array = ArrowDeviceArray{};
   export_column().to_arrow().move_to(&array);
@@ -140,7 +140,7 @@ TEST_F(Release, MarksTheStructAsReleased)
   EXPECT_EQ(dropped, 1);
 }
 
-TEST_F(Release, OfChildrenMovedOutHappensInAnyOrder)
+TEST_F(Release, OfMovedChildrenInAnyOrderDropsTheOwnerOnce)
 {
   auto order = std::vector<std::size_t>{0, 1, 2, 3};
   do {
@@ -161,7 +161,7 @@ TEST_F(Release, OfChildrenMovedOutHappensInAnyOrder)
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_F(Release, ReachesDictionariesAndGrandchildrenMovedOut)
+TEST_F(Release, OfMovedDictionariesAndGrandchildrenDropsTheOwner)
 {
   auto parent     = export_column().to_arrow();
   auto list       = unique_array{parent->array.children[1]};
@@ -178,7 +178,7 @@ TEST_F(Release, ReachesDictionariesAndGrandchildrenMovedOut)
   EXPECT_EQ(dropped, 1);
 }
 
-TEST_F(Release, OfAChildOfTheHandleIsItsOwn)
+TEST_F(Release, OfAChildHandleDropsTheOwner)
 {
   auto child = export_column().child(1).to_arrow();
   EXPECT_EQ(dropped, 0);
@@ -187,7 +187,7 @@ TEST_F(Release, OfAChildOfTheHandleIsItsOwn)
   EXPECT_EQ(dropped, 1);
 }
 
-TEST_F(Release, ComesFromAnyThread)
+TEST_F(Release, FromAnyThreadDropsTheOwnerOnce)
 {
   for (auto round = 0; round < 200; ++round) {
     dropped     = 0;
@@ -210,7 +210,7 @@ TEST_F(Release, ComesFromAnyThread)
   }
 }
 
-TEST_F(Release, KeepsConvertedBuffersAsLongAsTheStruct)
+TEST_F(Release, OfTheHandleKeepsConvertedBuffersOfTheArray)
 {
   auto const bools    = samples(flat("bool8"), 100, 30);
   auto source         = make_column(flat("bool8"), bools);
@@ -222,7 +222,7 @@ TEST_F(Release, KeepsConvertedBuffersAsLongAsTheStruct)
   EXPECT_EQ(read_arrow(exported->array, flat("bool8")), bools);
 }
 
-TEST_F(Release, OfALongTable)
+TEST_F(Release, OfALongTableKeepsAMovedChildReadable)
 {
   auto const views = std::vector<cudf::column_view>(5000, column->view());
   auto owner       = std::shared_ptr<void const>{this, [this](void const*) { ++dropped; }};
@@ -239,7 +239,7 @@ TEST_F(Release, OfALongTable)
   EXPECT_EQ(read_arrow(*last.get(), type), values);
 }
 
-TEST_F(Release, OfADeepTree)
+TEST_F(Release, OfADeepTreeDropsTheOwner)
 {
   auto deep   = flat("int8");
   auto nested = rows{number(7)};

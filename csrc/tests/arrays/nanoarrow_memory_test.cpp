@@ -26,7 +26,7 @@ bool must_fail(std::int64_t size)
 
 }  // namespace
 
-// These take the place of those in base/struct_memory.cpp.
+// The linker replaces the functions in base/struct_memory.cpp with these.
 extern "C" {
 void* __wrap_cudfArrowMalloc(std::int64_t size)
 {
@@ -85,7 +85,7 @@ class WithoutMemory : public ::testing::Test {
   column_metadata metadata{.name = "a", .metadata = {{"key", "value"}}};
 };
 
-TEST_F(WithoutMemory, AnArrayThatIsNotMadeHoldsNothing)
+TEST_F(WithoutMemory, AFailedArrayExportLeaksNothing)
 {
   auto dropped = 0;
   auto owner   = std::shared_ptr<void const>{this, [&](void const*) { ++dropped; }};
@@ -99,7 +99,7 @@ TEST_F(WithoutMemory, AnArrayThatIsNotMadeHoldsNothing)
   EXPECT_EQ(dropped, 1);
 }
 
-TEST_F(WithoutMemory, ASchemaThatIsNotMadeHoldsNothing)
+TEST_F(WithoutMemory, AFailedSchemaExportLeaksNothing)
 {
   expect_no_loss(25, [&] { (void)cudf_arrow_bridge::make_schema(*column, metadata); });
   auto const shared = cudf_arrow_bridge::make_schema(*column, metadata);
@@ -119,7 +119,7 @@ TEST_F(WithoutMemory, AnImporterCopiesItsSchemaOnce)
   EXPECT_EQ(num_made.load() - before, 2 * once);
 }
 
-TEST_F(WithoutMemory, ASchemaOfMapsThatIsNotMadeHoldsNothing)
+TEST_F(WithoutMemory, AFailedSchemaOfMapsLeaksNothing)
 {
   auto const pairs  = list_of(struct_of({flat("string"), flat("int64")}));
   auto const lists  = make_column(pairs, samples(pairs, 5, 0));

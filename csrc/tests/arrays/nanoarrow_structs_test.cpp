@@ -17,7 +17,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Whether a struct and all its descendants have nanoarrow's release callback.
+/// Return whether a struct and all its descendants have nanoarrow's release callback.
 template <typename Struct>
 bool is_nanoarrows(Struct const& value, void (*release)(Struct*))
 {
@@ -30,7 +30,7 @@ bool is_nanoarrows(Struct const& value, void (*release)(Struct*))
 
 class NanoarrowStructs : public ::testing::TestWithParam<shape> {};
 
-TEST_P(NanoarrowStructs, AreAllThatLeaves)
+TEST_P(NanoarrowStructs, HaveNanoarrowsReleaseCallbackAtEachLevel)
 {
   auto const& type  = GetParam();
   auto const column = make_column(type, samples(type, 20, 30));
@@ -47,8 +47,8 @@ TEST_P(NanoarrowStructs, AreAllThatLeaves)
   EXPECT_TRUE(is_nanoarrows(*copy_schema(*made.get()).to_arrow().get(), schema->release));
 }
 
-/// The schema made by hand is also the request, as its default field names differ.
-TEST_P(NanoarrowStructs, SayWhatASchemaMadeByHandSays)
+/// The schema made by hand is also the request, because its default field names differ.
+TEST_P(NanoarrowStructs, EqualASchemaMadeByHand)
 {
   auto const& type   = GetParam();
   auto const column  = make_column(type, samples(type, 20, 30));
@@ -122,7 +122,7 @@ TEST_F(Shares, KeepMovedChildrenReadable)
   EXPECT_EQ(dropped, 1);
 }
 
-TEST(VariadicBuffers, AreAsManyAsThereAreAndTheirSizes)
+TEST(VariadicBuffers, AreFollowedByTheirSizes)
 {
   auto const type   = flat("string");
   auto const values = rows{value{std::string{"longer than a view"}}, value{}, value{std::string{}}};
@@ -164,7 +164,7 @@ TEST(SchemasOfMaps, HaveNanoarrowsNamesAndFlags)
   EXPECT_TRUE(equal_schemas(*made.to_arrow().get(), *by_hand.get()));
 }
 
-TEST(CopiedSchemas, SayTheSameAndNameEachLevel)
+TEST(CopiedSchemas, EqualTheSourceAndNameEachLevel)
 {
   auto source = unique_schema{};
   check(ArrowSchemaInitFromType(source.get(), NANOARROW_TYPE_LARGE_LIST_VIEW));
@@ -187,7 +187,7 @@ TEST(CopiedSchemas, SayTheSameAndNameEachLevel)
   EXPECT_NE(copy->children[0]->children[0]->dictionary->metadata, nullptr);
 }
 
-TEST(CopiedSchemas, AreNoneToExportBy)
+TEST(CopiedSchemas, AreRejectedAsExportSchemas)
 {
   auto const column = make_column(flat("int8"), samples(flat("int8"), 3, 0));
   auto const copied = copy_schema(*to_arrow_schema(*column, {}).get());

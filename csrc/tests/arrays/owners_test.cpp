@@ -37,7 +37,7 @@ class Owner : public ::testing::Test {
 using structs = ::testing::Types<ArrowSchema, ArrowArray, ArrowDeviceArray>;
 TYPED_TEST_SUITE(Owner, structs);
 
-TYPED_TEST(Owner, OfNothingReleasesNothing)
+TYPED_TEST(Owner, IsReleasedIfItIsEmpty)
 {
   auto owner = unique_struct<TypeParam>{};
   EXPECT_TRUE(owner.is_released());
@@ -45,7 +45,7 @@ TYPED_TEST(Owner, OfNothingReleasesNothing)
   EXPECT_TRUE(owner.is_released());
 }
 
-TYPED_TEST(Owner, ReleasesOnceWhenItGoes)
+TYPED_TEST(Owner, ReleasesOnceOnDestruction)
 {
   auto source = this->live();
   {
@@ -56,7 +56,7 @@ TYPED_TEST(Owner, ReleasesOnceWhenItGoes)
   EXPECT_EQ(this->released, 1);
 }
 
-TYPED_TEST(Owner, ReleasesOnceHoweverOftenItIsReset)
+TYPED_TEST(Owner, ReleasesOnceOnRepeatedResets)
 {
   auto source = this->live();
   auto owner  = unique_struct<TypeParam>{&source};
@@ -66,7 +66,7 @@ TYPED_TEST(Owner, ReleasesOnceHoweverOftenItIsReset)
   EXPECT_EQ(this->released, 1);
 }
 
-TYPED_TEST(Owner, MovesLeaveOneOwner)
+TYPED_TEST(Owner, MovesTransferOwnership)
 {
   auto source = this->live();
   auto first  = unique_struct<TypeParam>{&source};
@@ -85,7 +85,7 @@ TYPED_TEST(Owner, MovesLeaveOneOwner)
   EXPECT_FALSE(first.is_released());
 }
 
-TYPED_TEST(Owner, GivesTheStructAway)
+TYPED_TEST(Owner, MoveToTransfersTheStruct)
 {
   auto source = this->live();
   auto target = TypeParam{};
@@ -100,7 +100,7 @@ TYPED_TEST(Owner, GivesTheStructAway)
   EXPECT_EQ(this->released, 1);
 }
 
-TYPED_TEST(Owner, TakesAStructThatWasReleased)
+TYPED_TEST(Owner, AcceptsAReleasedStruct)
 {
   auto source = TypeParam{};
   auto owner  = unique_struct<TypeParam>{&source};
@@ -108,7 +108,7 @@ TYPED_TEST(Owner, TakesAStructThatWasReleased)
 }
 
 /// A callback that does not set `release` to null is still called only once.
-TYPED_TEST(Owner, OutlivesACarelessCallback)
+TYPED_TEST(Owner, CallsOnceACallbackThatDoesNotClearItself)
 {
   auto source          = this->live();
   base(source).release = [](auto* self) { ++*static_cast<int*>(self->private_data); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The reader, before producers that break the protocol, or call while they are called.
+/// Tests of the reader with producers that break the protocol, or call it within its own calls.
 #include "async/reading.hpp"
 #include "async/stand_in_producer.hpp"
 
@@ -27,7 +27,7 @@ class BadProducers : public ::testing::Test {
   async_stream_reader reader{2, [this] { ++num_notices; }};
 };
 
-TEST_F(BadProducers, ReportCancelsAsErrors)
+TEST_F(BadProducers, ErrorsAfterACancelAreIgnored)
 {
   producer.on_cancel = [this] { producer.fail(ECANCELED, "Consumer requested cancellation"); };
   producer.open();
@@ -38,7 +38,7 @@ TEST_F(BadProducers, ReportCancelsAsErrors)
   EXPECT_EQ(read_ready(reader), (strings{"end"}));
 }
 
-TEST_F(BadProducers, GoOnAfterARefusedSchema)
+TEST_F(BadProducers, CallsAfterARejectedSchemaAreIgnored)
 {
   for (auto const how : {0, 1, 2}) {
     auto refusing    = async_stream_reader{1, {}};
@@ -50,13 +50,13 @@ TEST_F(BadProducers, GoOnAfterARefusedSchema)
     if (how == 2) { source.give(); }
     source.release();
     EXPECT_EQ(read_ready(refusing),
-              (strings{"error 71 a handler without a producer, or one without its callbacks, found "
-                       "in on_schema"}));
+              (strings{"error 71 on_schema: expected a handler with a producer and its callbacks, "
+                       "got one without"}));
     EXPECT_THROW((void)refusing.schema(), async_stream_error);
   }
 }
 
-TEST_F(BadProducers, LackCallbacks)
+TEST_F(BadProducers, MissingCallbacksAreErrors)
 {
   producer.c.cancel = nullptr;
   EXPECT_EQ(producer.open(), EPROTO);
@@ -65,18 +65,19 @@ TEST_F(BadProducers, LackCallbacks)
   auto schema         = make_schema(flat("int32"));
   auto* const handler = without.take_handler();
   EXPECT_EQ(handler->on_schema(handler, schema.get()), EPROTO);
-  EXPECT_TRUE(schema.is_released()) << "a schema that was refused is the consumer's all the same";
+  EXPECT_TRUE(schema.is_released()) << "the consumer owns a rejected schema, too";
   handler->release(handler);
   EXPECT_EQ(read_ready(without).back().substr(0, 8), "error 71");
 }
 
-TEST_F(BadProducers, GiveNoSchema)
+TEST_F(BadProducers, MissingSchemasAreErrors)
 {
   auto released              = ArrowSchema{};
   producer.handler->producer = &producer.c;
   EXPECT_EQ(producer.handler->on_schema(producer.handler, &released), EPROTO);
   producer.release();
-  EXPECT_EQ(read_ready(reader), (strings{"error 71 a released schema found in on_schema"}));
+  EXPECT_EQ(read_ready(reader),
+            (strings{"error 71 on_schema: expected a schema, got a released one"}));
 
   auto other               = async_stream_reader{1, {}};
   auto nobody              = stand_in_producer{other.take_handler()};
@@ -85,47 +86,47 @@ TEST_F(BadProducers, GiveNoSchema)
   nobody.release();
 }
 
-TEST_F(BadProducers, GiveASchemaTwice)
+TEST_F(BadProducers, ASecondSchemaIsAnError)
 {
   producer.open();
   producer.give();
   EXPECT_EQ(producer.open(), EPROTO);
   producer.release();
-  EXPECT_EQ(
-    read_ready(reader),
-    (strings{"0", "error 71 a producer that calls on_schema twice, or after the end, found"}));
+  EXPECT_EQ(read_ready(reader),
+            (strings{"0", "error 71 expected one call of on_schema before the end, got another"}));
   EXPECT_EQ(producer.calls, (strings{"request 2"}));
   EXPECT_STREQ(reader.schema().format, "i");
 }
 
-TEST_F(BadProducers, GiveArraysBeforeTheSchema)
+TEST_F(BadProducers, ArraysBeforeTheSchemaAreErrors)
 {
   EXPECT_EQ(producer.give(), EPROTO);
   producer.release();
-  EXPECT_EQ(read_ready(reader), (strings{"error 71 an array found that was not requested"}));
+  EXPECT_EQ(read_ready(reader),
+            (strings{"error 71 expected as many arrays as were requested, got one more"}));
 }
 
-TEST_F(BadProducers, EndBeforeTheSchema)
+TEST_F(BadProducers, AnEndBeforeTheSchemaIsAnError)
 {
   EXPECT_EQ(producer.end(), 0);
   EXPECT_THROW((void)reader.schema(), async_stream_error);
   producer.release();
-  EXPECT_EQ(read_ready(reader),
-            (strings{"error 71 the end of the stream found before its schema"}));
+  EXPECT_EQ(read_ready(reader), (strings{"error 71 expected a schema, got the end of the stream"}));
 }
 
-TEST_F(BadProducers, GiveMoreThanRequested)
+TEST_F(BadProducers, MoreArraysThanRequestedAreErrors)
 {
   producer.open();
   producer.give();
   producer.give();
   EXPECT_EQ(producer.give(), EPROTO);
   producer.release();
-  EXPECT_EQ(read_ready(reader),
-            (strings{"0", "1", "error 71 an array found that was not requested"}));
+  EXPECT_EQ(
+    read_ready(reader),
+    (strings{"0", "1", "error 71 expected as many arrays as were requested, got one more"}));
 }
 
-TEST_F(BadProducers, GiveArraysAfterTheEnd)
+TEST_F(BadProducers, ArraysAfterTheEndAreErrors)
 {
   producer.open();
   producer.give();
@@ -135,11 +136,11 @@ TEST_F(BadProducers, GiveArraysAfterTheEnd)
   EXPECT_EQ(num_notices, before + 1);
   producer.release();
   EXPECT_EQ(read_ready(reader),
-            (strings{"0", "error 71 an array found after the end of the stream"}));
+            (strings{"0", "error 71 expected no array after the end of the stream, got one"}));
   EXPECT_EQ(producer.arrays.num_made(), 1);
 }
 
-TEST_F(BadProducers, EndAgainAndFailAfterTheEnd)
+TEST_F(BadProducers, EndsAndErrorsAfterTheEndAreIgnored)
 {
   producer.open();
   producer.end();
@@ -150,7 +151,7 @@ TEST_F(BadProducers, EndAgainAndFailAfterTheEnd)
   EXPECT_EQ(read_ready(reader), (strings{"end"}));
 }
 
-TEST_F(BadProducers, FailAgainAndEndAfterAnError)
+TEST_F(BadProducers, CallsAfterAnErrorAreIgnored)
 {
   producer.open();
   producer.fail(ENOSPC, "first");
@@ -161,7 +162,7 @@ TEST_F(BadProducers, FailAgainAndEndAfterAnError)
   EXPECT_EQ(read_ready(reader), (strings{"error 28 first"}));
 }
 
-TEST_F(BadProducers, ReleaseWithoutAnyCall)
+TEST_F(BadProducers, AReleaseWithoutOtherCallsIsAnError)
 {
   producer.release();
   EXPECT_EQ(read_ready(reader),
@@ -169,13 +170,14 @@ TEST_F(BadProducers, ReleaseWithoutAnyCall)
   EXPECT_THROW((void)reader.schema(), async_stream_error);
 }
 
-TEST_F(BadProducers, ExtractNothing)
+TEST_F(BadProducers, TasksWithoutAnArrayAreErrors)
 {
   producer.open();
   producer.give({.has_array = false});
   producer.give();
   for (auto i = 0; i < 2; ++i) {
-    EXPECT_EQ(read_ready(reader), (strings{"error 5 a task without an array found"}));
+    EXPECT_EQ(read_ready(reader),
+              (strings{"error 5 expected a task with an array, got one without"}));
   }
   EXPECT_EQ(producer.num_cancels(), 1);
   EXPECT_EQ(producer.give(), 0);
@@ -185,7 +187,7 @@ TEST_F(BadProducers, ExtractNothing)
   EXPECT_EQ(producer.num_cancels(), 1);
 }
 
-TEST_F(BadProducers, FailToExtract)
+TEST_F(BadProducers, AFailedExtractionIsReportedAndCancels)
 {
   producer.open();
   producer.give({.code = ENOSPC, .has_array = false});
@@ -194,7 +196,7 @@ TEST_F(BadProducers, FailToExtract)
   producer.release();
 }
 
-TEST_F(BadProducers, FailToExtractAndLeaveAnArray)
+TEST_F(BadProducers, TheArrayOfAFailedExtractionIsNotReleased)
 {
   static auto num_releases = 0;
   num_releases             = 0;
@@ -214,18 +216,18 @@ TEST_F(BadProducers, FailToExtractAndLeaveAnArray)
   handler->release(handler);
 }
 
-TEST_F(BadProducers, FailToExtractAndSaidWhy)
+TEST_F(BadProducers, AnErrorReportedDuringAFailedExtractionIsKept)
 {
   producer.open();
   producer.give({.code = ENOSPC, .has_array = false, .before = [this] {
                    producer.fail(ENOSPC, "the disk is full");
                  }});
   EXPECT_EQ(read_ready(reader), (strings{"error 28 the disk is full"}));
-  EXPECT_EQ(producer.num_cancels(), 0) << "of a stream that failed before";
+  EXPECT_EQ(producer.num_cancels(), 0) << "the stream had failed before";
   producer.release();
 }
 
-TEST_F(BadProducers, FailToExtractAfterTheEnd)
+TEST_F(BadProducers, AFailedExtractionAfterTheEndIsReported)
 {
   producer.open();
   producer.give({.code = EIO, .has_array = false});
@@ -238,7 +240,7 @@ TEST_F(BadProducers, FailToExtractAfterTheEnd)
   EXPECT_EQ(producer.num_cancels(), 0);
 }
 
-TEST_F(BadProducers, AreCancelledOnceWhateverHappens)
+TEST_F(BadProducers, AreCancelledOnlyOnce)
 {
   producer.open();
   producer.give({.code = EIO, .has_array = false, .before = [this] { reader.cancel(); }});
@@ -248,7 +250,7 @@ TEST_F(BadProducers, AreCancelledOnceWhateverHappens)
   producer.release();
 }
 
-TEST_F(BadProducers, ReleaseWithinACancel)
+TEST_F(BadProducers, MayReleaseWithinACancel)
 {
   producer.on_cancel = [this] { producer.release(); };
   producer.open();
@@ -257,7 +259,7 @@ TEST_F(BadProducers, ReleaseWithinACancel)
   EXPECT_EQ(read_ready(reader), (strings{"end"}));
 }
 
-TEST_F(BadProducers, ReleaseWithinARequest)
+TEST_F(BadProducers, MayReleaseWithinARequest)
 {
   producer.on_request = [this](std::int64_t n) {
     if (n == 1) { producer.release(); }
@@ -268,7 +270,7 @@ TEST_F(BadProducers, ReleaseWithinARequest)
   EXPECT_EQ(producer.num_cancels(), 0);
 }
 
-TEST_F(BadProducers, RunAllOfAStreamWithinARequestWhileItsReaderGoes)
+TEST_F(BadProducers, MaySendArraysWithinARequestWhileTheReaderIsDestroyed)
 {
   auto own          = std::unique_ptr<async_stream_reader>{};
   own               = std::make_unique<async_stream_reader>(2, [&own] { own.reset(); });
@@ -279,8 +281,8 @@ TEST_F(BadProducers, RunAllOfAStreamWithinARequestWhileItsReaderGoes)
   EXPECT_EQ(source.calls, (strings{"request 2", "cancel"}));
 }
 
-/// A producer whose struct is freed as soon as its handler is released, on a thread of its own,
-/// while the reader is in one of its calls.
+/// Release a handler on another thread while its reader is in a call of the producer. The producer
+/// clears its struct as soon as its handler is released.
 template <typename Call, typename Release>
 void release_within(Call const& call, Release const& release)
 {
@@ -319,13 +321,13 @@ TEST(ReadersInCalls, KeepTheProducerUntilACancelReturns)
                  [](stand_in_producer& producer) { producer.release(); });
 }
 
-TEST(ReadersInCalls, KeepTheProducerWhoeverElseIsCalled)
+TEST(ReadersInCalls, KeepTheProducerIfTheReleasingThreadIsInAnotherCall)
 {
   release_within([](async_stream_reader& reader) { reader.cancel(); },
                  [](stand_in_producer& producer) {
                    auto other  = async_stream_reader{1, {}};
                    auto source = stand_in_producer{other.take_handler()};
-                   // Another producer, whose call this thread is in.
+                   // This thread is in a call of another producer.
                    source.on_request = [&](std::int64_t /*n*/) { producer.release(); };
                    source.open();
                  });

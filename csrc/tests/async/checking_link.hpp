@@ -13,10 +13,10 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// Between a producer and a consumer: passes each call on, and checks that it may be made.
+/// Passes each call between a producer and a consumer, and checks that the protocol allows it.
 class checking_link {
  public:
-  /// @param prefetch How many tasks may be requested or waiting
+  /// @param prefetch The maximum number of requested and waiting tasks
   /// @param within Called within each call, before it is passed on
   checking_link(ArrowAsyncDeviceStreamHandler* consumer,
                 std::int64_t prefetch,
@@ -40,13 +40,13 @@ class checking_link {
   [[nodiscard]] bool is_released() const { return num_releases_ > 0; }
 
  private:
-  /// A task on its way, and how often it was extracted.
+  /// A task that was passed to the consumer.
   struct task {
     checking_link* link;
     ArrowAsyncTask inner;
   };
 
-  /// One call of the handler, of which there is one at a time.
+  /// One call of the handler. Calls must not overlap.
   class handler_call {
    public:
     explicit handler_call(checking_link& link) : link_{link}
@@ -124,7 +124,7 @@ class checking_link {
     auto const call = handler_call{self};
     EXPECT_TRUE(self.is_over_ || self.num_cancels_ > 0) << "released without an end";
     self.consumer_->release(self.consumer_);
-    // Nothing of this handler or its producer may be called from now on.
+    // From now on, no function of this handler or its producer may be called.
     self.is_gone_ = true;
     ++self.num_releases_;
   }
@@ -135,7 +135,7 @@ class checking_link {
     EXPECT_GT(count, 0);
     EXPECT_FALSE(self.is_gone_) << "a request after the release";
     self.num_requested_ += count;
-    // The next one is requested just before the last is extracted.
+    // The reader requests the next task just before it extracts the last one.
     EXPECT_LE(self.num_requested_ - self.num_extractions_, self.prefetch_ + 1);
     self.within_();
     auto* const inner = self.handler_.producer;
@@ -166,7 +166,7 @@ class checking_link {
   ArrowAsyncDeviceStreamHandler handler_{
     &on_schema, &on_next_task, &on_error, &release, nullptr, this};
   ArrowAsyncProducer producer_{0, &request, &cancel, nullptr, this};
-  bool has_schema_{false};  ///< this and the next are of the producer's threads
+  bool has_schema_{false};  ///< only the producer's threads use this and the next member
   bool is_over_{false};
   std::atomic<bool> is_in_handler_{false};
   std::atomic<bool> is_gone_{false};

@@ -11,7 +11,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// Arrays without columns, numbered by their lengths, whose releases are counted.
+/// Makes arrays without columns, and counts their releases. The length of an array is its number.
 class counted_arrays {
  public:
   explicit counted_arrays(std::size_t max_arrays = 64) : releases_(max_arrays) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A writer and a reader, taken through random interleavings of what both may do, also from within
-/// each other's calls.
+/// Tests of a writer and a reader with random interleavings of their calls, also within each
+/// other's calls.
 #include "async/checking_link.hpp"
 #include "async/counted_arrays.hpp"
 #include "testing/arrow_schema.hpp"
@@ -26,10 +26,10 @@ constexpr auto num_interleavings = 5'000;
 constexpr auto num_interleavings = 100'000;
 #endif
 
-/// How the writer's side ends.
+/// How the producer ends.
 enum class ending { none, finished, failed, dropped };
 
-/// One stream from a seed, all on this thread.
+/// One random stream from a seed, on one thread.
 class run {
  public:
   explicit run(unsigned seed) : random_{seed}, prefetch_{1 + pick(4)}, reentrancy_{pick(4)}
@@ -39,7 +39,7 @@ class run {
     writer_.emplace(link_->handler(), [this, token = token_] { reenter(); });
   }
 
-  /// Steps until both sides are gone, then looks at what is left.
+  /// Run random steps, destroy both sides, then check that nothing is left.
   void go()
   {
     for (auto step = 0; step < 10 + pick(40); ++step) {
@@ -61,7 +61,7 @@ class run {
 
   bool chance(int percent) { return pick(100) < percent; }
 
-  /// What the producer's side may do in a step.
+  /// Run one step of the producer.
   void produce()
   {
     if (!writer_ || is_producing_) { return; }
@@ -96,12 +96,12 @@ class run {
     is_producing_ = false;
   }
 
-  /// What the consumer's side may do in a step, or within a call.
+  /// Run one step of the consumer, also within a call.
   void consume()
   {
     if (!reader_ || is_dropping_) { return; }
     if (is_consuming_) {
-      // One thread at a time may be in `next`, but any may cancel.
+      // Only one thread at a time may call `next`, but any thread may cancel.
       if (chance(10)) { cancel(); }
       return;
     }
@@ -135,7 +135,7 @@ class run {
         if (!is_cancelled_) { EXPECT_EQ(num_read_, link_->num_tasks()) << "lost arrays"; }
         has_ended_ = true;
       } else {
-        // Those that the writer refused have numbers, too.
+        // Arrays that the writer rejected have numbers, too.
         EXPECT_GT(batch->array->array.length, last_read_) << "out of order";
         EXPECT_FALSE(has_ended_) << "an array after the end";
         last_read_ = batch->array->array.length;
@@ -156,7 +156,7 @@ class run {
                                        : link_->num_tasks() - num_read_ - (is_consuming_ ? 1 : 0);
   }
 
-  /// Something of the consumer's side from within a call.
+  /// Run a random step of the consumer within a call.
   void reenter()
   {
     if (depth_ > 2 || pick(4) >= reentrancy_) { return; }
@@ -165,7 +165,7 @@ class run {
     --depth_;
   }
 
-  /// Ends what has not ended. A reader that was not dropped comes to an end by then.
+  /// End the stream. A reader that was not destroyed must then reach the end.
   void wind_up()
   {
     if (writer_) {
@@ -188,7 +188,7 @@ class run {
   std::shared_ptr<int> token_{std::make_shared<int>(0)};
   counted_arrays arrays_{100};
   std::int64_t prefetch_;
-  std::int64_t reentrancy_;  ///< of 4 chances
+  std::int64_t reentrancy_;  ///< a call is reentered in this many of 4 cases
   std::optional<checking_link> link_;
   std::optional<async_stream_reader> reader_;
   std::optional<async_stream_writer> writer_;
@@ -204,9 +204,9 @@ class run {
   std::int64_t last_read_{-1};
 };
 
-TEST(Interleavings, KeepToTheProtocol)
+TEST(Interleavings, FollowTheProtocol)
 {
-  // ASYNC_SEED repeats one that failed.
+  // ASYNC_SEED repeats a failed run.
   auto const* const chosen = std::getenv("ASYNC_SEED");
   auto const first         = chosen != nullptr ? static_cast<unsigned>(std::atoi(chosen)) : 0U;
   auto const last          = chosen != nullptr ? first + 1 : num_interleavings;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The reader, before producers that keep to the protocol.
+/// Tests of the reader with producers that follow the protocol.
 #include "async/reading.hpp"
 #include "async/recording_handler.hpp"
 #include "async/stand_in_producer.hpp"
@@ -35,7 +35,7 @@ class Readers : public ::testing::Test {
                              }};
 };
 
-TEST_F(Readers, TakeArraysInOrder)
+TEST_F(Readers, ReturnArraysInOrder)
 {
   EXPECT_FALSE(reader.has_schema());
   EXPECT_THROW((void)reader.schema(), std::logic_error);
@@ -71,7 +71,7 @@ TEST_F(Readers, TakeArraysInOrder)
   EXPECT_EQ(producer.num_cancels(), 0);
 }
 
-TEST_F(Readers, RequestOneForEachThatWasTaken)
+TEST_F(Readers, RequestOneArrayForEachArrayRead)
 {
   producer.open();
   for (auto i = 0; i < 5; ++i) {
@@ -94,7 +94,7 @@ TEST_F(Readers, RequestNothingAfterTheEnd)
   producer.release();
 }
 
-TEST_F(Readers, AskNothingOfProducersThatAreGone)
+TEST_F(Readers, CallNoProducerAfterItsRelease)
 {
   producer.open();
   producer.give();
@@ -106,7 +106,7 @@ TEST_F(Readers, AskNothingOfProducersThatAreGone)
   EXPECT_EQ(producer.calls, (strings{"request 2"}));
 }
 
-TEST_F(Readers, RequestBeforeTheyExtract)
+TEST_F(Readers, RequestTheNextArrayBeforeExtractingATask)
 {
   producer.open();
   producer.give({.before = [this] { producer.calls.emplace_back("extract"); }});
@@ -114,7 +114,7 @@ TEST_F(Readers, RequestBeforeTheyExtract)
   EXPECT_EQ(producer.calls, (strings{"request 2", "request 1", "extract"}));
 }
 
-TEST_F(Readers, CancelBeforeTheyDropTasks)
+TEST_F(Readers, CancelBeforeDroppingTasks)
 {
   producer.open();
   producer.give({.before = [this] { producer.calls.emplace_back("extract"); }});
@@ -123,7 +123,7 @@ TEST_F(Readers, CancelBeforeTheyDropTasks)
   producer.release();
 }
 
-TEST_F(Readers, TakeTasksFromWithinARequest)
+TEST_F(Readers, AcceptTasksWithinARequest)
 {
   producer.on_request = [this](std::int64_t n) {
     for (; n > 0 && producer.calls.size() < 6; --n) { producer.give(); }
@@ -132,7 +132,7 @@ TEST_F(Readers, TakeTasksFromWithinARequest)
   EXPECT_EQ(read_ready(reader), (strings{"0", "1", "2", "3", "4", "5", "wait"}));
 }
 
-TEST_F(Readers, TakeAWholeStreamFromWithinARequest)
+TEST_F(Readers, AcceptAWholeStreamWithinARequest)
 {
   producer.on_request = [this](std::int64_t /*n*/) {
     producer.give();
@@ -152,7 +152,7 @@ TEST_F(Readers, EndAfterACancel)
   reader.cancel();
   EXPECT_TRUE(reader.is_ready());
   EXPECT_EQ(read_ready(reader), (strings{"end"}));
-  EXPECT_EQ(producer.give(), 0) << "which was requested before";
+  EXPECT_EQ(producer.give(), 0) << "the array was requested before the cancel";
   producer.end();
   producer.release();
   reader.cancel();
@@ -161,18 +161,18 @@ TEST_F(Readers, EndAfterACancel)
   EXPECT_EQ(producer.arrays.num_made(), 1);
 }
 
-TEST_F(Readers, RefuseASchemaAfterACancel)
+TEST_F(Readers, RejectASchemaAfterACancel)
 {
   reader.cancel();
   EXPECT_EQ(producer.open(), ECANCELED);
-  // As Arrow C++ does after an on_schema that failed:
+  // Arrow C++ makes these calls after on_schema fails.
   producer.fail(EINVAL, "Received error from handler::on_schema 1");
   producer.release();
   EXPECT_EQ(read_ready(reader), (strings{"end"}));
   EXPECT_EQ(producer.calls, strings{});
 }
 
-TEST_F(Readers, TellErrorsBehindTheArraysBeforeThem)
+TEST_F(Readers, ReportErrorsAfterTheEarlierArrays)
 {
   producer.open();
   producer.give();
@@ -194,7 +194,7 @@ TEST_F(Readers, TellErrorsBehindTheArraysBeforeThem)
   EXPECT_EQ(producer.calls, (strings{"request 2"}));
 }
 
-TEST_F(Readers, TellErrorsBeforeTheSchema)
+TEST_F(Readers, ReportErrorsBeforeTheSchema)
 {
   producer.fail(ENOENT, "no such file");
   EXPECT_TRUE(reader.has_schema());
@@ -204,7 +204,7 @@ TEST_F(Readers, TellErrorsBeforeTheSchema)
   producer.release();
 }
 
-TEST_F(Readers, MakeMessagesOfErrors)
+TEST_F(Readers, ReportErrorsWithReadableMessages)
 {
   auto const* unnamed = std::strerror(ENOSPC);
   for (auto const& [code, message, expected] :
@@ -260,7 +260,7 @@ TEST_F(Readers, NotifyOfACancel)
   producer.release();
 }
 
-TEST_F(Readers, HoldWhatTheyNotifyUntilTheRelease)
+TEST_F(Readers, KeepTheCallbackUntilTheRelease)
 {
   for (auto const how : {0, 1, 2}) {
     auto const token = std::make_shared<int>(0);
@@ -277,7 +277,7 @@ TEST_F(Readers, HoldWhatTheyNotifyUntilTheRelease)
   }
 }
 
-TEST_F(Readers, MayBeOwnedByWhatTheyNotify)
+TEST_F(Readers, MayBeOwnedByTheirCallback)
 {
   auto owned         = std::make_shared<async_stream_reader>();
   auto* const inside = owned.get();
@@ -289,7 +289,7 @@ TEST_F(Readers, MayBeOwnedByWhatTheyNotify)
   source.release();
 }
 
-TEST_F(Readers, ReadWithinNotices)
+TEST_F(Readers, MayBeReadWithinTheirCallback)
 {
   auto seen = strings{};
   on_notice = [&] {
@@ -303,7 +303,7 @@ TEST_F(Readers, ReadWithinNotices)
   EXPECT_EQ(seen, (strings{"wait", "0", "wait", "1", "wait", "end", "end"}));
 }
 
-TEST_F(Readers, CancelWithinNotices)
+TEST_F(Readers, MayBeCancelledWithinTheirCallback)
 {
   on_notice = [this] { reader.cancel(); };
   EXPECT_EQ(producer.open(), 0);
@@ -313,7 +313,7 @@ TEST_F(Readers, CancelWithinNotices)
   EXPECT_EQ(read_ready(reader), (strings{"end"}));
 }
 
-/// Drops a reader at a stage of its stream.
+/// Destroy a reader at a stage of its stream.
 void drop_at(int stage)
 {
   auto reader   = std::optional<async_stream_reader>{};
@@ -343,12 +343,12 @@ void drop_at(int stage)
   drop(6);
 }
 
-TEST_F(Readers, AreDroppedAtAnyStage)
+TEST_F(Readers, MayBeDestroyedAtAnyStage)
 {
   for (auto const stage : {0, 1, 2, 3, 4, 5, 6}) { drop_at(stage); }
 }
 
-TEST_F(Readers, AreAbandoned)
+TEST_F(Readers, FailAndReleaseTheCallbackWhenAbandoned)
 {
   auto const token = std::make_shared<int>(0);
   {
@@ -364,7 +364,7 @@ TEST_F(Readers, AreAbandoned)
   EXPECT_EQ(token.use_count(), 1);
 }
 
-TEST_F(Readers, AreAbandonedOnlyWithAHandler)
+TEST_F(Readers, IgnoreAbandonWithoutALiveHandler)
 {
   auto other = async_stream_reader{1, {}};
   other.abandon();
@@ -377,7 +377,7 @@ TEST_F(Readers, AreAbandonedOnlyWithAHandler)
   EXPECT_EQ(read_ready(other), (strings{"end"}));
 }
 
-TEST_F(Readers, LeaveTheProducersOfOtherProcessesAlone)
+TEST_F(Readers, DoNotCallProducersOfTheParentProcess)
 {
   producer.open();
   auto const child = fork();
@@ -390,20 +390,20 @@ TEST_F(Readers, LeaveTheProducersOfOtherProcessesAlone)
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST_F(Readers, GiveOneHandler)
+TEST_F(Readers, ReturnOnlyOneHandler)
 {
   EXPECT_THROW((void)reader.take_handler(), std::logic_error);
   producer.release();
   EXPECT_THROW((void)reader.take_handler(), std::logic_error);
 }
 
-TEST_F(Readers, HaveAPositivePrefetch)
+TEST_F(Readers, RequireAPositivePrefetch)
 {
   EXPECT_THROW((async_stream_reader{0, {}}), std::invalid_argument);
   EXPECT_THROW((async_stream_reader{-1, {}}), std::invalid_argument);
 }
 
-TEST_F(Readers, AreMoved)
+TEST_F(Readers, MayBeMoved)
 {
   producer.open();
   auto moved = std::move(reader);

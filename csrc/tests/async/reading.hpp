@@ -9,8 +9,8 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// What is ready for a reader, in order: the length of each array, then "end" or an error; "wait"
-/// if there is neither.
+/// Return the items that a reader has ready, in order: the length of each array, then "end" or an
+/// error; "wait" if there is neither.
 inline std::vector<std::string> read_ready(async_stream_reader& reader)
 {
   auto found = std::vector<std::string>{};
@@ -33,7 +33,7 @@ inline std::vector<std::string> read_ready(async_stream_reader& reader)
   return found;
 }
 
-/// All that a reader gets, as above.
+/// Return all items that a reader gets, in the form of `read_ready`.
 inline std::vector<std::string> read_all(async_stream_reader& reader)
 {
   auto found = std::vector<std::string>{};

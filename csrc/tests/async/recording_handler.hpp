@@ -12,7 +12,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// Metadata of one pair, encoded as in `ArrowSchema.metadata`.
+/// Return metadata of one pair, encoded as in `ArrowSchema.metadata`.
 inline std::string encoded(std::string const& key, std::string const& value)
 {
   auto buffer = nanoarrow::UniqueBuffer{};
@@ -23,7 +23,7 @@ inline std::string encoded(std::string const& key, std::string const& value)
           static_cast<std::size_t>(buffer->size_bytes)};
 }
 
-/// The value of "key" in metadata as above; "-" for null.
+/// Return the value of "key" in encoded metadata; "-" for a null pointer.
 inline std::string decoded(char const* metadata)
 {
   if (metadata == nullptr) { return "-"; }
@@ -32,7 +32,7 @@ inline std::string decoded(char const* metadata)
   return {value.data, static_cast<std::size_t>(value.size_bytes)};
 }
 
-/// A consumer that writes down each call and answers as a test says.
+/// A consumer that records each call and then calls a function of the test.
 class recording_handler {
  public:
   recording_handler()
@@ -57,7 +57,7 @@ class recording_handler {
   void request(std::int64_t count) const { c.producer->request(c.producer, count); }
   void cancel() const { c.producer->cancel(c.producer); }
 
-  /// Takes the array out of a task.
+  /// Extract the array of a task.
   static unique_device_array extract(ArrowAsyncTask& task)
   {
     auto array = unique_device_array{};
@@ -67,7 +67,7 @@ class recording_handler {
 
   ArrowAsyncDeviceStreamHandler c;
   std::vector<std::string> calls;
-  bool has_producer{true};  ///< at each call that may need one
+  bool has_producer{true};  ///< whether each call that may need a producer had one
   std::function<int(ArrowSchema*)> on_schema{[](ArrowSchema*) { return 0; }};
   std::function<int(ArrowAsyncTask&)> on_task{[](ArrowAsyncTask& task) {
     (void)extract(task);
@@ -94,7 +94,7 @@ class recording_handler {
       return 0;
     }
     calls.push_back("task " + decoded(metadata));
-    auto moved = *task;  // as consumers do that keep it
+    auto moved = *task;  // like a consumer that keeps the task
     *task      = {};
     return on_task(moved);
   }

@@ -16,10 +16,10 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// A producer that calls a handler as a test says, well or badly, and writes down what it is asked.
+/// A producer that makes the calls of a test, valid or not, and records the calls that it receives.
 class stand_in_producer {
  public:
-  /// What a task does when it is extracted.
+  /// The behavior of a task when it is extracted.
   struct answer {
     int code{0};
     bool has_array{true};
@@ -46,13 +46,13 @@ class stand_in_producer {
     return handler->on_schema(handler, schema.get());
   }
 
-  /// Hands over a task.
+  /// Pass a task to the handler.
   int give(answer how, char const* metadata = nullptr)
   {
     tasks_.push_back(std::make_unique<task>(task{.producer = this, .how = std::move(how)}));
     auto given      = ArrowAsyncTask{&extract, tasks_.back().get()};
     auto const code = handler->on_next_task(handler, &given, metadata);
-    if (code != 0) { ++tasks_.back()->num_extractions; }  // the producer's to clean up
+    if (code != 0) { ++tasks_.back()->num_extractions; }  // the producer must clean it up
     return code;
   }
 
@@ -63,7 +63,7 @@ class stand_in_producer {
   void fail(int code, char const* message, char const* metadata = nullptr)
   { handler->on_error(handler, code, message, metadata); }
 
-  /// The producer's struct is overwritten, as one is that goes with the handler.
+  /// Release the handler, and clear the producer's struct like a producer freed with its handler.
   void release()
   {
     auto* const released = std::exchange(handler, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A writer and a reader on threads of their own, cancelled from a third one.
+/// Tests of a writer and a reader on two threads, with a cancel from a third thread.
 #include "async/checking_link.hpp"
 #include "async/counted_arrays.hpp"
 #include "testing/arrow_schema.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto num_races = 3'000U;
 
-/// What the owner of a writer waits for.
+/// Wakes the owner of a writer.
 class bell {
  public:
   void ring()
@@ -45,7 +45,7 @@ class bell {
   bool is_rung_{false};
 };
 
-/// What a run does, from its seed.
+/// The parameters of a run, from its seed.
 struct plan {
   explicit plan(unsigned seed)
   {
@@ -58,8 +58,8 @@ struct plan {
 
   int prefetch;
   int num_arrays;
-  int ending;  ///< finish, fail, or 2: drop; 3: fail before the schema
-  int yields;  ///< before the cancel; -1: none
+  int ending;  ///< 0: finish, 1: fail, 2: destroy the writer, 3: fail before the schema
+  int yields;  ///< yields before the cancel; -1: no cancel
 };
 
 void produce(ArrowAsyncDeviceStreamHandler* handler, counted_arrays& arrays, plan const& todo)
@@ -71,7 +71,7 @@ void produce(ArrowAsyncDeviceStreamHandler* handler, counted_arrays& arrays, pla
   if (!writer->open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {})) { return; }
   for (auto i = 0; i < todo.num_arrays; ++i) {
     while (writer->num_wanted() == 0 && !writer->is_over()) { wanted->wait(); }
-    // One that is cancelled in between takes no more.
+    // A writer that was cancelled in the meantime accepts no more arrays.
     if (writer->is_over() || !writer->write(arrays.make(), {})) { break; }
   }
   if (todo.ending == 0) { writer->finish(); }
@@ -115,7 +115,7 @@ void go(plan const& todo)
   reads.join();
 }
 
-TEST(AsyncThreads, KeepToTheProtocol)
+TEST(AsyncThreads, FollowTheProtocol)
 {
   for (auto seed = 0U; seed < num_races && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Streams that threads of the library drive into handlers.
+/// Tests of streams that threads of the library push to handlers.
 #include "async/reading.hpp"
 #include "async/recording_handler.hpp"
 #include "testing/consumer.hpp"
@@ -30,7 +30,7 @@ using strings = std::vector<std::string>;
 
 constexpr auto num_rows = 25;
 
-/// Batches of `max_rows` of the samples of a type.
+/// Return samples of a type in batches of `max_rows`.
 std::unique_ptr<batch_source> batches(shape const& type, cudf::size_type max_rows)
 {
   auto const column = std::shared_ptr<cudf::column>{make_column(type, samples(type, num_rows, 30))};
@@ -41,7 +41,7 @@ std::unique_ptr<batch_source> batches(shape const& type, cudf::size_type max_row
 
 stream_batch batch() { return batches(flat("int32"), num_rows)->next(); }
 
-/// A source that does what it is told.
+/// A source whose `next` is a function of the test.
 class told : public batch_source {
  public:
   explicit told(std::function<stream_batch()> next) : next_{std::move(next)} {}
@@ -52,7 +52,7 @@ class told : public batch_source {
   std::function<stream_batch()> next_;
 };
 
-/// The arrays of `next`, read by a stream's reader.
+/// Start a stream of the batches of `next`, and return its reader.
 async_stream_reader start(std::function<stream_batch()> next, std::int64_t prefetch = 2)
 {
   auto reader = async_stream_reader{prefetch, {}};
@@ -61,7 +61,7 @@ async_stream_reader start(std::function<stream_batch()> next, std::int64_t prefe
   return reader;
 }
 
-/// Waits until something is so, at most some seconds. @return Whether it is
+/// Wait until a condition is true, for at most 20 s. @return Whether it is true
 template <typename Condition>
 bool comes_true(Condition const& condition)
 {
@@ -85,7 +85,7 @@ class AsyncStreams : public ::testing::TestWithParam<shape> {};
 
 std::string case_name(::testing::TestParamInfo<shape> const& info) { return info.param.name; }
 
-TEST_P(AsyncStreams, HoldAllRows)
+TEST_P(AsyncStreams, DeliverAllRows)
 {
   auto const& type = GetParam();
   for (auto const max_rows : {1, 8, 30}) {
@@ -99,7 +99,7 @@ TEST_P(AsyncStreams, HoldAllRows)
   }
 }
 
-TEST_P(AsyncStreams, HoldAllRowsOfOtherLibraries)
+TEST_P(AsyncStreams, DeliverAllRowsOfCStreams)
 {
   auto const& type = GetParam();
   auto stream      = device_array_stream{batches(type, 8)}.to_arrow();
@@ -111,7 +111,7 @@ TEST_P(AsyncStreams, HoldAllRowsOfOtherLibraries)
 
 INSTANTIATE_TEST_SUITE_P(Types, AsyncStreams, ::testing::ValuesIn(nested_shapes()), case_name);
 
-/// What comes of a stream of two batches whose next one throws.
+/// Check the results of streams whose source throws immediately or after two batches.
 template <typename Error>
 void expect_failure(Error const& error, std::string const& told)
 {
@@ -127,7 +127,7 @@ void expect_failure(Error const& error, std::string const& told)
   }
 }
 
-TEST(AsyncStreams, TurnExceptionsIntoCodes)
+TEST(AsyncStreams, ReportExceptionsAsErrorCodes)
 {
   expect_failure(stream_error{ENOENT, "no such file"}, "2 no such file");
   expect_failure(stream_error{0, "no code"}, "5 no code");
@@ -152,7 +152,7 @@ TEST(AsyncStreams, MayBeEmpty)
   EXPECT_THROW((void)without.schema(), async_stream_error);
 }
 
-TEST(AsyncStreams, AreDrivenManyAtOnce)
+TEST(AsyncStreams, RunManyAtOnce)
 {
   auto const type = flat("int32");
   auto readers    = std::vector<async_stream_reader>{};
@@ -163,7 +163,7 @@ TEST(AsyncStreams, AreDrivenManyAtOnce)
   for (auto& each : readers) { EXPECT_EQ(read_rows(each, type), samples(type, num_rows, 30)); }
 }
 
-TEST(AsyncStreams, AreNotStoppedByOneThatBlocks)
+TEST(AsyncStreams, RunWhileAnotherStreamBlocks)
 {
   auto gate    = std::promise<void>{};
   auto opened  = gate.get_future();
@@ -181,7 +181,7 @@ TEST(AsyncStreams, AreNotStoppedByOneThatBlocks)
   EXPECT_EQ(read_all(blocked), (strings{"25", "end"}));
 }
 
-TEST(AsyncStreams, MakeNoMoreThanRequested)
+TEST(AsyncStreams, MakeNoMoreBatchesThanRequested)
 {
   auto num_made = std::atomic<int>{0};
   auto reader   = start(
@@ -203,7 +203,7 @@ TEST(AsyncStreams, MakeNoMoreThanRequested)
   }
 }
 
-TEST(AsyncStreams, LetTheSourceGoAfterACancel)
+TEST(AsyncStreams, ReleaseTheSourceAfterACancel)
 {
   auto const source  = std::make_shared<int>(0);
   auto const handler = std::make_shared<int>(0);
@@ -218,7 +218,7 @@ TEST(AsyncStreams, LetTheSourceGoAfterACancel)
   EXPECT_EQ(read_all(reader), (strings{"end"}));
 }
 
-TEST(AsyncStreams, RefuseHandlersWithoutACallback)
+TEST(AsyncStreams, RejectHandlersWithoutACallback)
 {
   auto handler      = recording_handler{};
   handler.c.release = nullptr;
@@ -229,7 +229,7 @@ TEST(AsyncStreams, RefuseHandlersWithoutACallback)
   EXPECT_TRUE(handler.calls.empty());
 }
 
-/// Drives an endless stream. @return How many batches it made
+/// Run an endless stream. @return The counter of its batches
 std::shared_ptr<std::atomic<int>> run_endless(async_stream_reader& reader)
 {
   auto num_made = std::make_shared<std::atomic<int>>(0);
@@ -258,7 +258,7 @@ std::shared_ptr<std::atomic<int>> run_endless(async_stream_reader& reader)
 [[noreturn]] void exit_with_an_endless_stream()
 {
   static auto num_made = std::shared_ptr<std::atomic<int>>{};
-  // Registered before the pool starts, so called after it is stopped.
+  // Registered before the pool starts, so it runs after the pool is stopped.
   std::atexit([] {
     auto const at_stop = num_made->load();
     std::this_thread::sleep_for(20ms);
@@ -274,7 +274,7 @@ std::shared_ptr<std::atomic<int>> run_endless(async_stream_reader& reader)
   auto const num_threads = [] {
     return std::distance(std::filesystem::directory_iterator{"/proc/self/task"}, {});
   };
-  // ThreadSanitizer starts one of its own beside the first.
+  // ThreadSanitizer starts a thread of its own with the first thread.
   std::thread{[] {}}.join();
   auto const before   = num_threads();
   auto reader         = async_stream_reader{};
@@ -298,20 +298,20 @@ TEST(AsyncStreamsAtExit, AreStopped)
   EXPECT_EXIT(exit_from_a_source(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(AsyncStreamsAtExit, HadOneThreadEach)
+TEST(AsyncStreamsAtExit, OneStreamUsesOneThread)
 {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(count_the_threads_of_a_stream(), ::testing::ExitedWithCode(1), "");
 }
 
-#ifndef __SANITIZE_THREAD__  // it aborts children that start threads
-TEST(AsyncStreamsInForks, HaveThreadsOfTheirOwn)
+#ifndef __SANITIZE_THREAD__  // ThreadSanitizer aborts child processes that start threads
+TEST(AsyncStreamsInForks, StartTheirOwnThreads)
 {
   auto parents = start([left = 2]() mutable { return left-- > 0 ? batch() : stream_batch{}; }, 1);
   parents.wait();
   auto const child = fork();
   if (child == 0) {
-    alarm(60);  // ends it if it hangs
+    alarm(60);  // ends the child if it hangs
     parents.cancel();
     auto reader = start([left = 2]() mutable { return left-- > 0 ? batch() : stream_batch{}; });
     _exit(read_all(reader) == strings{"25", "25", "end"} ? 0 : 1);

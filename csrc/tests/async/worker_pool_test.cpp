@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Work whose steps a test writes; counts them.
+/// Work whose step is a function of the test. It counts the steps.
 class steps : public detail::pooled_work {
  public:
   explicit steps(std::function<bool(steps&)> step) : step_{std::move(step)} {}
@@ -26,7 +26,7 @@ class steps : public detail::pooled_work {
   static std::shared_ptr<steps> make(std::function<bool(steps&)> step)
   { return std::make_shared<steps>(std::move(step)); }
 
-  /// @return How many steps were taken, once there are `expected` and a while has passed
+  /// @return The number of steps, 5 ms after it reaches `expected` or after a timeout
   [[nodiscard]] int taken(int expected) const
   {
     for (auto i = 0; i < 5'000 && num_taken_ < expected; ++i) { std::this_thread::sleep_for(1ms); }
@@ -47,7 +47,7 @@ class steps : public detail::pooled_work {
   std::atomic<int> num_taken_{0};
 };
 
-TEST(WorkerPools, TakeAStepForEachTimeOfAsking)
+TEST(WorkerPools, RunOneStepForEachSchedule)
 {
   auto const work = steps::make([](steps& /*self*/) { return false; });
   for (auto i = 1; i <= 3; ++i) {
@@ -56,7 +56,7 @@ TEST(WorkerPools, TakeAStepForEachTimeOfAsking)
   }
 }
 
-TEST(WorkerPools, TakeAnotherStepIfAskedWithinOne)
+TEST(WorkerPools, RunAnotherStepIfScheduledWithinAStep)
 {
   auto left       = std::atomic<int>{3};
   auto const work = steps::make([&](steps& self) {
@@ -67,7 +67,7 @@ TEST(WorkerPools, TakeAnotherStepIfAskedWithinOne)
   EXPECT_EQ(work->taken(4), 4);
 }
 
-TEST(WorkerPools, TakeOneStepHoweverOftenTheyAreAsked)
+TEST(WorkerPools, RunOneStepForAllSchedulesDuringAStep)
 {
   auto gate       = std::latch{1};
   auto is_inside  = std::latch{1};
@@ -84,7 +84,7 @@ TEST(WorkerPools, TakeOneStepHoweverOftenTheyAreAsked)
   EXPECT_EQ(work->taken(2), 2);
 }
 
-TEST(WorkerPools, TakeOneStepOfAWorkAtATime)
+TEST(WorkerPools, RunOneStepOfAWorkAtATime)
 {
   auto num_inside  = std::atomic<int>{0};
   auto most_inside = std::atomic<int>{0};
@@ -105,7 +105,7 @@ TEST(WorkerPools, TakeOneStepOfAWorkAtATime)
   EXPECT_EQ(most_inside, 0);
 }
 
-TEST(WorkerPools, GoOnWithoutWakingOtherThreads)
+TEST(WorkerPools, RepeatStepsOnTheSameThread)
 {
   auto mutex      = std::mutex{};
   auto threads    = std::set<std::thread::id>{};
@@ -163,7 +163,7 @@ TEST(WorkerPools, FinishARunningStepWhenTheyStop)
   EXPECT_EQ(late->taken(0), 0);
 }
 
-TEST(WorkerPools, LetFinishedWorkGo)
+TEST(WorkerPools, ReleaseFinishedWork)
 {
   auto work       = steps::make([](steps& /*self*/) { return false; });
   auto const seen = std::weak_ptr<steps>{work};

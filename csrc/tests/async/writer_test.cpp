@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The writer, before consumers that write down what they are told.
+/// Tests of the writer with consumers that record their calls.
 #include "async/counted_arrays.hpp"
 #include "async/recording_handler.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 using strings = std::vector<std::string>;
 
-/// A writer, its consumer, and how often the consumer asked for something.
+/// A writer, its consumer, and the number of calls of the writer's callback.
 class Writers : public ::testing::Test {
  protected:
   bool open(std::string metadata = {})
@@ -27,7 +27,7 @@ class Writers : public ::testing::Test {
 
   bool write(std::string const& metadata = {}) { return writer.write(arrays.make(), metadata); }
 
-  /// Has the consumer keep its tasks.
+  /// Make the consumer keep its tasks.
   void keep_tasks()
   {
     consumer.on_task = [this](ArrowAsyncTask& task) {
@@ -62,7 +62,7 @@ TEST_F(Writers, CallTheConsumerInOrder)
   EXPECT_EQ(num_wanted_calls, 1);
 }
 
-TEST_F(Writers, MoveArrays)
+TEST_F(Writers, MoveArraysToTheConsumer)
 {
   auto taken       = unique_device_array{};
   consumer.on_task = [&](ArrowAsyncTask& task) {
@@ -78,7 +78,7 @@ TEST_F(Writers, MoveArrays)
   EXPECT_EQ(arrays.num_releases(0), 0);
 }
 
-TEST_F(Writers, ReleaseSchemasThatNobodyTakes)
+TEST_F(Writers, ReleaseASchemaThatTheConsumerDoesNotTake)
 {
   static auto num_releases = 0;
   num_releases             = 0;
@@ -92,7 +92,7 @@ TEST_F(Writers, ReleaseSchemasThatNobodyTakes)
   EXPECT_EQ(num_releases, 1);
 }
 
-TEST_F(Writers, LeaveSchemasToThoseWhoTakeThem)
+TEST_F(Writers, DoNotReleaseASchemaThatTheConsumerTakes)
 {
   auto taken         = unique_schema{};
   consumer.on_schema = [&](ArrowSchema* schema) {
@@ -103,7 +103,7 @@ TEST_F(Writers, LeaveSchemasToThoseWhoTakeThem)
   EXPECT_STREQ(taken->format, "i");
 }
 
-TEST_F(Writers, OnlyReleaseConsumersThatRefuseTheSchema)
+TEST_F(Writers, OnlyReleaseAConsumerThatRejectsTheSchema)
 {
   consumer.on_schema = [this](ArrowSchema* /*schema*/) {
     consumer.request(3);
@@ -119,7 +119,7 @@ TEST_F(Writers, OnlyReleaseConsumersThatRefuseTheSchema)
   EXPECT_EQ(arrays.num_releases(0), 1);
 }
 
-TEST_F(Writers, OnlyReleaseConsumersThatRefuseATask)
+TEST_F(Writers, OnlyReleaseAConsumerThatRejectsATask)
 {
   consumer.on_task = [](ArrowAsyncTask& /*task*/) { return ENOSPC; };
   open();
@@ -131,7 +131,7 @@ TEST_F(Writers, OnlyReleaseConsumersThatRefuseATask)
   EXPECT_EQ(consumer.calls, (strings{"schema i -", "task -", "release"}));
 }
 
-TEST_F(Writers, ReleaseArraysOnceThatWereTakenAndRefused)
+TEST_F(Writers, DoNotReleaseAnArrayTakenFromARejectedTask)
 {
   auto taken       = unique_device_array{};
   consumer.on_task = [&](ArrowAsyncTask& task) {
@@ -146,7 +146,7 @@ TEST_F(Writers, ReleaseArraysOnceThatWereTakenAndRefused)
   EXPECT_EQ(arrays.num_releases(0), 1);
 }
 
-TEST_F(Writers, ReleaseArraysThatAreRefusedWhileOthersAreTaken)
+TEST_F(Writers, ReleaseARejectedArrayWhileAnotherIsExtracted)
 {
   consumer.on_task = [this](ArrowAsyncTask& task) {
     if (kept.empty()) {
@@ -164,7 +164,7 @@ TEST_F(Writers, ReleaseArraysThatAreRefusedWhileOthersAreTaken)
   EXPECT_EQ(arrays.num_releases(1), 1);
 }
 
-TEST_F(Writers, ReleaseArraysThatNobodyWants)
+TEST_F(Writers, ReleaseAnArrayExtractedToNull)
 {
   consumer.on_task = [](ArrowAsyncTask& task) { return task.extract_data(&task, nullptr); };
   open();
@@ -173,7 +173,7 @@ TEST_F(Writers, ReleaseArraysThatNobodyWants)
   EXPECT_EQ(arrays.num_releases(0), 1);
 }
 
-TEST_F(Writers, WriteNoMoreThanRequested)
+TEST_F(Writers, WriteNoMoreArraysThanRequested)
 {
   open();
   EXPECT_THROW(write(), std::logic_error);
@@ -188,7 +188,7 @@ TEST_F(Writers, WriteNoMoreThanRequested)
   EXPECT_EQ(num_wanted_calls, 3);
 }
 
-TEST_F(Writers, TakeRequestsWithinCallbacks)
+TEST_F(Writers, AcceptRequestsWithinCallbacks)
 {
   consumer.on_schema = [this](ArrowSchema* /*schema*/) {
     consumer.request(1);
@@ -207,7 +207,7 @@ TEST_F(Writers, TakeRequestsWithinCallbacks)
   EXPECT_EQ(writer.num_wanted(), 1);
 }
 
-TEST_F(Writers, FailAfterARequestForLessThanOne)
+TEST_F(Writers, FailAfterARequestForLessThanOneArray)
 {
   for (auto const count : {std::int64_t{0}, std::int64_t{-1}, INT64_MIN}) {
     auto handler = recording_handler{};
@@ -217,13 +217,14 @@ TEST_F(Writers, FailAfterARequestForLessThanOne)
     EXPECT_EQ(handler.calls, (strings{"schema i -"})) << "reported within the request";
     EXPECT_GT(failing.num_wanted(), 0) << "the owner is not told that there is something to do";
     EXPECT_FALSE(failing.write(arrays.make(), {}));
-    EXPECT_EQ(
-      handler.calls,
-      (strings{"schema i -", "error 22 a request for less than one array found -", "release"}));
+    EXPECT_EQ(handler.calls,
+              (strings{"schema i -",
+                       "error 22 expected a request for at least one array, got fewer -",
+                       "release"}));
   }
 }
 
-TEST_F(Writers, FailInsteadOfEndingAfterSuchARequest)
+TEST_F(Writers, FailOnFinishAfterANegativeRequest)
 {
   open();
   consumer.request(1);
@@ -232,10 +233,11 @@ TEST_F(Writers, FailInsteadOfEndingAfterSuchARequest)
   writer.finish();
   EXPECT_EQ(
     consumer.calls,
-    (strings{"schema i -", "error 22 a request for less than one array found -", "release"}));
+    (strings{
+      "schema i -", "error 22 expected a request for at least one array, got fewer -", "release"}));
 }
 
-TEST_F(Writers, ForgetSuchARequestAfterACancel)
+TEST_F(Writers, IgnoreANegativeRequestAfterACancel)
 {
   open();
   consumer.request(-1);
@@ -245,7 +247,7 @@ TEST_F(Writers, ForgetSuchARequestAfterACancel)
   EXPECT_EQ(consumer.calls, (strings{"schema i -", "release"}));
 }
 
-TEST_F(Writers, CountRequestsThatAreHuge)
+TEST_F(Writers, LimitTheSumOfHugeRequests)
 {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   open();
@@ -258,7 +260,7 @@ TEST_F(Writers, CountRequestsThatAreHuge)
   EXPECT_EQ(writer.num_wanted(), most - 1);
 }
 
-TEST_F(Writers, OnlyReleaseConsumersThatCancelled)
+TEST_F(Writers, OnlyReleaseAConsumerAfterItsCancel)
 {
   for (auto const end : {0, 1, 2, 3}) {
     auto handler    = recording_handler{};
@@ -283,7 +285,7 @@ TEST_F(Writers, OnlyReleaseConsumersThatCancelled)
   }
 }
 
-TEST_F(Writers, AreCancelledWithinCallbacks)
+TEST_F(Writers, MayBeCancelledWithinCallbacks)
 {
   consumer.on_schema = [this](ArrowSchema* /*schema*/) {
     consumer.request(1);
@@ -309,7 +311,7 @@ TEST_F(Writers, AreCancelledWithinCallbacks)
   EXPECT_EQ(handler.calls, (strings{"schema i -", "task -", "release"}));
 }
 
-TEST_F(Writers, TellErrors)
+TEST_F(Writers, ReportOnlyTheFirstError)
 {
   open();
   writer.fail(ENOENT, "no such file", encoded("key", "which"));
@@ -319,22 +321,22 @@ TEST_F(Writers, TellErrors)
   EXPECT_TRUE(consumer.has_producer);
 }
 
-TEST_F(Writers, TellErrorsBeforeASchema)
+TEST_F(Writers, ReportErrorsBeforeTheSchema)
 {
   writer.fail(ENOENT, "no such file", {});
-  EXPECT_FALSE(open()) << "of a handler that was released";
+  EXPECT_FALSE(open()) << "the handler was released";
   EXPECT_EQ(consumer.calls, (strings{"error 2 no such file -", "release"}));
   EXPECT_TRUE(consumer.has_producer);
 }
 
-TEST_F(Writers, ThatAreDroppedFail)
+TEST_F(Writers, FailWhenTheyAreDestroyed)
 {
   open();
   writer = async_stream_writer{};
   EXPECT_EQ(consumer.calls, (strings{"schema i -", "error 125 the producer gave up -", "release"}));
 }
 
-TEST_F(Writers, AreMoved)
+TEST_F(Writers, MayBeMoved)
 {
   open();
   auto moved = std::move(writer);
@@ -344,7 +346,7 @@ TEST_F(Writers, AreMoved)
   EXPECT_EQ(consumer.calls, (strings{"schema i -", "task -", "end", "release"}));
 }
 
-TEST_F(Writers, LiveAsLongAsTheirTasks)
+TEST_F(Writers, TasksMayBeExtractedAfterTheWriterIsDestroyed)
 {
   keep_tasks();
   open();
@@ -353,7 +355,7 @@ TEST_F(Writers, LiveAsLongAsTheirTasks)
   write();
   writer.finish();
   writer = async_stream_writer{};
-  // As Arrow C++ does: on to the next one before the last is extracted.
+  // Arrow C++ also requests the next array before it extracts the last one.
   consumer.request(1);
   consumer.cancel();
   EXPECT_EQ(recording_handler::extract(kept[0])->array.length, 0);
@@ -361,7 +363,7 @@ TEST_F(Writers, LiveAsLongAsTheirTasks)
   EXPECT_EQ(recording_handler::extract(kept[1])->array.length, 1);
 }
 
-TEST_F(Writers, HaveTasksExtractedOnOtherThreads)
+TEST_F(Writers, TasksMayBeExtractedOnOtherThreads)
 {
   keep_tasks();
   open();
@@ -370,7 +372,7 @@ TEST_F(Writers, HaveTasksExtractedOnOtherThreads)
   std::thread{[&] { EXPECT_FALSE(recording_handler::extract(kept[0]).is_released()); }}.join();
 }
 
-TEST_F(Writers, DropWhatTheyTellWithTheHandler)
+TEST_F(Writers, ReleaseTheirCallbackWithTheHandler)
 {
   auto const token = std::make_shared<int>(0);
   auto handler     = recording_handler{};
@@ -389,7 +391,7 @@ TEST_F(Writers, DropWhatTheyTellWithTheHandler)
   (void)recording_handler::extract(kept[0]);
 }
 
-TEST_F(Writers, MayBeOwnedByWhatTheyTell)
+TEST_F(Writers, MayBeOwnedByTheirCallback)
 {
   auto handler       = recording_handler{};
   auto owned         = std::make_shared<async_stream_writer>();
@@ -403,7 +405,7 @@ TEST_F(Writers, MayBeOwnedByWhatTheyTell)
   EXPECT_EQ(handler.calls.back(), "release");
 }
 
-TEST_F(Writers, RefuseHandlersWithoutACallback)
+TEST_F(Writers, RejectHandlersWithoutACallback)
 {
   EXPECT_THROW((async_stream_writer{nullptr, {}}), std::invalid_argument);
   for (auto const missing : {0, 1, 2, 3}) {

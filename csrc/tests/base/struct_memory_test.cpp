@@ -18,10 +18,10 @@ namespace {
 
 using detail::allocate_struct;
 using detail::free_struct;
-using detail::joint_struct_memory;
 using detail::reallocate_struct;
+using detail::struct_arena_scope;
 
-/// Memory that is full of one byte, which it must still hold when it is freed.
+/// Memory filled with one byte value. The destructor checks that it still has this value.
 class filled {
  public:
   filled(std::int64_t size, int byte) : memory_{allocate_struct(size)}, size_{size}, byte_{byte}
@@ -68,7 +68,7 @@ class filled {
   int byte_;
 };
 
-/// Up to `count` pieces of all sizes, few of which are long.
+/// Return `count` allocations of random sizes. Every 20th may be large.
 std::vector<filled> make_pieces(std::mt19937& random, int count)
 {
   auto result = std::vector<filled>{};
@@ -79,23 +79,23 @@ std::vector<filled> make_pieces(std::mt19937& random, int count)
   return result;
 }
 
-/// An owner, and what tells whether it is still there.
+/// Return an owner and a weak pointer to it.
 std::pair<std::shared_ptr<void const>, std::weak_ptr<void const>> make_owner()
 {
   auto owner = std::make_shared<int const>(0);
   return {owner, owner};
 }
 
-TEST(StructMemory, OfPiecesInARowGoesWithTheLastOfThem)
+TEST(StructMemory, ReleasesTheOwnerWithTheLastAllocation)
 {
   auto random = std::mt19937{20261123};
   for (std::size_t expected : {0, 100, 10'000, 1'000'000}) {
     auto [owner, seen] = make_owner();
     auto pieces        = std::vector<filled>{};
     {
-      auto const together = joint_struct_memory{expected, std::move(owner)};
+      auto const together = struct_arena_scope{expected, std::move(owner)};
       pieces              = make_pieces(random, 500);
-      // Some go at once.
+      // Free some of them inside the scope.
       pieces.erase(pieces.end() - 100, pieces.end());
     }
     std::ranges::shuffle(pieces, random);
@@ -107,14 +107,14 @@ TEST(StructMemory, OfPiecesInARowGoesWithTheLastOfThem)
   }
 }
 
-TEST(StructMemory, IsGivenBackByWhicheverThreadComesLast)
+TEST(StructMemory, ReleasesTheOwnerAfterTwoThreadsFreeIt)
 {
   auto random = std::mt19937{20261124};
   for (int round = 0; round < 50; ++round) {
     auto [owner, seen] = make_owner();
     auto mine = std::vector<filled>{}, theirs = std::vector<filled>{};
     {
-      auto const together = joint_struct_memory{1000, std::move(owner)};
+      auto const together = struct_arena_scope{1000, std::move(owner)};
       mine                = make_pieces(random, 50);
       theirs              = make_pieces(random, 50);
     }
@@ -125,36 +125,36 @@ TEST(StructMemory, IsGivenBackByWhicheverThreadComesLast)
   }
 }
 
-TEST(StructMemory, OfNoPiecesIsGivenBackAtOnce)
+TEST(StructMemory, WithoutAllocationsReleasesTheOwnerAtTheEndOfTheScope)
 {
   auto [owner, seen] = make_owner();
   {
-    auto const together = joint_struct_memory{1000, std::move(owner)};
+    auto const together = struct_arena_scope{1000, std::move(owner)};
     EXPECT_FALSE(seen.expired());
   }
   EXPECT_TRUE(seen.expired());
 }
 
-TEST(StructMemory, OfPiecesThatGoBeforeItsEndIsGivenBackThere)
+TEST(StructMemory, FreedInTheScopeReleasesTheOwnerAtTheEndOfTheScope)
 {
   auto [owner, seen] = make_owner();
   {
-    auto const together = joint_struct_memory{1000, std::move(owner)};
+    auto const together = struct_arena_scope{1000, std::move(owner)};
     free_struct(allocate_struct(10));
     EXPECT_FALSE(seen.expired());
   }
   EXPECT_TRUE(seen.expired());
 }
 
-TEST(StructMemory, IsThatOfTheInnermost)
+TEST(StructMemory, ComesFromTheInnermostScope)
 {
   auto [outer_owner, outer] = make_owner();
   auto [inner_owner, inner] = make_owner();
   {
-    auto const around = joint_struct_memory{1000, std::move(outer_owner)};
+    auto const around = struct_arena_scope{1000, std::move(outer_owner)};
     auto within       = std::vector<filled>{};
     {
-      auto const together = joint_struct_memory{1000, std::move(inner_owner)};
+      auto const together = struct_arena_scope{1000, std::move(inner_owner)};
       within.emplace_back(10, 1);
     }
     auto const after = filled{10, 2};
@@ -165,23 +165,23 @@ TEST(StructMemory, IsThatOfTheInnermost)
   EXPECT_TRUE(outer.expired());
 }
 
-TEST(StructMemory, IsNotForOtherThreads)
+TEST(StructMemory, OfOtherThreadsIsNotInTheArena)
 {
   auto [owner, seen] = make_owner();
   auto theirs        = std::vector<filled>{};
   {
-    auto const together = joint_struct_memory{1000, std::move(owner)};
+    auto const together = struct_arena_scope{1000, std::move(owner)};
     std::thread{[&] { theirs.emplace_back(10, 1); }}.join();
   }
   EXPECT_TRUE(seen.expired());
 }
 
-TEST(StructMemory, ThatIsReallocatedKeepsWhatFits)
+TEST(StructMemory, KeepsItsContentWhenItIsReallocated)
 {
   auto [owner, seen] = make_owner();
   auto grown         = filled{10, 1};
   {
-    auto const together = joint_struct_memory{1000, std::move(owner)};
+    auto const together = struct_arena_scope{1000, std::move(owner)};
     grown.resize(20);
     auto shrunk = filled{30, 2};
     shrunk.resize(5);
@@ -189,12 +189,12 @@ TEST(StructMemory, ThatIsReallocatedKeepsWhatFits)
     EXPECT_FALSE(seen.expired());
   }
   EXPECT_FALSE(seen.expired());
-  // Where nothing is laid out in a row, a piece is on its own.
+  // Outside of a scope, a reallocation moves the memory out of the arena.
   grown.resize(40);
   EXPECT_TRUE(seen.expired());
 }
 
-/// Freed last of all static objects, those of the core included, as it is made first.
+/// Destroyed after all other static objects, including the core's: it is constructed first.
 struct freed_at_exit {
   void* memory{nullptr};
   freed_at_exit() = default;
@@ -202,11 +202,11 @@ struct freed_at_exit {
 };
 [[gnu::init_priority(101)]] freed_at_exit kept;
 
-TEST(StructMemory, MayBeGivenBackDuringTheExit)
+TEST(StructMemory, MayBeFreedDuringTheExit)
 {
   auto const use_and_exit = [] {
     {
-      auto const together = joint_struct_memory{0};
+      auto const together = struct_arena_scope{0};
       kept.memory         = allocate_struct(4000);
     }
     std::exit(0);
@@ -214,7 +214,7 @@ TEST(StructMemory, MayBeGivenBackDuringTheExit)
   EXPECT_EXIT(use_and_exit(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(StructMemory, OfNothingIsFreed) { free_struct(nullptr); }
+TEST(StructMemory, FreeAcceptsNull) { free_struct(nullptr); }
 
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

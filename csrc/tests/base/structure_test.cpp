@@ -25,7 +25,7 @@ void never_released(ArrowSchema*) {}
 
 void never_released(ArrowArray*) {}
 
-/// Structs linked as a test asks, in ways that no builder allows.
+/// Links structs in ways that no builder allows.
 class Structure : public ::testing::Test {
  protected:
   struct level {
@@ -101,32 +101,32 @@ class Structure : public ::testing::Test {
   std::deque<level> levels;
 };
 
-TEST_F(Structure, EndsWhereADictionaryIsItsOwn)
+TEST_F(Structure, RejectsADictionaryThatIsItself)
 {
   auto& top = add("i", 2);
   set_dictionary(top, top);
-  expect_refused(top, "more than 64 levels");
+  expect_refused(top, "expected at most 64 levels");
   EXPECT_THROW((void)import_row(top.schema), std::invalid_argument);
 }
 
-TEST_F(Structure, EndsWhereLevelsDouble)
+TEST_F(Structure, RejectsTooManyColumnsThatShareStructs)
 {
   EXPECT_EQ(refusal(add_chain(10, 2)), "");
-  expect_refused(add_chain(20, 2), "more than 1048576 columns");
-  expect_refused(add_chain(63, 2), "more than 1048576 columns");
+  expect_refused(add_chain(20, 2), "expected at most 1048576 columns");
+  expect_refused(add_chain(63, 2), "expected at most 1048576 columns");
 }
 
-TEST_F(Structure, ReadsNoPointersOfMoreChildrenThanItTakes)
+TEST_F(Structure, RejectsTooManyChildrenBeforeItReadsTheirPointers)
 {
   auto& top            = add_chain(1, 3);
   top.array.n_children = top.schema.n_children = std::int64_t{1} << 40;
-  expect_refused(top, "more than 1048576 columns");
-  // Nor more pointers than the array has children.
+  expect_refused(top, "expected at most 1048576 columns");
+  // The import reads no more pointers than the array has children.
   top.array.n_children = 3;
-  expect_refused(top, "3 children found, 1099511627776 expected");
+  expect_refused(top, "expected 1099511627776 children, got 3");
 }
 
-TEST_F(Structure, ReadsNothingOfReleasedSchemas)
+TEST_F(Structure, DoesNotReadReleasedSchemas)
 {
   auto* nowhere  = reinterpret_cast<char const*>(16);
   auto& top      = add("+s", 1);
@@ -141,17 +141,17 @@ TEST_F(Structure, ReadsNothingOfReleasedSchemas)
   expect_refused(categories, "released");
 }
 
-TEST_F(Structure, TakesNoTextThatIsNotUtf8)
+TEST_F(Structure, RejectsTextThatIsNotUtf8)
 {
   auto& top       = add("n", 0);
   top.schema.name = "\xe9t\xe9";
-  expect_refused(top, "'\\xe9t\\xe9': a name that is not UTF-8");
+  expect_refused(top, "'\\xe9t\\xe9': expected a name in UTF-8");
   top.schema.name   = "x";
   top.schema.format = "\xff";
-  expect_refused(top, "a format string that is not UTF-8");
+  expect_refused(top, "expected a format string in UTF-8");
 }
 
-TEST_F(Structure, CutsNoCharacterOfALongMessage)
+TEST_F(Structure, CutsLongMessagesBetweenCharacters)
 {
   auto format = std::string{"?"};
   for (auto i = 0; i < 2000; ++i) { format += "\xc3\xa9"; }
@@ -160,18 +160,18 @@ TEST_F(Structure, CutsNoCharacterOfALongMessage)
   expect_refused(add(format.insert(0, "?").c_str(), 2), "\xc3\xa9");
 }
 
-TEST_F(Structure, TakesNoMetadataOfNegativeSizes)
+TEST_F(Structure, RejectsMetadataWithNegativeSizes)
 {
   for (auto const& sizes : std::vector<std::vector<std::int32_t>>{
          {-1}, {1, -4}, {1, 4, 0, -8}, {2, 0, 0, 0, std::numeric_limits<std::int32_t>::min()}}) {
     auto& top           = add("n", 0);
     top.schema.metadata = reinterpret_cast<char const*>(sizes.data());
-    expect_refused(top, "within the metadata");
+    expect_refused(top, "expected metadata with sizes of at least 0");
     EXPECT_THROW((void)import_row(top.schema), std::invalid_argument);
   }
 }
 
-TEST_F(Structure, TakesNoParametersThatWouldWrapAround)
+TEST_F(Structure, RejectsParametersOutOfRange)
 {
   for (auto const* format : {"d:9,4294967296",
                              "d:9,-2147483648,32",
@@ -184,7 +184,7 @@ TEST_F(Structure, TakesNoParametersThatWouldWrapAround)
                              "w:4294967300"}) {
     expect_refused(add(format, 2), format);
   }
-  expect_refused(add("w:-1", 2), "found size -1");  // in nanoarrow's words
+  expect_refused(add("w:-1", 2), "found size -1");  // nanoarrow's message
   for (auto const* format : {"+w:4294967298", "+w:-1"}) {
     auto& top = add(format, 1);
     put(top, add("n", 0));
@@ -192,7 +192,7 @@ TEST_F(Structure, TakesNoParametersThatWouldWrapAround)
   }
 }
 
-TEST_F(Structure, WantsIntegersForIndices)
+TEST_F(Structure, RejectsIndicesThatAreNotIntegers)
 {
   for (auto const* format : {"ttu", "tts", "tdD", "tsn:", "tDs", "f"}) {
     auto& top = add(format, 2);
@@ -201,7 +201,7 @@ TEST_F(Structure, WantsIntegersForIndices)
   }
 }
 
-/// Functions that read a schema without an array check it, too.
+/// Check that each function that reads a schema without an array rejects it.
 void expect_schema_refused(ArrowSchema const& schema, std::string const& what)
 {
   auto const column =
@@ -223,23 +223,24 @@ void expect_schema_refused(ArrowSchema const& schema, std::string const& what)
   }
 }
 
-TEST_F(Structure, IsCheckedOfSchemasAlone)
+TEST_F(Structure, IsCheckedInSchemasWithoutArrays)
 {
   auto* nowhere = reinterpret_cast<char const*>(16);
-  expect_schema_refused(add(nullptr, 0).schema, "without a format");
-  expect_schema_refused(add_chain(70, 1).schema, "more than 64 levels");
-  expect_schema_refused(add_chain(40, 2).schema, "more than 1048576 columns");
+  expect_schema_refused(add(nullptr, 0).schema, "expected a schema with a format string");
+  expect_schema_refused(add_chain(70, 1).schema, "expected at most 64 levels");
+  expect_schema_refused(add_chain(40, 2).schema, "expected at most 1048576 columns");
   auto& parent           = add_chain(1, 2);
   parent.schemas.front() = nullptr;
-  expect_schema_refused(parent.schema, "no schema of child 0");
+  expect_schema_refused(parent.schema, "expected a schema of child 0");
   parent.schema.children = nullptr;
-  expect_schema_refused(parent.schema, "no pointers to them");
+  expect_schema_refused(parent.schema,
+                        "expected pointers to the 2 children of the schema, got a null pointer");
   auto& above    = add("+s", 1);
   auto& released = add(nowhere, 2);
   put(above, released);
   released.schema.release = nullptr;
-  expect_schema_refused(above.schema, "released already");
-  expect_schema_refused(released.schema, "released already");
+  expect_schema_refused(above.schema, "got a released one");
+  expect_schema_refused(released.schema, "got a released one");
 }
 
 TEST(CopiedImport, OfNoRowsNeedsNoBuffers)
@@ -261,7 +262,7 @@ TEST(CopiedImport, OfNoRowsNeedsNoBuffers)
   }
 }
 
-TEST(Utf8, IsWhatTheStandardSays)
+TEST(Utf8, EscapesInvalidBytes)
 {
   for (auto const* text : {"",
                            "a",

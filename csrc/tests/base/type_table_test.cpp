@@ -36,7 +36,7 @@ TEST(TypeTable, ExportsEveryTypeOfLibcudf)
   EXPECT_THROW((void)export_row(type_id::NUM_TYPE_IDS), cudf::data_type_error);
 }
 
-TEST(TypeTable, ImportsEveryTypeThatItExportsAsTheSame)
+TEST(TypeTable, ImportsEachExportedTypeAsTheSameType)
 {
   for (auto const& type : flat_shapes()) {
     auto const schema = make_schema(type);
@@ -49,7 +49,7 @@ TEST(TypeTable, ImportsEveryTypeThatItExportsAsTheSame)
 struct format_case {
   char const* format;
   char const* arrow;
-  std::int64_t num_buffers;  ///< for views the least number
+  std::int64_t num_buffers;  ///< for views the minimum
 };
 
 /// Every format string of the specification.
@@ -112,7 +112,7 @@ constexpr auto nested_formats = std::to_array<format_case>({
   {"+r", "run_end_encoded", 0},
 });
 
-/// The children that nanoarrow gives the type by default.
+/// Return a schema with the children that nanoarrow gives the type by default.
 unique_schema nested_schema(format_case const& row)
 {
   auto schema       = schema_of(row.format);
@@ -150,7 +150,7 @@ TEST(TypeTable, HasARowForEveryFormatOfTheSpecification)
   for (auto const& row : type_table()) { EXPECT_TRUE(seen.contains(row.arrow)) << row.arrow; }
 }
 
-TEST(TypeTable, TakesDictionariesByTheirIndices)
+TEST(TypeTable, AcceptsDictionariesWithIntegerIndices)
 {
   for (auto const* format : {"c", "s", "i", "l", "C", "S", "I", "L"}) {
     auto const schema = dictionary_schema(format);
@@ -162,7 +162,7 @@ TEST(TypeTable, TakesDictionariesByTheirIndices)
   }
 }
 
-TEST(TypeTable, TakesBytesOfNoWidth)
+TEST(TypeTable, AcceptsFixedSizeBinaryOfWidthZero)
 {
   EXPECT_EQ(import_row(*schema_of("w:0").get()).arrow, "fixed_size_binary");
   EXPECT_EQ(detail::parse_type(*schema_of("w:0").get()).element_bits, 0);
@@ -176,7 +176,7 @@ TEST(TypeTable, KeepsTheScaleOfDecimals)
             (cudf::data_type{type_id::DECIMAL128, 3}));
 }
 
-TEST(TypeTable, RefusesWhatTheSpecificationDoesNotKnow)
+TEST(TypeTable, RejectsFormatsOutsideTheSpecification)
 {
   for (auto const* format :
        {"", "x", "ii", "d:", "d:5", "d:5,2,16", "ts", "tsx:", "w:", "+w:", "+x", "v", "td"}) {

@@ -9,14 +9,14 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Copies the text to a heap buffer, so that AddressSanitizer detects reads beyond its end.
+/// Copies the text to a heap buffer, so that AddressSanitizer detects reads past its end.
 bool is_utf8(std::string const& text)
 {
   auto const bytes = std::vector<char>(text.begin(), text.end());
   return detail::is_utf8({bytes.data(), bytes.size()});
 }
 
-/// Encodes a number as UTF-8 does, also numbers that are no code points.
+/// Return a number encoded as UTF-8, even if it is not a code point.
 std::string encode(std::uint32_t point)
 {
   auto const tail = [&](int shift) { return static_cast<char>(0x80 | ((point >> shift) & 0x3f)); };
@@ -26,7 +26,7 @@ std::string encode(std::uint32_t point)
   return {static_cast<char>(0xf0 | (point >> 18)), tail(12), tail(6), tail(0)};
 }
 
-TEST(Utf8, TakesEveryCodePointButSurrogates)
+TEST(Utf8, AcceptsEveryCodePointExceptSurrogates)
 {
   for (std::uint32_t point = 0; point <= 0x110100; ++point) {
     auto const expected = point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
@@ -37,7 +37,7 @@ TEST(Utf8, TakesEveryCodePointButSurrogates)
   }
 }
 
-TEST(Utf8, RefusesWhatIsCutShortOrTooLong)
+TEST(Utf8, RejectsTruncatedAndOverlongCharacters)
 {
   for (auto const* text : {"é", "€", "\xf0\x9f\x98\x80"}) {
     auto const whole = std::string{text};

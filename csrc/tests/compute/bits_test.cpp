@@ -22,13 +22,13 @@ void expect_packed(packed_bools const& found, bools_t const& bools)
   for (std::size_t i = 0; i < bools.size(); ++i) { EXPECT_EQ(found.word >> i & 1, bools[i]) << i; }
 }
 
-TEST(HostPack, GathersOneBitOfEachBool)
+TEST(HostPack, PacksOneBitOfEachBool)
 {
   auto random = std::mt19937{7};
   for (int round = 0; round < 100; ++round) {
     auto bools = bools_t{};
     for (auto& one : bools) { one = random() & 1; }
-    // In some rounds one of them is true, but not 1.
+    // In every fourth round, one bool is true with a byte above 1.
     if (round % 4 == 0) { bools[random() % 64] = static_cast<std::uint8_t>(2 + random() % 254); }
     expect_packed(pack(bools.data()), bools);
     expect_packed(pack_by_words(bools.data()), bools);

@@ -25,7 +25,7 @@ std::uint8_t byte_at(rmm::device_buffer const& buffer, std::int64_t index)
 bool bit_at(std::uint8_t const* bytes, std::int64_t index)
 { return ((bytes[index / 8] >> (index % 8)) & 1) != 0; }
 
-/// Bits that end with their allocation, so that AddressSanitizer detects reads beyond.
+/// Bits that end with their allocation, so that AddressSanitizer detects reads past the end.
 struct bits {
   std::int64_t begin;
   std::int64_t size;
@@ -81,7 +81,7 @@ TEST_P(HostBits, CopiedBitsBeginAtBitZero)
   }
 }
 
-TEST_P(HostBits, AreValidInBoth)
+TEST_P(HostBits, ValidInBothIsTheAndOfTwoMasks)
 {
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto const left  = random_bits(begin);
@@ -91,7 +91,7 @@ TEST_P(HostBits, AreValidInBoth)
   }
 }
 
-TEST_P(HostBits, NullsLieWithinOthersUnlessOneIsAlone)
+TEST_P(HostBits, NullsWithinIsFalseIfOneNullIsOutside)
 {
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto outer = random_bits(begin);
@@ -110,7 +110,7 @@ TEST_P(HostBits, NullsLieWithinOthersUnlessOneIsAlone)
   }
 }
 
-TEST_P(HostBits, NullsAreTheZeros)
+TEST_P(HostBits, CountNullsCountsZeroBits)
 {
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto const source = random_bits(begin);
@@ -135,7 +135,7 @@ TEST_P(HostBits, UnpackedBoolsAreZeroOrOne)
 TEST_P(HostBits, PackedBoolsAreTrueUnlessZero)
 {
   auto random = engine{7};
-  // Bytes of 0 and 1 alone, and others among them.
+  // Bytes 0 and 1; bytes 0, 127 and 254; any byte.
   for (auto const& [kinds, factor] : {std::pair{2, 1}, {3, 0x7f}, {256, 1}}) {
     auto bools = std::vector<std::uint8_t>(static_cast<std::size_t>(GetParam()));
     for (auto& b : bools) { b = static_cast<std::uint8_t>(below(random, kinds) * factor); }
@@ -181,7 +181,7 @@ TEST(HostCast, KeepsValues)
                cudf::logic_error);
 }
 
-TEST(HostHalves, HaveTheValuesOfTheirParts)
+TEST(HostHalves, WidenToFloatsOfTheSameValue)
 {
   auto halves = std::vector<std::uint16_t>(65'536);
   std::iota(halves.begin(), halves.end(), std::uint16_t{0});
@@ -199,7 +199,7 @@ TEST(HostHalves, HaveTheValuesOfTheirParts)
   }
 }
 
-TEST(HostCopy, AreTheBytesThemselves)
+TEST(HostCopy, CopiesTheBytes)
 {
   auto const text = std::string{"arrow"};
   auto const copy = detail::host::copy_bytes(text.data(), 5, on_host());
@@ -229,7 +229,7 @@ TEST(HostOffsets, AreReadFromAnyAddress)
   }
 }
 
-TEST(HostOffsets, AreCountedFromAnyBase)
+TEST(HostOffsets, AreRebasedToZero)
 {
   auto const base = std::int64_t{1} << 40;
   auto const wide = std::array<std::int64_t, 4>{base, base + 3, base + 3, base + 2'147'483'647};
@@ -244,7 +244,7 @@ TEST(HostOffsets, AreCountedFromAnyBase)
   EXPECT_EQ(std::vector(found, found + 4), (std::vector<std::int32_t>{0, 3, 3, 2'147'483'647}));
 }
 
-TEST(HostOffsets, CountUp)
+TEST(HostOffsets, CountUpInEqualSteps)
 {
   auto const made   = detail::host::count_up(4, 715'827'882, on_host());
   auto const* found = static_cast<std::int32_t const*>(made.data());

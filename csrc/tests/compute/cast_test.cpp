@@ -37,7 +37,7 @@ std::int64_t at(cudf::column_view const& column, std::int64_t row)
                                            : static_cast<std::int64_t const*>(data)[row];
 }
 
-/// Integers as a column of another type of their width.
+/// Return a column of `type`, which has the width of `T`.
 template <typename T>
 std::unique_ptr<cudf::column> column_of(cudf::data_type type, std::vector<T> const& values)
 {
@@ -122,15 +122,15 @@ void expect_range(type_id type)
   }
 }
 
-TEST(HostRanges, AreOfValidRows)
+TEST(HostRanges, IgnoreNullRows)
 {
   expect_range<std::int32_t>(type_id::DECIMAL32);
   expect_range<std::int64_t>(type_id::DECIMAL64);
   expect_range<__int128_t>(type_id::DECIMAL128);
 }
 
-/// Rows of few or many distinct values, the latter more than a table without growth holds.
-TEST(HostEncoding, NumbersValuesInTheOrderOfTheirFirstRows)
+/// Few and many distinct values; many values make the hash table grow.
+TEST(HostEncoding, KeysAreInTheOrderOfTheirFirstRows)
 {
   for (auto const& type : flat_shapes()) {
     if (type.id == type_id::EMPTY || type.id == type_id::DICTIONARY32) { continue; }

@@ -19,7 +19,7 @@ using cudf::type_id;
 
 value text(char const* content) { return {std::string{content}}; }
 
-/// The values of the rows of a dictionary.
+/// Return the rows of a dictionary as values.
 rows decoded(detail::dictionary_parts const& parts, shape const& type)
 {
   auto const column = cudf::column_view{cudf::data_type{type_id::DICTIONARY32},
@@ -52,7 +52,7 @@ TYPED_TEST(HostDictionary, RowsOfNullKeysBecomeNull)
   EXPECT_EQ(read_rows(parts.keys->view(), type), (rows{text("a"), text("bc")}));
 }
 
-TYPED_TEST(HostDictionary, UnsignedIndicesReachFurther)
+TYPED_TEST(HostDictionary, UnsignedIndicesMayExceedTheSignedRange)
 {
   using unsigned_t   = std::make_unsigned_t<TypeParam>;
   constexpr auto far = unsigned_t{200};
@@ -71,7 +71,7 @@ TYPED_TEST(HostDictionary, UnsignedIndicesReachFurther)
   EXPECT_EQ(parts.null_count, 1);
 }
 
-TYPED_TEST(HostDictionary, OfNullsAloneHasNoKeysLeft)
+TYPED_TEST(HostDictionary, HasNoKeysIfAllKeysAreNull)
 {
   auto const type    = flat("int64");
   auto const keys    = make_column(type, {{}, {}});
@@ -82,7 +82,7 @@ TYPED_TEST(HostDictionary, OfNullsAloneHasNoKeysLeft)
   EXPECT_EQ(parts.null_count, 2);
 }
 
-TYPED_TEST(HostDictionary, IndicesBeyondTheKeysAreRefused)
+TYPED_TEST(HostDictionary, IndicesBeyondTheKeysAreRejected)
 {
   auto const keys = make_column(flat("string"), {text("a"), {}});
   for (auto const index : {-1, 2}) {

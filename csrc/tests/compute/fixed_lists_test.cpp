@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What lists of a fixed size are made of.
+/// Tests of the functions that build lists of a fixed size.
 #include "compute/host/cast.hpp"
 #include "compute/null_rows.hpp"
 #include "compute/on_host.hpp"
@@ -24,14 +24,14 @@ std::vector<std::int32_t> numbers_in(rmm::device_buffer const& buffer)
   return {data, data + buffer.size() / sizeof(std::int32_t)};
 }
 
-TEST(RowsOfLists, FollowEachBegin)
+TEST(RowsOfLists, CountUpFromTheBeginOfEachList)
 {
   auto const begins = std::vector<std::int32_t>{4, 9, 4};
   auto const made   = detail::host::rows_of_lists({begins.data(), 3, 3, 0, 100}, on_host());
   EXPECT_EQ(numbers_in(made), (std::vector<std::int32_t>{4, 5, 6, 9, 10, 11, 4, 5, 6}));
 }
 
-TEST(RowsOfLists, StayAmongThoseThatMayBeTaken)
+TEST(RowsOfLists, AreClampedToTheAllowedRange)
 {
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   auto const begins   = std::vector<std::int32_t>{0, 6, most};
@@ -39,10 +39,10 @@ TEST(RowsOfLists, StayAmongThoseThatMayBeTaken)
   EXPECT_EQ(numbers_in(made), (std::vector<std::int32_t>{1, 1, 6, 6, 6, 6}));
 }
 
-TEST(RowsOfLists, AreNoneOfNoLists)
+TEST(RowsOfLists, AreEmptyWithoutLists)
 { EXPECT_EQ(detail::host::rows_of_lists({nullptr, 0, 3, 0, 0}, on_host()).size(), 0U); }
 
-TEST(NullRows, HaveEveryType)
+TEST(NullRows, HaveTheTypeOfTheColumn)
 {
   auto types = flat_shapes();
   types.push_back(list_of(struct_of({flat("string"), list_of(flat("null"))})));

@@ -34,7 +34,7 @@ std::string case_name(::testing::TestParamInfo<gather_case> const& info)
 
 class HostGather : public ::testing::TestWithParam<gather_case> {};
 
-TEST_P(HostGather, TakesRowsOfSlices)
+TEST_P(HostGather, GathersRowsOfSlices)
 {
   auto const& [type, null_percent] = GetParam();
   auto const values                = samples(type, 70, null_percent);
@@ -59,22 +59,22 @@ INSTANTIATE_TEST_SUITE_P(Types,
                                             ::testing::Values(0, 30, 100)),
                          case_name);
 
-TEST(HostGather, LeavesNothingUnderNulls)
+TEST(HostGather, DropsElementsOfNullRows)
 {
-  // The null list of the source has an element, the null string a byte.
+  // The null list of the source has an element, and its string has a byte.
   auto const type = list_of(flat("string"));
   auto column     = make_column(type, {{rows{{std::string{"a"}}}}, {rows{{std::string{"b"}}}}});
-  auto mask       = std::vector<cudf::bitmask_type>(16);  // of 64 bytes, as libcudf pads it
-  mask[0]         = 0b01;
+  auto mask = std::vector<cudf::bitmask_type>(16);  // 64 bytes: libcudf pads masks to this size
+  mask[0]   = 0b01;
   column->set_null_mask(host_buffer(mask), 1);
   auto const found = gather(column->view(), {1, 0, 1});
   EXPECT_EQ(read_rows(found->view(), type), (rows{{}, {rows{{std::string{"a"}}}}, {}}));
   EXPECT_EQ(found->view().child(1).size(), 1);
 }
 
-TEST(HostGather, CountsTooManyElementsBeforeMakingRoomForThem)
+TEST(HostGather, ThrowsOverflowErrorBeforeItAllocates)
 {
-  // 2^28 bytes of one list, 9 times over.
+  // One list of 2^28 elements, gathered 9 times.
   auto const offsets = integers<std::int32_t>(cudf::type_id::INT32, {0, 1 << 28});
   auto const element =
     cudf::column_view{cudf::data_type{cudf::type_id::EMPTY}, 1 << 28, nullptr, nullptr, 1 << 28};

@@ -53,7 +53,7 @@ TEST(MaskWords, AreOnePartBelowTheRowLimit)
   }
 }
 
-TEST(MaskWords, AreTwoWhereTheLastBitIsBeyondIt)
+TEST(MaskWords, AreTwoPartsAboveTheRowLimit)
 {
   expect_parts(0, 0, most_rows, 1);
   expect_parts(0, 32, most_rows, 1);

@@ -6,7 +6,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// Operands and results in host memory.
+/// Return an execution whose operands and results are in host memory.
 inline detail::execution on_host() { return {true, stream(), host_memory_resource()}; }
 
 }  // namespace cudf_arrow_bridge::test

@@ -23,13 +23,13 @@ template <typename T>
 std::vector<T> values_of(cudf::column_view const& column)
 { return {column.begin<T>(), column.end<T>()}; }
 
-/// Errors name the column, the row and what was found.
+/// Check that the call fails with an error that contains all `words`.
 template <typename Call>
 void expect_refused(Call call, std::vector<std::string> const& words)
 {
   try {
     call();
-    ADD_FAILURE() << "taken";
+    ADD_FAILURE() << "no error";
   } catch (std::invalid_argument const& error) {
     for (auto const& word : words) {
       EXPECT_NE(std::string_view{error.what()}.find(word), std::string_view::npos)
@@ -109,7 +109,7 @@ TEST(HostStringViews, AreCopiedInTheOrderOfTheirRows)
   EXPECT_EQ(array.read(), (std::vector<std::string>{"thirteen more", "twelve bytes"}));
 }
 
-TEST(HostStringViews, OfNullRowsAreNotLookedAt)
+TEST(HostStringViews, OfNullRowsAreNotRead)
 {
   auto array      = view_array{{inlined("a"), reference(1 << 30, 77, -5), inlined("c")}};
   auto const mask = std::uint32_t{0b101};
@@ -117,7 +117,7 @@ TEST(HostStringViews, OfNullRowsAreNotLookedAt)
   EXPECT_EQ(array.read(), (std::vector<std::string>{"a", "", "c"}));
 }
 
-TEST(HostStringViews, ThatDoNotLieInTheirBufferAreRefused)
+TEST(HostStringViews, OutsideTheirBufferAreRejected)
 {
   auto const expect = [](ArrowBinaryView const& view, char const* found) {
     auto const array = view_array{{inlined("a"), view}};
@@ -130,19 +130,19 @@ TEST(HostStringViews, ThatDoNotLieInTheirBufferAreRefused)
   expect(reference(
            std::numeric_limits<std::int32_t>::max(), 0, std::numeric_limits<std::int32_t>::max()),
          "4294967294");
-  expect(reference(-1, 0, 0), "-1 bytes");
+  expect(reference(-1, 0, 0), "expected a view of at least 0 bytes, got -1");
 }
 
-TEST(HostStringViews, IntoABufferThatIsNotThereAreRefused)
+TEST(HostStringViews, OfANullBufferAreRejected)
 {
   auto array    = view_array{{reference(13, 1, 0)}};
   array.data[1] = nullptr;
   EXPECT_THROW((void)array.read(), std::invalid_argument);
 }
 
-TEST(HostStringViews, OfMoreThan2GiBGetWideOffsets)
+TEST(HostStringViews, OfMoreThan2GiBHave64BitOffsets)
 {
-  // The same 2^27 bytes 16 times.
+  // 16 views of the same 2^27 bytes.
   auto const size  = std::int32_t{1} << 27;
   auto const big   = std::make_unique<char[]>(static_cast<std::size_t>(size));
   auto array       = view_array{std::vector<ArrowBinaryView>(16, reference(size, 0, 0))};
@@ -181,7 +181,7 @@ class HostListViews : public ::testing::Test {};
 using widths = ::testing::Types<std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(HostListViews, widths);
 
-TYPED_TEST(HostListViews, InOrderNeedNoGathering)
+TYPED_TEST(HostListViews, InOrderAreNotGathered)
 {
   // Empty lists may point anywhere.
   auto const lists = list_array<TypeParam>{{9, 3, 0, 5, 1}, {0, 2, 0, 4, 0}, 10}.read();
@@ -212,7 +212,7 @@ TYPED_TEST(HostListViews, WithGapsAreGathered)
             (std::vector<std::int32_t>{0, 1, 3, 4}));
 }
 
-TYPED_TEST(HostListViews, OfNullRowsAreEmptyAndNotLookedAt)
+TYPED_TEST(HostListViews, OfNullRowsAreEmptyAndNotRead)
 {
   auto const mask  = std::uint32_t{0b101};
   auto const lists = list_array<TypeParam>{{0, -7, 1}, {1, 100, 1}, 2}.read({&mask, 1});
@@ -221,7 +221,7 @@ TYPED_TEST(HostListViews, OfNullRowsAreEmptyAndNotLookedAt)
   EXPECT_EQ(lists.elements, nullptr);
 }
 
-TYPED_TEST(HostListViews, ThatDoNotLieInTheElementsAreRefused)
+TYPED_TEST(HostListViews, OutsideTheElementsAreRejected)
 {
   constexpr auto most = std::numeric_limits<TypeParam>::max();
   for (auto const& [offset, size] : {std::pair<TypeParam, TypeParam>{9, 2},
@@ -236,7 +236,7 @@ TYPED_TEST(HostListViews, ThatDoNotLieInTheElementsAreRefused)
   }
 }
 
-TEST(HostLargeListViews, FarInsideTheElementsAreTakenFromThere)
+TEST(HostLargeListViews, AcceptOffsetsAbove32Bits)
 {
   constexpr auto far = std::int64_t{1} << 40;
   auto const lists   = list_array<std::int64_t>{{far, far + 2}, {2, 1}, far + 10}.read();
@@ -272,7 +272,7 @@ class HostRuns : public ::testing::Test {};
 using run_ends = ::testing::Types<std::int16_t, std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(HostRuns, run_ends);
 
-TYPED_TEST(HostRuns, BelongToTheRunThatEndsBehindThem)
+TYPED_TEST(HostRuns, MapEachRowToItsRun)
 {
   auto const ends = std::vector<TypeParam>{1, 4, 5, 9};
   auto const all  = std::vector<std::int32_t>{0, 1, 1, 1, 2, 3, 3, 3, 3};
@@ -284,14 +284,14 @@ TYPED_TEST(HostRuns, BelongToTheRunThatEndsBehindThem)
   }
 }
 
-TYPED_TEST(HostRuns, ThatEndTooEarlyAreRefused)
+TYPED_TEST(HostRuns, ThatEndTooEarlyAreRejected)
 {
   for (auto const& ends : {std::vector<TypeParam>{1, 4}, {}, {4, 3, 2, 1}, {-1, -1}}) {
     expect_refused([&] { (void)runs_of(ends, 1, 4); }, {"'c'", "row", "runs"});
   }
 }
 
-/// Runs of 1 to 70 rows, some of them without, and the run of each row.
+/// Runs of 0 to 70 rows, and the run of each row.
 struct random_runs {
   std::vector<std::int32_t> ends;
   std::vector<std::int32_t> run_of_row;

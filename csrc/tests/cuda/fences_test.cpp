@@ -49,7 +49,7 @@ bool is_readable(fence_set const& fences)
   return ::poll(&polled, 1, 0) == 1;
 }
 
-TEST(Fences, AreToldOnceInTheOrderInWhichTheyEnd)
+TEST(Fences, AreReportedOnceInTheOrderOfCompletion)
 {
   auto fences       = fence_set::make();
   auto const first  = fences.add();
@@ -66,7 +66,7 @@ TEST(Fences, AreToldOnceInTheOrderInWhichTheyEnd)
   EXPECT_EQ(fences.poll(0s), results{});
 }
 
-TEST(Fences, EndOnce)
+TEST(Fences, CompleteOnlyOnce)
 {
   auto fences      = fence_set::make();
   auto const fence = fences.add();
@@ -80,7 +80,7 @@ TEST(Fences, EndOnce)
   EXPECT_EQ(fences.poll(0s), results{});
 }
 
-TEST(Fences, HaveNumbersOfTheirOwn)
+TEST(Fences, HaveUniqueIds)
 {
   auto fences  = fence_set::make();
   auto numbers = std::set<fence_id>{};
@@ -93,7 +93,7 @@ TEST(Fences, HaveNumbersOfTheirOwn)
   }
 }
 
-TEST(Fences, DescriptorIsReadableWhileThereIsSomething)
+TEST(Fences, DescriptorIsReadableWhileAResultOrWakeIsPending)
 {
   auto fences       = fence_set::make();
   auto const first  = fences.add();
@@ -112,7 +112,7 @@ TEST(Fences, DescriptorIsReadableWhileThereIsSomething)
   EXPECT_EQ(fences.poll(0s), results{});
 }
 
-TEST(Fences, CopiesAreTheSameSet)
+TEST(Fences, CopiesShareTheSet)
 {
   auto fences      = fence_set::make();
   auto copy        = fences;
@@ -123,7 +123,7 @@ TEST(Fences, CopiesAreTheSameSet)
   EXPECT_FALSE(is_readable(fences));
 }
 
-TEST(Fences, PollWaitsAsLongAsItWasTold)
+TEST(Fences, PollWaitsForItsTimeout)
 {
   auto fences      = fence_set::make();
   auto const fence = fences.add();
@@ -143,7 +143,7 @@ std::chrono::nanoseconds time_of_cpu()
   return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
 
-TEST(Fences, PollSleeps)
+TEST(Fences, PollSleepsWithoutUsingTheCpu)
 {
   auto fences       = fence_set::make();
   auto const before = time_of_cpu();
@@ -162,7 +162,7 @@ TEST(Fences, WakeEndsAPollOfAnotherThread)
   }
 }
 
-TEST(Fences, OneResultGoesToOneOfManyThatPoll)
+TEST(Fences, EachResultGoesToOnePollingThread)
 {
   constexpr auto num_fences = 20'000U;
   auto fences               = fence_set::make();
@@ -177,7 +177,7 @@ TEST(Fences, OneResultGoesToOneOfManyThatPoll)
           --left;
         }
       }
-      fences.wake();  // the next of those that wait
+      fences.wake();  // the next waiting thread
     });
   }
   for (auto i = 0U; i < num_fences; ++i) {
@@ -196,7 +196,7 @@ TEST(Fences, OneResultGoesToOneOfManyThatPoll)
   EXPECT_EQ(all.size(), num_fences);
 }
 
-TEST(Fences, CompleteAndCancelAgreeWhoWasFirst)
+TEST(Fences, ConcurrentCompleteAndCancelReportOneState)
 {
   auto fences = fence_set::make();
   for (auto round = 0; round < 200; ++round) {
@@ -222,7 +222,7 @@ TEST(Fences, CompleteAndCancelAgreeWhoWasFirst)
   }
 }
 
-TEST(Fences, ForgetWhatIsPending)
+TEST(Fences, DestructionClosesTheDescriptorOfPendingFences)
 {
   auto fences      = fence_set::make();
   auto const first = fences.fileno();
@@ -230,14 +230,14 @@ TEST(Fences, ForgetWhatIsPending)
   (void)fences.add();
   fences = fence_set::make();
   fences = fence_set{};
-  // The descriptor was closed, and is the next one's.
+  // The descriptor was closed, so the next set gets the same number.
   EXPECT_EQ(fence_set::make().fileno(), first);
 }
 
-TEST(Fences, NeedADescriptor)
+TEST(Fences, MakeThrowsWithoutAFreeDescriptor)
 {
 #ifdef __SANITIZE_ADDRESS__
-  // UndefinedBehaviorSanitizer looks through a pipe whether an exception can be read.
+  // UndefinedBehaviorSanitizer opens a pipe to check whether it can read an exception.
   GTEST_SKIP() << "the sanitizers need descriptors, too";
 #endif
   auto before = rlimit{};
@@ -273,7 +273,7 @@ TEST(Fences, OfCpuMemoryAreReachedAtOnce)
   EXPECT_EQ(column.use_count(), 1);
 }
 
-TEST(Fences, ErrorsHaveNames)
+TEST(Fences, ErrorTextBeginsWithTheNameOfTheError)
 { EXPECT_EQ(error_text(cudaErrorInvalidValue).find("cudaErrorInvalidValue: "), 0U); }
 
 }  // namespace

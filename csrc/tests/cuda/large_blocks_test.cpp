@@ -33,7 +33,7 @@ class LargeBlocks : public ::testing::Test {
   void SetUp() override { drain(); }
   void TearDown() override { drain(); }
 
-  /// Takes what is left over; each size in steps of less than a quarter.
+  /// Free all spare blocks. The sizes grow by a fifth, so that every block fits one of them.
   static void drain()
   {
     for (auto bytes = 32 * mebibyte; bytes <= 128 * mebibyte; bytes += bytes / 5) {
@@ -41,7 +41,7 @@ class LargeBlocks : public ::testing::Test {
     }
   }
 
-  /// Takes blocks of these sizes in MiB, which are all that there are.
+  /// Check that the spare blocks have exactly these sizes in MiB, and free them.
   static void expect_kept(std::vector<std::size_t> const& sizes)
   {
     for (auto const size : sizes) {
@@ -55,7 +55,7 @@ class LargeBlocks : public ::testing::Test {
   }
 };
 
-TEST_F(LargeBlocks, AreTakenForAboutTheirSize)
+TEST_F(LargeBlocks, AreReusedForASimilarSize)
 {
   auto* const memory = allocate(40 * mebibyte);
   ASSERT_TRUE(keep_spare_block(memory));
@@ -66,7 +66,7 @@ TEST_F(LargeBlocks, AreTakenForAboutTheirSize)
   std::free(memory);
 }
 
-/// The bytes that were written to memory before it became a block, and are still there.
+/// Return the number of bytes that keep their content in `use_huge_pages`.
 std::size_t bytes_left(std::size_t block)
 {
   auto* const memory =
@@ -79,11 +79,11 @@ std::size_t bytes_left(std::size_t block)
   return left;
 }
 
-TEST_F(LargeBlocks, OfUsedMemoryGetTheirPagesAnew)
+TEST_F(LargeBlocks, OfUsedMemoryGetNewPages)
 {
-  // At its ends there may be parts of huge pages.
+  // Both ends of the block may be parts of huge pages, which keep their content.
   EXPECT_LE(bytes_left(40 * mebibyte), 4 * mebibyte);
-  EXPECT_EQ(bytes_left(31 * mebibyte), 31 * mebibyte) << "these malloc uses again";
+  EXPECT_EQ(bytes_left(31 * mebibyte), 31 * mebibyte) << "malloc reuses memory of this size";
 }
 
 TEST_F(LargeBlocks, OfOtherSizesAreNotKept)
@@ -96,7 +96,7 @@ TEST_F(LargeBlocks, OfOtherSizesAreNotKept)
   EXPECT_FALSE(keep_spare_block(nullptr));
 }
 
-TEST_F(LargeBlocks, ThatAreNotAlignedAreNotTaken)
+TEST_F(LargeBlocks, OfALowerAlignmentAreNotReused)
 {
   auto* const memory = allocate(40 * mebibyte);
   ASSERT_TRUE(keep_spare_block(memory));
@@ -105,28 +105,28 @@ TEST_F(LargeBlocks, ThatAreNotAlignedAreNotTaken)
   std::free(memory);
 }
 
-TEST_F(LargeBlocks, FreedFirstMakeRoomForOthers)
+TEST_F(LargeBlocks, OldestAreFreedAboveTheLimits)
 {
-  // Four at most: of these the last.
+  // At most four blocks are kept: here the last four.
   for (auto const size : {33, 43, 56, 73, 33}) {
     ASSERT_TRUE(keep_spare_block(allocate(static_cast<std::size_t>(size) * mebibyte)));
   }
   expect_kept({33, 43, 56, 73});
-  // And 256 MiB at most: with the last of these the one before and no other.
+  // At most 256 MiB are kept: here the last two blocks.
   for (auto const size : {33, 43, 110, 127}) {
     ASSERT_TRUE(keep_spare_block(allocate(static_cast<std::size_t>(size) * mebibyte)));
   }
   expect_kept({127, 110});
 }
 
-TEST_F(LargeBlocks, AreOneThreadsAtATime)
+TEST_F(LargeBlocks, AreUsedByOneThreadAtATime)
 {
   constexpr auto bytes = 32 * mebibyte;
   auto const work      = [] {
     for (int i = 0; i < 2'000; ++i) {
       auto* memory = take_spare_block(bytes, block_alignment);
       if (memory == nullptr) { memory = allocate(bytes); }
-      // Were a block two threads' at once, the other one would overwrite this.
+      // If two threads had the same block, the other thread would overwrite this mark.
       auto* const mark = static_cast<int*>(memory);
       *mark            = i;
       std::this_thread::yield();
@@ -138,7 +138,7 @@ TEST_F(LargeBlocks, AreOneThreadsAtATime)
   for (int i = 0; i < 4; ++i) { threads.emplace_back(work); }
 }
 
-TEST_F(LargeBlocks, OfTheHostResourceAreUsedAgain)
+TEST_F(LargeBlocks, OfTheHostResourceAreReused)
 {
   auto resource      = host_memory_resource();
   auto const stream  = cuda::stream_ref{cudaStream_t{}};
@@ -148,7 +148,7 @@ TEST_F(LargeBlocks, OfTheHostResourceAreUsedAgain)
   resource.deallocate(stream, memory, 38 * mebibyte, block_alignment);
 }
 
-/// The flags of the mapping that an address is in, as Linux lists them.
+/// Return the flags of the mapping that contains an address, from /proc/self/smaps.
 std::string flags_of(void const* memory)
 {
   auto const address = reinterpret_cast<std::uintptr_t>(memory);
@@ -168,7 +168,7 @@ std::string flags_of(void const* memory)
   return "";
 }
 
-TEST_F(LargeBlocks, OfTheHostResourceHaveHugePagesWhereThereAreSome)
+TEST_F(LargeBlocks, OfTheHostResourceUseHugePages)
 {
   if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
     GTEST_SKIP() << "no huge pages in this kernel";

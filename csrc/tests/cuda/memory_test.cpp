@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/location/allocation.hpp"
+#include "cuda/location/location.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 
@@ -63,13 +63,13 @@ TEST(HostMemory, IsAlignedAndWritable)
   }
 }
 
-TEST(HostMemory, OfNoBytesCanBeFreed)
+TEST(HostMemory, OfZeroBytesCanBeFreed)
 {
   auto resource = host_memory_resource();
   resource.deallocate(no_stream(), resource.allocate(no_stream(), 0, 64), 0, 64);
 }
 
-TEST(HostMemory, IsRefusedWhereTheSizeOverflows)
+TEST(HostMemory, ThrowsBadAllocIfTheSizeOverflows)
 {
   for (auto const less : {0U, 1U, 62U}) {
     EXPECT_THROW((void)host_memory_resource().allocate(
@@ -78,7 +78,8 @@ TEST(HostMemory, IsRefusedWhereTheSizeOverflows)
   }
 }
 
-TEST(HostMemory, IsOneResource) { EXPECT_TRUE(host_memory_resource() == host_memory_resource()); }
+TEST(HostMemory, IsTheSameResourceInEachCall)
+{ EXPECT_TRUE(host_memory_resource() == host_memory_resource()); }
 
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Copies of arrays have equal rows in memory of their own, and need nothing of what they are of.
+/// Tests of array copies: they have the same rows in their own memory and do not need the source.
 #include "ipc/produced_batch.hpp"
 #include "testing/consumer.hpp"
 #include "testing/counting_resource.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr cudf::size_type copied_rows = 131;
 
-/// The addresses of all buffers, also of those that have no bytes.
+/// Append the addresses of all buffers, also of buffers without bytes.
 void add_addresses(ArrowArray const& array, std::vector<void const*>& all)
 {
   for (std::int64_t i = 0; i < array.n_buffers; ++i) {
@@ -37,7 +37,7 @@ std::vector<void const*> addresses_of(device_array const& array)
   return result;
 }
 
-/// Copies an array; all memory of the copy is from `memory`.
+/// Copy an array, and check that all memory of the copy is from `memory`.
 device_array copy_of(device_array const& array,
                      counting_resource& memory,
                      std::shared_ptr<void const> owner = nullptr)
@@ -57,7 +57,7 @@ void expect_apart(device_array const& copy, std::vector<void const*> const& sour
   }
 }
 
-/// A copy, and what was read before its source went.
+/// A copy, and the rows that were read before its source was released.
 struct copied {
   device_array array;
   shape type;
@@ -86,7 +86,7 @@ TEST_P(CopyOfExport, HasTheRowsOfASlice)
       expect_apart(copy, addresses);
       for (auto const* address : addresses_of(copy)) { EXPECT_FALSE(ranges.have(address)); }
       array.reset();
-      EXPECT_EQ(column.use_count(), 1) << "the source goes once it is copied";
+      EXPECT_EQ(column.use_count(), 1) << "the copy does not keep the source";
       column.reset();
       EXPECT_EQ(read_arrow(copy.to_arrow()->array, type),
                 part(values, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)));
@@ -132,7 +132,7 @@ shape type_of_child(shape const& type, std::int64_t index)
   return type.children[static_cast<std::size_t>(index)];
 }
 
-/// Reads an array of any layout, which an import makes a column of.
+/// Read an array of any layout: import it and read the column.
 rows read_any(device_array const& array, shape const& type)
 {
   auto structs      = array.to_arrow();
@@ -144,7 +144,7 @@ rows read_any(device_array const& array, shape const& type)
 
 class CopyOfBatch : public ::testing::TestWithParam<shape> {
  protected:
-  /// Copies an array, and all below it as arrays of their own.
+  /// Copy an array, and each of its descendants as a separate array.
   void copy_all(device_array const& array, shape const& type)
   {
     copies.push_back({copy_of(array, memory), type, read_any(array, type)});
@@ -208,7 +208,7 @@ TEST_F(CopyOfArray, HasViewsOfASlice)
   }
 }
 
-TEST_F(CopyOfArray, OfNoRowsHasNoText)
+TEST_F(CopyOfArray, OfNoStringsHasNoDataBuffer)
 {
   for (auto const* format : {"u", "U"}) {
     auto const copy = copy_of(text(7, 7, format), memory).to_arrow();
@@ -218,14 +218,14 @@ TEST_F(CopyOfArray, OfNoRowsHasNoText)
   }
 }
 
-TEST_F(CopyOfArray, OfNoRowsHasNoDataOfViews)
+TEST_F(CopyOfArray, OfNoViewsHasNoDataBuffers)
 {
   auto const copy = copy_of(text(7, 7, "vu"), memory).to_arrow();
-  ASSERT_EQ(copy->array.n_buffers, 3) << "none of data";
+  ASSERT_EQ(copy->array.n_buffers, 3) << "no data buffers";
   for (auto i = 0; i < 3; ++i) { EXPECT_EQ(copy->array.buffers[i], nullptr); }
 }
 
-TEST_F(CopyOfArray, HasOnlyItsRows)
+TEST_F(CopyOfArray, AllocatesOnlyItsRows)
 {
   if (has_gpu()) { GTEST_SKIP() << "there is a GPU"; }
   auto const column = make_column(flat("int32"), samples(flat("int32"), copied_rows, 0));
@@ -244,12 +244,12 @@ TEST_F(CopyOfArray, KeepsItsOwner)
   auto structs    = std::optional{copy.to_arrow()};
   auto const next = copy_of(copy, memory);
   copy.reset();
-  EXPECT_EQ(owner.use_count(), 2) << "by the copy, not by the copy of it";
+  EXPECT_EQ(owner.use_count(), 2) << "held by the copy, not by the copy of the copy";
   structs.reset();
   EXPECT_EQ(owner.use_count(), 1);
 }
 
-TEST_F(CopyOfArray, FreesItsMemoryBeforeItsOwnerGoes)
+TEST_F(CopyOfArray, FreesItsMemoryBeforeItReleasesItsOwner)
 {
   auto const own = std::make_shared<counting_resource>();
   auto was_empty = std::optional<bool>{};
@@ -260,7 +260,7 @@ TEST_F(CopyOfArray, FreesItsMemoryBeforeItsOwnerGoes)
   EXPECT_EQ(was_empty, true);
 }
 
-TEST_F(CopyOfArray, OfOneThatWasReleasedIsAnError)
+TEST_F(CopyOfArray, OfAReleasedArrayIsRejected)
 { EXPECT_THROW((void)device_array{}.copy(nullptr, stream(), memory), std::invalid_argument); }
 
 }  // namespace

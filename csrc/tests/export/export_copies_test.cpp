@@ -30,7 +30,7 @@ class ExportCopies : public ::testing::TestWithParam<std::tuple<shape, int>> {
   }
 };
 
-TEST_P(ExportCopies, AreForbiddenWhereAddressesSayThatTheyAreMade)
+TEST_P(ExportCopies, AreRejectedByNeverIfABufferWouldBeCopied)
 {
   for (auto const begin : {0, 1, 8, 32, 33, 131}) {
     for (auto const compact : {false, true}) {
@@ -52,11 +52,11 @@ TEST_P(ExportCopies, AreForbiddenWhereAddressesSayThatTheyAreMade)
   }
 }
 
-TEST_P(ExportCopies, AreMadeOfEverything)
+TEST_P(ExportCopies, AreMadeOfAllBuffersByAlways)
 {
   auto owner       = std::make_shared<int>(7);
   auto const array = export_with(copy_policy::always, slice(*column, 9, 131), false, owner);
-  EXPECT_EQ(owner.use_count(), 1) << "the source goes once it is copied";
+  EXPECT_EQ(owner.use_count(), 1) << "the copy does not keep the source";
   visit_buffers(array, [&](auto const& buffer) {
     EXPECT_FALSE(memory.have(buffer.address));
     EXPECT_EQ(buffer.reason, "copy=True");
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
                                   std::to_string(std::get<1>(one.param));
                          });
 
-TEST(ExportOfMadeMemory, SaysSo)
+TEST(ExportOfMadeMemory, ReportsTheReasonOfTheImport)
 {
   auto const type   = flat("int32");
   auto const column = make_column(type, samples(type, 10, 0));

@@ -36,7 +36,7 @@ std::vector<range> const& ranges()
   return all;
 }
 
-/// Whether a column, or a field of a struct at any level, is such a column.
+/// Return whether the predicate is true for a column or a field of a struct at any level.
 template <typename Predicate>
 bool any_level(cudf::column_view const& column, Predicate is_such)
 {
@@ -47,7 +47,8 @@ bool any_level(cudf::column_view const& column, Predicate is_such)
          });
 }
 
-/// Rows before a slice that its array needs: up to the word before, and at least one.
+/// Return the offset of an exported slice: the rows from the start of a mask word, and at least one
+/// row unless the slice begins at 0.
 std::int64_t expected_offset(cudf::column_view const& slice)
 {
   static auto const offsets = std::map<cudf::size_type, std::int64_t>{{0, 0},
@@ -92,7 +93,7 @@ class Export : public ::testing::TestWithParam<export_case> {
   }
 };
 
-TEST_P(Export, Slices)
+TEST_P(Export, SlicesHaveTheirRows)
 {
   for (auto const& [begin, end] : ranges()) {
     SCOPED_TRACE(std::to_string(begin) + " to " + std::to_string(end));
@@ -101,7 +102,7 @@ TEST_P(Export, Slices)
   }
 }
 
-TEST_P(Export, SlicesOfSlices)
+TEST_P(Export, SlicesOfSlicesHaveTheirRows)
 {
   for (auto const& [first, second] : {range{9, 24}, range{8, 8}, range{31, 1}, range{64, 64}}) {
     SCOPED_TRACE(std::to_string(first) + " then " + std::to_string(second));
@@ -111,14 +112,14 @@ TEST_P(Export, SlicesOfSlices)
   }
 }
 
-TEST_P(Export, NoRows)
+TEST_P(Export, EmptyColumnsHaveNoRows)
 {
   auto const empty = make_column(type, {});
   auto const array = export_view(*empty).to_arrow();
   EXPECT_EQ(read_arrow(array->array, type), rows{});
 }
 
-TEST_P(Export, EachChildIsAnArrayOfItsOwn)
+TEST_P(Export, EachChildIsExportedAsAnArray)
 {
   auto const exported = export_view(slice(*column, 9, 90));
   for (std::int64_t i = 0; i < exported.num_children(); ++i) {
@@ -136,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
 std::int64_t width_of(cudf::column_view const& column)
 { return static_cast<std::int64_t>(cudf::size_of(column.type())); }
 
-/// Expects each buffer of `array` to be the column's, advanced to the first row of the slice.
+/// Check that each buffer of `array` is the column's buffer, advanced to the array's first row.
 void expect_shared(cudf::column_view const& column, device_array const& array, std::int64_t begin)
 {
   auto const address = [&](std::size_t i) {
@@ -181,7 +182,7 @@ void expect_shared(cudf::column_view const& column, device_array const& array, s
   }
 }
 
-TEST_P(Export, SharesTheSourcesBuffers)
+TEST_P(Export, SharesTheBuffersOfTheSource)
 {
   for (auto const& [begin, end] : ranges()) {
     SCOPED_TRACE(std::to_string(begin) + " to " + std::to_string(end));
@@ -190,7 +191,7 @@ TEST_P(Export, SharesTheSourcesBuffers)
   }
 }
 
-TEST(ExportCompact, CopiesMasksAlone)
+TEST(ExportCompact, CopiesOnlyMasks)
 {
   auto const type   = struct_of({flat("int32"), flat("string")});
   auto const values = samples(type, num_rows, 30);
@@ -204,7 +205,7 @@ TEST(ExportCompact, CopiesMasksAlone)
   }
 }
 
-TEST(ExportCompact, SharesMasksThatBeginWithABlock)
+TEST(ExportCompact, SharesMasksThatBeginAtAMultipleOf64Bytes)
 {
   auto const type    = flat("int32");
   auto const column  = make_column(type, samples(type, 1'100, 30));
@@ -217,7 +218,7 @@ TEST(ExportCompact, SharesMasksThatBeginWithABlock)
   for (auto const begin : {8, 16, 32, 64, 256, 544}) { EXPECT_TRUE(is_copy(begin)) << begin; }
 }
 
-TEST(ExportNullCount, OfFieldsIsThatOfTheirRowsInTheArray)
+TEST(ExportNullCount, OfFieldsIncludesTheRowsBeforeTheSlice)
 {
   auto const type   = struct_of({flat("int32"), flat("int8")});
   auto values       = samples(type, num_rows, 0);
@@ -231,7 +232,7 @@ TEST(ExportNullCount, OfFieldsIsThatOfTheirRowsInTheArray)
     return part.child(0).null_count();
   };
   EXPECT_EQ(counts(0, num_rows), 2);
-  EXPECT_EQ(counts(8, 100), 2) << "the rows before the slice, from the word on, are in the field";
+  EXPECT_EQ(counts(8, 100), 2) << "the field has the rows from the start of the mask word";
   EXPECT_EQ(counts(33, 100), 1);
   EXPECT_EQ(counts(65, 100), 0);
 }
@@ -304,7 +305,7 @@ TEST(ExportTable, WithoutColumnsHasItsRows)
   EXPECT_EQ(read_arrow(array.to_arrow()->array, struct_of({})).size(), 12U);
 }
 
-TEST(ExportErrors, NameWhatIsMissing)
+TEST(ExportErrors, ColumnsWithoutTheirChildrenAreRejected)
 {
   auto const int8  = cudf::data_type{cudf::type_id::INT8};
   auto const child = cudf::column_view{int8, 2, "ab", nullptr, 0};
@@ -325,7 +326,7 @@ TEST(ExportErrors, NameWhatIsMissing)
   }
 }
 
-TEST(ExportErrors, InputsAreOneColumnOrATable)
+TEST(ExportErrors, InputsMustBeOneColumnOrATable)
 {
   auto const export_input_of = [](export_input const& input) {
     (void)to_arrow_device(input, nullptr, {}, stream(), host_memory_resource());
@@ -343,8 +344,7 @@ TEST(ExportErrors, InputsAreOneColumnOrATable)
   no_table.columns = all;
   EXPECT_THROW(export_input_of(no_table), std::invalid_argument);
   no_table.columns = all.first(1);
-  EXPECT_THROW(export_input_of(no_table), std::invalid_argument)
-    << "it has no rows, its column two";
+  EXPECT_THROW(export_input_of(no_table), std::invalid_argument) << "0 rows, but the column has 2";
   no_table.num_rows = 2;
   EXPECT_NO_THROW(export_input_of(no_table));
 }
@@ -361,11 +361,11 @@ TEST(ExportErrors, NameFieldsByTheirPosition)
       cudf::table_view{{good, outer}}, nullptr, {}, stream(), host_memory_resource());
     ADD_FAILURE();
   } catch (std::invalid_argument const& error) {
-    EXPECT_STREQ(error.what(), "column '1.1': 0 children found, at least 1 expected");
+    EXPECT_STREQ(error.what(), "column '1.1': expected at least 1 children, got 0");
   }
 }
 
-TEST(ExportErrors, FieldsAreThoseOfTheSchema)
+TEST(ExportErrors, FieldsMustMatchTheSchema)
 {
   auto const type   = struct_of({flat("int32"), flat("int64")});
   auto const column = make_column(type, samples(type, 4, 0));
@@ -376,7 +376,7 @@ TEST(ExportErrors, FieldsAreThoseOfTheSchema)
                std::invalid_argument);
 }
 
-TEST(ExportedArray, DescribesItself)
+TEST(ExportedArray, ReportsItsPropertiesUntilItIsReset)
 {
   auto const type   = flat("string");
   auto const column = make_column(type, {{"ab"}, {}, {"cde"}, {"f"}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Lists that leave as lists of a fixed size.
+/// Tests of lists that are exported as lists of a fixed size.
 #include "testing/arrow_schema.hpp"
 #include "testing/columns.hpp"
 #include "testing/consumer.hpp"
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
                          ::testing::ValuesIn(fixed_shapes()),
                          [](auto const& test) { return test.param.name; });
 
-/// Lists over elements 0, 1, 2, ...
+/// A list column over the elements 0, 1, 2, ...
 class lists_at {
  public:
   explicit lists_at(std::vector<std::int32_t> offsets, cudf::bitmask_type mask = ~0U)
@@ -106,7 +106,7 @@ class lists_at {
 void const* element_data(unique_device_array const& array)
 { return array->array.children[0]->buffers[1]; }
 
-TEST(FixedLists, ShareElementsThatStandInOrder)
+TEST(FixedLists, ShareElementsOfContiguousLists)
 {
   auto const type = fixed_list_of(flat("int32"), 2);
   for (auto const from : {source::requested, source::imported}) {
@@ -123,7 +123,7 @@ TEST(FixedLists, ShareElementsThatStandInOrder)
   }
 }
 
-TEST(FixedLists, GatherTheElementsOfOthers)
+TEST(FixedLists, GatherElementsOfListsThatAreNotContiguous)
 {
   auto const type = fixed_list_of(flat("int32"), 2);
   auto const last = value{rows{number(4), number(5)}};
@@ -138,19 +138,19 @@ TEST(FixedLists, GatherTheElementsOfOthers)
   }
 }
 
-TEST(FixedLists, OfAnotherSizeAreAnError)
+TEST(FixedLists, OfAnotherSizeAreRejected)
 {
   auto const type = fixed_list_of(flat("int32"), 2);
   for (auto const& offsets : {std::vector{0, 2, 3}, {0, 1, 4}, {0, 0, 2}, {0, 3, 6}}) {
     auto const lists = lists_at{offsets};
     EXPECT_THROW((void)export_as(lists.view(), type, source::requested), std::invalid_argument);
   }
-  // The import made sure of them; what does not add up has been changed since.
+  // The import checked the sizes. A wrong total means that the lists changed after the import.
   auto const changed = lists_at{{0, 2, 2}};
   EXPECT_THROW((void)export_as(changed.view(), type, source::imported), std::invalid_argument);
 }
 
-TEST(FixedLists, AreAtMostAsManyAsAColumnHolds)
+TEST(FixedLists, OverflowAboveTheRowLimit)
 {
   auto const lists = lists_at{{0, 0, 0, 0}, 0};
   EXPECT_THROW(

@@ -57,7 +57,7 @@ struct request_case {
 
 class Request : public ::testing::TestWithParam<request_case> {};
 
-TEST_P(Request, IsMetWhateverTheRows)
+TEST_P(Request, HasTheSameFormatWithAndWithoutNulls)
 {
   auto const& [held, requested, met] = GetParam();
   auto const type                    = flat(held);
@@ -68,7 +68,7 @@ TEST_P(Request, IsMetWhateverTheRows)
     auto const result = export_as(*column, {}, wanted.get());
     EXPECT_STREQ(result.schema->format, met) << nulls;
     EXPECT_EQ(result.array->array.length, requested_rows);
-    EXPECT_STREQ(wanted->format, requested);  // borrowed, not taken
+    EXPECT_STREQ(wanted->format, requested);  // the export does not take the request
   }
 }
 
@@ -113,14 +113,14 @@ class far_text {
   std::vector<std::int64_t> offsets_;
 };
 
-TEST(Requests, StringsOfSlicesThatFitAreNarrowed)
+TEST(Requests, StringsWithOffsetsAbove32BitsAreNarrowed)
 {
   auto const strings = far_text{std::int64_t{1} << 40};
   auto const result  = export_as(strings.view(), {}, schema_of("u").get());
   EXPECT_EQ(read_arrow(result.array->array, flat("string")), (rows{{"a"}, {"bc"}}));
 }
 
-TEST(Requests, ViewsReachTwoGigabytes)
+TEST(Requests, ViewsBeyondTwoGigabytesOverflow)
 {
   constexpr auto most  = std::int64_t{std::numeric_limits<std::int32_t>::max()};
   auto const reachable = far_text{most - 3};
@@ -131,7 +131,7 @@ TEST(Requests, ViewsReachTwoGigabytes)
   EXPECT_THROW((void)export_as(too_far.view(), {}, schema_of("vu").get()), std::overflow_error);
 }
 
-TEST(Requests, MapsWithoutNamesHaveArrows)
+TEST(Requests, MapsWithoutNamesHaveArrowsDefaultNames)
 {
   auto const type   = list_of(struct_of({flat("string"), flat("int32")}));
   auto const column = make_column(type, {});
@@ -148,7 +148,7 @@ TEST(Requests, MapsWithoutNamesHaveArrows)
   EXPECT_STREQ(names->children[1]->name, "value");
 }
 
-TEST(Requests, ReleasedSchemasAreRefused)
+TEST(Requests, ReleasedSchemasAreRejected)
 {
   auto const column = make_column(flat("int32"), {number(1)});
   auto released     = ArrowSchema{};
@@ -156,7 +156,7 @@ TEST(Requests, ReleasedSchemasAreRefused)
   EXPECT_THROW((void)export_as(*column, {}, &released), std::invalid_argument);
 }
 
-TEST(Requests, UnknownFormatsAreRefused)
+TEST(Requests, UnknownFormatsAreRejected)
 {
   auto const column = make_column(flat("int32"), {number(1)});
   for (auto const* format : {"?", "", "d:", "+w:x"}) {
@@ -164,7 +164,7 @@ TEST(Requests, UnknownFormatsAreRefused)
   }
 }
 
-TEST(Requests, NullsAreRefusedWhereNoneAreWanted)
+TEST(Requests, NullsInNonNullableColumnsAreRejected)
 {
   auto const column = make_column(flat("int32"), {number(1), value{}});
   auto wanted       = schema_of("i");
@@ -184,7 +184,7 @@ value bytes(int size, int first)
   return {items};
 }
 
-/// Rows that are null where `bits` has a 0.
+/// Return rows that are null where `bits` has a 0.
 rows marks(std::string_view bits)
 {
   auto result = rows{};
@@ -192,7 +192,7 @@ rows marks(std::string_view bits)
   return result;
 }
 
-/// A struct column around one field, null in the rows where `bits` has a 0.
+/// Return a struct column of one field. Its rows are null where `bits` has a 0.
 std::unique_ptr<cudf::column> struct_around(std::unique_ptr<cudf::column> field,
                                             std::string_view bits)
 {
@@ -208,10 +208,10 @@ std::unique_ptr<cudf::column> struct_around(std::unique_ptr<cudf::column> field,
     std::move(children));
 }
 
-/// One level of a tower of structs, each the only field of the one before; the last is of numbers.
+/// One level of nested structs. Each is the only field of the level above; the last is int32.
 struct tower_level {
   std::string valid;  ///< 0 for each null row
-  bool nullable;      ///< as the request has it
+  bool nullable;      ///< whether the request allows nulls
 };
 
 struct tower {
@@ -238,14 +238,14 @@ struct tower {
     return result;
   }
 
-  /// A row as Arrow reads it: null from the first level on that is null.
+  /// Return a row as Arrow reads it: null from its first null level on.
   [[nodiscard]] value row(std::size_t index, std::size_t level = 0) const
   {
     if (is_null(level, index)) { return {}; }
     return level + 1 == levels.size() ? number(1) : value{rows{row(index, level + 1)}};
   }
 
-  /// Whether each null where none is wanted lies below another null.
+  /// Return whether each null in a non-nullable field lies below another null.
   [[nodiscard]] bool fits(std::size_t begin, std::size_t end) const
   {
     for (auto i = begin; i < end; ++i) {
@@ -276,7 +276,7 @@ struct tower {
   std::unique_ptr<cudf::column> column;
 };
 
-TEST(NullsBelowNulls, ContradictNoRequest)
+TEST(NullsBelowNulls, AreAcceptedInNonNullableFields)
 {
   auto const fitting = std::vector<std::vector<tower_level>>{
     {{"01101", true}, {"01101", false}},
@@ -303,7 +303,7 @@ TEST(NullsBelowNulls, ContradictNoRequest)
   }
 }
 
-TEST(NullsBelowNulls, ContradictNoRequestAtRandom)
+TEST(NullsBelowNulls, AreAcceptedInRandomNonNullableFields)
 {
   constexpr auto size = std::size_t{75};
   auto random         = engine{7};
@@ -345,7 +345,7 @@ void PrintTo(value_case const& tested, std::ostream* out)
 
 class ValuesBelowNulls : public ::testing::TestWithParam<value_case> {};
 
-TEST_P(ValuesBelowNulls, ContradictNoRequest)
+TEST_P(ValuesBelowNulls, AreNotCheckedAgainstTheRequest)
 {
   auto const& [held, requested, right, wrong] = GetParam();
 
@@ -403,7 +403,7 @@ INSTANTIATE_TEST_SUITE_P(
     value_case{list_of(flat("uint8")), bytes_as("binary", "z"), bytes(3, 0), null_byte()},
     value_case{list_of(flat("uint8")), bytes_as("binary_view", "vz"), bytes(3, 0), null_byte()}));
 
-TEST(NullsBelowNulls, MayBeAColumnOfNullsAlone)
+TEST(NullsBelowNulls, MayBeAFieldOfTheNullType)
 {
   auto const nothing = [](cudf::size_type size) {
     auto const no_bytes = std::vector<char>{};
@@ -423,7 +423,7 @@ TEST(NullsBelowNulls, MayBeAColumnOfNullsAlone)
   EXPECT_THROW((void)export_as(slice(view, 1, 3), {}, wanted.get()), std::invalid_argument);
 }
 
-TEST(NullsBelowNulls, OfRowsOutsideASliceAreNotLookedAt)
+TEST(NullsBelowNulls, OutsideOfTheSliceAreNotChecked)
 {
   auto const type            = list_of(flat("null"));
   auto const column          = make_column(type, {{rows(2)}, {rows{}}});
@@ -434,7 +434,7 @@ TEST(NullsBelowNulls, OfRowsOutsideASliceAreNotLookedAt)
   EXPECT_THROW((void)export_as(*column, {}, wanted.get()), std::invalid_argument);
 }
 
-TEST(Requests, SchemasAreOfTheirOwnColumns)
+TEST(Requests, SchemasOfAnotherColumnAreRejected)
 {
   auto const column = make_column(flat("int32"), {number(1)});
   auto const other  = make_column(flat("int64"), {number(1)});
@@ -444,7 +444,7 @@ TEST(Requests, SchemasAreOfTheirOwnColumns)
                std::invalid_argument);
 }
 
-TEST(Requests, DictionariesOfNestedValuesComeAsTheyAre)
+TEST(Requests, DictionariesOfNestedValuesAreNotDecoded)
 {
   for (auto const& values : {struct_of({flat("int8")}), struct_of({}), list_of(flat("int8"))}) {
     auto const type   = dictionary_of(values);
@@ -483,7 +483,7 @@ void PrintTo(bytes_before_slice const& c, std::ostream* out) { *out << c.name; }
 
 class FixedSizeBytes : public ::testing::TestWithParam<bytes_before_slice> {};
 
-TEST_P(FixedSizeBytes, ConcernOnlyTheRowsOfASlice)
+TEST_P(FixedSizeBytes, AreCheckedOnlyInTheRowsOfASlice)
 {
   auto const& [name, lists, shared] = GetParam();
   auto const column                 = structs_of(lists);
@@ -562,7 +562,7 @@ TEST(Requests, BytesMayBeginInsideTheirColumn)
             (rows{bytes(1, 1), bytes(2, 2)}));
 }
 
-TEST(Requests, BytesWithoutNullsMayLackWhereTheirStructIsNull)
+TEST(Requests, NonNullableBytesMayBeNullInNullStructs)
 {
   auto const lists           = rows{bytes(3, 0), bytes(3, 3), bytes(3, 6), value{}, bytes(3, 12)};
   auto const column          = structs_of(lists);
@@ -582,16 +582,16 @@ TEST(Requests, BytesWithoutNullsMayLackWhereTheirStructIsNull)
   }
 }
 
-TEST(Origin, IsRestoredWithoutALookAtTheValues)
+TEST(Origin, IsRestoredWithoutReadingTheValues)
 {
-  auto const column   = make_column(flat("timestamp_ms"), {number(1)});  // within a day
+  auto const column   = make_column(flat("timestamp_ms"), {number(1)});  // not a whole day
   auto const origin   = schema_of("tdm");
   auto const metadata = column_metadata{.origin = origin.get()};
   EXPECT_STREQ(export_as(*column, metadata, nullptr).schema->format, "tdm");
   EXPECT_THROW((void)export_as(*column, {}, origin.get()), std::invalid_argument);
 }
 
-/// @return Why a schema cannot be made of a column of a type
+/// @return The error of `make_schema` for a column of a type; empty if there is none
 std::string schema_error(shape const& type,
                          column_metadata const& metadata,
                          ArrowSchema const* requested = nullptr)
@@ -605,12 +605,12 @@ std::string schema_error(shape const& type,
   return "";
 }
 
-TEST(Origin, IsNotFollowedBeforeItIsChecked)
+TEST(Origin, IsCheckedBeforeItIsUsed)
 {
   auto origin      = ArrowSchema{};
   origin.release   = [](ArrowSchema*) {};
   auto const field = column_metadata{.name = "a", .origin = &origin};
-  auto const what  = std::string{"a schema without a format string found"};
+  auto const what  = std::string{"expected a schema with a format string, got one without"};
   EXPECT_EQ(schema_error(flat("int32"), field), "in the imported schema: column 'a': " + what);
   auto const parent = column_metadata{.name = "s", .children = {field}};
   EXPECT_EQ(schema_error(struct_of({flat("int32")}), parent),
@@ -633,11 +633,12 @@ TEST(Origin, OfAStructIsCheckedWithItsFields)
   auto* const format          = origin->children[0]->format;
   origin->children[0]->format = nullptr;
   EXPECT_EQ(schema_error(type, meta),
-            "in the imported schema: column 's.f0': a schema without a format string found");
+            "in the imported schema: column 's.f0': expected a schema with a format string, got "
+            "one without");
   origin->children[0]->format = format;
 }
 
-TEST(Origin, IsNotCalledARequest)
+TEST(Origin, ErrorsNameTheImportedSchema)
 {
   auto const unknown = schema_of("?");
   auto const error   = schema_error(flat("int32"), {.name = "a", .origin = unknown.get()});
@@ -646,7 +647,7 @@ TEST(Origin, IsNotCalledARequest)
   EXPECT_TRUE(asked.starts_with("column 'a': in the requested schema: ")) << asked;
 }
 
-TEST(Origin, OfADictionaryIsRestoredWhereItsIndicesHoldAnyColumn)
+TEST(Origin, OfADictionaryIsRestoredIfItsIndicesHoldAnyColumn)
 {
   auto const type = flat("int32");
   auto values     = rows{};
@@ -663,7 +664,7 @@ TEST(Origin, OfADictionaryIsRestoredWhereItsIndicesHoldAnyColumn)
   }
 }
 
-TEST(Origin, IsForgottenWhereTheTypeIsAnother)
+TEST(Origin, IsIgnoredIfTheTypeDiffers)
 {
   auto const column   = make_column(flat("int32"), {number(1)});
   auto const origin   = schema_of("tdm");
@@ -677,7 +678,7 @@ TEST(Origin, IsForgottenWhereTheTypeIsAnother)
   EXPECT_EQ(extension_name.data, nullptr);
 }
 
-/// Expects an export to fail whose schema was made for a column of type `made_for`.
+/// Check that an export fails if its schema was made for a column of type `made_for`.
 void export_by_schema_of(shape const& made_for, char const* requested, shape const& type)
 {
   auto const other  = make_column(made_for, samples(made_for, 4, 0));
@@ -690,7 +691,7 @@ void export_by_schema_of(shape const& made_for, char const* requested, shape con
                std::invalid_argument);
 }
 
-TEST(SchemaOfAnotherColumn, IsRefusedForListsThatAreNoBytes)
+TEST(SchemaOfAnotherColumn, IsRejectedForListsOfOtherElements)
 {
   for (auto const* bytes : {"z", "Z", "vz"}) {
     export_by_schema_of(list_of(flat("uint8")), bytes, list_of(flat("int32")));
@@ -698,7 +699,7 @@ TEST(SchemaOfAnotherColumn, IsRefusedForListsThatAreNoBytes)
   }
 }
 
-TEST(SchemaOfAnotherColumn, IsRefusedForTables)
+TEST(SchemaOfAnotherColumn, IsRejectedForTables)
 {
   for (auto const& type : {list_of(flat("int32")), map_of(flat("int32"), flat("int8"))}) {
     auto const column = make_column(type, samples(type, 4, 0));
@@ -711,7 +712,7 @@ TEST(SchemaOfAnotherColumn, IsRefusedForTables)
   }
 }
 
-TEST(SchemaOfAnotherColumn, IsRefusedForDictionariesOfOtherValues)
+TEST(SchemaOfAnotherColumn, IsRejectedForDictionariesOfOtherValues)
 {
   export_by_schema_of(dictionary_of(flat("int64")), "l", dictionary_of(flat("string")));
   export_by_schema_of(dictionary_of(flat("string")), "u", dictionary_of(flat("int8")));

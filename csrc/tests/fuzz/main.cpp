@@ -26,7 +26,7 @@
 namespace cudf_arrow_bridge::fuzz {
 namespace {
 
-/// How many of a seed's 32 mutations are of which kind.
+/// The number of mutations of a kind, of 32 for each seed.
 struct share {
   subject kind;
   int mutations;
@@ -130,7 +130,7 @@ void run_seed(std::uint64_t seed, std::int64_t limit, statistics& counts)
   }
 }
 
-/// Makes allocations that last until exit in advance, as a trial would count them as leaks.
+/// Make allocations that last until exit in advance: a trial would count them as leaks.
 void allocate_for_good()
 {
   (void)has_gpu();

@@ -57,7 +57,7 @@ class ImportCopies : public ::testing::TestWithParam<std::tuple<shape, int>> {
   }
 };
 
-TEST_P(ImportCopies, AreForbiddenWhereAddressesSayThatTheyAreMade)
+TEST_P(ImportCopies, AreRejectedByNeverIfABufferWouldBeCopied)
 {
   for (auto const top : {0, 1, 8, 32, 33}) {
     for (auto const below : {0, 1, 32}) {
@@ -69,9 +69,9 @@ TEST_P(ImportCopies, AreForbiddenWhereAddressesSayThatTheyAreMade)
   }
 }
 
-TEST_P(ImportCopies, AreMadeOfEverything)
+TEST_P(ImportCopies, AreMadeOfAllBuffersByAlways)
 {
-  // Lent, so that its memory is not used again once it is released.
+  // `built` keeps the memory, so that the copies cannot reuse its addresses after the release.
   auto built         = produce(type, values, {});
   auto const memory  = memory_of(*built.get());
   auto lent          = ArrowDeviceArray{};
@@ -112,7 +112,7 @@ TEST(ImportOfATable, NamesAllColumnsThatNeedACopy)
   EXPECT_EQ(message.find("'f1"), std::string::npos) << message;
 }
 
-TEST(ImportOfATable, TellsWhatItMade)
+TEST(ImportOfATable, ReportsTheMemoryThatItAllocates)
 {
   auto const type = struct_of({flat("bool8"), flat("int32")});
   tracked source{produce(type, samples(type, 40, 0), {})};

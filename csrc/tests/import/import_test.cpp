@@ -86,14 +86,14 @@ class Import : public ::testing::TestWithParam<import_case> {
   }
 };
 
-TEST_P(Import, SlicesOfTheProducer)
+TEST_P(Import, SlicesHaveTheirRows)
 {
   for (auto const& slices : slice_cases) {
     for (auto const count_nulls : {true, false}) { expect_import(70, slices, count_nulls); }
   }
 }
 
-TEST_P(Import, NoRowsAndOne)
+TEST_P(Import, ArraysOfZeroAndOneRowHaveTheirRows)
 {
   for (auto const size : {std::size_t{0}, std::size_t{1}}) {
     for (auto const& slices :
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
                                             ::testing::Values(0, 30, 100)),
                          case_name);
 
-TEST(ImportOfASlice, LooksUpNothingForTheRowsBefore)
+TEST(ImportOfASlice, DoesNotReadViewsBeforeTheSlice)
 {
   auto const views = as(cudf::type_id::STRING, "string_view", "vu");
   for (auto const& type : {views, struct_of({flat("int8"), views}), fixed_list_of(views, 1)}) {
@@ -133,7 +133,7 @@ TEST(ImportOfASlice, LooksUpNothingForTheRowsBefore)
 
 std::byte const* bytes_of(void const* pointer) { return static_cast<std::byte const*>(pointer); }
 
-TEST(ImportAddresses, OfASliceAreTheProducersShifted)
+TEST(ImportAddresses, OfASliceAreTheProducersPlusTheOffset)
 {
   for (auto const& [before, kept] : {std::pair{0, 0}, {7, 7}, {32, 32}, {33, 1}, {95, 31}}) {
     SCOPED_TRACE(before);
@@ -144,8 +144,8 @@ TEST(ImportAddresses, OfASliceAreTheProducersShifted)
     // Not sanitized: children have values where the struct is null, so sanitizing would copy.
     auto const column = import_array(type, source.array, {.sanitize = false});
     auto const view   = column.view();
-    // Kept are the leading rows from the start of the mask's word, and at least one for the offsets
-    // of strings and lists.
+    // The import keeps the rows from the start of the mask's word, and at least one row for the
+    // offsets of strings and lists.
     auto const first = before - kept;
     EXPECT_EQ(view.offset(), kept);
     EXPECT_EQ(bytes_of(view.null_mask()), bytes_of(from.buffers[0]) + first / 8);
@@ -162,7 +162,7 @@ TEST(ImportAddresses, OfASliceAreTheProducersShifted)
   }
 }
 
-TEST(ImportAddresses, OfValuesStayWhereTheirMaskIsRewritten)
+TEST(ImportAddresses, OfValuesStayIfTheirMaskIsRewritten)
 {
   auto const type = struct_of({flat("int64"), flat("int8")});
   tracked source{produce(type, samples(type, 40, 30), slices_of({{32, 2}, {}}, false))};
@@ -174,7 +174,7 @@ TEST(ImportAddresses, OfValuesStayWhereTheirMaskIsRewritten)
   EXPECT_EQ(column.view().child(0).head<std::byte>(), data + 32 * 8);
 }
 
-TEST(ImportAddresses, WithoutAMaskNothingIsKeptBeforeTheSlice)
+TEST(ImportAddresses, WithoutAMaskBeginAtTheSlice)
 {
   auto const type = flat("int32");
   tracked source{produce(type, samples(type, 9, 0), slices_of({{33, 0}, {}}, true))};
@@ -184,7 +184,7 @@ TEST(ImportAddresses, WithoutAMaskNothingIsKeptBeforeTheSlice)
   EXPECT_EQ(column.view().head<std::byte>(), data + 33 * 4);
 }
 
-TEST(ImportAddresses, AMaskWithoutNullsIsLeftOut)
+TEST(ImportAddresses, AMaskWithoutNullsIsDropped)
 {
   auto const type = flat("int32");
   auto values     = samples(type, 40, 0);
@@ -199,7 +199,7 @@ TEST(ImportAddresses, AMaskWithoutNullsIsLeftOut)
   EXPECT_EQ(view.null_count(), 0);
 }
 
-TEST(ImportAddresses, AMisalignedMaskOfAChildIsCopiedAlone)
+TEST(ImportAddresses, OnlyTheMisalignedMaskOfAChildIsCopied)
 {
   auto const type = struct_of({flat("int64")});
   tracked source{produce(type, samples(type, 40, 30), slices_of({{1, 0}, {5, 0}}, true))};
@@ -283,7 +283,7 @@ TEST(ImportOfNoRows, NeedsNoBuffers)
 
 // -- dictionaries ------------------------------------------------------------------------------
 
-TEST(ImportDictionary, UnsignedIndicesAreWidenedWhenTheyMustBe)
+TEST(ImportDictionary, UnsignedIndicesAreWidenedIfTheKeysNeedIt)
 {
   struct row {
     char const* index;
@@ -371,7 +371,7 @@ TEST(ImportTable, WithoutColumnsKeepsItsRows)
   EXPECT_EQ(source.released, 1);
 }
 
-TEST(ImportTable, RefusesNullRowsAndOtherTypes)
+TEST(ImportTable, RejectsNullRowsAndOtherTypes)
 {
   auto values = batch_rows(40, 0);
   values[20]  = {};
@@ -379,7 +379,7 @@ TEST(ImportTable, RefusesNullRowsAndOtherTypes)
     tracked source{produce(batch_type, values, slices_of({{9, 3}, {}}, count_nulls))};
     try {
       (void)import_table(batch_type, source.array);
-      FAIL() << "null rows taken";
+      FAIL() << "null rows accepted";
     } catch (std::invalid_argument const& error) {
       EXPECT_NE(std::string_view{error.what()}.find("kind=\"column\""), std::string_view::npos);
     }
@@ -391,7 +391,7 @@ TEST(ImportTable, RefusesNullRowsAndOtherTypes)
   EXPECT_FALSE(list.array.is_released());
 }
 
-TEST(ImportTable, TakesNullsThatASliceLeavesOut)
+TEST(ImportTable, AcceptsNullsOutsideOfTheSlice)
 {
   auto values = batch_rows(40, 0);
   values[0]   = {};
@@ -403,7 +403,7 @@ TEST(ImportTable, TakesNullsThatASliceLeavesOut)
   EXPECT_EQ(table_rows(import_table(batch_type, source.array), batch_type), part(values, 1, 40));
 }
 
-TEST(ArrayImporter, TakesAnyNumberOfArrays)
+TEST(ArrayImporter, ImportsManyArrays)
 {
   auto schema         = make_schema(batch_type);
   auto const importer = array_importer{*schema.get()};
@@ -426,7 +426,7 @@ borrowed_table borrow_table(shape const& type, unique_device_array& array)
     *make_schema(type).get(), array.get(), {}, stream(), host_memory_resource()));
 }
 
-TEST(BorrowTable, TakesWhatImportsTake)
+TEST(BorrowTable, AcceptsTheArraysThatImportsAccept)
 {
   auto type = struct_of(flat_shapes());
   type.children.push_back(list_of(flat("int8")));
@@ -451,7 +451,7 @@ TEST(BorrowTable, TakesWhatImportsTake)
   }
 }
 
-TEST(BorrowTable, MakesNoColumnsOfFlatValuesAndStrings)
+TEST(BorrowTable, SharesBuffersOfFlatValuesAndStrings)
 {
   auto const type   = struct_of({flat("int32"), flat("string"), flat("bool8"), flat("decimal64")});
   auto const values = random_rows(type, 70, 30);
@@ -480,7 +480,7 @@ TEST(BorrowTable, MakesNoColumnsOfFlatValuesAndStrings)
   for (auto const i : {0U, 1U, 3U}) { EXPECT_EQ(borrowed[i].imported.storage, nullptr); }
   EXPECT_NE(borrowed[2].imported.storage, nullptr);
 
-  // The producer is released with the last of owner and imported column.
+  // Destroying both the owner and the imported column releases the producer.
   table.owner.reset();
   EXPECT_EQ(source.released, 0);
   table.columns[2].imported.storage.reset();
@@ -533,7 +533,7 @@ TEST(BorrowTable, ImportsMisalignedBuffers)
   EXPECT_EQ(table_rows(table, type), values);
 }
 
-TEST(BorrowTable, RefusesWhatImportsRefuse)
+TEST(BorrowTable, RejectsTheArraysThatImportsReject)
 {
   auto values = batch_rows(40, 0);
   values[20]  = {};
@@ -548,7 +548,7 @@ TEST(BorrowTable, RefusesWhatImportsRefuse)
   EXPECT_FALSE(broken.array.is_released());
 }
 
-TEST(ArrayImporter, TakesTheSameArraysAsColumns)
+TEST(ArrayImporter, ImportsManyArraysAsColumns)
 {
   auto const type     = list_of(dictionary_of(flat("string")));
   auto const importer = array_importer{*make_schema(type).get()};
@@ -596,7 +596,7 @@ TEST(ArrayImporter, BorrowsOneColumn)
   EXPECT_EQ(borrowed.columns[0].imported.storage, nullptr);
 }
 
-TEST(ArrayImporter, KnowsItsSchema)
+TEST(ArrayImporter, ComparesSchemasWithItsOwn)
 {
   auto const type     = struct_of({flat("int32"), list_of(flat("string"))});
   auto const importer = array_importer{*make_schema(type).get()};
@@ -607,7 +607,7 @@ TEST(ArrayImporter, KnowsItsSchema)
   EXPECT_FALSE(importer.has_schema(*other.get()));
 }
 
-TEST(ArrayImporter, RefusesWhatDoesNotFitTheSchema)
+TEST(ArrayImporter, RejectsArraysThatDoNotMatchItsSchema)
 {
   auto const importer = array_importer{*make_schema(batch_type, "batch").get()};
   tracked other{produce(struct_of({flat("int8")}), rows(2, value{rows{number(1)}}))};

@@ -45,7 +45,7 @@ class RoundTrip : public ::testing::TestWithParam<unsigned> {
   { return samples(type, static_cast<std::size_t>(count), null_percent, GetParam()); }
 };
 
-TEST_P(RoundTrip, FromLibcudf)
+TEST_P(RoundTrip, KeepsRowsFromLibcudf)
 {
   SCOPED_TRACE(type.name);
   auto const values       = random_rows(below(random, 150));
@@ -69,7 +69,7 @@ TEST_P(RoundTrip, FromLibcudf)
             test::part(part, static_cast<std::size_t>(first), static_cast<std::size_t>(last)));
 }
 
-TEST_P(RoundTrip, FromAProducer)
+TEST_P(RoundTrip, KeepsRowsFromAProducer)
 {
   SCOPED_TRACE(type.name);
   auto const values = random_rows(below(random, 150));
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RoundTrip, ::testing::Range(0U, 400U));
 
 // -- lifetime of the producer ---------------------------------------------------------------------
 
-TEST(ProducerLifetime, LastsAsLongAsAnyBufferTakenOutOfTheColumn)
+TEST(ProducerLifetime, LastsUntilTheLastBufferOfTheColumnIsFreed)
 {
   auto const type = struct_of({flat("int64"), flat("string")});
   tracked source{produce(type, samples(type, 50, 30))};
@@ -118,7 +118,7 @@ TEST(ProducerLifetime, LastsAsLongAsAnyBufferTakenOutOfTheColumn)
   EXPECT_EQ(source.released, 1);
 }
 
-TEST(ProducerLifetime, EndsWithTheImportWhereEverythingWasConverted)
+TEST(ProducerLifetime, EndsWithTheImportIfAllBuffersAreConverted)
 {
   auto const type = flat("bool8");
   tracked source{produce(type, samples(type, 50, 0))};
@@ -127,7 +127,7 @@ TEST(ProducerLifetime, EndsWithTheImportWhereEverythingWasConverted)
   EXPECT_EQ(read_rows(column.view(), type), samples(type, 50, 0));
 }
 
-TEST(ProducerLifetime, SpansAWholeChainOfBorders)
+TEST(ProducerLifetime, SpansRepeatedExportsAndImports)
 {
   auto const type   = list_of(flat("string"));
   auto const values = samples(type, 50, 30);

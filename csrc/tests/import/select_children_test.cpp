@@ -18,7 +18,7 @@ constexpr auto num_rows = std::size_t{40};
 
 shape three_fields() { return struct_of({flat("int32"), list_of(flat("string")), flat("bool8")}); }
 
-/// The shape of a selection, and its rows.
+/// Return the shape of a selection and its rows.
 std::pair<shape, rows> selected(shape const& type,
                                 rows const& values,
                                 std::vector<std::size_t> const& positions)
@@ -36,7 +36,7 @@ std::pair<shape, rows> selected(shape const& type,
 
 class SelectChildren : public testing::TestWithParam<std::vector<std::size_t>> {};
 
-TEST_P(SelectChildren, LeavesTheRowsOfThoseChosenInTheirOrder)
+TEST_P(SelectChildren, KeepsTheSelectedChildrenInTheGivenOrder)
 {
   auto const type   = three_fields();
   auto const values = samples(type, num_rows, 0, 1);
@@ -77,7 +77,7 @@ TEST(Selection, ReleasesTheWholeArrayOnceWithoutAnImport)
   EXPECT_EQ(source.released, 1);
 }
 
-TEST(Selection, LetsTheLastColumnReleaseTheArray)
+TEST(Selection, ReleasesTheArrayWithTheLastColumn)
 {
   auto const type = three_fields();
   auto source     = tracked{produce(type, samples(type, num_rows, 0, 1))};
@@ -91,7 +91,7 @@ TEST(Selection, LetsTheLastColumnReleaseTheArray)
   EXPECT_EQ(source.released, 1);
 }
 
-TEST(Selection, LeavesAChildThatAConsumerMovedOut)
+TEST(Selection, KeepsAChildThatAConsumerMovedOut)
 {
   auto const type = three_fields();
   auto source     = tracked{produce(type, samples(type, num_rows, 0, 1))};
@@ -103,7 +103,7 @@ TEST(Selection, LeavesAChildThatAConsumerMovedOut)
   EXPECT_GT(moved->n_children, 0);
 }
 
-TEST(Selection, RefusesAnArrayOfAnotherShapeAndLeavesItAsItWas)
+TEST(Selection, RejectsAnArrayOfAnotherShapeWithoutChangingIt)
 {
   auto const type = three_fields();
   auto source     = tracked{produce(type, samples(type, num_rows, 0, 1))};

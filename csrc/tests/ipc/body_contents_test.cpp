@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What the buffers of a batch hold is checked as far as was asked.
+/// Tests of the checks of buffer contents, for each level of `body_checks`.
 #include "ipc/produced_batch.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A batch of which a test spoils a number.
+/// A batch in which a test replaces a number.
 class spoiled_batch {
  public:
   explicit spoiled_batch(shape const& column, int nulls = 0)
@@ -20,7 +20,7 @@ class spoiled_batch {
   {
   }
 
-  /// The batch, or the values of its one dictionary.
+  /// Return the message of the batch, or of its only dictionary.
   batch_parts& message(bool of_dictionary)
   { return of_dictionary ? source_.dictionaries.at(0) : source_.parts; }
 
@@ -36,8 +36,11 @@ class spoiled_batch {
     changed.address = copy_.data();
   }
 
-  /// Expects that it is found with some checks and not with the ones before.
-  void expect_found(body_checks finder, std::string const& path, std::string const& words) const
+  /// Check that the level `finder` and higher levels report the error, and lower levels do not.
+  void expect_found(body_checks finder,
+                    std::string const& path,
+                    std::string const& expected,
+                    std::string const& found = "") const
   {
     for (auto const checks : {body_checks::sizes, body_checks::ends, body_checks::all}) {
       auto error = std::string{};
@@ -50,7 +53,8 @@ class spoiled_batch {
         EXPECT_EQ(error, "");
       } else {
         EXPECT_TRUE(error.starts_with("column '" + path + "': ")) << path << ", found: " << error;
-        EXPECT_NE(error.find(words), std::string::npos) << words << ", found: " << error;
+        EXPECT_NE(error.find(expected), std::string::npos) << expected << ", found: " << error;
+        EXPECT_TRUE(error.ends_with(found)) << found << ", found: " << error;
       }
     }
   }
@@ -63,21 +67,22 @@ class spoiled_batch {
 template <typename T>
 void expect_ends_found(shape const& column)
 {
-  auto const set = [&](std::size_t index, T number, std::string const& words) {
-    auto batch = spoiled_batch{struct_of({flat("int8"), column})};
-    // Those before are of f0 and f0.f0.
-    batch.set<T>(4, index, number);
-    batch.expect_found(body_checks::ends, "f0.f1", words);
-  };
-  set(0, -1, "offset -1 found, at least 0 expected");
-  set(20, -5, "found, ascending expected");
-  set(20, 1 << 20, "a last offset of 1048576 found, at most ");
+  auto const set =
+    [&](std::size_t index, T number, std::string const& expected, std::string const& found = "") {
+      auto batch = spoiled_batch{struct_of({flat("int8"), column})};
+      // Buffer 4 has the offsets of f0.f1.
+      batch.set<T>(4, index, number);
+      batch.expect_found(body_checks::ends, "f0.f1", expected, found);
+    };
+  set(0, -1, "expected an offset of at least 0, got -1");
+  set(20, -5, "expected ascending offsets, got ");
+  set(20, 1 << 20, "expected a last offset of at most ", ", got 1048576");
   auto batch = spoiled_batch{struct_of({flat("int8"), column})};
   batch.set<T>(4, 10, 1 << 20);
-  batch.expect_found(body_checks::all, "f0.f1", "row 10: offsets from ");
+  batch.expect_found(body_checks::all, "f0.f1", "row 10: expected ascending offsets, got ");
 }
 
-TEST(BodyContents, Offsets)
+TEST(BodyContents, InvalidOffsetsAreRejected)
 {
   expect_ends_found<std::int32_t>(flat("string"));
   expect_ends_found<std::int64_t>(flat("large_string"));
@@ -85,64 +90,66 @@ TEST(BodyContents, Offsets)
   expect_ends_found<std::int64_t>(large_list_of(flat("int8")));
 }
 
-TEST(BodyContents, OffsetsOfDictionaries)
+TEST(BodyContents, InvalidOffsetsOfDictionariesAreRejected)
 {
   auto batch     = spoiled_batch{struct_of({flat("int8"), dictionary_of(flat("string"))})};
   auto const num = static_cast<std::size_t>(batch.message(true).length);
   batch.set<std::int32_t>(1, num, 1000, true);
-  batch.expect_found(body_checks::ends, "f0.f1", "a last offset of 1000 found");
+  batch.expect_found(
+    body_checks::ends, "f0.f1", "expected a last offset of at most ", ", got 1000");
 }
 
-TEST(BodyContents, OffsetsOfElements)
+TEST(BodyContents, InvalidOffsetsOfListElementsAreRejected)
 {
   auto batch          = spoiled_batch{list_of(struct_of({flat("string")}))};
   auto const elements = static_cast<std::size_t>(batch.message(false).nodes[1].length);
   batch.set<std::int32_t>(4, elements, 100'000);
-  batch.expect_found(body_checks::ends, "f0[].f0", "a last offset of 100000 found");
+  batch.expect_found(
+    body_checks::ends, "f0[].f0", "expected a last offset of at most ", ", got 100000");
 }
 
-TEST(BodyContents, Indices)
+TEST(BodyContents, IndicesBeyondTheDictionaryAreRejected)
 {
   auto batch = spoiled_batch{dictionary_of(flat("string"))};
   batch.set<std::int32_t>(1, 7, 1000);
   batch.expect_found(body_checks::all, "f0", "row 7: ");
 }
 
-TEST(BodyContents, Views)
+TEST(BodyContents, ViewsOutsideOfTheirBufferAreRejected)
 {
   auto const view = as(cudf::type_id::STRING, "string_view", "vu");
   auto batch      = spoiled_batch{view};
-  batch.set<std::int32_t>(1, 4 * 6, 1 << 20);  // the size of the seventh
+  batch.set<std::int32_t>(1, 4 * 6, 1 << 20);  // the size of view 6
   batch.expect_found(body_checks::all, "f0", "row 6: ");
 }
 
-TEST(BodyContents, ListViews)
+TEST(BodyContents, ListViewsOutsideOfTheElementsAreRejected)
 {
   auto batch = spoiled_batch{list_view_of(flat("int8"))};
   batch.set<std::int32_t>(2, 3, 1 << 20);
   batch.expect_found(body_checks::all, "f0", "row 3: ");
 }
 
-TEST(BodyContents, RunEnds)
+TEST(BodyContents, RunEndsBeforeTheLastRowAreRejected)
 {
   auto batch     = spoiled_batch{runs_of(flat("int64"), "i")};
   auto const num = static_cast<std::size_t>(batch.message(false).nodes[1].length);
   batch.set<std::int32_t>(1, num - 1, 5);
-  batch.expect_found(body_checks::ends, "f0", "a last run end of 5 found, at least ");
+  batch.expect_found(body_checks::ends, "f0", "expected a last run end of at least ", ", got 5");
 }
 
-TEST(BodyContents, NullCounts)
+TEST(BodyContents, WrongNullCountsAreRejected)
 {
   auto batch = spoiled_batch{flat("int8"), 30};
   ++batch.message(false).nodes[0].null_count;
-  batch.expect_found(body_checks::all, "f0", "a null count of ");
+  batch.expect_found(body_checks::all, "f0", "expected a null count of ");
 }
 
-TEST(BodyContents, Text)
+TEST(BodyContents, InvalidUtf8IsRejected)
 {
   auto batch = spoiled_batch{flat("string")};
   batch.set<char>(2, 0, '\xff');
-  batch.expect_found(body_checks::all, "f0", "a string found that is not UTF-8");
+  batch.expect_found(body_checks::all, "f0", "expected a string in UTF-8");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Batches are made over the buffers that came, and described as they came.
+/// Tests that decoded batches share the received buffers, and that descriptions return these.
 #include "ipc/produced_batch.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Expects the same nodes and the same buffers, at the same addresses.
+/// Check that a body has the same nodes, and the same buffers at the same addresses.
 void expect_parts(ipc_body const& body, batch_parts const& parts)
 {
   EXPECT_EQ(body.length, parts.length);
@@ -26,12 +26,12 @@ void expect_parts(ipc_body const& body, batch_parts const& parts)
   for (std::size_t i = 0; i < parts.buffers.size(); ++i) {
     auto const& role = parts.roles[i];
     SCOPED_TRACE(parts.paths[role.node] + ", buffer " + std::to_string(i));
-    // Without rows, one offset is made.
+    // Without rows, one offset is allocated.
     if (parts.nodes[role.node].length == 0 && role.type == NANOARROW_BUFFER_TYPE_DATA_OFFSET) {
       EXPECT_TRUE(body.buffers[i].size == 4 || body.buffers[i].size == 8);
       continue;
     }
-    // A mask that says nothing may be left out.
+    // A mask without nulls may be absent.
     auto const is_left_out =
       role.type == NANOARROW_BUFFER_TYPE_VALIDITY && parts.nodes[role.node].null_count == 0;
     EXPECT_EQ(body.buffers[i].address, is_left_out ? nullptr : parts.buffers[i].address);
@@ -39,7 +39,7 @@ void expect_parts(ipc_body const& body, batch_parts const& parts)
   }
 }
 
-/// Expects the dictionaries of an array, and those within their values, from `next` on.
+/// Check the dictionaries of a body, and the dictionaries in their values, from `next` on.
 void expect_dictionaries(ipc_body const& body, produced_batch const& source, std::size_t& next)
 {
   for (auto const& values : body.dictionaries) {
@@ -52,7 +52,7 @@ void expect_dictionaries(ipc_body const& body, produced_batch const& source, std
 
 class Bodies : public ::testing::TestWithParam<shape> {};
 
-TEST_P(Bodies, AreDecodedAndDescribedInPlace)
+TEST_P(Bodies, AreDecodedAndDescribedWithoutCopies)
 {
   for (auto const nulls : {0, 30, 100}) {
     for (auto const size : {0U, 1U, 70U}) {
@@ -72,7 +72,7 @@ TEST_P(Bodies, AreDecodedAndDescribedInPlace)
 
 INSTANTIATE_TEST_SUITE_P(Types, Bodies, ::testing::ValuesIn(message_shapes()), name_of_case);
 
-TEST(BodyDecoder, KnowsTheDictionaries)
+TEST(BodyDecoder, ListsTheDictionariesOfItsSchema)
 {
   auto const text   = dictionary_of(flat("string"), "c");
   auto const column = struct_of({text, dictionary_of(struct_of({text, flat("int8")})), text});
@@ -135,7 +135,7 @@ TEST(BodyDecoder, DescribedBodiesKeepTheMemory)
   EXPECT_TRUE(alive.expired());
 }
 
-/// Addresses that nobody can read.
+/// Memory that cannot be read.
 class unreadable {
  public:
   explicit unreadable(std::size_t size)
@@ -152,7 +152,7 @@ class unreadable {
   void* memory_;
 };
 
-TEST(BodyDecoder, ReadsNoBufferForItsSize)
+TEST(BodyDecoder, ReadsNoBufferToCheckSizes)
 {
   auto const closed = unreadable{1 << 20};
   for (auto const& column : message_shapes()) {
@@ -171,9 +171,9 @@ TEST(BodyDecoder, ReadsNoBufferForItsSize)
   }
 }
 
-TEST(BodyDecoder, TakesWhatMayBeLeftOut)
+TEST(BodyDecoder, AcceptsMissingOffsetsAndShortMasks)
 {
-  // Offsets of no rows; masks without nulls, whatever they hold and however short they are.
+  // Offsets of no rows may be absent. Masks without nulls may have any content and any size.
   for (auto const* name : {"string", "large_string"}) {
     auto source             = produced_batch{flat(name), {}};
     source.parts.buffers[1] = {nullptr, 0};
@@ -189,7 +189,7 @@ TEST(BodyDecoder, TakesWhatMayBeLeftOut)
   EXPECT_EQ(source.decode().to_arrow()->array.children[0]->buffers[0], nullptr);
 }
 
-TEST(BodyDecoder, TakesLargerBuffersAndLongerChildren)
+TEST(BodyDecoder, AcceptsLargerBuffersAndLongerChildren)
 {
   auto const column = struct_of({fixed_list_of(flat("int16"), 2), list_of(flat("int8"))});
   auto source       = produced_batch{column, samples(column, 20, 30)};

@@ -14,7 +14,7 @@ TEST(IpcBody, IsPackedToMultiplesOf64)
   EXPECT_EQ(host_body({0, 1, 64, 65, 0}).body.packed_size(), 64 + 64 + 128);
 }
 
-TEST(BodyDownload, GivesTheBuffersThemselves)
+TEST(BodyDownload, ReturnsHostBuffersWithoutACopy)
 {
   auto const source = host_body{{0, 100, 64, 1, 0}};
   auto download     = body_download{source.body, 1, no_stream()};
@@ -52,7 +52,7 @@ TEST(BodyDownload, KeepsTheMemory)
 TEST(BodyDownload, OfNoBuffersIsEmpty)
 { EXPECT_TRUE(body_download(ipc_body{}, 1, no_stream()).next().empty()); }
 
-TEST(BodyDownload, WantsPiecesOfSomeSize)
+TEST(BodyDownload, RejectsPiecesOfZeroBytes)
 { EXPECT_THROW(body_download(ipc_body{}, 0, no_stream()), std::invalid_argument); }
 
 TEST(BodyUpload, NeedsAGpu)

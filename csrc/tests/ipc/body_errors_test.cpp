@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Batches that contradict their schema are refused, whatever they say.
+/// Tests of the errors of batches that contradict their schema.
 #include "ipc/produced_batch.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::string error_of(produced_batch const& source, body_checks checks)
   return "";
 }
 
-/// Expects an error that names the column and says some words.
+/// Check that the error names the column and contains the words.
 void expect_error(produced_batch const& source,
                   std::string const& path,
                   std::string const& words,
@@ -36,7 +36,7 @@ void expect_error(produced_batch const& source,
   EXPECT_NE(error.find(words), std::string::npos) << words << ", found: " << error;
 }
 
-/// Calls a function with each message: that of the batch and those of its dictionaries.
+/// Call a function with each message: the batch and its dictionaries.
 template <typename Function>
 void for_each_message(produced_batch& source, Function const& function)
 {
@@ -49,7 +49,7 @@ class BodyErrors : public ::testing::TestWithParam<shape> {
   produced_batch source{GetParam(), samples(GetParam(), 40, 30)};
 };
 
-/// What finds that a buffer is too small by one byte.
+/// Return the lowest level that detects a buffer that is one byte too small.
 body_checks finder_of(batch_parts::role const& role)
 {
   return role.type == NANOARROW_BUFFER_TYPE_VARIADIC_DATA ? body_checks::all
@@ -57,7 +57,7 @@ body_checks finder_of(batch_parts::role const& role)
                                                           : body_checks::sizes;
 }
 
-TEST_P(BodyErrors, OfBuffersThatAreOneByteTooSmall)
+TEST_P(BodyErrors, ReportBuffersThatAreOneByteTooSmall)
 {
   auto num_found = 0;
   for_each_message(source, [&](batch_parts& parts) {
@@ -66,14 +66,14 @@ TEST_P(BodyErrors, OfBuffersThatAreOneByteTooSmall)
       auto& size       = parts.buffers[i].size;
       auto const nulls = parts.nodes[role.node].null_count;
       if (size == 0 || (role.type == NANOARROW_BUFFER_TYPE_VALIDITY && nulls == 0)) { continue; }
-      // Of no rows, they may be left out.
+      // Without rows, buffers may be absent.
       if (parts.nodes[role.node].length == 0) { continue; }
       SCOPED_TRACE("buffer " + std::to_string(i));
       --size;
       auto const finder = finder_of(role);
       if (finder != body_checks::sizes) { EXPECT_EQ(error_of(source, body_checks::sizes), ""); }
       if (finder == body_checks::all) { EXPECT_EQ(error_of(source, body_checks::ends), ""); }
-      expect_error(source, parts.paths[role.node], "found", finder);
+      expect_error(source, parts.paths[role.node], ", got ", finder);
       ++size;
       ++num_found;
     }
@@ -82,7 +82,7 @@ TEST_P(BodyErrors, OfBuffersThatAreOneByteTooSmall)
   EXPECT_EQ(error_of(source, body_checks::all), "");
 }
 
-TEST_P(BodyErrors, OfCountsThatAreMissingOrLeft)
+TEST_P(BodyErrors, ReportMissingAndExtraNodesAndBuffers)
 {
   for_each_message(source, [&](batch_parts& parts) {
     auto const is_batch = &parts == &source.parts;
@@ -97,8 +97,8 @@ TEST_P(BodyErrors, OfCountsThatAreMissingOrLeft)
       list.emplace_back();
       expect_error(source,
                    end,
-                   std::to_string(list.size()) + " " + what + " found, " +
-                     std::to_string(kept.size()) + " expected by the schema");
+                   "expected " + std::to_string(kept.size()) + " " + what + " by the schema, got " +
+                     std::to_string(list.size()));
       list = kept;
     };
     change(parts.nodes, "nodes");
@@ -116,7 +116,7 @@ TEST_P(BodyErrors, OfCountsThatAreMissingOrLeft)
   EXPECT_EQ(error_of(source, body_checks::all), "");
 }
 
-TEST_P(BodyErrors, OfNullCounts)
+TEST_P(BodyErrors, ReportNullCountsOutOfRange)
 {
   for_each_message(source, [&](batch_parts& parts) {
     for (std::size_t i = 0; i < parts.nodes.size(); ++i) {
@@ -125,34 +125,33 @@ TEST_P(BodyErrors, OfNullCounts)
         parts.nodes[i].null_count = nulls;
         expect_error(source,
                      parts.paths[i],
-                     "a null count of " + std::to_string(nulls) + " found, 0 to " +
-                       std::to_string(kept.length) + " expected");
+                     "expected a null count of 0 to " + std::to_string(kept.length) + ", got " +
+                       std::to_string(nulls));
       }
       parts.nodes[i] = kept;
     }
   });
 }
 
-TEST_P(BodyErrors, OfLengths)
+TEST_P(BodyErrors, ReportLengthsOutOfRange)
 {
   for_each_message(source, [&](batch_parts& parts) {
     for (std::size_t i = 0; i < parts.nodes.size(); ++i) {
       auto const kept = parts.nodes[i];
       for (auto const length : {std::int64_t{-1}, -most - 1}) {
         parts.nodes[i] = {length, 0};
-        expect_error(source,
-                     parts.paths[i],
-                     std::to_string(length) + " rows found, no negative number expected");
+        expect_error(
+          source, parts.paths[i], "expected at least 0 rows, got " + std::to_string(length));
       }
       for (auto const length : {most, most - 6, most - 7, most / 8 + 1, most / 128 + 1}) {
-        // A mask of as many bits is never there.
+        // No mask has this many bits.
         auto const has_mask = std::any_of(parts.roles.begin(), parts.roles.end(), [&](auto& role) {
           return role.node == i && role.type == NANOARROW_BUFFER_TYPE_VALIDITY;
         });
         for (auto const nulls : {std::int64_t{0}, std::int64_t{1}, length}) {
           parts.nodes[i] = {length, nulls};
           if (has_mask && nulls > 0) {
-            expect_error(source, parts.paths[i], "bytes found, ");
+            expect_error(source, parts.paths[i], " bytes, got ");
           } else {
             (void)error_of(source, body_checks::sizes);
           }
@@ -169,18 +168,19 @@ TEST_P(BodyErrors, OfLengths)
   });
 }
 
-TEST_P(BodyErrors, OfBuffersOfNegativeSize)
+TEST_P(BodyErrors, ReportBuffersOfNegativeSize)
 {
   for_each_message(source, [&](batch_parts& parts) {
     for (std::size_t i = 0; i < parts.buffers.size(); ++i) {
       auto const kept = parts.buffers[i];
-      // Where one may be left out, what there is does not matter.
+      // The decoder does not read a buffer that may be absent.
       auto const is_unread = parts.roles[i].type == NANOARROW_BUFFER_TYPE_DATA_OFFSET &&
                              parts.nodes[parts.roles[i].node].length == 0;
       for (auto const size : {std::int64_t{-1}, -most - 1}) {
         parts.buffers[i].size = size;
         if (!is_unread) {
-          expect_error(source, parts.paths[parts.roles[i].node], std::to_string(size) + " bytes");
+          expect_error(
+            source, parts.paths[parts.roles[i].node], " bytes, got " + std::to_string(size));
         }
       }
       parts.buffers[i] = kept;
@@ -190,7 +190,7 @@ TEST_P(BodyErrors, OfBuffersOfNegativeSize)
 
 INSTANTIATE_TEST_SUITE_P(Types, BodyErrors, ::testing::ValuesIn(message_shapes()), name_of_case);
 
-TEST(BodyErrors, OfChildrenThatAreTooShort)
+TEST(BodyErrors, ReportChildrenThatAreTooShort)
 {
   auto const small  = struct_of({flat("null"), fixed_list_of(flat("null"), 3)});
   auto source       = produced_batch{small, samples(small, 7, 30)};
@@ -200,28 +200,29 @@ TEST(BodyErrors, OfChildrenThatAreTooShort)
     if (node == 2) { source.parts.nodes[node].null_count = 0; }
     expect_error(source,
                  path,
-                 std::to_string(rows - 1) + " rows of a child found, at least " +
-                   std::to_string(rows) + " expected");
+                 "expected at least " + std::to_string(rows) + " rows of a child, got " +
+                   std::to_string(rows - 1));
     source.parts.nodes[node] = kept;
   };
   expect(1, "f0", 7);
   expect(3, "f0.f1", 21);
   source.parts.nodes[2].length = most;
-  expect_error(source, "f0.f1", "21 rows of a child found, at least " + std::to_string(most));
+  expect_error(
+    source, "f0.f1", "expected at least " + std::to_string(most) + " rows of a child, got 21");
 }
 
-TEST(BodyErrors, OfRuns)
+TEST(BodyErrors, ReportMissingRuns)
 {
   auto const column     = runs_of(flat("null"), "i");
   auto source           = produced_batch{column, samples(column, 7, 30)};
   auto const runs       = source.parts.nodes[1].length;
   source.parts.nodes[2] = {runs - 1, runs - 1};
-  expect_error(source, "f0", "rows of a child found, at least " + std::to_string(runs));
+  expect_error(source, "f0", "expected at least " + std::to_string(runs) + " rows of a child");
   source.parts.nodes[1] = {0, 0};
-  expect_error(source, "f0", "no runs found, at least 1 expected");
+  expect_error(source, "f0", "expected at least 1 run, got none");
 }
 
-TEST(BodyErrors, OfDictionaries)
+TEST(BodyErrors, ReportMissingDictionariesAndOtherDevices)
 {
   auto const column = struct_of({flat("int8"), list_of(dictionary_of(flat("string")))});
   auto const source = produced_batch{column, samples(column, 9, 0)};
@@ -236,7 +237,7 @@ TEST(BodyErrors, OfDictionaries)
     return "";
   };
   auto const missing =
-    "column 'f0.f1[]': no dictionary found, its values expected before the indices";
+    "column 'f0.f1[]': expected the values of a dictionary before its indices, got none";
   EXPECT_EQ(decode({}, source.memory()), missing);
   EXPECT_EQ(decode({device_array{}}, source.memory()), missing);
   auto const values = source.decode_dictionaries(body_checks::sizes);
@@ -244,11 +245,11 @@ TEST(BodyErrors, OfDictionaries)
   auto elsewhere     = source.memory();
   elsewhere.location = {ARROW_DEVICE_CUDA, 0};
   EXPECT_EQ(decode(values, elsewhere),
-            "column 'f0.f1[]': a dictionary in " + to_string(memory_location{}) + " found, " +
-              to_string(elsewhere.location) + " expected, as the indices");
+            "column 'f0.f1[]': expected a dictionary in " + to_string(elsewhere.location) +
+              " as its indices, got one in " + to_string(memory_location{}));
 }
 
-TEST(BodyErrors, OfSchemas)
+TEST(BodyErrors, ReportInvalidAndUnsupportedTypes)
 {
   auto const schema = make_schema(struct_of({flat("int8")}));
   EXPECT_EQ(ArrowSchemaSetFormat(schema->children[0], "nonsense"), NANOARROW_OK);

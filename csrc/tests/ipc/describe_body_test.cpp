@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Bodies of slices: what they share, what they copy, and what is refused.
+/// Tests of the bodies of slices: their shared buffers, their copied buffers, and errors.
 #include "ipc/produced_batch.hpp"
 #include "testing/consumer.hpp"
 
@@ -29,7 +29,7 @@ class DescribedSlices : public ::testing::TestWithParam<shape> {
  protected:
   shape type{GetParam()};
 
-  /// Decodes a body again, with the values of its dictionaries as they were described.
+  /// Decode a body with the described values of its dictionaries, and return its rows.
   rows read(ipc_body const& body) const
   {
     auto const table   = struct_of({type});
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
                          ::testing::ValuesIn(nested_shapes()),
                          name_of_case);
 
-TEST(DescribeBody, SharesMasksThatBeginWithAWord)
+TEST(DescribeBody, SharesMasksThatBeginAtAWord)
 {
   auto const values = samples(flat("int32"), num_rows, 30);
   auto const column = make_column(flat("int32"), values);
@@ -217,7 +217,7 @@ TEST(DescribeBody, OfAColumnHasItsNode)
   EXPECT_EQ(body.location, memory_location{});
 }
 
-TEST(DescribeBody, OfRowsWithoutColumns)
+TEST(DescribeBody, OfRowsWithoutColumnsHasTheNumberOfRows)
 {
   auto const array = to_arrow_device(export_input{std::span<cudf::column_view const>{}, 7},
                                      nullptr,
@@ -240,13 +240,13 @@ std::string error_of(device_array const& array, bool is_table)
   return "";
 }
 
-TEST(DescribeBody, RefusesTablesWithNullRows)
+TEST(DescribeBody, RejectsTablesWithNullRows)
 {
   auto const type   = struct_of({flat("int8")});
   auto const column = make_column(type, {{rows{number(1)}}, {}});
   auto const array = to_arrow_device(column->view(), nullptr, {}, stream(), host_memory_resource());
   EXPECT_EQ(error_of(array, true),
-            "column '(top level)': a record batch with null rows found, none expected: send it as "
+            "column '(top level)': expected no null rows in a record batch, got some: send it as "
             "a column");
   EXPECT_EQ(error_of(array, false), "");
   auto const valid =
@@ -254,7 +254,7 @@ TEST(DescribeBody, RefusesTablesWithNullRows)
   EXPECT_EQ(error_of(valid, true), "");
 }
 
-TEST(DescribeBody, RefusesOffsetsThatDescendOrExceed)
+TEST(DescribeBody, RejectsDescendingAndTooLargeOffsets)
 {
   auto const type  = list_of(flat("int8"));
   auto const lists = rows{{rows{number(1)}}, {rows{number(2)}}, {rows{number(3)}}};
@@ -262,19 +262,19 @@ TEST(DescribeBody, RefusesOffsetsThatDescendOrExceed)
     auto const column = make_column(type, lists);
     auto const table  = cudf::table_view{{slice(*column, 1, 3)}};
     auto const array  = to_arrow_device(table, nullptr, {}, stream(), host_memory_resource());
-    // The source changes after the export, which has checked it.
+    // The source changes after the export has checked it.
     auto* offsets = const_cast<std::int32_t*>(column->view().child(0).data<std::int32_t>());
     offsets[1]    = first;
     offsets[3]    = last;
     return error_of(array, true);
   };
   EXPECT_EQ(error(1, 3), "");
-  EXPECT_EQ(error(-1, 3), "column '(top level)': offset -1 found, at least 0 expected");
-  EXPECT_EQ(error(2, 1), "column '(top level)': offsets from 2 to 1 found, ascending expected");
-  EXPECT_EQ(error(1, 4), "column '(top level)': 3 rows of a child found, at least 4 expected");
+  EXPECT_EQ(error(-1, 3), "column '(top level)': expected an offset of at least 0, got -1");
+  EXPECT_EQ(error(2, 1), "column '(top level)': expected ascending offsets, got 2 to 1");
+  EXPECT_EQ(error(1, 4), "column '(top level)': expected at least 4 rows of a child, got 3");
 }
 
-TEST(DescribeBody, RefusesEmptyHandles) { EXPECT_NE(error_of(device_array{}, true), ""); }
+TEST(DescribeBody, RejectsEmptyHandles) { EXPECT_NE(error_of(device_array{}, true), ""); }
 
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

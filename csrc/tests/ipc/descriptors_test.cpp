@@ -20,7 +20,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A descriptor, closed with the object.
+/// A file descriptor that is closed with the object.
 class descriptor {
  public:
   explicit descriptor(int fd = -1) : fd_{fd} {}
@@ -41,7 +41,7 @@ class descriptor {
   int fd_;
 };
 
-/// Two ends that take a few KiB at a time.
+/// A pipe or a socket pair that buffers a few KiB.
 struct connection {
   enum class kind : std::uint8_t { pipe, socket };
 
@@ -75,7 +75,7 @@ bytes_t text(std::string_view characters)
   return {first, first + characters.size()};
 }
 
-/// @return What comes until the end, a few bytes at a time
+/// @return All bytes up to the end, read in small parts
 bytes_t read_to_end(int fd)
 {
   auto result = bytes_t{};
@@ -87,10 +87,10 @@ bytes_t read_to_end(int fd)
   }
 }
 
-TEST(Descriptors, BodiesPassThroughNarrowPipesAndSockets)
+TEST(Descriptors, BodiesPassThroughSmallPipesAndSockets)
 {
   auto sizes = std::vector<std::size_t>{0, 5000, 1, 64, 300'000, 63};
-  sizes.insert(sizes.end(), 3000, 70);  // more pieces than one call takes
+  sizes.insert(sizes.end(), 3000, 70);  // more buffers than one system call accepts
   auto const source = host_body{sizes};
   auto const head   = text("head");
   auto expected     = head;
@@ -108,7 +108,7 @@ TEST(Descriptors, BodiesPassThroughNarrowPipesAndSockets)
   }
 }
 
-TEST(Descriptors, AreWrittenAtTheirPosition)
+TEST(Descriptors, WritesStartAtTheFilePosition)
 {
   auto const file = descriptor{::memfd_create("body", 0)};
   auto const all  = host_body{{3}};
@@ -122,7 +122,7 @@ TEST(Descriptors, AreWrittenAtTheirPosition)
   EXPECT_EQ(read_to_end(file.get()), expected);
 }
 
-TEST(Descriptors, EndBeforeTheMemoryIsFull)
+TEST(Descriptors, ReadsReturnFewerBytesAtTheEnd)
 {
   auto ends = connection{connection::kind::pipe};
   ASSERT_EQ(::write(ends.writer.get(), "abc", 3), 3);
@@ -133,7 +133,7 @@ TEST(Descriptors, EndBeforeTheMemoryIsFull)
   EXPECT_EQ(read_fully(ends.reader.get(), {}, no_signal), 0U);
 }
 
-TEST(Descriptors, FailWithTheErrorOfTheSystem)
+TEST(Descriptors, ErrorsHaveTheSystemErrorCode)
 {
   auto const source = host_body{{10}};
   auto const file   = descriptor{::memfd_create("body", MFD_ALLOW_SEALING)};
@@ -152,12 +152,12 @@ TEST(Descriptors, FailWithTheErrorOfTheSystem)
   EXPECT_EQ(code_of([&] { (void)read_fully(-1, target, no_signal); }), EBADF);
 }
 
-/// Interrupts a thread again and again.
+/// Interrupts the thread that constructs it repeatedly.
 class interruptions {
  public:
   interruptions() : thread_{[this, target = ::pthread_self()] { interrupt(target); }}
   {
-    // Without SA_RESTART, calls of the system end with EINTR.
+    // Without SA_RESTART, a signal ends a system call with EINTR.
     struct sigaction action{};
     action.sa_handler = [](int) {};
     EXPECT_EQ(::sigaction(SIGUSR1, &action, &before_), 0);
@@ -186,7 +186,7 @@ class interruptions {
   std::thread thread_;
 };
 
-TEST(Descriptors, GoOnAfterSignals)
+TEST(Descriptors, WritingContinuesAfterSignals)
 {
   auto const source = host_body{{100'000}};
   for (auto const blocks : {true, false}) {
@@ -212,7 +212,7 @@ TEST(Descriptors, GoOnAfterSignals)
   }
 }
 
-/// Throws once a signal has come.
+/// Throws after the first signal.
 class stop_at_signal {
  public:
   stop_at_signal()
@@ -283,7 +283,7 @@ TEST(Descriptors, WritingStopsAtTheFirstSignal)
   }
 }
 
-TEST(Descriptors, SignalsBeforeACallStopItBeforeItWaits)
+TEST(Descriptors, SignalsBeforeAReadStopItBeforeItWaits)
 {
   for (auto const blocks : {true, false}) {
     auto ends       = connection{connection::kind::pipe, blocks};

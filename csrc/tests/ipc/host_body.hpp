@@ -14,7 +14,7 @@ using bytes_t = std::vector<std::byte>;
 
 inline cuda::stream_ref no_stream() { return cuda::stream_ref{cudaStream_t{}}; }
 
-/// A body in host memory, and what it is when it is packed.
+/// A body in host memory, and its packed bytes.
 struct host_body {
   explicit host_body(std::vector<std::size_t> const& sizes)
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Record batches as nanoarrow takes them apart, independently of what is tested.
+/// Record batches whose parts nanoarrow lists, independently of the code under test.
 #pragma once
 
 #include "testing/imports.hpp"
@@ -22,8 +22,8 @@ namespace cudf_arrow_bridge::test {
 struct batch_parts {
   struct role {
     ArrowBufferType type;
-    std::size_t node;  ///< whose it is
-    bool is_text;      ///< whether it has the bytes of strings
+    std::size_t node;  ///< the node that has the buffer
+    bool is_text;      ///< whether the buffer has the bytes of strings
   };
 
   std::int64_t length{0};
@@ -48,7 +48,7 @@ class produced_batch {
     auto error = ArrowError{};
     check(ArrowArrayViewInitFromSchema(view_.get(), schema_.get(), &error), &error);
     check(ArrowArrayViewSetArray(view_.get(), array_.get(), &error), &error);
-    // Finds the sizes of buffers that offsets tell of.
+    // Determine the sizes of the buffers that depend on offsets.
     check(ArrowArrayViewValidate(view_.get(), NANOARROW_VALIDATION_LEVEL_DEFAULT, &error), &error);
     parts.length = array_->length;
     list_children(parts, view_.get(), type, "");
@@ -70,7 +70,7 @@ class produced_batch {
   {
     auto const reader = decoder();
     auto values       = std::vector<device_array>(dictionaries.size());
-    // Those within the values of others come after these.
+    // A dictionary within the values of another has a higher position, so decode in reverse.
     for (auto i = dictionaries.size(); i-- > 0;) {
       values[i] = reader.dictionary(i, dictionaries[i].view(), values, memory_, checks, stream());
     }
@@ -124,7 +124,7 @@ class produced_batch {
                      uses[i] != NANOARROW_BUFFER_TYPE_VARIADIC_DATA;
          ++i) {
       auto const& buffer = view->buffer_views[i];
-      // nanoarrow does not tell the sizes of list views.
+      // nanoarrow does not compute the sizes of the buffers of list views.
       auto const width = view->layout.element_size_bits[i] / 8;
       auto const size  = buffer.size_bytes < 0 ? view->length * width : buffer.size_bytes;
       add(buffer.data.data, size, uses[i], i == 2 && uses[1] == data_offset);
@@ -165,7 +165,7 @@ inline rows read_batch(device_array const& batch, produced_batch const& source)
   return read_rows(column.view(), source.type);
 }
 
-/// Types of columns, each layout in each kind of nesting, dictionaries within dictionaries too.
+/// Return types with each layout in each kind of nesting, including nested dictionaries.
 inline std::vector<shape> message_shapes()
 {
   auto result     = importable_shapes();
@@ -176,7 +176,7 @@ inline std::vector<shape> message_shapes()
   return result;
 }
 
-/// Types may have the same name, which differ in what they are in Arrow.
+/// Return a unique name of a case: types with different Arrow formats may have the same name.
 inline std::string name_of_case(::testing::TestParamInfo<shape> const& tested)
 { return std::to_string(tested.index) + "_" + tested.param.name; }
 

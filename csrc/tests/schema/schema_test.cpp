@@ -41,7 +41,7 @@ void expect_same_formats(ArrowSchema const& schema, shape const& type)
 
 class Schema : public ::testing::TestWithParam<shape> {};
 
-TEST_P(Schema, HasTheTypesFormatAtEachLevel)
+TEST_P(Schema, HasTheFormatOfTheTypeAtEachLevel)
 {
   auto const& type = GetParam();
   // Not empty: an empty string column need not have offsets, whose width decides the type.
@@ -54,7 +54,7 @@ TEST_P(Schema, HasTheTypesFormatAtEachLevel)
   EXPECT_EQ(ArrowSchemaViewInit(&view, schema.get(), &error), NANOARROW_OK) << error.message;
 }
 
-TEST_P(Schema, DependsOnTheTypeAlone)
+TEST_P(Schema, IsTheSameWithAndWithoutNulls)
 {
   auto const& type    = GetParam();
   auto const describe = [&](int null_percent) {
@@ -77,7 +77,7 @@ TEST(SchemaOfDurationDays, IsInSeconds)
   EXPECT_STREQ(to_arrow_schema(*days, {})->format, "tDs");
 }
 
-TEST(SchemaParameters, TimeZone)
+TEST(SchemaParameters, TimeZoneIsPartOfTimestampFormats)
 {
   for (auto const* unit : {"s", "ms", "us", "ns"}) {
     auto const type = flat(std::string{"timestamp_"} + unit);
@@ -87,12 +87,12 @@ TEST(SchemaParameters, TimeZone)
   EXPECT_EQ(format_of(flat("date32"), {.timezone = "UTC"}), "tdD");
 }
 
-TEST(SchemaParameters, Precision)
+TEST(SchemaParameters, DecimalPrecisionMustFitTheWidth)
 {
   struct row {
     char const* name;
     int precision;
-    char const* format;  // null: refused
+    char const* format;  // null: rejected
   };
   for (auto const& [name, precision, format] : {row{"decimal32", 0, "d:9,2,32"},
                                                 row{"decimal32", 5, "d:5,2,32"},
@@ -119,7 +119,7 @@ TEST(SchemaParameters, Precision)
   }
 }
 
-TEST(SchemaFlags, NullableAndOrdered)
+TEST(SchemaFlags, FollowNullableAndOrderedOfTheMetadata)
 {
   auto const type       = dictionary_of(flat("string"));
   auto const dictionary = make_column(type, {});
@@ -210,7 +210,7 @@ class SharedSchema : public ::testing::Test {
                                                       {.metadata = {{"a", "1"}}})};
 };
 
-TEST_F(SharedSchema, OutlivesTheHandleInEachStruct)
+TEST_F(SharedSchema, StructsStayValidAfterTheHandleIsReset)
 {
   auto first  = shared.to_arrow();
   auto second = shared.to_arrow();
@@ -221,7 +221,7 @@ TEST_F(SharedSchema, OutlivesTheHandleInEachStruct)
   EXPECT_THROW((void)shared.to_arrow(), std::invalid_argument);
 }
 
-TEST_F(SharedSchema, CanBeTakenApart)
+TEST_F(SharedSchema, ChildrenStayValidAfterTheirParentIsReleased)
 {
   auto parent     = shared.to_arrow();
   auto list       = unique_schema{parent->children[1]};
@@ -237,7 +237,7 @@ TEST_F(SharedSchema, CanBeTakenApart)
   expect_same_formats(*dictionary.get(), flat("string"));
 }
 
-TEST_F(SharedSchema, MarksItsStructsAsReleased)
+TEST_F(SharedSchema, ReleaseClearsTheCallbackOfTheStruct)
 {
   auto schema = ArrowSchema{};
   shared.to_arrow().move_to(&schema);
@@ -258,7 +258,7 @@ unique_schema checked_schema()
   return result;
 }
 
-TEST(EqualSchemas, DifferInAnything)
+TEST(EqualSchemas, IsFalseForEachDifference)
 {
   auto const one = checked_schema();
   EXPECT_TRUE(equal_schemas(*one.get(), *checked_schema().get()));
@@ -284,7 +284,7 @@ TEST(EqualSchemas, DifferInAnything)
   });
 }
 
-/// Metadata in memory of exactly its size, so that a sanitizer sees who reads past it.
+/// Metadata in an allocation of its exact size, so that a sanitizer detects a read past its end.
 class other_metadata {
  public:
   explicit other_metadata(std::vector<char> bytes) : bytes_{std::move(bytes)} {}
@@ -302,7 +302,7 @@ class other_metadata {
   std::vector<char> bytes_;
 };
 
-TEST(EqualSchemas, ReadMetadataOnlyAsFarAsItIsEqual)
+TEST(EqualSchemas, StopsReadingMetadataAtTheFirstDifference)
 {
   auto const one   = checked_schema();
   auto const size  = static_cast<std::size_t>(ArrowMetadataSizeOf(one->metadata));
@@ -310,7 +310,8 @@ TEST(EqualSchemas, ReadMetadataOnlyAsFarAsItIsEqual)
   EXPECT_TRUE(other_metadata{whole}.equals(*one.get()));
   for (std::size_t i = 0; i < size; ++i) {
     SCOPED_TRACE(std::to_string(i));
-    // The texts: a count, and four times a size and as many bytes. Cut after the part that differs.
+    // Metadata is a count and four texts, each a size and its bytes. Cut it after the part that
+    // differs.
     auto other = whole;
     other[i] ^= 64;
     auto end = sizeof(std::int32_t);
@@ -326,7 +327,7 @@ TEST(EqualSchemas, ReadMetadataOnlyAsFarAsItIsEqual)
   }
 }
 
-TEST(EqualSchemas, NeedNoCheckOfTheOther)
+TEST(EqualSchemas, IsFalseForAMalformedSchema)
 {
   auto const one       = checked_schema();
   auto other           = checked_schema();

@@ -10,12 +10,12 @@
 namespace sim {
 
 /**
- * @brief Makes one call of a function fail without doing anything.
+ * @brief Makes one call of a function fail without executing it.
  *
  * @param function Name such as "cudaEventRecord"; "sim::allocate" for the memory resources, which
  *   throw
- * @param error What it returns
- * @param after How many calls still succeed first
+ * @param error Error that the call returns
+ * @param after Number of calls that succeed before it
  */
 void fail_next(std::string_view function, cudaError_t error, int after = 0);
 
@@ -23,7 +23,7 @@ void fail_next(std::string_view function, cudaError_t error, int after = 0);
 /// Queued operations still run.
 void fail_all(cudaError_t error);
 
-/// Sets the version that the driver reports; 0: no driver. Makes no calls fail by itself.
+/// Sets the version that the driver reports; 0: no driver. Does not make calls fail.
 void set_driver_version(int version);
 
 }  // namespace sim

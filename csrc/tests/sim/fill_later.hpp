@@ -29,7 +29,7 @@ inline execution on_host(cuda::stream_ref stream)
  * @brief Allocates a result and enqueues the operation that fills it.
  *
  * @param size Bytes of the result; bytes that `convert` doesn't fill become 0
- * @param exec Where the result goes
+ * @param exec Stream and memory resource of the result
  * @param convert Makes the same result in host memory
  */
 template <typename Convert>
@@ -45,7 +45,7 @@ rmm::device_buffer fill_later(std::size_t size, execution const& exec, Convert c
   return result;
 }
 
-/// Has the stream compute a result whose size is not known before, and waits for it.
+/// Computes a result of unknown size on the stream and waits for it.
 template <typename Convert>
 auto wait_for(execution const& exec, Convert convert)
 {

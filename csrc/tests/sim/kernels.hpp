@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Kernels, and holding streams back.
+/// Kernels and held streams.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,15 +12,15 @@ namespace sim {
 /**
  * @brief Launches a "kernel": a function that reads and writes memory when the stream runs it.
  *
- * It runs on the stream's own thread, while no other operation does. It must not call CUDA, as real
- * kernels: such a call fails and is reported by `take_violations`.
+ * It runs on the thread of the stream, while no other operation runs. Like a real kernel, it must
+ * not call CUDA: the call fails, and `take_violations` reports it.
  *
- * @throws std::runtime_error if CUDA would refuse: the stream does not exist or belongs to another
- *   device than the current one
+ * @throws std::runtime_error if CUDA would reject the launch: the stream does not exist or belongs
+ *   to another device than the current one
  */
 void enqueue(cudaStream_t stream, std::function<void()> kernel);
 
-/// Stops `stream` before its next operation, as if that took long.
+/// Stops `stream` before its next operation, like a long kernel.
 void hold(cudaStream_t stream);
 
 /// Ends `hold`.
@@ -43,7 +43,7 @@ class stream {
   cudaStream_t handle_{};
 };
 
-/// Holds a stream back during its lifetime.
+/// Holds a stream during its lifetime.
 class slow_stream {
  public:
   explicit slow_stream(cudaStream_t stream) : stream_{stream} { hold(stream); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Memory of every kind. All of it is host memory, so that tests can read it.
+/// Allocation of all kinds of memory. All memory is host memory, so that tests can read it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,15 +26,15 @@ inline constexpr auto fresh_byte = std::byte{0xCD};
  * Under AddressSanitizer, bytes beyond `size` are poisoned.
  *
  * @param kind Kind of the memory
- * @param device Device that owns it; for host memory the one that pinned it
+ * @param device Device that owns the memory; for host memory the device that pinned it
  * @param size Bytes; aligned to 256
  */
 [[nodiscard]] void* allocate(memory_kind kind, int device, std::size_t size);
 
 /**
- * @brief Frees and overwrites memory at once, even if queued work still reads it.
+ * @brief Frees and overwrites memory immediately, even if queued work still reads it.
  *
- * A producer may do that once its array is released. Under AddressSanitizer, accessing the memory
+ * A producer may do this after its array is released. Under AddressSanitizer, accessing the memory
  * before it is allocated again is an error. Null is ignored.
  */
 void deallocate(void* memory) noexcept;
@@ -45,7 +45,7 @@ void deallocate(void* memory) noexcept;
 /// Makes one device report `cudaDevAttrPageableMemoryAccess`.
 void share_pageable_memory_with(int device);
 
-/// Allocates for use on `stream`; memory that was freed on it before is reused first.
+/// Allocates memory for use on `stream`. Memory that was freed on `stream` is reused first.
 [[nodiscard]] void* allocate_on(cudaStream_t stream,
                                 memory_kind kind,
                                 int device,

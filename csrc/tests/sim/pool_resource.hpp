@@ -13,11 +13,11 @@
 namespace sim {
 
 /**
- * @brief A stream-ordered pool of one kind of memory, which reuses memory as eagerly as rmm's.
+ * @brief A stream-ordered pool of one kind of memory, which reuses memory as early as rmm's pools.
  *
- * Memory freed on a stream is reused on that stream at once, and on others once the stream has
- * reached the freeing. Freeing enqueues an operation that overwrites the memory, so that reads
- * which are not ordered before it see wrong data.
+ * Memory that is freed on a stream is reused on that stream immediately, and on other streams after
+ * the deallocation has run. The deallocation enqueues an operation that overwrites the memory, so
+ * that reads which are not ordered before it see wrong data.
  */
 class pool_resource {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// librmm contains its own CUDA runtime, which finds no driver. These are the functions by which
-/// `device_buffer` reaches it; the linker prefers these definitions to librmm's.
+/// librmm contains its own CUDA runtime, which finds no driver. This file defines the functions
+/// through which `device_buffer` uses it. The linker prefers these definitions to those of librmm.
 #include "sim/detail/machine.hpp"
 
 #include <rmm/cuda_device.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A CUDA runtime without a GPU, which tests link instead of the real one. Includes all that tests
-/// may call in addition to CUDA's own functions.
+/// A CUDA runtime without a GPU, which tests link instead of the real runtime. Includes all
+/// functions that tests may call in addition to those of CUDA.
 #pragma once
 
 #include "sim/counters.hpp"

@@ -88,7 +88,7 @@ TEST_P(Stream, SlicesHoldAllRows)
   }
 }
 
-TEST_P(Stream, ReadersTakeWhatExportsGive)
+TEST_P(Stream, ReadersReadExportedStreams)
 {
   auto const& type = GetParam();
   auto whole       = sliced{type, 10};
@@ -107,7 +107,7 @@ TEST_P(Stream, ReadersTakeWhatExportsGive)
 
 INSTANTIATE_TEST_SUITE_P(Types, Stream, ::testing::ValuesIn(nested_shapes()), case_name);
 
-TEST(Streams, SplitTables)
+TEST(Streams, SplitTablesIntoBatches)
 {
   auto const type   = flat("int32");
   auto const values = samples(type, num_rows, 30);
@@ -135,13 +135,13 @@ TEST(Streams, OfNoRowsHaveOneBatch)
   EXPECT_TRUE(source->next().is_end());
 }
 
-TEST(Streams, BatchesHaveRows)
+TEST(Streams, RejectBatchesWithoutRows)
 {
   EXPECT_THROW((sliced{flat("int32"), 0}), std::invalid_argument);
   EXPECT_THROW((sliced{flat("int32"), -1}), std::invalid_argument);
 }
 
-TEST(Streams, SplitOneColumnOrATable)
+TEST(Streams, SplitOnlyOneColumnOrATable)
 {
   auto const split = [](export_input const& input) {
     (void)slices(input, nullptr, 1, {}, stream(), host_memory_resource());
@@ -172,7 +172,7 @@ TEST(Streams, ChainSources)
   EXPECT_TRUE(one->next().is_end());
 }
 
-TEST(Streams, HoldNoMoreThanOneBatchAhead)
+TEST(Streams, ReadAtMostOneBatchAhead)
 {
   auto made    = 0;
   auto source  = chain([&]() -> std::unique_ptr<batch_source> {
@@ -192,7 +192,7 @@ TEST(Streams, HoldNoMoreThanOneBatchAhead)
   EXPECT_EQ(made, 2);
 }
 
-TEST(Streams, AreGivenBackUntilABatchIsPulled)
+TEST(Streams, AreReturnedOnReleaseUntilABatchIsPulled)
 {
   auto made            = 0;
   auto source          = chain([&]() -> std::unique_ptr<batch_source> {
@@ -220,7 +220,7 @@ TEST(Streams, AreGivenBackUntilABatchIsPulled)
   EXPECT_TRUE(returned.is_released());
 }
 
-TEST(Streams, ThatNobodyTakesBackAreDestroyed)
+TEST(Streams, AreDestroyedIfTheirReturnThrows)
 {
   auto const owner = std::make_shared<int>(0);
   auto source      = chain([owner] { return sliced{flat("int32"), num_rows}.source; });
@@ -231,7 +231,7 @@ TEST(Streams, ThatNobodyTakesBackAreDestroyed)
   EXPECT_EQ(owner.use_count(), 1);
 }
 
-TEST(Streams, EndAgainAndAgain)
+TEST(Streams, ReturnTheEndRepeatedly)
 {
   auto stream = stream_of(flat("int32"), num_rows).to_arrow_host();
   EXPECT_FALSE(pull(stream).is_released());
@@ -239,7 +239,7 @@ TEST(Streams, EndAgainAndAgain)
   EXPECT_EQ(stream->get_last_error(stream.get()), nullptr);
 }
 
-/// @return Why a stream has no schema
+/// @return The error of reading the schema of a stream; empty if there is none
 std::string missing_schema(device_array_stream batches)
 {
   try {
@@ -250,20 +250,19 @@ std::string missing_schema(device_array_stream batches)
   return "";
 }
 
-TEST(Streams, WhoseFirstBatchHasNoSchemaNeedOne)
+TEST(Streams, RequireASchemaOfTheFirstBatch)
 {
   auto batch   = sliced{flat("int32"), num_rows}.source->next();
   batch.schema = {};
   EXPECT_EQ(missing_schema(device_array_stream{single(std::move(batch))}),
-            "a first batch without a schema found, one with a schema expected of a stream "
-            "without its own");
+            "expected a first batch with a schema, as the stream has none, got one without");
 }
 
-TEST(Streams, WithoutBatchesNeedASchema)
+TEST(Streams, RequireASchemaIfTheyHaveNoBatches)
 {
   auto const nothing = [] { return chain([] { return std::unique_ptr<batch_source>{}; }); };
   EXPECT_EQ(missing_schema(device_array_stream{nothing()}),
-            "no batch found, at least one expected of a stream without a schema");
+            "expected at least one batch of a stream without a schema, got none");
   auto const schema = sliced{flat("int32"), 1}.schema;
   auto stream       = device_array_stream{nothing(), schema}.to_arrow();
   auto received     = unique_schema{};
@@ -272,7 +271,7 @@ TEST(Streams, WithoutBatchesNeedASchema)
   EXPECT_TRUE(pull(stream).is_released());
 }
 
-TEST(Streams, TakeTheDefaultSchemaOnlyWhereThereIsNoOther)
+TEST(Streams, UseTheDefaultSchemaOnlyIfThereIsNoOther)
 {
   auto const other = sliced{flat("string"), 1}.schema;
   auto batches     = device_array_stream{sliced{flat("int32"), num_rows}.source, other};
@@ -307,7 +306,7 @@ void expect_failure(int position, Error const& error, int code, std::string cons
   EXPECT_EQ(stream->get_last_error(stream.get()), nullptr);
 }
 
-TEST(Streams, TurnExceptionsIntoCodes)
+TEST(Streams, ReportExceptionsAsErrorCodes)
 {
   for (auto const position : {1, 2, 5}) {
     expect_failure(position, stream_error{ENOENT, "no such file"}, ENOENT, "no such file");
@@ -319,7 +318,7 @@ TEST(Streams, TurnExceptionsIntoCodes)
   }
 }
 
-TEST(Streams, FailAtOnceBeforeTheFirstBatch)
+TEST(Streams, ThrowOnExportIfTheFirstBatchFails)
 {
   auto batches =
     device_array_stream{std::make_unique<failing<std::runtime_error>>(0, std::runtime_error{"x"})};
@@ -342,20 +341,20 @@ std::string drift(shape const& first, shape const& second)
   return "";
 }
 
-TEST(Streams, RefuseBatchesOfAnotherSchema)
+TEST(Streams, RejectBatchesOfAnotherSchema)
 {
   EXPECT_EQ(drift(flat("int32"), flat("int32")), "");
   EXPECT_EQ(
     drift(flat("int32"), flat("int64")),
-    "batch 1 of the stream: column '(top level)': the Arrow type 'int64' found, 'int32' expected "
-    "by the stream's schema");
+    "batch 1 of the stream: column '(top level)': expected the Arrow type 'int32' by the stream's "
+    "schema, got 'int64'");
   EXPECT_NE(drift(list_of(flat("int32")), list_of(flat("string"))).find("column '[]'"),
             std::string::npos);
-  EXPECT_NE(drift(flat("int32"), dictionary_of(flat("string"), "i")).find("a dictionary found"),
+  EXPECT_NE(drift(flat("int32"), dictionary_of(flat("string"), "i")).find("got a dictionary"),
             std::string::npos);
 }
 
-TEST(Streams, ReleaseInTheMiddle)
+TEST(Streams, KeepPulledBatchesReadableAfterTheRelease)
 {
   auto whole  = sliced{flat("string"), 10};
   auto stream = device_array_stream{std::move(whole.source)}.to_arrow();
@@ -368,7 +367,7 @@ TEST(Streams, ReleaseInTheMiddle)
   EXPECT_EQ(whole.column.use_count(), 1);
 }
 
-TEST(Streams, MayBeCalledFromAnyThreadInTurn)
+TEST(Streams, MayBeCalledFromDifferentThreads)
 {
   auto stream = stream_of(flat("int32"), 10).to_arrow();
   auto length = std::int64_t{0};
@@ -428,7 +427,7 @@ struct foreign_stream {
   }
 };
 
-TEST(StreamReaders, ReleaseAtTheEnd)
+TEST(StreamReaders, ReleaseTheStreamAtItsEnd)
 {
   auto source = foreign_stream{.batches = 2};
   auto stream = source.make();
@@ -446,7 +445,7 @@ TEST(StreamReaders, ReleaseAtTheEnd)
   EXPECT_STREQ(reader.schema().format, "i");
 }
 
-TEST(StreamReaders, ReleaseInTheMiddle)
+TEST(StreamReaders, ReleaseTheStreamOnDestruction)
 {
   auto source = foreign_stream{.batches = 2};
   {
@@ -458,7 +457,7 @@ TEST(StreamReaders, ReleaseInTheMiddle)
   EXPECT_EQ(source.pulls, 1);
 }
 
-TEST(StreamReaders, TellTheProducersError)
+TEST(StreamReaders, ReportTheErrorOfTheProducer)
 {
   auto const* unnamed = std::strerror(ENOSPC);
   for (auto const& [message, expected] : {std::pair{"the disk is gone", "the disk is gone"},
@@ -496,23 +495,23 @@ std::string message_of(Call call)
   return "";
 }
 
-TEST(StreamReaders, TellWhyThereIsNoSchema)
+TEST(StreamReaders, ReportAMissingSchema)
 {
   auto ended        = foreign_stream{};
   auto ended_stream = ended.make();
   auto ended_reader = array_stream_reader{&ended_stream};
   EXPECT_TRUE(ended_reader.next().is_released());
   EXPECT_EQ(message_of([&] { (void)ended_reader.schema(); }),
-            "a stream that was released already found");
+            "expected a stream, got a released one");
   auto without              = foreign_stream{};
   auto without_stream       = without.make();
   without_stream.get_schema = [](ArrowArrayStream*, ArrowSchema*) { return 0; };
   auto without_reader       = array_stream_reader{&without_stream};
   EXPECT_EQ(message_of([&] { (void)without_reader.schema(); }),
-            "a stream that gives no schema found");
+            "expected a schema of the stream, got a released one");
 }
 
-TEST(StreamReaders, TellTheErrorOfASchema)
+TEST(StreamReaders, ReportTheErrorOfTheSchema)
 {
   auto source = foreign_stream{.batches = 1, .schema_code = EIO};
   auto stream = source.make();
@@ -521,7 +520,7 @@ TEST(StreamReaders, TellTheErrorOfASchema)
   EXPECT_EQ(source.releases, 1);
 }
 
-TEST(StreamReaders, RefuseWhatIsNoStream)
+TEST(StreamReaders, RejectReleasedAndInvalidStreams)
 {
   auto released = ArrowDeviceArrayStream{};
   EXPECT_THROW(array_stream_reader{&released}, std::invalid_argument);
@@ -532,7 +531,7 @@ TEST(StreamReaders, RefuseWhatIsNoStream)
   EXPECT_EQ(source.releases, 0);
 }
 
-TEST(StreamSchemas, AreCopiedWhole)
+TEST(StreamSchemas, AreCopiedWithNamesAndFlags)
 {
   for (auto const& type : nested_shapes()) {
     auto const source = make_schema(type);
@@ -545,7 +544,7 @@ TEST(StreamSchemas, AreCopiedWhole)
   EXPECT_THROW((void)copy_schema(released), std::invalid_argument);
 }
 
-TEST(StreamSchemas, OfMapsDifferInAnElement)
+TEST(StreamSchemas, ErrorsNameTheFieldOfAMap)
 {
   auto const expected = make_schema(map_of(flat("int32"), flat("int32")));
   auto const found    = make_schema(map_of(flat("int32"), flat("int64")));
@@ -555,12 +554,11 @@ TEST(StreamSchemas, OfMapsDifferInAnElement)
   } catch (std::invalid_argument const& error) {
     message = error.what();
   }
-  EXPECT_EQ(
-    message,
-    "column '[].f1': the Arrow type 'int64' found, 'int32' expected by the stream's schema");
+  EXPECT_EQ(message,
+            "column '[].f1': expected the Arrow type 'int32' by the stream's schema, got 'int64'");
 }
 
-TEST(StreamSchemas, KeepMetadata)
+TEST(StreamSchemas, KeepAndCompareMetadata)
 {
   auto const column = make_column(flat("int32"), {});
   auto const made   = cudf_arrow_bridge::make_schema(

@@ -29,7 +29,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A DLPack tensor of exactly the memory it needs: AddressSanitizer detects further reads.
+/// A DLPack tensor whose allocations have their exact size: AddressSanitizer detects further reads.
 struct lent_tensor {
   explicit lent_tensor(std::vector<std::int64_t> extents,
                        std::vector<std::int64_t> steps,
@@ -98,7 +98,7 @@ TEST(tensor, gathers_the_elements_of_other_orders)
   EXPECT_EQ(values_of(imported.table.view().column(1)), (numbers{2, 4, 6}));
 }
 
-TEST(tensor, columns_that_overlap_become_their_own)
+TEST(tensor, overlapping_columns_are_copied)
 {
   auto source         = lent_tensor{{2, 2}, {1, 1}, {1, 2, 3}};
   auto const imported = import_tensor(source);
@@ -107,7 +107,7 @@ TEST(tensor, columns_that_overlap_become_their_own)
   EXPECT_EQ(source.deleted, 1);
 }
 
-TEST(tensor, strides_may_be_negative_or_nothing)
+TEST(tensor, strides_may_be_negative_or_zero)
 {
   auto backwards                   = lent_tensor{{3}, {-1}, {1, 2, 3}};
   backwards.managed.dl_tensor.data = &backwards.values.back();
@@ -116,7 +116,7 @@ TEST(tensor, strides_may_be_negative_or_nothing)
   EXPECT_EQ(values_of(import_tensor(repeated).table.view().column(0)), (numbers{7, 7, 7}));
 }
 
-/// @return Why a tensor of the CPU's integers is no column or table
+/// @return The error of the import of a tensor of CPU integers; empty if there is none
 std::string refusal(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides)
 {
   auto const tensor =
@@ -129,18 +129,18 @@ std::string refusal(std::vector<std::int64_t> shape, std::vector<std::int64_t> s
   return "";
 }
 
-TEST(tensor, refusals_name_one_cause)
+TEST(tensor, errors_name_one_cause)
 {
   EXPECT_EQ(refusal({1, 1, 1}, {1, 1}),
-            "a tensor of 3 dimensions found, 1 (a column) or 2 (a table) expected");
-  EXPECT_EQ(refusal({1, 1}, {1}), "1 strides found, 2 expected: one for each dimension");
+            "expected a tensor of 1 dimension (a column) or 2 (a table), got 3");
+  EXPECT_EQ(refusal({1, 1}, {1}), "expected 2 strides, one for each dimension, got 1");
   EXPECT_EQ(refusal({2'147'483'647, 1 << 20}, {1, 1}),
-            "a tensor of 2147483647 rows found, at most 2147483646 expected: import it in parts");
+            "expected a tensor of at most 2147483646 rows, got 2147483647: import it in parts");
   EXPECT_EQ(refusal({1, 1 << 20}, {1, 1}),
-            "a tensor of 1048576 columns found, at most 1048575 expected: import it in parts");
+            "expected a tensor of at most 1048575 columns, got 1048576: import it in parts");
 }
 
-TEST(tensor, no_more_columns_than_an_import_takes)
+TEST(tensor, too_many_columns_overflow)
 {
   auto const most = std::int64_t{1} << 20;
   for (auto const rows : {0, 1}) {
@@ -150,18 +150,19 @@ TEST(tensor, no_more_columns_than_an_import_takes)
   }
 }
 
-TEST(tensor, no_more_rows_than_a_column_holds)
+TEST(tensor, too_many_rows_overflow)
 {
   constexpr auto most             = std::int64_t{std::numeric_limits<std::int32_t>::max()} - 1;
   auto absent                     = lent_tensor{{most}, {1}, {}};
   absent.managed.dl_tensor.data   = nullptr;
   auto too_many                   = lent_tensor{{most + 1}, {1}, {}};
   too_many.managed.dl_tensor.data = nullptr;
-  EXPECT_THROW((void)import_tensor(absent), std::invalid_argument) << "the rows would do";
+  EXPECT_THROW((void)import_tensor(absent), std::invalid_argument)
+    << "the number of rows is allowed";
   EXPECT_THROW((void)import_tensor(too_many), std::overflow_error);
 }
 
-TEST(tensor, of_a_batch_has_no_nulls_among_the_rows_of_the_batch)
+TEST(tensor, of_a_batch_requires_rows_without_nulls)
 {
   auto const type   = struct_of({flat("int32")});
   auto const nulls  = rows(20, value{rows{value{}}});
@@ -190,18 +191,18 @@ TEST(tensor, of_a_batch_has_no_nulls_among_the_rows_of_the_batch)
   }
 }
 
-/// What one buffer of an exported array is as a tensor.
+/// The expected tensor of one buffer of an exported array.
 struct buffer_case {
-  char const* format;  ///< as the array is requested
+  char const* format;  ///< the requested format of the array
   std::size_t index;
   element_kind kind;
-  std::int64_t bits;  ///< 0: tensors have no such type
+  std::int64_t bits;  ///< 0: tensors do not have the type of the elements
 };
 
 void PrintTo(buffer_case const& tested, std::ostream* out)
 { *out << "buffer " << tested.index << " of " << tested.format; }
 
-/// The type of the column that is exported in an Arrow format.
+/// Return the type of the column that is exported in an Arrow format.
 shape held_as(std::string const& format)
 {
   if (format == "+L") { return list_of(flat("int16")); }
@@ -218,7 +219,7 @@ shape held_as(std::string const& format)
 
 class tensors_of_buffers : public ::testing::TestWithParam<buffer_case> {};
 
-TEST_P(tensors_of_buffers, have_the_elements_that_are_stored)
+TEST_P(tensors_of_buffers, have_the_stored_element_type)
 {
   auto const& [format, index, kind, bits] = GetParam();
 
@@ -287,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(formats,
                                            buffer_case{"d:38,20", 1, element_kind::integer, 0},
                                            buffer_case{"b", 1, element_kind::unsigned_integer, 8}));
 
-TEST(tensor, of_a_buffer_that_is_not_there)
+TEST(tensor, of_a_missing_buffer_is_rejected)
 {
   auto const column = make_column(flat("int32"), {number(1)});
   auto array =
@@ -297,7 +298,7 @@ TEST(tensor, of_a_buffer_that_is_not_there)
   EXPECT_FALSE(array.is_released());
 }
 
-TEST(tensor, elements_stand_at_addresses)
+TEST(tensor, elements_outside_the_address_space_are_rejected)
 {
   auto const far = (std::int64_t{1} << 58) - 1;
   for (auto const step : {far, -far}) {
@@ -313,7 +314,7 @@ TEST(tensor, elements_stand_at_addresses)
   EXPECT_EQ(behind.deleted, 1);
 }
 
-TEST(tensor, what_is_refused_is_deleted_once)
+TEST(tensor, rejected_tensors_are_deleted_once)
 {
   auto cube = lent_tensor{{1, 1, 1}, {1, 1, 1}, {1}};
   EXPECT_THROW((void)import_tensor(cube), std::invalid_argument);

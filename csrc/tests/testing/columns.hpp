@@ -28,7 +28,7 @@ rmm::device_buffer host_buffer(std::vector<T> const& values)
   return buffer;
 }
 
-/// A null mask padded to 64 bytes as libcudf's are; empty if there is no null.
+/// Return a null mask padded to 64 bytes like libcudf's; empty if there are no nulls.
 inline rmm::device_buffer mask_of(rows const& values)
 {
   auto const blocks = has_nulls(values) ? (values.size() + 511) / 512 : 0;
@@ -49,7 +49,7 @@ std::unique_ptr<cudf::column> integers(cudf::type_id id, std::vector<T> const& v
                                         0);
 }
 
-/// The distinct values of rows, and the index of each row.
+/// Return the distinct values of rows, and the index of each row.
 inline std::pair<rows, std::vector<std::int64_t>> encode(rows const& values)
 {
   auto keys    = rows{};
@@ -62,7 +62,7 @@ inline std::pair<rows, std::vector<std::int64_t>> encode(rows const& values)
   return {std::move(keys), std::move(indices)};
 }
 
-/// One field of struct rows; `filler` for null rows.
+/// Return one field of struct rows; `filler` for null rows.
 inline rows field_rows(rows const& values, std::size_t field, value const& filler)
 {
   auto result = rows{};
@@ -70,7 +70,7 @@ inline rows field_rows(rows const& values, std::size_t field, value const& fille
   return result;
 }
 
-/// All elements of list rows and the offsets between them.
+/// Return all elements of list rows, and the offsets of the lists.
 inline std::pair<rows, std::vector<std::int32_t>> flatten(rows const& values)
 {
   auto elements = rows{};

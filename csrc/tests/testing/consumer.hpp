@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Arrow arrays validated and read by nanoarrow.
+/// Validates and reads Arrow arrays with nanoarrow.
 #pragma once
 
 #include "testing/producer.hpp"
 
 namespace cudf_arrow_bridge::test {
 
-/// Where a list begins in the child; nanoarrow does not say it of lists of a fixed size.
+/// Return the first element of a list in the child. nanoarrow does not compute it for lists of a
+/// fixed size.
 inline std::int64_t list_begin(ArrowArrayView const* view, std::int64_t row)
 {
   return view->storage_type == NANOARROW_TYPE_FIXED_SIZE_LIST
@@ -71,7 +72,7 @@ inline value read_row(ArrowArrayView const* view, shape const& type, std::int64_
   }
 }
 
-/// A null count is either unknown or right, at each level.
+/// Check that the null count of each level is unknown or correct.
 inline void check_null_counts(ArrowArrayView const* view)
 {
   auto nulls = std::int64_t{0};
@@ -84,7 +85,7 @@ inline void check_null_counts(ArrowArrayView const* view)
   if (view->dictionary != nullptr) { check_null_counts(view->dictionary); }
 }
 
-/// Reads an array as `type`'s own schema says, after nanoarrow's full validation.
+/// Read an array by the schema of `type`, after nanoarrow's full validation.
 inline rows read_arrow(ArrowArray const& array, shape const& type)
 {
   auto const schema = make_schema(type);

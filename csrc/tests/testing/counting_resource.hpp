@@ -16,7 +16,8 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// Gives out host memory, and knows which is out. Buffers have copies of it, which know the same.
+/// Allocates host memory, and records live allocations. Its copies, as in buffers, share the
+/// record.
 class counting_resource {
  public:
   [[nodiscard]] bool gave(void const* address) const { return given_->contains(address); }

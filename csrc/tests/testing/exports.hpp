@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What consumers such as libcudf take for granted of an Arrow array, and a check of exports.
+/// Checks the invariants of exports that consumers such as libcudf assume about an Arrow array.
 ///
-/// `testing/exports/hook.cpp` is linked into the tests and checks every C struct that leaves.
+/// `testing/exports/hook.cpp` is linked into the tests and checks every exported C struct.
 #pragma once
 
 #include "arrays/array_tree.hpp"
@@ -15,7 +15,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// What to check about an export.
+/// Options of the check of an export.
 struct export_check_options {
   /// Whether the calling thread may read the memory.
   bool readable;

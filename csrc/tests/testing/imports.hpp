@@ -31,7 +31,7 @@ Table checked(Table imported, import_options const& options = {})
   return imported;
 }
 
-/// Expects the rows of an import, read in each of the ways that libcudf's algorithms do.
+/// Check the rows of an import, read in each way in which libcudf's algorithms read.
 inline void expect_rows(cudf::column_view const& column, shape const& type, rows const& expected)
 {
   EXPECT_EQ(read_rows(column, type), expected);

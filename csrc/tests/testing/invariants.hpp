@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What libcudf's algorithms assume about a column, and a check of it.
+/// The invariants that libcudf's algorithms assume about a column, and their check.
 #pragma once
 
 #include <cudf/column/column_view.hpp>
@@ -52,7 +52,7 @@ constexpr int num_invariants = static_cast<int>(invariant::keys_have_no_nulls) +
 /// @return The function of libcudf that relies on the invariant, and its file below `cpp/`
 [[nodiscard]] char const* source_of(invariant which);
 
-/// What to assume about a column beyond its view.
+/// Facts about a column that its view does not have.
 struct invariant_options {
   /// Fields of null structs are null, and null strings and lists are empty.
   bool sanitized{true};
@@ -76,9 +76,9 @@ struct violation {
 /**
  * @brief Finds violations of the invariants at all levels of a column.
  *
- * Fields of a struct are checked as `structs_column_view::get_sliced_child` returns them. What the
- * constructor of `cudf::column_view` rejects is not checked. Violations that follow from another
- * one are not reported.
+ * Fields of a struct are checked as `structs_column_view::get_sliced_child` returns them.
+ * Conditions that the constructor of `cudf::column_view` enforces are not checked. Violations that
+ * follow from another violation are not reported.
  *
  * @param column A column whose memory the calling thread may read
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Which memory a column or a producer's array has, to find out by addresses what was shared.
+/// The memory of a column or a producer's array: tests look up addresses to find shared buffers.
 #pragma once
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -39,7 +39,7 @@ class memory_ranges {
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges_;
 };
 
-/// The memory of an array that nanoarrow has built.
+/// Return the memory of an array that nanoarrow has built.
 inline memory_ranges memory_of(ArrowArray& array)
 {
   auto result    = memory_ranges{};
@@ -74,7 +74,7 @@ inline void add_buffers(memory_ranges& ranges, cudf::column_view const& column)
   }
 }
 
-/// The memory of a column.
+/// Return the memory of a column.
 inline memory_ranges memory_of(cudf::column_view const& column)
 {
   auto result = memory_ranges{};
@@ -82,11 +82,11 @@ inline memory_ranges memory_of(cudf::column_view const& column)
   return result;
 }
 
-/// Whether all buffers of a column are in some memory; what has no rows needs none.
+/// Return whether all buffers of a column are in `memory`. A column without rows needs no buffers.
 inline bool is_within(cudf::column_view const& column, memory_ranges const& memory)
 {
   auto const any = column.size() > 0;
-  // Of strings without rows, an offset of 0 says only how wide offsets are.
+  // Strings without rows may have one offset, which only gives the width of the offsets.
   if (!any && column.type().id() == cudf::type_id::STRING) { return true; }
   auto const* head = any ? column.head<void>() : nullptr;
   auto const* mask = any && column.null_count() > 0 ? column.null_mask() : nullptr;
@@ -96,7 +96,7 @@ inline bool is_within(cudf::column_view const& column, memory_ranges const& memo
          });
 }
 
-/// Calls a function with the address of each buffer of an exported array that has rows.
+/// Call a function with each buffer of an exported array, at all levels that have rows.
 template <typename Visit>
 void visit_buffers(device_array const& array, Visit visit)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Builds Arrow arrays with nanoarrow, each level sliced as a test asks.
+/// Builds Arrow arrays with nanoarrow. A test chooses the slice of each level.
 #pragma once
 
 #include "testing/arrow_schema.hpp"
@@ -24,7 +24,7 @@ struct padding {
 /// How to slice the levels of an array; the top is level 0.
 struct slicing {
   std::function<padding(int)> at{[](int) { return padding{}; }};
-  bool count_nulls{true};  ///< else `null_count` is -1
+  bool count_nulls{true};  ///< if false, `null_count` is -1
 };
 
 inline void append(ArrowArray* array, shape const& type, value const& v)
@@ -33,7 +33,7 @@ inline void append(ArrowArray* array, shape const& type, value const& v)
   switch (type.id) {
     case cudf::type_id::LIST: {
       auto bytes = std::vector<std::uint8_t>{};
-      // nanoarrow copies from the address that it is given, even where there is nothing to copy.
+      // nanoarrow copies from the given address, even if there is nothing to copy.
       bytes.reserve(1);
       for (auto const& item : v.items()) {
         bytes.push_back(static_cast<std::uint8_t>(item.number()));
@@ -78,7 +78,7 @@ inline rows padded(shape const& type, rows const& values, padding const& pad)
   return result;
 }
 
-/// The elements and offsets of lists. Null lists have no elements, unless the size is fixed.
+/// Return the elements and offsets of lists. Null lists are empty unless the size is fixed.
 inline std::pair<rows, std::vector<std::int32_t>> flatten(shape const& type, rows values)
 {
   if (type.list_size() > 0) {
@@ -97,7 +97,7 @@ template <typename T>
 void append_all(ArrowBuffer* buffer, std::vector<T> const& values)
 { check(ArrowBufferAppend(buffer, values.data(), std::ssize(values) * std::int64_t{sizeof(T)})); }
 
-/// List views whose elements are in reverse order. Null ones refer to elements out of bounds.
+/// Build list views with elements in reverse order. Null rows refer to elements out of bounds.
 inline void build_list_views(
   ArrowArray* array, shape const& type, rows const& all, slicing const& slices, int level)
 {
@@ -120,7 +120,7 @@ inline void build_list_views(
   }
 }
 
-/// Runs of one to three equal rows.
+/// Build runs of one to three equal rows.
 inline void build_runs(
   ArrowArray* array, shape const& type, rows const& all, slicing const& slices, int level)
 {
@@ -206,7 +206,7 @@ inline void build(
       build(array->dictionary, type.children[0], keys, slices, level + 1);
     }
   }
-  // Allocate no more than Arrow requires, so that AddressSanitizer detects reads beyond.
+  // Allocate no more than Arrow requires, so that AddressSanitizer detects reads past it.
   for (std::int64_t i = 0; i < array->n_buffers; ++i) {
     auto* buffer = ArrowArrayBuffer(array, i);
     check(ArrowBufferResize(buffer, buffer->size_bytes, 1));

@@ -8,7 +8,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// A producer's array that counts how often it is released.
+/// A producer's array that counts its releases.
 class tracked {
  public:
   explicit tracked(unique_array source) : inner_{std::move(source)}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Values and types drawn at random, the same for the same seed.
+/// Random values and types. The same seed gives the same values and types.
 #pragma once
 
 #include "testing/value.hpp"
@@ -11,11 +11,11 @@ namespace cudf_arrow_bridge::test {
 
 using engine = std::mt19937;
 
-/// A number below `bound`, the same on all platforms, unlike with the standard's distributions.
+/// Return a number below `bound`: the same on all platforms, unlike std's distributions.
 inline int below(engine& random, int bound)
 { return static_cast<int>(random() % static_cast<unsigned>(bound)); }
 
-/// One row; `null_percent` of the rows of each level are null.
+/// Return one row; `null_percent` of the rows of each level are null.
 inline value sample(shape const& type, engine& random, int null_percent)
 {
   if (type.id == cudf::type_id::EMPTY || below(random, 100) < null_percent) { return {}; }
@@ -72,7 +72,7 @@ inline rows samples(shape const& type, std::size_t count, int null_percent, unsi
   return result;
 }
 
-/// A type of at most `depth` levels below it.
+/// Return a type with at most `depth` levels below the top.
 inline shape sample_shape(engine& random, int depth)
 {
   auto const& flats = flat_shapes();
@@ -95,7 +95,7 @@ inline shape sample_shape(engine& random, int depth)
   }
 }
 
-/// Each type, flat and in each kind of nesting that is valid.
+/// Return each type, flat and in each valid kind of nesting.
 inline std::vector<shape> nested_shapes()
 {
   auto result = std::vector<shape>{};
@@ -119,7 +119,7 @@ inline std::vector<shape> nested_shapes()
   return result;
 }
 
-/// String views, list views and run-end encoded types, flat and nested.
+/// Return string views, list views and run-end encoded types, flat and nested.
 inline std::vector<shape> view_shapes()
 {
   auto const text = as(cudf::type_id::STRING, "string_view", "vu");
@@ -152,7 +152,7 @@ inline std::vector<shape> view_shapes()
           runs_of(struct_of({runs_of(flat("int8")), list_of(flat("int8"))}))};
 }
 
-/// Arrow types that are imported as another type, flat and nested.
+/// Return Arrow types that are imported as another type, flat and nested.
 inline std::vector<shape> foreign_shapes()
 {
   using enum cudf::type_id;
@@ -181,7 +181,7 @@ inline std::vector<shape> foreign_shapes()
   return result;
 }
 
-/// All that an import takes.
+/// Return all types that an import accepts.
 inline std::vector<shape> importable_shapes()
 {
   auto result = nested_shapes();

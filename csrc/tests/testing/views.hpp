@@ -28,7 +28,7 @@ inline cudf::size_type count_nulls_in(cudf::column_view const& column,
   return nulls;
 }
 
-/// Slices as `cudf::slice` does, which counts nulls on a GPU.
+/// Return a slice like `cudf::slice`, which would count nulls on a GPU.
 inline cudf::column_view slice(cudf::column_view const& column,
                                cudf::size_type begin,
                                cudf::size_type end)
@@ -55,7 +55,7 @@ inline __int128_t read_integer_at(void const* head,
   return result;
 }
 
-/// The row with an index counted from the head of the buffers.
+/// Return the row at an index that counts from the head of the buffers.
 inline value read_at(cudf::column_view const& column, shape const& type, std::int64_t index)
 {
   if (is_null_at(column, index)) { return {}; }

@@ -60,7 +60,7 @@ class Validate : public ::testing::Test {
   }
 };
 
-TEST_F(Validate, TakesTheBatchAsItIs)
+TEST_F(Validate, AcceptsTheUnchangedBatch)
 {
   EXPECT_EQ(import_error(*schema.get(), source.array.get()),
             (std::pair<std::string, std::string>{}));
@@ -75,31 +75,79 @@ struct spoiled_array {
   std::string what;
 };
 
-TEST_F(Validate, RefusesArraysThatContradictThemselvesOrTheirSchema)
+TEST_F(Validate, RejectsInconsistentArrays)
 {
   static auto no_children = std::array<ArrowArray*, 3>{};
   static auto no_buffers  = std::array<void const*, 3>{};
   auto const orders       = std::string{"orders"};
   auto const deep         = std::string{"orders.f1[].f0"};
   auto const cases        = std::vector<spoiled_array>{
-    {{}, [](auto& a) { a.length = -1; }, "invalid", orders, "length -1"},
-    {{1, 0, 0}, [](auto& a) { a.length = -7; }, "invalid", deep, "length -7"},
-    {{}, [](auto& a) { a.offset = -1; }, "invalid", orders, "offset -1"},
-    {{0}, [](auto& a) { a.offset = most; }, "invalid", "orders.f0", "overflow"},
-    {{0}, [](auto& a) { a.offset = most - a.length; }, "invalid", "orders.f0", "overflow"},
-    {{0}, [](auto& a) { a.offset = most / 8; }, "invalid", "orders.f0", "overflow"},
-    {{1, 0, 0}, [](auto& a) { a.offset = most / 2; }, "invalid", deep, "overflow"},
+    {{},
+     [](auto& a) { a.length = -1; },
+     "invalid",
+     orders,
+     "expected a length of at least 0, got -1"},
+    {{1, 0, 0},
+     [](auto& a) { a.length = -7; },
+     "invalid",
+     deep,
+     "expected a length of at least 0, got -7"},
+    {{},
+     [](auto& a) { a.offset = -1; },
+     "invalid",
+     orders,
+     "expected an offset of at least 0, got -1"},
+    {{0},
+     [](auto& a) { a.offset = most; },
+     "invalid",
+     "orders.f0",
+     "expected rows within an address space"},
+    {{0},
+     [](auto& a) { a.offset = most - a.length; },
+     "invalid",
+     "orders.f0",
+     "expected rows within an address space"},
+    {{0},
+     [](auto& a) { a.offset = most / 8; },
+     "invalid",
+     "orders.f0",
+     "expected rows within an address space"},
+    {{1, 0, 0},
+     [](auto& a) { a.offset = most / 2; },
+     "invalid",
+     deep,
+     "expected rows within an address space"},
     {{}, [](auto& a) { a.length = 2147483647; }, "overflow", orders, "stream of smaller arrays"},
     {{1, 0}, [](auto& a) { a.length = 1L << 40; }, "invalid", deep, "at least 1099511627776"},
-    {{2, -1}, [](auto& a) { a.length = 1L << 40; }, "overflow", "orders.f2", "1099511627776 rows"},
-    {{}, [](auto& a) { a.null_count = -2; }, "invalid", orders, "null count -2"},
-    {{0}, [](auto& a) { a.null_count = 21; }, "invalid", "orders.f0", "null count 21"},
-    {{}, [](auto& a) { a.n_buffers = 2; }, "invalid", orders, "2 buffers found, 1 expected"},
-    {{}, [](auto& a) { a.n_buffers = 0; }, "invalid", orders, "0 buffers found, 1 expected"},
-    {{1, 0, 0}, [](auto& a) { a.n_buffers = 2; }, "invalid", deep, "2 buffers found, 3 expected"},
-    {{0}, [](auto& a) { a.n_buffers = -1; }, "invalid", "orders.f0", "-1 buffers"},
-    {{0}, [](auto& a) { a.buffers = nullptr; }, "invalid", "orders.f0", "null array of buffers"},
-    {{}, [](auto& a) { a.buffers = no_buffers.data(); }, "invalid", orders, "no validity buffer"},
+    {{2, -1},
+     [](auto& a) { a.length = 1L << 40; },
+     "overflow",
+     "orders.f2",
+     "rows, got 1099511627776"},
+    {{},
+     [](auto& a) { a.null_count = -2; },
+     "invalid",
+     orders,
+     "expected a null count of -1 to 20, got -2"},
+    {{0},
+     [](auto& a) { a.null_count = 21; },
+     "invalid",
+     "orders.f0",
+     "expected a null count of -1 to 20, got 21"},
+    {{}, [](auto& a) { a.n_buffers = 2; }, "invalid", orders, "expected 1 buffers, got 2"},
+    {{}, [](auto& a) { a.n_buffers = 0; }, "invalid", orders, "expected 1 buffers, got 0"},
+    {{1, 0, 0}, [](auto& a) { a.n_buffers = 2; }, "invalid", deep, "expected 3 buffers, got 2"},
+    {{0}, [](auto& a) { a.n_buffers = -1; }, "invalid", "orders.f0", "buffers, got -1"},
+    {{0},
+     [](auto& a) { a.buffers = nullptr; },
+     "invalid",
+     "orders.f0",
+     "expected an array of buffers, got a null pointer"},
+    {{},
+     [](auto& a) { a.buffers = no_buffers.data(); },
+     "invalid",
+     orders,
+     "expected a validity buffer"},
     {{1, 0, 0},
      [](auto& a) {
        a.buffers    = no_buffers.data();
@@ -107,18 +155,42 @@ TEST_F(Validate, RefusesArraysThatContradictThemselvesOrTheirSchema)
      },
      "invalid",
      deep,
-     "missing buffer 1"},
-    {{}, [](auto& a) { a.n_children = 2; }, "invalid", orders, "2 children found, 3 expected"},
-    {{}, [](auto& a) { a.n_children = -3; }, "invalid", orders, "-3 children found, 3 expected"},
-    {{1}, [](auto& a) { a.n_children = 0; }, "invalid", "orders.f1", "0 children"},
-    {{}, [](auto& a) { a.children = nullptr; }, "invalid", orders, "null array of children"},
-    {{}, [](auto& a) { a.children = no_children.data(); }, "invalid", "orders.f0", "null child"},
-    {{1, 0, 0}, [](auto& a) { a.release = nullptr; }, "invalid", deep, "released already"},
-    {{2, -1}, [](auto& a) { a.release = nullptr; }, "invalid", "orders.f2", "released already"},
-    {{2}, [](auto& a) { a.length = 19; }, "invalid", "orders.f2", "19 rows found, at least 20"},
-    {{}, [](auto& a) { a.offset = 1; }, "invalid", "orders.f0", "20 rows found, at least 21"},
-    {{2}, [](auto& a) { a.dictionary = nullptr; }, "invalid", "orders.f2", "no dictionary"},
-    {{0}, [](auto& a) { a.dictionary = &a; }, "invalid", "orders.f0", "a dictionary found"},
+     "expected buffer 1"},
+    {{}, [](auto& a) { a.n_children = 2; }, "invalid", orders, "expected 3 children, got 2"},
+    {{}, [](auto& a) { a.n_children = -3; }, "invalid", orders, "expected 3 children, got -3"},
+    {{1}, [](auto& a) { a.n_children = 0; }, "invalid", "orders.f1", "children, got 0"},
+    {{},
+     [](auto& a) { a.children = nullptr; },
+     "invalid",
+     orders,
+     "expected an array of children, got a null pointer"},
+    {{},
+     [](auto& a) { a.children = no_children.data(); },
+     "invalid",
+     "orders.f0",
+     "expected a child, got a null pointer"},
+    {{1, 0, 0}, [](auto& a) { a.release = nullptr; }, "invalid", deep, "got a released one"},
+    {{2, -1}, [](auto& a) { a.release = nullptr; }, "invalid", "orders.f2", "got a released one"},
+    {{2},
+     [](auto& a) { a.length = 19; },
+     "invalid",
+     "orders.f2",
+     "expected at least 20 rows by the struct, got 19"},
+    {{},
+     [](auto& a) { a.offset = 1; },
+     "invalid",
+     "orders.f0",
+     "expected at least 21 rows by the struct, got 20"},
+    {{2},
+     [](auto& a) { a.dictionary = nullptr; },
+     "invalid",
+     "orders.f2",
+     "expected a dictionary, got none"},
+    {{0},
+     [](auto& a) { a.dictionary = &a; },
+     "invalid",
+     "orders.f0",
+     "expected no dictionary, got one"},
   };
   for (auto const& [where, spoil, kind, path, what] : cases) {
     SCOPED_TRACE(path + ": " + what);
@@ -137,18 +209,21 @@ struct spoiled_schema {
   std::string what;
 };
 
-TEST_F(Validate, RefusesSchemasThatAreNone)
+TEST_F(Validate, RejectsInvalidSchemas)
 {
   auto const cases = std::vector<spoiled_schema>{
     {{1, 0, 0}, [](auto& s) { s.format = "?"; }, "orders.f1[].f0", "?"},
-    {{0}, [](auto& s) { s.format = nullptr; }, "orders.f0", "without a format string"},
-    {{}, [](auto& s) { s.release = nullptr; }, "(top level)", "released"},
-    {{}, [](auto& s) { s.n_children = 2; }, "orders", "3 children found, 2 expected"},
-    {{}, [](auto& s) { s.children = nullptr; }, "orders", "3 children, and no pointers"},
+    {{0},
+     [](auto& s) { s.format = nullptr; },
+     "orders.f0",
+     "expected a schema with a format string"},
+    {{}, [](auto& s) { s.release = nullptr; }, "(top level)", "got a released one"},
+    {{}, [](auto& s) { s.n_children = 2; }, "orders", "expected 2 children, got 3"},
+    {{}, [](auto& s) { s.children = nullptr; }, "orders", "expected pointers to the 3 children"},
     {{0}, [](auto& s) { s.n_children = 1; }, "orders.f0", "children"},
     {{1}, [](auto& s) { s.n_children = 0; }, "orders.f1", "child"},
-    {{2}, [](auto& s) { s.dictionary = nullptr; }, "orders.f2", "a dictionary found"},
-    {{1, 0, 0}, [](auto& s) { s.format = "i"; }, "orders.f1[].f0", "3 buffers found, 2 expected"},
+    {{2}, [](auto& s) { s.dictionary = nullptr; }, "orders.f2", "expected no dictionary, got one"},
+    {{1, 0, 0}, [](auto& s) { s.format = "i"; }, "orders.f1[].f0", "expected 2 buffers, got 3"},
   };
   for (auto const& [where, spoil, path, what] : cases) {
     SCOPED_TRACE(path + ": " + what);
@@ -160,16 +235,16 @@ TEST_F(Validate, RefusesSchemasThatAreNone)
   }
 }
 
-TEST_F(Validate, RefusesNegativeNumbersOfChildrenThatAgree)
+TEST_F(Validate, RejectsANegativeNumberOfChildrenInBothStructs)
 {
   source.array->array.n_children = -1;
   schema->n_children             = -1;
-  expect_refused("invalid", "orders", "-1 children found, at least 0 expected");
+  expect_refused("invalid", "orders", "expected a schema with at least 0 children, got -1");
   source.array->array.n_children = 3;
   schema->n_children             = 3;
 }
 
-TEST_F(Validate, NamesTheColumnOfATypeThatIsNotSupported)
+TEST_F(Validate, NamesTheColumnOfAnUnsupportedType)
 {
   auto& leaf       = at(*schema.get(), {1, 0, 0});
   auto const saved = leaf.format;
@@ -191,7 +266,7 @@ TEST_F(Validate, NamesTheColumnOfATypeThatIsNotSupported)
   EXPECT_GT(tried, 0);
 }
 
-TEST_F(Validate, StopsInATreeThatContainsItself)
+TEST_F(Validate, RejectsATreeThatContainsItself)
 {
   auto& array      = source.array->array;
   auto array_self  = std::array{&array};
@@ -207,7 +282,7 @@ TEST_F(Validate, StopsInATreeThatContainsItself)
   EXPECT_NE(message.find("levels"), std::string::npos) << message;
 }
 
-TEST(ValidateDepth, HasALimitThatRealSchemasKeep)
+TEST(ValidateDepth, Accepts60LevelsAndRejects70)
 {
   for (auto const& [depth, kind] : {std::pair{60, ""}, {70, "invalid"}}) {
     auto type   = flat("int8");
@@ -228,13 +303,13 @@ struct spoiled_offsets {
   char const* what;
 };
 
-TEST(ValidateOffsets, RefusalsReleaseTheArrayOnce)
+TEST(ValidateOffsets, InvalidOffsetsReleaseTheArrayOnce)
 {
   auto const type = struct_of({flat("int64"), list_of(flat("int8"))});
-  for (auto const& [offsets, what] :
-       std::vector<spoiled_offsets>{{{-1, 0, 1, 2}, "offset -1 found, at least 0 expected"},
-                                    {{2, 2, 2, 1}, "offsets from 2 to 1 found, ascending expected"},
-                                    {{0, 1, 2, 99}, "at least 99 expected by the offsets"}}) {
+  for (auto const& [offsets, what] : std::vector<spoiled_offsets>{
+         {{-1, 0, 1, 2}, "expected an offset of at least 0, got -1"},
+         {{2, 2, 2, 1}, "expected ascending offsets, got 2 to 1"},
+         {{0, 1, 2, 99}, "expected at least 99 list elements by the offsets"}}) {
     SCOPED_TRACE(what);
     tracked source{produce(type, samples(type, 3, 0))};
     auto& list                 = *source.array->array.children[1];
@@ -258,7 +333,7 @@ TEST(ValidateOffsets, StringsNeedTheirData)
   array.buffers              = spoiled.data();
   auto const [kind, message] = import_error(*make_schema(type, "s").get(), source.array.get());
   EXPECT_EQ(kind, "invalid");
-  EXPECT_NE(message.find("2 bytes expected"), std::string::npos) << message;
+  EXPECT_NE(message.find("expected a data buffer of 2 bytes"), std::string::npos) << message;
   source.array.reset();
   EXPECT_EQ(source.released, 1);
 }
@@ -280,7 +355,7 @@ TEST(ValidateDevice, NamesTheMemoryThatItCannotRead)
   }
 }
 
-TEST(ValidateArray, MustBeThere)
+TEST(ValidateArray, RejectsNullAndReleasedArrays)
 {
   auto const schema = make_schema(flat("int8"));
   auto released     = ArrowDeviceArray{};

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies of IPC messages: described, decoded, moved between memories."""
+"""Bodies of IPC messages: description, decoding and transfer between memories."""

@@ -7,9 +7,9 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport ipc_body, ipc_buffer, 
 
 cdef class IpcBody:
     cdef ipc_body body
-    #: What reads and copies were enqueued on.
+    #: The stream of reads and copies.
     cdef readonly object stream
-    #: Keeps the memory resource of copies.
+    #: The memory resource of copies, which must outlive them.
     cdef object mr
 
 

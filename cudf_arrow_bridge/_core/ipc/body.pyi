@@ -1,6 +1,6 @@
 from typing import Any
 
-from ..exported_array import ExportedArray
+from ..export.exported_array import ExportedArray
 from ..protocols import Stream
 
 ALIGNMENT: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies of IPC messages, described."""
+"""Description of arrays as bodies of IPC messages."""
 
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -12,28 +12,27 @@ from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.exported_array cimport ExportedArray
+from cudf_arrow_bridge._core.arguments cimport resolve_resource, resource_of, stream_of
+from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport ipc_body, ipc_buffer, ipc_node
-from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
-from cudf_arrow_bridge._core.ordering cimport stream_of
 
-#: Multiple of bytes at which each buffer of a packed body begins.
+#: The alignment in bytes of each buffer in a packed body.
 ALIGNMENT = core.ipc_alignment
 
 
-# Nothing that it refers to refers to it, and there can be thousands.
+# Never part of a reference cycle, and there can be thousands of them.
 @cython.no_gc
 cdef class BodyBuffer:
-    """One buffer of a message's body, which it keeps alive.
+    """One buffer of the body of a message. It references the body.
 
-    Memory that the CPU can read has the buffer protocol, a device's ``__cuda_array_interface__``.
+    Host-accessible memory has the buffer protocol. Device memory has ``__cuda_array_interface__``.
 
     Attributes
     ----------
     address
-        Its address; 0 if there is none.
+        The address; 0 if the buffer is absent.
     size
-        Its bytes; 0 if there is none.
+        The size in bytes; 0 if the buffer is absent.
     """
 
     @staticmethod
@@ -61,22 +60,22 @@ cdef class BodyBuffer:
     def __getbuffer__(self, Py_buffer* view, int flags):
         if self.location.device_type != core.ARROW_DEVICE_CPU:
             raise BufferError(
-                f"{core.to_string(self.location).decode()} found, memory that the CPU can read "
-                "expected: the buffer has __cuda_array_interface__"
+                "expected memory that the CPU can read, got "
+                f"{core.to_string(self.location).decode()}: use __cuda_array_interface__"
             )
         PyBuffer_FillInfo(view, self, <void*>self.address, self.size, True, flags)
 
     @property
     def __cuda_array_interface__(self) -> dict:
         if self.location.device_type == core.ARROW_DEVICE_CPU:
-            raise AttributeError("CPU memory found, a device expected: it has the buffer protocol")
+            raise AttributeError("expected device memory, got CPU memory: use the buffer protocol")
         return {
             "data": (self.address, True),
             "shape": (self.size,),
             "strides": None,
             "typestr": "|u1",
             "version": 3,
-            # 0 would be ambiguous, says the protocol.
+            # The protocol disallows 0 as ambiguous; 1 is the legacy default stream.
             "stream": self.stream.handle or 1,
         }
 
@@ -85,7 +84,7 @@ cdef class BodyBuffer:
 
 
 cdef bytes join(vector[ipc_buffer]& runs, int64_t size):
-    """Copy pieces of memory one behind the other; those without an address are zeros."""
+    """Concatenate copies of pieces of memory. Pieces without an address are zeros."""
     cdef bytes joined = PyBytes_FromStringAndSize(NULL, size)
     cdef char* target = PyBytes_AsString(joined)
     for run in runs:
@@ -98,7 +97,7 @@ cdef bytes join(vector[ipc_buffer]& runs, int64_t size):
 
 
 cdef class IpcBody:
-    """The body of a message: `cudf_arrow_bridge::ipc_body` for Python."""
+    """The body of a message: wraps `cudf_arrow_bridge::ipc_body`."""
 
     @property
     def length(self) -> int:
@@ -107,12 +106,12 @@ cdef class IpcBody:
 
     @property
     def shape(self) -> tuple:
-        """The numbers of nodes, of buffers and of variadic buffer counts."""
+        """The numbers of nodes, buffers and variadic buffer counts."""
         return self.body.nodes.size(), self.body.buffers.size(), self.body.variadic_counts.size()
 
     @property
     def packed_size(self) -> int:
-        """The bytes of the body with each buffer padded to `ALIGNMENT`."""
+        """The size in bytes of the body with each buffer padded to `ALIGNMENT`."""
         return self.body.packed_size()
 
     @property
@@ -121,30 +120,30 @@ cdef class IpcBody:
         return self.body.location.device_type
 
     def wait(self) -> None:
-        """Wait until the buffers are there, for readers that know nothing of streams."""
+        """Wait until the buffers are ready, for readers that do not use CUDA streams."""
         cdef ipc_body body = self.body
         cdef stream_ref stream = stream_of(self.stream)
         with nogil:
             body.wait(stream)
 
     def buffers(self) -> list:
-        """List the buffers, absent ones included, each a `BodyBuffer`."""
+        """List the buffers as `BodyBuffer`, including absent ones."""
         return [BodyBuffer.of(buffer, self) for buffer in self.body.buffers]
 
     def nodes(self) -> list:
-        """List length and null count of each node."""
+        """List the length and null count of each node."""
         return [(node.length, node.null_count) for node in self.body.nodes]
 
     def variadic_counts(self) -> list:
-        """List the numbers of data buffers of arrays of views."""
+        """List the number of data buffers of each array with a view type."""
         return list(self.body.variadic_counts)
 
     def dictionaries(self) -> list:
-        """List the values of each dictionary, as `ExportedArray`."""
+        """List the values of each dictionary as `ExportedArray`."""
         return [ExportedArray.wrap(values, self.stream) for values in self.body.dictionaries]
 
     def is_over_memory_of(self, IpcBody other not None) -> bool:
-        """Whether both consist of the same buffers, at the same addresses."""
+        """Return whether both have the same buffers at the same addresses."""
         cdef size_t i
         if self.body.buffers.size() != other.body.buffers.size():
             return False
@@ -163,23 +162,23 @@ cdef class IpcBody:
     def pieces(
         self, size_t first, bytes head not None, int64_t small, int64_t joined
     ) -> tuple:
-        """List pieces of the packed body, which is in memory that the CPU can read.
+        """List pieces of the packed body, which must be in host-accessible memory.
 
         Parameters
         ----------
         first
-            The buffer to begin with.
+            The index of the first buffer.
         head
-            What stands before it.
+            The bytes before the first buffer.
         small
-            Buffers of fewer bytes are copied, with what is around them.
+            Smaller buffers, in bytes, are copied and joined with adjacent bytes.
         joined
-            How many bytes are copied in a call, about.
+            The approximate number of bytes that a call copies.
 
         Returns
         -------
         tuple
-            The pieces, and `first` of the next call, which needs no `head`; None at the end.
+            The pieces, and `first` of the next call, which takes an empty `head`; None at the end.
         """
         cdef vector[ipc_buffer] runs
         cdef ipc_buffer run
@@ -218,16 +217,16 @@ cdef class IpcBody:
         return result, None if i == self.body.buffers.size() else i
 
     def fill(self, bytes template not None, layout, int64_t dictionary_id=0, bint is_delta=False):
-        """Return a message's metadata: a template with the numbers of this body.
+        """Return the metadata of the message: a copy of a template with the numbers of this body.
 
         Parameters
         ----------
         template
-            Metadata of the same numbers of nodes, buffers and variadic counts.
+            Metadata with the same numbers of nodes, buffers and variadic counts.
         layout
-            Where its numbers are; see `MessageLayout`.
+            The positions of the numbers in the template; see `MessageLayout`.
         dictionary_id, is_delta
-            Of a dictionary, whose message it is.
+            The values for a dictionary message.
         """
         cdef bytes metadata = PyBytes_FromStringAndSize(PyBytes_AsString(template), len(template))
         cdef char* data = PyBytes_AsString(metadata)
@@ -237,8 +236,8 @@ cdef class IpcBody:
         cdef size_t position = layout.buffers
         cdef size_t i
         if (layout.num_nodes, layout.num_buffers, layout.num_variadic) != self.shape:
-            raise ValueError("a template of another shape found")
-        # It is new, so that nobody else sees it change.
+            raise ValueError("expected a template of the same shape, got another")
+        # The bytes object is new, so no other code has a reference to it yet.
         for i in range(self.body.buffers.size()):
             pair[0] = offset
             pair[1] = self.body.buffers[i].size
@@ -266,7 +265,7 @@ cdef class IpcBody:
 
 
 def describe_body(ExportedArray array not None, bint is_table, stream, mr=None) -> IpcBody:
-    """Describe an exported array as a body; see `cudf_arrow_bridge::describe_body`."""
+    """Describe an exported array as a message body; see `cudf_arrow_bridge::describe_body`."""
     cdef IpcBody result = IpcBody.__new__(IpcBody)
     cdef core.device_array handle = array.array
     cdef stream_ref c_stream = stream_of(stream)

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..exported_array import ExportedArray
+from ..export.exported_array import ExportedArray
 from ..protocols import Stream
 from ..schema import Schema
 

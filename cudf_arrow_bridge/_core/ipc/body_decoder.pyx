@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of the bodies of IPC messages, over the buffers that came with them."""
+"""Decoding of IPC message bodies into arrays that share the received buffers."""
 
 from cpython.buffer cimport (
     PyBUF_SIMPLE,
@@ -16,8 +16,9 @@ from libcpp.vector cimport vector
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.arguments cimport stream_of
 from cudf_arrow_bridge._core.capsules cimport schema_from_capsule
-from cudf_arrow_bridge._core.exported_array cimport ExportedArray
+from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.ipc.body cimport BodyBuffer
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
@@ -32,7 +33,6 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     memory_location,
     node_span,
 )
-from cudf_arrow_bridge._core.ordering cimport stream_of
 from cudf_arrow_bridge._core.schema cimport Schema
 
 cdef dict CHECKS = {
@@ -43,7 +43,7 @@ cdef dict CHECKS = {
 
 
 cdef class HeldBuffer:
-    """A view of an object with the buffer protocol, which cannot change its size meanwhile."""
+    """A view of an object with the buffer protocol. It prevents the object from being resized."""
 
     cdef Py_buffer view
     cdef bint is_held
@@ -61,17 +61,17 @@ cdef class HeldBuffer:
 
 
 cdef class BodyMemory:
-    """The buffers that came with a message, which it keeps alive.
+    """The received buffers of a message. It references their owners.
 
     Parameters
     ----------
     buffers
-        Objects with the buffer protocol, or that `adopt_device` takes; None or of no bytes where
-        there is none.
+        Objects with the buffer protocol, or that `adopt_device` supports. An absent buffer is None
+        or empty.
     is_packed
-        Whether the one buffer is a packed body.
+        Whether there is one buffer with the packed body.
     adopt_device
-        Returns address, size and owner of a device's memory.
+        A function that returns the address, size and owner of device memory.
     """
 
     def __init__(self, list buffers not None, bint is_packed, adopt_device not None):
@@ -112,37 +112,37 @@ cdef class BodyMemory:
                 self.is_located = True
             elif not (self.location == location):
                 raise ValueError(
-                    f"a buffer in {core.to_string(location).decode()} found, "
-                    f"{core.to_string(self.location).decode()} expected, as those before it"
+                    f"expected a buffer in {core.to_string(self.location).decode()}, as the "
+                    f"others, got one in {core.to_string(location).decode()}"
                 )
         self.buffers.push_back(buffer)
         return 0
 
 
 cdef class BatchParts:
-    """What came of a record batch or dictionary: metadata, and buffers.
+    """The metadata and the buffers of a record batch or dictionary.
 
     Parameters
     ----------
     metadata
         The metadata of the message.
     layout
-        Where its numbers are; see `MessageLayout`. They lie within the metadata.
+        The positions of the numbers within the metadata; see `MessageLayout`.
     length
         The number of rows.
     variadic_counts
-        The numbers of data buffers of arrays of views.
+        The number of data buffers of each array with a view type.
     memory
         The buffers.
     is_compressed
-        Whether the metadata tells the sizes of other buffers than these, which were decompressed.
+        Whether the buffers were decompressed. The sizes in the metadata are then not theirs.
     frees_on_stream
-        Whether the memory is freed in the order of the stream that the batch is made on.
+        Whether the memory is freed in the order of the stream that the batch is decoded on.
 
     Raises
     ------
     ValueError
-        If a buffer lies outside the body, or is smaller than the metadata says.
+        If a buffer is outside the body, or smaller than its size in the metadata.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ cdef class BatchParts:
         cdef size_t end = len(metadata)
         cdef size_t position = layout.nodes
         if position + count * sizeof(ipc_node) > end:
-            raise ValueError("nodes outside the metadata found")
+            raise ValueError("expected nodes within the metadata, got others")
         self.length = length
         self.nodes.resize(count)
         if count:
@@ -168,7 +168,7 @@ cdef class BatchParts:
         count = layout.num_buffers
         position = layout.buffers
         if position + count * sizeof(int64_t[2]) > end:
-            raise ValueError("buffers outside the metadata found")
+            raise ValueError("expected buffers within the metadata, got others")
         self.buffers.reserve(count)
         self.add_buffers(data + position, count, memory, is_compressed)
         for number in variadic_counts:
@@ -190,8 +190,8 @@ cdef class BatchParts:
             found = memory.buffers[0]
         elif not memory.is_packed and memory.buffers.size() != count:
             raise ValueError(
-                f"{memory.buffers.size()} buffers found, {count} expected, as the metadata says, "
-                "or one with the whole body"
+                f"expected {count} buffers by the metadata, got {memory.buffers.size()}: "
+                "give all buffers, or one with the whole body"
             )
         for i in range(count):
             memcpy(pair, pairs + i * sizeof(pair), sizeof(pair))
@@ -202,8 +202,8 @@ cdef class BatchParts:
                 pair[1] = found.size
             if pair[0] < 0 or pair[1] < 0 or pair[1] > found.size - pair[0]:
                 raise ValueError(
-                    f"buffer {i}: bytes {pair[0]:,} to {pair[0] + pair[1]:,} of {found.size:,} "
-                    "found, none outside expected"
+                    f"buffer {i}: expected bytes within {found.size:,}, got {pair[0]:,} to "
+                    f"{<object>pair[0] + <object>pair[1]:,}"  # the sum may exceed 64 bits
                 )
             buffer.size = pair[1]
             buffer.address = NULL
@@ -224,12 +224,12 @@ cdef class BatchParts:
 
 
 cdef class BodyDecoder:
-    """Makes arrays of messages: `cudf_arrow_bridge::body_decoder` for Python.
+    """A decoder of messages into arrays: wraps `cudf_arrow_bridge::body_decoder`.
 
     Parameters
     ----------
     schema
-        The capsule of the stream's schema, which is not consumed.
+        The capsule of the schema of the stream, which is not consumed.
     """
 
     cdef unique_ptr[body_decoder] decoder
@@ -244,32 +244,32 @@ cdef class BodyDecoder:
 
     @property
     def num_dictionaries(self) -> int:
-        """How many dictionaries the schema has, those within the values of others included."""
+        """The number of dictionaries of the schema, including those in values of others."""
         return self.decoder.get().num_dictionaries()
 
     def dictionary_schema(self, size_t index) -> Schema:
-        """Return the field of a dictionary's values."""
+        """Return the field of the values of a dictionary."""
         return Schema.wrap(self.decoder.get().dictionary_schema(index))
 
     def end_of_dictionary(self, size_t index) -> int:
-        """Return the index after the dictionaries within the values of one."""
+        """Return the index after the dictionaries in the values of a dictionary."""
         return self.decoder.get().end_of_dictionary(index)
 
     def batch(
         self, BatchParts parts not None, list dictionaries not None, str checks not None, stream
     ) -> ExportedArray:
-        """Make a record batch.
+        """Decode a record batch.
 
         Parameters
         ----------
         parts
-            What came of it.
+            The metadata and buffers of the batch.
         dictionaries
             The values of each dictionary as an `ExportedArray`, or None.
         checks
             ``"sizes"``, ``"minimal"`` or ``"full"``.
         stream
-            The `Stream` after whose work the buffers are there.
+            The `Stream` on which the buffers are ready.
         """
         return self.decode(-1, parts, dictionaries, checks, stream)
 
@@ -281,7 +281,7 @@ cdef class BodyDecoder:
         str checks not None,
         stream,
     ) -> ExportedArray:
-        """Make the values of the dictionary of an index; see `batch`."""
+        """Decode the values of the dictionary with an index; see `batch`."""
         return self.decode(index, parts, dictionaries, checks, stream)
 
     cdef ExportedArray decode(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What body_transfer.pyx needs beside the core's own functions.
+/// Helper functions of body_transfer.pyx.
 #pragma once
 
 #include <cudf_arrow_bridge/ipc.hpp>
@@ -19,10 +19,10 @@
 
 namespace cudf_arrow_bridge {
 
-/// Ends a call of the core's for which Python has an error set already.
+/// Ends a call of the core for which a Python error is already set.
 struct python_error : std::exception {};
 
-/// Asks Python for signals, by a function that returns 0 unless a handler has raised.
+/// Checks for Python signals, with a function that returns 0 unless a handler has raised.
 inline signal_function signals_by(int (*check)())
 {
   return [check] {
@@ -31,7 +31,7 @@ inline signal_function signals_by(int (*check)())
 }
 
 /// Raises `OSError` with the errno of a `std::system_error`, which pylibcudf's translator does not
-/// know; else as that one does.
+/// support; otherwise calls that translator.
 inline void file_exception_handler()
 {
   try {
@@ -49,7 +49,7 @@ inline void file_exception_handler()
   }
 }
 
-/// Host memory of `size` bytes, aligned to 64.
+/// Finishes an upload and returns its device memory.
 inline std::shared_ptr<rmm::device_buffer> finish_upload(body_upload& upload)
 { return std::make_shared<rmm::device_buffer>(upload.finish()); }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies of messages between devices, host memory and files."""
+"""Transfer of message bodies between devices, host memory and files."""
 
 cimport cython
 from cpython.buffer cimport (
@@ -19,6 +19,7 @@ from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.arguments cimport resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.interpreter cimport (
     drop_share,
     enter_interpreter,
@@ -26,8 +27,6 @@ from cudf_arrow_bridge._core.interpreter cimport (
     share_object,
 )
 from cudf_arrow_bridge._core.ipc.body cimport IpcBody
-from cudf_arrow_bridge._core.memory cimport resolve_resource, resource_of
-from cudf_arrow_bridge._core.ordering cimport stream_of
 
 ctypedef const void const_void
 
@@ -35,7 +34,7 @@ cdef extern from "body_transfer.hpp" namespace "cudf_arrow_bridge" nogil:
     void file_exception_handler()
     function[void()] signals_by(int (*)() noexcept nogil) except +file_exception_handler
     shared_ptr[device_buffer] finish_upload(core.body_upload&) except +file_exception_handler
-    # Here for their exceptions.
+    # Declared here to use file_exception_handler.
     void c_write_body "cudf_arrow_bridge::write_body"(
         int, core.const_byte_span, const core.ipc_body&, size_t, stream_ref, function[void()]
     ) except +file_exception_handler
@@ -54,7 +53,7 @@ cdef extern from * nogil:
 
 
 cdef int check_signals() noexcept nogil:
-    """Run the handlers of signals that came; -1 with Python's error set if one has raised."""
+    """Run Python's signal handlers. Return -1 with an exception set if a handler raises."""
     if not enter_interpreter():
         return 0
     cdef int result
@@ -65,7 +64,7 @@ cdef int check_signals() noexcept nogil:
 
 
 cdef extern from *:
-    # Without an `except`, so that the error stays set.
+    # Declared without `except`, so that the exception stays set.
     int run_signal_handlers "PyErr_CheckSignals"() noexcept
 
 
@@ -75,14 +74,14 @@ def host_body(pieces) -> IpcBody:
     Parameters
     ----------
     pieces
-        Objects with the buffer protocol, one for each buffer of the body. They stay alive with it.
+        Objects with the buffer protocol, one for each buffer. The body references them.
     """
     cdef IpcBody self = IpcBody.__new__(IpcBody)
     cdef core.ipc_buffer buffer
     cdef Py_buffer view
     kept = []
     for piece in pieces:
-        kept.append(memoryview(piece))  # keeps the memory from moving
+        kept.append(memoryview(piece))  # prevents reallocation of the memory
         PyObject_GetBuffer(kept[-1], &view, PyBUF_SIMPLE)
         buffer.address = view.buf
         buffer.size = view.len
@@ -94,7 +93,7 @@ def host_body(pieces) -> IpcBody:
 
 @cython.no_gc
 cdef class BodyPiece:
-    """Memory of one step of a transfer, by the buffer protocol."""
+    """The memory of one step of a transfer, with the buffer protocol."""
 
     cdef shared_ptr[const void] owner
     cdef void* address
@@ -125,31 +124,31 @@ cdef BodyPiece make_piece(
 
 
 cdef int end_piece(BodyPiece piece, view) except -1:
-    """Take the memory of a step back from those who were given it, for the next one."""
+    """Release the memory of a step for the next one. Raise BufferError if it is still in use."""
     if piece is not None:
         view.release()
         if piece.num_users:
             raise BufferError(
-                "a reference to the last piece of a body found, none expected: its memory is used "
-                "again, so that copies have to be kept instead"
+                "expected no reference to the last piece of a body, got one: its memory is reused, "
+                "so keep a copy instead"
             )
     return 0
 
 
 @cython.no_gc_clear
 cdef class BodyDownload:
-    """A packed body, piece by piece, as read-only memoryviews.
+    """An iterator over the pieces of a packed body as read-only memoryviews.
 
-    The pieces of host memory are the body's own memory and may be kept. Device memory is copied
-    through two chunks of pinned memory: a piece of it is released with the next step, which raises
-    BufferError if somebody still uses it by then.
+    Pieces of a body in host memory share its memory and can be kept. Device memory is copied
+    through two chunks of pinned memory: the next step releases the piece, and raises BufferError if
+    the piece is still in use.
 
     Parameters
     ----------
     body
         The body.
     chunk_size
-        The bytes of a piece of device memory at most.
+        The maximum size in bytes of a piece of device memory.
     """
 
     cdef shared_ptr[core.body_download] download
@@ -194,25 +193,25 @@ cdef class BodyDownload:
 
 
 def write_body(IpcBody body not None, head, int fd, size_t chunk_size) -> None:
-    """Write a packed body to a descriptor, from where it lies.
+    """Write a packed body to a file descriptor.
 
-    Waits where the descriptor does not block. Python's signal handlers run meanwhile.
+    If the descriptor is non-blocking, wait for it. Python's signal handlers run during the call.
 
     Parameters
     ----------
     body
         The body.
     head
-        The bytes that come before it.
+        The bytes before the body.
     fd
-        The descriptor, at its own position.
+        The file descriptor. Data is written at its current position.
     chunk_size
-        The bytes of a piece of device memory at most.
+        The maximum size in bytes of a piece of device memory.
 
     Raises
     ------
     OSError
-        If the system refuses it. Part may be written then.
+        If a system call fails. A part of the data may have been written.
     """
     cdef stream_ref stream = stream_of(body.stream)
     cdef function[void()] run_handlers = signals_by(&check_signals)
@@ -233,21 +232,21 @@ def write_body(IpcBody body not None, head, int fd, size_t chunk_size) -> None:
 
 
 def read_fully(int fd, target) -> int:
-    """Fill memory from a descriptor; returns the bytes read, fewer only at its end.
+    """Fill memory from a file descriptor. Return the number of bytes read, fewer only at its end.
 
-    Waits where the descriptor does not block. Python's signal handlers run meanwhile.
+    If the descriptor is non-blocking, wait for it. Python's signal handlers run during the call.
 
     Parameters
     ----------
     fd
-        The descriptor, at its own position.
+        The file descriptor. Data is read from its current position.
     target
         Writable contiguous memory.
 
     Raises
     ------
     OSError
-        If the system refuses it.
+        If a system call fails.
     """
     cdef function[void()] run_handlers = signals_by(&check_signals)
     cdef Py_buffer view
@@ -265,9 +264,9 @@ def read_fully(int fd, target) -> int:
 
 @cython.no_gc_clear
 cdef class DeviceMemory:
-    """Device memory by its address, and by ``__cuda_array_interface__``.
+    """Owned device memory with ``__cuda_array_interface__``.
 
-    It is freed on the stream that filled it, which it keeps alive, as it does its resource.
+    It is freed on the stream that filled it. It references the stream and its memory resource.
     """
 
     cdef shared_ptr[const void] owner
@@ -285,7 +284,7 @@ cdef class DeviceMemory:
             "data": (self.address, False),
             "shape": (self.size,),
             "strides": None,
-            # 0 has no meaning there: 1 is the legacy default stream.
+            # The protocol disallows 0 as ambiguous; 1 is the legacy default stream.
             "stream": self.stream.handle or 1,
             "typestr": "|u1",
             "version": 3,
@@ -294,18 +293,18 @@ cdef class DeviceMemory:
 
 @cython.no_gc_clear
 cdef class BodyUpload:
-    """Device memory that is filled from the host, piece by piece.
+    """An upload of host memory to device memory in pieces.
 
     Parameters
     ----------
     size
-        The bytes of the body.
+        The size of the body in bytes.
     stream
         The `Stream` that copies are enqueued on.
     mr
-        The resource of the memory; None for rmm's current one.
+        The memory resource for the device memory. None: rmm's current resource.
     chunk_size
-        The bytes of a piece at most.
+        The maximum size of a piece in bytes.
 
     Raises
     ------
@@ -338,7 +337,7 @@ cdef class BodyUpload:
         return static_pointer_cast[const_void, core.body_upload](self.upload)
 
     def next(self):
-        """Return the next piece to fill as a memoryview, None once the body is complete."""
+        """Return a memoryview of the next piece to fill, or None if the body is complete."""
         cdef core.byte_span found
         self.take_back()
         with nogil:
@@ -350,20 +349,20 @@ cdef class BodyUpload:
         return self.view
 
     def commit(self, size_t filled) -> None:
-        """Enqueue the copy of the first bytes of the last piece, which is released."""
+        """Enqueue the copy of the first `filled` bytes of the last piece, and release the piece."""
         self.take_back()
         with nogil:
             self.upload.get().commit(filled)
 
     def finish(self) -> DeviceMemory:
-        """Return the memory, once it is complete."""
+        """Return the memory. The body must be complete."""
         self.take_back()
         cdef shared_ptr[device_buffer] memory = finish_upload(self.upload.get()[0])
         cdef stream_ref stream = stream_of(self.stream)
         cdef DeviceMemory result = DeviceMemory.__new__(DeviceMemory)
         result.address = <uintptr_t>memory.get().data()
         result.size = memory.get().size()
-        # A thread's default stream is another one on the thread that frees.
+        # The per-thread default stream is a different stream on the thread that frees the memory.
         result.owner = core.release_after(
             static_pointer_cast[const_void, device_buffer](memory), stream, stream
         )

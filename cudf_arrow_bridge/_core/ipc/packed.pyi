@@ -2,7 +2,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..exported_array import ExportedArray
+from ..export.exported_array import ExportedArray
 from ..protocols import Stream
 from .body import BodyBuffer, IpcBody
 from .body_decoder import BatchParts

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as numbers and buffers, which travel apart: no metadata of messages, and no schema.
+"""Serialization of arrays to 64-bit integers and buffers, without IPC metadata and schema.
 
-The numbers are integers of 64 bits. Of each body, its own first and then its dictionaries' depth
-first: how many rows, nodes, buffers and variadic counts; length and null count of each node; of
-each buffer 4 times its size, and how often its address can be halved, 3 times at most; the variadic
-counts.
+The integers describe the body of the array, then those of its dictionaries, depth first. For each
+body: the numbers of rows, nodes, buffers and variadic counts; the length and null count of each
+node; for each buffer, 4 times its size plus the base-2 logarithm of its alignment (at most 3); the
+variadic counts.
 """
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.exported_array cimport ExportedArray
+from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.ipc.body cimport BodyBuffer, IpcBody
 from cudf_arrow_bridge._core.ipc.body_decoder cimport BatchParts, BodyMemory
@@ -27,13 +27,13 @@ cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
 
     cuda_device_id get_current_cuda_device() except +
 
-#: The bits for alignment beside a size, and their greatest number: values have 8 bytes, or several.
+#: The bits that store the alignment, and their maximum, for 8 bytes: no value needs more alignment.
 cdef int ALIGNMENT_BITS = 2
 cdef int64_t MOST_HALVINGS = 3
 
 
 def bodies_of(ExportedArray array not None, bint is_table, stream) -> list:
-    """Describe an array as bodies: its own, then those of its dictionaries, depth first."""
+    """Return the body of an array, followed by those of its dictionaries, depth first."""
     cdef IpcBody body = describe_body(array, is_table, stream)
     cdef list bodies = [body]
     if not body.body.dictionaries.empty():
@@ -42,7 +42,7 @@ def bodies_of(ExportedArray array not None, bint is_table, stream) -> list:
     return bodies
 
 
-cdef int64_t halvings(const void* address) noexcept:
+cdef int64_t alignment_log2(const void* address) noexcept:
     cdef uintptr_t rest = <uintptr_t>address
     cdef int64_t count = 0
     while count < MOST_HALVINGS and rest % 2 == 0:
@@ -52,7 +52,7 @@ cdef int64_t halvings(const void* address) noexcept:
 
 
 def numbers_of(bytes head not None, list bodies not None) -> bytes:
-    """Return `head` and the numbers of bodies."""
+    """Return `head` followed by the numbers of bodies."""
     cdef vector[int64_t] numbers
     cdef IpcBody body
     cdef ipc_node node
@@ -66,7 +66,7 @@ def numbers_of(bytes head not None, list bodies not None) -> bytes:
             numbers.push_back(node.length)
             numbers.push_back(node.null_count)
         for buffer in body.body.buffers:
-            numbers.push_back((buffer.size << ALIGNMENT_BITS) + halvings(buffer.address))
+            numbers.push_back((buffer.size << ALIGNMENT_BITS) + alignment_log2(buffer.address))
         for count in body.body.variadic_counts:
             numbers.push_back(count)
     cdef size_t size = numbers.size() * sizeof(int64_t)
@@ -78,7 +78,7 @@ def numbers_of(bytes head not None, list bodies not None) -> bytes:
 
 
 def buffers_of(list bodies not None) -> list:
-    """List the buffers of bodies that have any bytes, each a `BodyBuffer`."""
+    """List the buffers of bodies that are not empty as `BodyBuffer`."""
     cdef IpcBody body
     cdef ipc_buffer buffer
     return [
@@ -90,7 +90,7 @@ def buffers_of(list bodies not None) -> list:
 
 
 cdef class NumberReader:
-    """Takes numbers, and the buffers that they speak of, one after the other."""
+    """A reader of numbers and of the buffers that they describe."""
 
     cdef vector[int64_t] numbers
     cdef size_t position
@@ -102,37 +102,37 @@ cdef class NumberReader:
     cdef const int64_t* take(self, size_t count) except NULL:
         if count > self.numbers.size() - self.position:
             raise ValueError(
-                f"header: {self.numbers.size()} numbers found, more than "
-                f"{self.position + count - 1} expected"
+                f"header: expected more than {self.position + count - 1} numbers, got "
+                f"{self.numbers.size()}"
             )
         self.position += count
         return self.numbers.data() + (self.position - count)
 
     cdef size_t count_at(self, const int64_t* number) except? 0:
-        """Return a number of numbers, of which there cannot be more than are left."""
+        """Return a count of numbers. Raise if it exceeds the number of those left."""
         if number[0] < 0 or <size_t>number[0] > self.numbers.size() - self.position:
             raise ValueError(
-                f"header: {number[0]} numbers found, 0 to "
-                f"{self.numbers.size() - self.position} expected"
+                f"header: expected 0 to {self.numbers.size() - self.position} numbers, got "
+                f"{number[0]}"
             )
         return number[0]
 
-    cdef ipc_buffer take_buffer(self, int64_t size, int64_t num_halvings) except *:
+    cdef ipc_buffer take_buffer(self, int64_t size, int64_t alignment) except *:
         cdef ipc_buffer found
         cdef bytes copy
         if self.next_buffer == self.memory.buffers.size():
-            raise ValueError(f"{self.next_buffer} buffers found, more expected: {size:,} bytes")
+            raise ValueError(f"expected a buffer of {size:,} bytes, got {self.next_buffer} in all")
         found = self.memory.buffers[self.next_buffer]
         if found.size != size:
             raise ValueError(
-                f"buffer {self.next_buffer}: {found.size:,} bytes found, {size:,} expected"
+                f"buffer {self.next_buffer}: expected {size:,} bytes, got {found.size:,}"
             )
         self.next_buffer += 1
-        if self.is_on_host and halvings(found.address) < num_halvings:
-            # It comes out of the midst of others, so that numbers begin where they may not.
+        if self.is_on_host and alignment_log2(found.address) < alignment:
+            # The buffer is a part of a larger one, and its values are not aligned.
             copy = PyBytes_FromStringAndSize(<const char*>found.address, size)
             found.address = PyBytes_AsString(copy)
-            # Those before it were there, so that each has its owner: this one's is let go.
+            # All previous buffers were present, so this index is that of the owner to replace.
             self.memory.owners[self.next_buffer - 1] = copy
         return found
 
@@ -155,7 +155,7 @@ cdef class NumberReader:
                 buffer.address = NULL
                 buffer.size = numbers[i] >> ALIGNMENT_BITS
                 if buffer.size < 0:
-                    raise ValueError(f"header: size {buffer.size} found, 0 or more expected")
+                    raise ValueError(f"header: expected a size of at least 0, got {buffer.size}")
                 if buffer.size > 0 and not self.is_packed:
                     buffer = self.take_buffer(buffer.size, numbers[i] & MOST_HALVINGS)
                 parts.buffers.push_back(buffer)
@@ -168,7 +168,7 @@ cdef class NumberReader:
         return parts
 
     cdef int place_in_packed(self, BatchParts parts) except -1:
-        """Find the buffers of a body in the one buffer that has all of it."""
+        """Set the addresses of the buffers of a body within its packed buffer."""
         cdef int64_t end = 0
         cdef int64_t size
         cdef const char* start
@@ -176,7 +176,7 @@ cdef class NumberReader:
         for i in range(parts.buffers.size()):
             size = parts.buffers[i].size
             if size > (<int64_t>1 << 61) - end:
-                raise ValueError(f"header: a size of {size:,} bytes found, fewer expected")
+                raise ValueError(f"header: expected a smaller size, got {size:,} bytes")
             end += core.ipc_padded(size)
         if end == 0:
             return 0
@@ -204,19 +204,19 @@ def read_parts(
     Parameters
     ----------
     header
-        Bytes that end with the numbers. Nothing in it is believed.
+        Bytes that end with the numbers, which are not trusted.
     position
-        Where they begin.
+        The position of the first number.
     count
-        Of how many bodies they are.
+        The number of bodies.
     buffers
-        The buffers that came, which have the buffer protocol, or `adopt_device` takes them.
+        The received buffers, which have the buffer protocol or are supported by `adopt_device`.
     is_packed
-        Whether each is the packed body, of those that have any bytes.
+        Whether each buffer is a packed body. Empty bodies have no buffer.
     is_on_device
-        Whether the buffers are memory of the current device, which none at all cannot tell.
+        Whether the buffers are in memory of the current device. Used if there are no buffers.
     adopt_device
-        As for `BodyMemory`.
+        See `BodyMemory`.
 
     Returns
     -------
@@ -225,13 +225,13 @@ def read_parts(
     Raises
     ------
     ValueError
-        If numbers or buffers are missing, too many, or of other sizes.
+        If there are missing or extra numbers or buffers, or a buffer has another size.
     """
     cdef NumberReader reader = NumberReader.__new__(NumberReader)
     cdef size_t size = len(header)
     cdef BatchParts parts
     if position > size or (size - position) % sizeof(int64_t):
-        raise ValueError(f"header: {size} bytes found, {position} and numbers of 8 expected")
+        raise ValueError(f"header: expected {position} bytes and 8 for each number, got {size}")
     reader.numbers.resize((size - position) // sizeof(int64_t))
     if size > position:
         memcpy(reader.numbers.data(), PyBytes_AsString(header) + position, size - position)
@@ -244,11 +244,11 @@ def read_parts(
     cdef list result = [reader.read() for _ in range(count)]
     if reader.position != reader.numbers.size():
         raise ValueError(
-            f"header: {reader.numbers.size()} numbers found, {reader.position} expected"
+            f"header: expected {reader.position} numbers, got {reader.numbers.size()}"
         )
     if reader.next_buffer != reader.memory.buffers.size():
         raise ValueError(
-            f"{reader.memory.buffers.size()} buffers found, {reader.next_buffer} expected"
+            f"expected {reader.next_buffer} buffers, got {reader.memory.buffers.size()}"
         )
     for parts in result:
         parts.memory.owner = share_object(reader.memory.owners)

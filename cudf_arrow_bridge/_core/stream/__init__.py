@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of arrays, also those of Arrow's asynchronous interface."""
+"""Synchronous and asynchronous streams of Arrow arrays."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from ..fences import FenceSet
 from ..schema import Schema
+from .fences import FenceSet
 from .stream_export import StreamState
 
 class AsyncReader:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow's asynchronous device streams: what event loops take from them, and give to them."""
+"""Consumers and producers of Arrow's asynchronous device streams, for event loops."""
 
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libcpp cimport bool
@@ -17,7 +17,6 @@ from cudf_arrow_bridge._core.capsules cimport (
     stream_from_capsule,
     stream_state_of,
 )
-from cudf_arrow_bridge._core.fences cimport FenceSet
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     array_stream_reader,
@@ -28,6 +27,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     unique_schema,
 )
 from cudf_arrow_bridge._core.schema cimport Schema
+from cudf_arrow_bridge._core.stream.fences cimport FenceSet
 from cudf_arrow_bridge._core.stream.stream_import import exception_of
 
 ctypedef const void const_void
@@ -49,14 +49,14 @@ cdef extern from "async_alarm.hpp" namespace "cudf_arrow_bridge" nogil:
 
 
 cdef class AsyncReader:
-    """The consumer of one producer; see `async_stream_reader`. For one event loop.
+    """The consumer of one producer, for use in one event loop; see `async_stream_reader`.
 
     Parameters
     ----------
     prefetch
-        How many arrays may be requested or waiting.
+        The maximum number of arrays that are requested or queued.
     fences
-        Those of the loop.
+        The fences of the event loop.
     """
 
     cdef shared_ptr[async_stream_reader] reader
@@ -67,16 +67,16 @@ cdef class AsyncReader:
         self.reader = make_shared[async_stream_reader](prefetch, ring_of(self.alarm))
 
     def take_handler(self) -> int:
-        """Return the address of the handler, for one producer."""
+        """Return the address of the handler. Only one producer can use it."""
         return <uintptr_t>self.reader.get().take_handler()
 
     def abandon(self) -> None:
-        """Release a handler that no producer got."""
+        """Release a handler that was not passed to a producer."""
         with nogil:
             self.reader.get().abandon()
 
     def arm(self) -> int:
-        """Return a fence that ends when `next` has something; 0 if it has now."""
+        """Return a fence that ends when `next` has a result, or 0 if it has one now."""
         cdef uint64_t fence
         if self.reader.get().is_ready():
             return 0
@@ -86,16 +86,16 @@ cdef class AsyncReader:
         return fence
 
     def schema(self) -> Schema:
-        """Return the schema of all arrays, of which `next` has given one."""
+        """Return the schema of all arrays. Call it only after `next` has returned an array."""
         return Schema.wrap(core.copy_schema(self.reader.get().schema()))
 
     def next(self):
-        """Take the next array into a capsule; None at the end, and where there is none yet.
+        """Return a capsule of the next array, or None at the end or if no array is available yet.
 
         Raises
         ------
         Exception
-            The producer's; its `metadata` is the producer's, as Arrow encodes it.
+            The producer's error. Its attribute `metadata` is the metadata in Arrow's encoding.
         """
         cdef async_step step
         with nogil:
@@ -107,7 +107,7 @@ cdef class AsyncReader:
         raise error
 
     def cancel(self) -> None:
-        """Cancel the producer, once."""
+        """Cancel the producer. Further calls have no effect."""
         with nogil:
             self.reader.get().cancel()
 
@@ -119,14 +119,14 @@ cdef class AsyncReader:
 
 
 cdef class AsyncWriter:
-    """The producer for one consumer; see `async_stream_writer`. For one event loop.
+    """The producer for one consumer, for use in one event loop; see `async_stream_writer`.
 
     Parameters
     ----------
     handler
-        The address of the consumer's handler, which will be released.
+        The address of the consumer's handler. The writer releases it.
     fences
-        Those of the loop.
+        The fences of the event loop.
     """
 
     cdef shared_ptr[async_stream_writer] writer
@@ -139,7 +139,7 @@ cdef class AsyncWriter:
         )
 
     def arm(self) -> int:
-        """Return a fence that ends when the consumer asks for more, or cancels."""
+        """Return a fence that ends when the consumer requests more arrays or cancels."""
         return self.alarm.get().arm()
 
     def ring(self) -> None:
@@ -155,7 +155,7 @@ cdef class AsyncWriter:
         return self.writer.get().is_over()
 
     def open(self, schema, int device_type) -> bool:
-        """Tell the schema in a capsule, which is not consumed; False if the consumer refuses."""
+        """Send the schema in a capsule, which is not consumed. False: the consumer rejects it."""
         cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
         cdef unique_schema copied
         cdef bool is_taken
@@ -165,7 +165,7 @@ cdef class AsyncWriter:
         return is_taken
 
     def write(self, array) -> bool:
-        """Hand over the array in a capsule, which is consumed; False if the consumer refuses."""
+        """Send the array in a capsule, which is consumed. False: the consumer rejects it."""
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef bool is_taken
         with nogil:
@@ -173,12 +173,12 @@ cdef class AsyncWriter:
         return is_taken
 
     def finish(self) -> None:
-        """Tell the end, and release the handler."""
+        """Signal the end of the stream and release the handler."""
         with nogil:
             self.writer.get().finish()
 
     def fail(self, int code, bytes message not None) -> None:
-        """Tell of an error, and release the handler."""
+        """Report an error and release the handler."""
         cdef string c_message = message
         with nogil:
             self.writer.get().fail(code, c_message, string())
@@ -191,19 +191,19 @@ cdef class AsyncWriter:
 
 
 def drive_capsule(capsule, uintptr_t handler):
-    """Have threads of the library hand the arrays of the stream in a capsule to a handler.
+    """Send the arrays of the stream in a capsule to a handler, on threads of the library.
 
     Parameters
     ----------
     capsule
         An ``arrow_device_array_stream`` or ``arrow_array_stream`` PyCapsule, which is consumed.
     handler
-        The address of the consumer's handler, which will be released.
+        The address of the consumer's handler. The library releases it.
 
     Returns
     -------
     StreamState or None
-        That of a stream of this package.
+        The state if this package exported the stream.
     """
     cdef core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
     cdef array_stream_reader reader

@@ -13,8 +13,8 @@
 
 namespace cudf_arrow_bridge {
 
-/// Ends the fence that an event loop waits for, if it waits. For any number of threads, which need
-/// no GIL.
+/// Ends the fence that an event loop waits for, if it waits. Thread-safe and independent of the
+/// GIL.
 class async_alarm {
  public:
   explicit async_alarm(fence_set fences) : fences_{std::move(fences)} {}
@@ -42,9 +42,9 @@ inline std::function<void()> ring_of(std::shared_ptr<async_alarm> alarm)
   return [alarm = std::move(alarm)] { alarm->ring(); };
 }
 
-/// What `async_stream_reader::next` did.
+/// The result of `async_stream_reader::next`.
 struct async_step {
-  unique_device_array array;  ///< released: the end, or nothing yet
+  unique_device_array array;  ///< released at the end, or if no array is ready
   int code{0};                ///< of the producer's error; 0: none
   std::string message;
   std::string metadata;

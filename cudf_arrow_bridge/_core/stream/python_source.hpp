@@ -12,7 +12,7 @@
 namespace cudf_arrow_bridge {
 
 /**
- * @brief Asks a Python object for the next source of batches; null at the end.
+ * @brief Requests the next source of batches from a Python object; null at the end.
  *
  * @return 0, or an `errno` code with a message. Called without the GIL, never throws.
  */
@@ -20,7 +20,7 @@ using pull_function = int (*)(void const* object,
                               std::unique_ptr<batch_source>& source,
                               std::string& message);
 
-/// A source of the batches of all sources that a Python object gives, one after the other.
+/// The batches of all sources of a Python object, one source after the other.
 inline std::unique_ptr<batch_source> python_source(std::shared_ptr<void const> object,
                                                    pull_function pull)
 {
@@ -33,8 +33,7 @@ inline std::unique_ptr<batch_source> python_source(std::shared_ptr<void const> o
   });
 }
 
-/// Where a stream lies that a consumer gave back, having pulled no batch. For any number of
-/// threads.
+/// Holds a stream that a consumer returned without pulling a batch. Thread-safe.
 class returned_stream {
  public:
   void put(device_array_stream&& stream)
@@ -43,7 +42,7 @@ class returned_stream {
     stream_.emplace(std::move(stream));
   }
 
-  /// @return Whether there was one, which is in `stream` now
+  /// @return Whether there was one; it is moved to `stream`
   bool take(device_array_stream& stream)
   {
     auto const lock = std::lock_guard{mutex_};
@@ -58,7 +57,7 @@ class returned_stream {
   std::optional<device_array_stream> stream_;
 };
 
-/// Gives a stream back to whoever still waits for it; else it is destroyed.
+/// Returns a stream to its holder if that still exists; otherwise destroys it.
 inline return_function give_back_to(std::weak_ptr<returned_stream> owner)
 {
   return [owner = std::move(owner)](device_array_stream&& stream) {
@@ -66,12 +65,12 @@ inline return_function give_back_to(std::weak_ptr<returned_stream> owner)
   };
 }
 
-/// `device_array_stream::to_arrow`, which leaves nothing in the stream.
+/// `device_array_stream::to_arrow`, which empties the stream.
 inline unique_device_array_stream move_to_arrow(device_array_stream& stream,
                                                 std::shared_ptr<returned_stream> const& owner)
 { return std::move(stream).to_arrow(give_back_to(owner)); }
 
-/// `device_array_stream::to_arrow_host`, which leaves nothing in the stream.
+/// `device_array_stream::to_arrow_host`, which empties the stream.
 inline unique_array_stream move_to_arrow_host(device_array_stream& stream,
                                               std::shared_ptr<returned_stream> const& owner)
 { return std::move(stream).to_arrow_host(give_back_to(owner)); }

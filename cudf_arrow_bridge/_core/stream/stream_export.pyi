@@ -2,8 +2,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..export import BatchSource
-from ..exported_array import ExportedArray
+from ..export.array_exporter import BatchSource
+from ..export.exported_array import ExportedArray
 from ..protocols import Stream
 from ..schema import Schema
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python iterators as streams of device arrays."""
+"""Export of Python iterators as streams of device arrays."""
 
 import errno
 
@@ -11,6 +11,9 @@ from libcpp.utility cimport move
 from pylibcudf.exception_handler cimport libcudf_exception_handler
 
 from cudf_arrow_bridge._core.capsules cimport device_stream_to_capsule, stream_to_capsule
+from cudf_arrow_bridge._core.export.array_exporter cimport BatchSource
+from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
+from cudf_arrow_bridge._core.interpreter cimport enter_interpreter, leave_interpreter, share_object
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ArrowAsyncDeviceStreamHandler,
     batch_source,
@@ -21,9 +24,6 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     unique_array_stream,
     unique_device_array_stream,
 )
-from cudf_arrow_bridge._core.export cimport BatchSource
-from cudf_arrow_bridge._core.exported_array cimport ExportedArray
-from cudf_arrow_bridge._core.interpreter cimport enter_interpreter, leave_interpreter, share_object
 from cudf_arrow_bridge._core.schema cimport Schema
 
 
@@ -56,17 +56,17 @@ cdef class StreamState:
     stream
         The CUDA stream on which the object of the last batch was exported.
     started
-        Whether the first object was pulled from the source.
+        Whether the first object was requested from the source.
     given_schema
-        The `Schema` that the stream was made with, or None.
+        The `Schema` that the stream was created with, or None.
     requested_schema
-        The `Schema` that batches are exported with, or None: the given one, until a consumer asks
-        for another before the first object is pulled.
+        The `Schema` that batches are exported with, or None. It is the given schema, unless a
+        consumer requests another one before the first object is requested from the source.
     refusal
-        The exception of the export of the first object with the consumer's schema, or None. The
-        object was then exported with the given one.
+        The exception raised by the export of the first object with the consumer's schema, or None.
+        The object was then exported with the given schema.
     first_row
-        The number of rows before the next batch in the object that it is a part of.
+        The index of the first row of the next batch in the object that the batch is a slice of.
     """
 
     cdef public object error
@@ -83,7 +83,7 @@ cdef class StreamState:
 
 
 cdef class BatchIterator:
-    """An iterator of `BatchSource` that C++ pulls from."""
+    """The iterator of `BatchSource` that C++ calls through `pull`."""
 
     cdef object sources
     cdef StreamState state
@@ -108,7 +108,7 @@ def describe(error) -> bytes:
     try:
         return f"{type(error).__name__}: {error}".encode(errors="replace")
     except Exception:
-        # The exception's __str__ fails.
+        # The `__str__` of the exception raised.
         return type(error).__name__.encode(errors="replace")
 
 
@@ -122,7 +122,7 @@ cdef int pull_with_gil(
         source = move((<BatchSource?>batches).source)
         return 0
     except BaseException as error:
-        # No exception, KeyboardInterrupt included, can pass through C.
+        # No exception can propagate through C, including KeyboardInterrupt.
         iterator.state.error = error
         iterator.sources = None
         message = describe(error)
@@ -142,31 +142,31 @@ cdef int pull(
 
 
 cdef class ExportedStream:
-    """A pass over batches: `cudf_arrow_bridge::device_array_stream` for Python.
+    """A pass over batches: wraps `cudf_arrow_bridge::device_array_stream`.
 
-    For one call at a time: while a source makes a batch, calls of other threads and of the source
-    itself are refused with a `ValueError`.
+    Only one call can read at a time. While the source produces a batch, calls from other threads
+    and from the source itself raise `ValueError`.
 
     Parameters
     ----------
     sources
         An iterator of `BatchSource`.
     state
-        Gets an exception of the iterator, and the schema.
+        The state, which stores the schema and an exception of the iterator.
     schema
-        The schema that batches are exported with, and that of a stream without any; None: that of
-        the first batch.
+        The schema of all batches, and of a stream without batches. None: the schema of the first
+        batch.
     """
 
     cdef object __weakref__
     cdef device_array_stream stream
     cdef readonly StreamState state
-    #: Whether somebody has this pass for himself.
+    #: Whether a consumer has claimed this pass.
     cdef bint is_claimed
-    #: Whether a call is pulling a batch.
+    #: Whether a call is reading the stream.
     cdef readonly bint is_read
     cdef bint is_dropped
-    #: Where a consumer that pulls no batch leaves the stream; empty before there is one.
+    #: Gets the stream from a consumer that reads no batch. Null before the first capsule.
     cdef shared_ptr[returned_stream] returned
 
     def __init__(self, sources, StreamState state not None, Schema schema):
@@ -182,10 +182,9 @@ cdef class ExportedStream:
 
     @property
     def is_at_start(self) -> bool:
-        """Whether the next to claim this pass gets all batches.
+        """Whether the next consumer that claims this pass gets all batches.
 
-        So it is until somebody claims it, and again when a consumer gave it back: released it
-        without having pulled a batch.
+        True until the pass is claimed, and after a consumer released it without reading a batch.
         """
         if self.is_dropped:
             return False
@@ -197,9 +196,10 @@ cdef class ExportedStream:
         return self.is_read or not self.stream.has_failed()
 
     def claim(self) -> bool:
-        """Take this pass if it is at its start; False if somebody else has it.
+        """Claim this pass if it is at its start, and return whether this succeeded.
 
-        Of several threads, one gets it; none while another is asking for the schema.
+        If several threads call it, only one succeeds. Raise `ValueError` while another thread
+        reads the schema.
         """
         if not self.is_at_start:
             return False
@@ -209,17 +209,17 @@ cdef class ExportedStream:
         return True
 
     def unclaim(self) -> None:
-        """Leave a pass to others of which no batch was taken."""
+        """Let others claim this pass, of which no batch was read."""
         self.is_claimed = False
 
     cdef int begin(self) except -1:
-        """Keep other calls out until `end`."""
+        """Reject other calls until `end`."""
         if self.is_dropped:
-            raise ValueError("a stream that was released found, one with batches expected")
+            raise ValueError("expected an open stream, got a released stream")
         if self.is_read:
             raise ValueError(
-                "a stream that another call is reading found, one at rest expected: a stream is "
-                "read by one thread at a time, and not by its own source"
+                "expected a stream that no other call reads, got one that another call reads: "
+                "use it in one thread at a time, and not in its own source"
             )
         self.is_read = True
         return 0
@@ -231,20 +231,20 @@ cdef class ExportedStream:
         return 0
 
     cdef int check_source(self) except -1:
-        """Raise the exception of the source, if there is one."""
+        """Raise the exception of the source, if any."""
         if self.state.error is not None:
             raise self.state.error
         return 0
 
     def request(self, Schema schema not None) -> None:
-        """Take a consumer's schema in place of the one given, before the first batch is made."""
+        """Replace the given schema by that of a consumer. Call it before the first batch."""
         self.state.requested_schema = schema
         self.stream.set_default_schema(schema.schema)
 
     def next(self):
-        """Pull a batch: its schema, its array, and its first row; None at the end.
+        """Return the schema, the array and the first row of the next batch, or None at the end.
 
-        The first row counts from the beginning of the object that the batch is a part of.
+        The first row is an index into the object that the batch is a slice of.
         """
         cdef stream_batch batch
         cdef int64_t first_row
@@ -266,7 +266,7 @@ cdef class ExportedStream:
         return Schema.wrap(batch.schema), array, first_row
 
     def schema(self) -> Schema:
-        """Return the schema of all batches; may pull the first."""
+        """Return the schema of all batches. This can produce the first batch."""
         cdef shared_schema schema
         self.begin()
         try:
@@ -281,7 +281,7 @@ cdef class ExportedStream:
         return Schema.wrap(schema)
 
     def device_type(self) -> int:
-        """Return Arrow's device type of all batches; pulls the first."""
+        """Return Arrow's device type of all batches. This produces the first batch."""
         cdef int32_t device_type = 0
         self.begin()
         try:
@@ -296,9 +296,9 @@ cdef class ExportedStream:
         return device_type
 
     def device_stream_capsule(self):
-        """Move the remaining batches into an `ArrowDeviceArrayStream`, in a capsule.
+        """Move the remaining batches into a capsule of an `ArrowDeviceArrayStream`.
 
-        If it is released before a batch was pulled, they come back; see `is_at_start`.
+        If its consumer releases it without reading a batch, they move back; see `is_at_start`.
         """
         cdef unique_device_array_stream stream
         self.device_type()
@@ -312,7 +312,7 @@ cdef class ExportedStream:
         return device_stream_to_capsule(stream, self.state)
 
     def stream_capsule(self):
-        """Move the remaining batches into an `ArrowArrayStream`; see `device_stream_capsule`."""
+        """Move the batches into a capsule of an `ArrowArrayStream`; see `device_stream_capsule`."""
         cdef unique_array_stream stream
         self.device_type()
         self.begin()
@@ -325,12 +325,12 @@ cdef class ExportedStream:
         return stream_to_capsule(stream, self.state)
 
     def drive(self, uintptr_t handler) -> None:
-        """Have threads of the library hand the remaining batches to an asynchronous consumer.
+        """Send the remaining batches to an asynchronous consumer, on threads of the library.
 
         Parameters
         ----------
         handler
-            The address of its ``ArrowAsyncDeviceStreamHandler``, which will be released.
+            The address of its ``ArrowAsyncDeviceStreamHandler``. The library releases it.
         """
         self.begin()
         try:
@@ -340,9 +340,9 @@ cdef class ExportedStream:
             self.end()
 
     def release(self) -> None:
-        """Drop the source, and a first batch that was pulled ahead; consumers keep what they have.
+        """Drop the source and a first batch that was read ahead. Consumers keep their batches.
 
-        If another call is reading, it is the one that drops them, at its end.
+        If another call is reading, it drops them when it ends.
         """
         self.is_dropped = True
         if not self.is_read:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of other libraries, read array by array."""
+"""Reader of the streams of other libraries."""
 
 import errno
 
@@ -10,15 +10,15 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport (
     device_array_to_capsule,
     device_stream_from_capsule,
-    stream_state_of,
     stream_from_capsule,
+    stream_state_of,
 )
+from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     array_stream_reader,
     shared_schema,
     unique_device_array,
 )
-from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.schema cimport Schema
 
 ctypedef const void const_void
@@ -52,7 +52,7 @@ cdef class StreamReader:
         self.state = stream_state_of(capsule)
 
     def schema(self) -> Schema:
-        """Ask for the schema of all arrays."""
+        """Return the schema of all arrays."""
         cdef shared_schema schema
         try:
             with nogil:
@@ -63,7 +63,7 @@ cdef class StreamReader:
         raise self._cause(failure)
 
     def next(self):
-        """Pull the next array into a capsule; None at the end."""
+        """Return a capsule of the next array, or None at the end."""
         cdef unique_device_array array
         try:
             with nogil:
@@ -74,7 +74,7 @@ cdef class StreamReader:
         raise self._cause(failure)
 
     def _cause(self, failure) -> BaseException:
-        """Return the exception of a producer in this process, else that of its errno code."""
+        """Return the exception of a producer in this process, or one for its errno code."""
         if self.reader.get().error_code() == 0:
             return failure
         if self.state is not None and self.state.error is not None:
@@ -82,7 +82,7 @@ cdef class StreamReader:
         return exception_of(self.reader.get().error_code(), str(failure))
 
     def release(self) -> None:
-        """Release the stream now."""
+        """Release the stream."""
         with nogil:
             self.reader.get().reset()
 

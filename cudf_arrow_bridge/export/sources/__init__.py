@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies outside of this process, or is not computed yet: files, datasets, Dask collections."""
+"""External and lazy sources of exports: files, datasets, Dask collections, Ray objects."""

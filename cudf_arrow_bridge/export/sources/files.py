@@ -1,155 +1,193 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of Arrow IPC and CSV as record batches, by pyarrow's readers.
+"""Datasets of files, and the readers of Arrow IPC and CSV files.
 
-pyarrow's scanners read such files on, however slow the consumer is; its readers are asked for one
-batch at a time, and read no Arrow batch and at most 32 blocks of CSV ahead.
+pyarrow's scanners read such files ahead without a limit. Its readers return one batch at a time and
+read no Arrow batch and at most 32 CSV blocks ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
+import io
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .datasets import DatasetSource, Query, dataset_of, one_schema, or_empty, with_rows
-from .formats import parse_options
-from .paths import Files
+from .datasets import DatasetSource, Query, ReadFile
+from .formats import check_delimiter, format_of, format_of_files, parse_options
+from .paths import find_files
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
-    from ..._core.protocols import Stream
-
-__all__ = ["FilesSource", "open_files"]
+__all__ = ["dataset_of_bytes", "open_files"]
 
 Batches = Generator[pa.RecordBatch, None, None]
-#: A file, with what its folders are named.
-Path = tuple[str, Mapping[str, Any]]
 
 
-def open_files(files: Files, query: Query) -> DatasetSource | FilesSource:
-    """Open files to read what is wanted of them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the files have nothing like it, or cannot be read.
-    """
-    if files.format == "arrow-stream":
-        # pyarrow makes no datasets of Arrow streams.
-        paths: list[Path] = [(path, {}) for path in files.paths]
-        return FilesSource(files, query, _schema_of_streams(files), paths)
-    dataset = dataset_of(files)
-    if not isinstance(files.format, str) or files.format == "parquet":
-        return DatasetSource(dataset, query)
-    return FilesSource(files, query, dataset.schema, _paths_of(dataset, query))
-
-
-class FilesSource:
-    """The rows of files, each Arrow batch and each block of CSV by itself.
+def open_files(
+    names: Sequence[str | os.PathLike[str]],
+    memory_map: bool,
+    file_format: ds.FileFormat | str | None,
+    query: Query,
+) -> DatasetSource:
+    """Open files as a source that applies a query.
 
     Parameters
     ----------
-    files
-        The files.
+    names
+        One path, folder, URL or glob, or several paths.
+    memory_map
+        Whether to map local Arrow files into memory.
+    file_format
+        The format of the files. None: see `format_of_files`.
     query
-        What is wanted of them.
-    stored
-        The schema of all files.
-    paths
-        Those that may have rows of the query's filter.
+        The selected columns and rows.
 
     Raises
     ------
-    TypeError, ValueError
-        If the files have nothing like it.
+    FileNotFoundError
+        If a file does not exist, or a folder contains no files.
+    KeyError, TypeError, ValueError
+        If the query is invalid for the files, or a file cannot be read.
     """
+    from fsspec.implementations.local import LocalFileSystem
+    from pyarrow import fs
 
-    def __init__(
-        self, files: Files, query: Query, stored: pa.Schema, paths: Sequence[Path]
-    ) -> None:
-        self._files = files
-        self._query = query
-        self._stored = stored
-        self._paths = paths
-        self.schema: pa.Schema = query.schema_of(stored)
-
-    def objects(self, stream: Stream) -> Iterator[Any]:
-        """Read the files from the beginning; see `exportable_objects`."""
-        return or_empty(with_rows(self._batches()), self.schema)
-
-    def split(self, blocksize: int) -> list[FilesSource]:
-        """Return a source of each file, at least one; see `DatasetSource.split`."""
-        # Only of Parquet it is known what may be read by itself.
-        return [
-            FilesSource(replace(self._files, paths=[path[0]]), self._query, self._stored, [path])
-            for path in self._paths
-        ] or [self]
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        read = _READERS[str(self._files.format)]
-        # A filter may need other columns, and a batch without columns has no rows.
-        is_whole = self._query.filter is not None or not self._query.columns
-        schema = self._stored if is_whole else self.schema
-        for path, keys in self._paths:
-            try:
-                with closing(read(self._files, path, schema)) as batches:
-                    for batch in batches:
-                        yield self._query.of(conform(batch, schema, keys), self.schema)
-                        del batch
-            except pa.ArrowInvalid as error:
-                raise ValueError(f"{path}: {error}") from error
+    found, paths, folder = find_files(names)
+    if file_format is None:
+        file_format = format_of_files(found, paths)
+    if isinstance(found, LocalFileSystem):
+        memory_map = memory_map and file_format in ("arrow-file", "arrow-stream")
+        filesystem = fs.LocalFileSystem(use_mmap=memory_map)
+    else:
+        filesystem = fs.PyFileSystem(fs.FSSpecHandler(found))
+    of_files = _errors_of(", ".join(os.fspath(name) for name in names))
+    if file_format == "arrow-stream":
+        dataset = _dataset_of_streams(filesystem, paths, of_files)
+    else:
+        with of_files:
+            dataset = _dataset_of(filesystem, paths, file_format, folder)
+    read_file = _READERS.get(file_format) if isinstance(file_format, str) else None
+    return DatasetSource(dataset, query, read_file)
 
 
-def _paths_of(dataset: ds.Dataset, query: Query) -> list[Path]:
-    """List the files that may have rows of the filter."""
+def _dataset_of(
+    filesystem: pa.fs.FileSystem,
+    paths: list[str],
+    file_format: ds.FileFormat | str,
+    folder: str | None,
+) -> ds.Dataset:
+    """Make a dataset from files, with the unified schema of all files."""
     import pyarrow.dataset as ds
 
-    # Wrong filters are refused with the right error first.
-    query.schema_of(dataset.schema)
-    return [
-        (fragment.path, ds.get_partition_keys(fragment.partition_expression))
-        for fragment in dataset.get_fragments(query.filter)
-    ]
+    options = ds.FileSystemFactoryOptions()
+    if folder is not None:
+        options.partitioning_factory = ds.HivePartitioning.discover()
+        options.partition_base_dir = folder
+    known = _dataset_format(file_format)
+    factory = ds.FileSystemDatasetFactory(filesystem, paths, known, options)
+    # Inspect all files. A column that is missing in a file is null there.
+    schema = factory.inspect(promote_options="permissive", fragments=None)
+    if file_format == "csv":
+        check_delimiter(schema.names)
+    return factory.finish(schema)
 
 
-def _schema_of_streams(files: Files) -> pa.Schema:
+def _dataset_of_streams(
+    filesystem: pa.fs.FileSystem, paths: list[str], of_files: AbstractContextManager[None]
+) -> ds.Dataset:
+    """Make a dataset from Arrow streams, which only `_arrow_stream` reads, not pyarrow."""
+    import pyarrow.dataset as ds
+
     schemas = []
-    for path in files.paths:
-        try:
-            with pa.ipc.open_stream(files.filesystem.open_input_file(path)) as reader:
-                schemas.append(reader.schema)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{path}: {error}") from error
-    with one_schema(files):
-        return pa.unify_schemas(schemas, promote_options="permissive")
+    for path in paths:
+        file = filesystem.open_input_file(path)
+        with _errors_of(path), pa.ipc.open_stream(file) as reader:
+            schemas.append(reader.schema)
+    with of_files:
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+    file_format = ds.IpcFileFormat()
+    fragments = [file_format.make_fragment(path, filesystem) for path in paths]
+    return ds.FileSystemDataset(fragments, schema, file_format, filesystem)
 
 
-def conform(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]) -> pa.RecordBatch:
-    """Give a batch the schema of all files: with the keys, nulls for columns that are missing."""
-    if batch.schema.equals(schema, check_metadata=True):
-        return batch
-    columns = []
-    for field in schema:
-        index = batch.schema.get_field_index(field.name)
-        if field.name in keys:
-            columns.append(pa.repeat(pa.scalar(keys[field.name], field.type), len(batch)))
-        elif index < 0:
-            columns.append(pa.nulls(len(batch), field.type))
-        else:
-            columns.append(batch.column(index))
-    # Casts columns of other types.
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Dataset:
+    """Make a dataset from the bytes of a file, or from an open binary file.
+
+    Parameters
+    ----------
+    source
+        Contiguous memory, or a seekable file at position 0.
+    file_format
+        The format. None: detect it from the first bytes.
+
+    Raises
+    ------
+    TypeError
+        If the file is a text file.
+    ValueError
+        If the format is unknown, or the file is not at position 0.
+    """
+    import pyarrow.dataset as ds
+
+    is_file = hasattr(source, "read")
+    if isinstance(source, io.TextIOBase):
+        raise TypeError("expected a binary file, got a text file")
+    if is_file and (position := source.tell()) != 0:
+        raise ValueError(f"expected a file at its beginning, got one at byte {position:,}")
+    name: Any = file_format
+    if file_format is None:
+        head = source.read(8) if is_file else bytes(memoryview(source)[:8])
+        if is_file:
+            source.seek(0)
+        name = format_of("", head)
+    # For these formats pyarrow would close the file after reading, so it gets a buffer instead.
+    is_read_at_once = name == "arrow-stream" or isinstance(name, ds.CsvFileFormat)
+    if not is_file or is_read_at_once or isinstance(name, ds.JsonFileFormat):
+        source = pa.py_buffer(source.read() if is_file else source)
+    if name == "arrow-stream":
+        with pa.ipc.open_stream(source) as reader:
+            return ds.dataset(reader.read_all())
+    known = _dataset_format(name)
+    fragment = known.make_fragment(source)
+    return ds.FileSystemDataset([fragment], fragment.physical_schema, known)
 
 
-def _arrow_file(files: Files, path: str, schema: pa.Schema) -> Batches:
-    file = files.filesystem.open_input_file(path)
+def _dataset_format(name: str | ds.FileFormat) -> ds.FileFormat:
+    """Return the pyarrow file format of a named format, or a file format unchanged."""
+    import pyarrow.dataset as ds
+
+    if not isinstance(name, str):
+        return name
+    if name in ("csv", "tsv"):
+        return ds.CsvFileFormat(parse_options(name))
+    return {"parquet": ds.ParquetFileFormat, "arrow-file": ds.IpcFileFormat}[name]()
+
+
+@contextmanager
+def _errors_of(name: str) -> Iterator[None]:
+    """Name the files in errors of pyarrow, which become `ValueError`."""
+    try:
+        yield
+    except pa.ArrowTypeError as error:
+        raise ValueError(
+            f"{name}: {error}; a pyarrow.dataset.Dataset made with a schema can say how they"
+            " are read"
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _arrow_file(fragment: ds.FileFragment, schema: pa.Schema) -> Batches:
+    from pyarrow import fs
+
+    file = fragment.filesystem.open_input_file(fragment.path)
     options = pa.ipc.IpcReadOptions()
-    if not files.memory_map:
-        # With this option pyarrow copies, also from mapped files.
+    if fragment.filesystem != fs.LocalFileSystem(use_mmap=True):
+        # With this option, pyarrow copies the data even from mapped files.
         indices = map(pa.ipc.open_file(file).schema.get_field_index, schema.names)
         options.included_fields = [index for index in indices if index >= 0]
     with pa.ipc.open_file(file, options=options) as reader:
@@ -157,23 +195,24 @@ def _arrow_file(files: Files, path: str, schema: pa.Schema) -> Batches:
             yield reader.get_batch(index)
 
 
-def _arrow_stream(files: Files, path: str, schema: pa.Schema) -> Batches:
-    with pa.ipc.open_stream(files.filesystem.open_input_file(path)) as reader:
+def _arrow_stream(fragment: ds.FileFragment, schema: pa.Schema) -> Batches:
+    with pa.ipc.open_stream(fragment.filesystem.open_input_file(fragment.path)) as reader:
         yield from reader
 
 
-def _csv(files: Files, path: str, schema: pa.Schema) -> Batches:
+def _csv(fragment: ds.FileFragment, schema: pa.Schema) -> Batches:
     from pyarrow import csv
 
-    # The input stream decompresses what is named so.
-    file = files.filesystem.open_input_stream(path)
+    # The input stream decompresses files with the suffix of a compression format.
+    file = fragment.filesystem.open_input_stream(fragment.path)
     types = csv.ConvertOptions(column_types={field.name: field.type for field in schema})
-    parsing = parse_options(files.format)
+    parsing = fragment.format.parse_options
     with csv.open_csv(file, parse_options=parsing, convert_options=types) as reader:
         yield from reader
 
 
-_READERS: dict[str, Callable[[Files, str, pa.Schema], Batches]] = {
+#: For formats that pyarrow's scanner reads ahead without a limit, or does not read.
+_READERS: dict[str, ReadFile] = {
     "arrow-file": _arrow_file,
     "arrow-stream": _arrow_stream,
     "csv": _csv,

@@ -1,52 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats of files: how they begin, and how their names end."""
+"""File formats and their detection by first bytes and file name suffix."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow.csv
 
-__all__ = [
-    "FORMATS",
-    "FileFormat",
-    "check_delimiter",
-    "format_by_name",
-    "format_of",
-    "parse_options",
-]
+__all__ = ["check_delimiter", "format_by_name", "format_of", "format_of_files", "parse_options"]
 
-
-@dataclass(frozen=True)
-class FileFormat:
-    """A format of files.
-
-    Attributes
-    ----------
-    name : str
-        ``parquet``, ``arrow-file``, ``arrow-stream``, ``csv`` or ``tsv``.
-    endings : tuple of str
-        What the names of such files end with.
-    first_bytes : bytes or None
-        What all such files begin with; None: anything.
-    """
-
-    name: str
-    endings: tuple[str, ...]
-    first_bytes: bytes | None
-
-
-FORMATS = (
-    FileFormat("parquet", (".parquet", ".parq", ".pq"), b"PAR1"),
-    FileFormat("arrow-file", (".arrow", ".feather", ".ipc"), b"ARROW1"),
-    FileFormat("arrow-stream", (".arrows",), b"\xff\xff\xff\xff"),
-    FileFormat("csv", (".csv", ".csv.gz", ".csv.bz2"), None),
-    FileFormat("tsv", (".tsv", ".tsv.gz", ".tsv.bz2"), None),
-)
-#: What files begin with that look like one of these formats, and cannot be read.
+#: The suffixes of file names, by the names of the formats.
+_SUFFIXES = {
+    "parquet": (".parquet", ".parq", ".pq"),
+    "arrow-file": (".arrow", ".feather", ".ipc"),
+    "arrow-stream": (".arrows",),
+    "csv": (".csv", ".csv.gz", ".csv.bz2"),
+    "tsv": (".tsv", ".tsv.gz", ".tsv.bz2"),
+}
+#: The first bytes of all files of a format. CSV and TSV have none.
+_FIRST_BYTES = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow-file",
+    b"\xff\xff\xff\xff": "arrow-stream",
+}
+#: The first bytes of similar formats that cannot be read.
 _UNREADABLE = {
     b"PARE": "an encrypted Parquet file",
     b"FEA1": "Feather version 1; write it again as version 2",
@@ -54,31 +33,36 @@ _UNREADABLE = {
 
 
 def format_by_name(name: str) -> str | None:
-    """Return the format that files of such a name usually have; None if that is unknown."""
+    """Return the name of the format for the suffix of a file name, or None if it is unknown."""
     name = name.lower()
-    return next((known.name for known in FORMATS if name.endswith(known.endings)), None)
+    return next((known for known, ends in _SUFFIXES.items() if name.endswith(ends)), None)
 
 
 def format_of(name: str, head: bytes) -> str:
-    """Detect the format of a file by its first bytes, CSV and TSV by the name.
+    """Detect the format of a file from its first bytes, and CSV and TSV from the file name.
 
     Parameters
     ----------
     name : str
-        The name.
+        The file name.
     head : bytes
-        The first eight bytes, or all if there are fewer.
+        The first eight bytes, or the whole file if it is shorter.
+
+    Returns
+    -------
+    str
+        ``parquet``, ``arrow-file``, ``arrow-stream``, ``csv`` or ``tsv``.
 
     Raises
     ------
     ValueError
-        If there is no such format; the message does not name the file.
+        If the format is unknown. The message does not name the file.
     """
     if not head:
         raise ValueError("the file is empty")
-    for known in FORMATS:
-        if known.first_bytes is not None and head.startswith(known.first_bytes):
-            return known.name
+    for first_bytes, known in _FIRST_BYTES.items():
+        if head.startswith(first_bytes):
+            return known
     for first_bytes, reason in _UNREADABLE.items():
         if head.startswith(first_bytes):
             raise ValueError(reason)
@@ -88,21 +72,47 @@ def format_of(name: str, head: bytes) -> str:
     raise ValueError("neither Parquet, Arrow IPC nor (by its name) CSV or TSV")
 
 
+def format_of_files(filesystem: Any, paths: Sequence[str]) -> str:
+    """Detect the format of files from the first bytes of the first file; see `format_of`.
+
+    Raises
+    ------
+    ValueError
+        If the format is unknown, or the suffix of a file differs from that of the first file.
+    """
+    first = paths[0]
+    try:
+        with filesystem.open(first, "rb") as file:
+            found = format_of(first, file.read(8))
+    except ValueError as error:
+        raise ValueError(
+            f"{first}: {error}; format= takes the pyarrow.dataset.FileFormat of other files"
+        ) from None
+    expected = format_by_name(first)
+    for path in paths:
+        if format_by_name(path) != expected:
+            raise ValueError(
+                f"{path}: expected the format of {first}, got another one: select the "
+                "files with a glob or a list of pathlib.Path objects"
+            )
+    return found
+
+
 def parse_options(file_format: str) -> pyarrow.csv.ParseOptions:
-    """Return how pyarrow parses a format, ``csv`` or ``tsv``."""
+    """Return pyarrow's parse options for ``csv`` or ``tsv``."""
     from pyarrow import csv
 
     return csv.ParseOptions(delimiter="\t" if file_format == "tsv" else ",")
 
 
 def check_delimiter(names: Sequence[str]) -> None:
-    """Refuse the columns of a CSV file that has another delimiter than the comma.
+    """Check that the delimiter of a CSV file is a comma.
 
     Raises
     ------
     ValueError
-        If there is one column, whose name holds another delimiter; the message does not name the
-        file.
+        If there is only one column and its name contains another delimiter. The message does not
+        name the file.
     """
     found = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
     if found:

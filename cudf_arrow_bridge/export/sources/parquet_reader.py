@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet on a GPU, by cuDF's chunked reader."""
+"""Reading of Parquet files on the GPU with libcudf's chunked reader."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pylibcudf as plc
 
-from ..._core.export import ExportInput
+from ..._core.export.array_exporter import ExportInput
 from ..._core.schema import SchemaSpec
-from ...arrow.metadata import child_fields, from_field, storage_type_of
+from ...arrow.metadata import from_field, has_dictionary
 from ...cuda.ordering import ordered
 from ...cuda.residency import has_gpu
 from ...cuda.streams import CUDF_HANDLE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ParquetReader"]
 
-#: The size of what is read of a row group at a time, on the GPU.
+#: The maximum size of a chunk on the GPU.
 _CHUNK_BYTES = 1 << 30
 
 
@@ -34,15 +34,15 @@ class ParquetReader:
     Parameters
     ----------
     schema
-        The columns, which are exported with these fields as far as their types allow: the reader
-        itself drops time zones, for example.
+        The fields of the columns. The export restores properties that the reader drops, such as
+        time zones, if the types of the columns allow it.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
 
     def can_read(self, fragment: ds.Fragment) -> bool:
-        """Say whether there is a GPU, and the columns are in a local file as they are wanted."""
+        """Return whether there is a GPU and a local file has the columns with the same fields."""
         import pyarrow.dataset as ds
         from pyarrow import fs
 
@@ -52,7 +52,7 @@ class ParquetReader:
         return (
             self._has_types
             and isinstance(fragment.filesystem, fs.LocalFileSystem)
-            # A name that the file has twice has no index.
+            # get_field_index returns -1 for duplicate names.
             and all(
                 stored.get_field_index(field.name) >= 0 and stored.field(field.name) == field
                 for field in self._schema
@@ -65,13 +65,13 @@ class ParquetReader:
         Parameters
         ----------
         fragment
-            Of what `can_read` is true.
+            A fragment for which `can_read` returns True.
         stream
             The CUDA stream of the export, which waits for each chunk.
         """
         parquet = plc.io.parquet
         source = plc.io.SourceInfo([fragment.path])
-        # By pandas' metadata it would add columns.
+        # With pandas metadata, the reader would add index columns.
         options = parquet.ParquetReaderOptions.builder(source).use_pandas_metadata(False).build()
         options.set_column_names(self._schema.names)
         options.set_row_groups([[group.id for group in fragment.row_groups]])
@@ -90,18 +90,12 @@ class ParquetReader:
 
     @cached_property
     def _has_types(self) -> bool:
-        # Of categories the reader would make strings.
-        return len(self._schema) > 0 and not any(map(_has_dictionary, self._schema.types))
+        # The reader would return dictionaries as strings.
+        return len(self._schema) > 0 and not any(map(has_dictionary, self._schema.types))
 
     @cached_property
     def _spec(self) -> SchemaSpec:
-        # One for all batches, as the spec keeps their schema.
+        # Shared by all batches, since the spec caches their schema.
         return SchemaSpec(
             [from_field(field) for field in self._schema], self._schema.metadata or {}
         )
-
-
-def _has_dictionary(arrow_type: pa.DataType) -> bool:
-    return pa.types.is_dictionary(storage_type_of(arrow_type)) or any(
-        _has_dictionary(field.type) for field in child_fields(arrow_type)
-    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a path, a glob or a URL stands for: files of one format, in order."""
+"""Resolution of paths, globs and URLs to files, in order."""
 
 from __future__ import annotations
 
@@ -7,100 +7,53 @@ import errno
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .formats import format_by_name, format_of
+from .formats import format_by_name
 
-if TYPE_CHECKING:
-    import pyarrow.dataset as ds
-    import pyarrow.fs
-
-__all__ = ["Files", "find_files"]
+__all__ = ["find_files"]
 
 _WILDCARD = re.compile(r"[*?[]")
 
 
-@dataclass(frozen=True)
-class Files:
-    """Files of one format.
-
-    Attributes
-    ----------
-    name
-        What the caller named, for messages.
-    filesystem
-        The filesystem.
-    paths
-        The files, in order, as the filesystem names them.
-    format
-        The name of a `FileFormat`, or what the caller gave.
-    memory_map
-        Whether the filesystem maps files into memory.
-    base
-        The folder below which folders are named ``key=value``; None if there is none.
-    """
-
-    name: str
-    filesystem: pyarrow.fs.FileSystem
-    paths: list[str]
-    format: str | ds.FileFormat
-    memory_map: bool
-    base: str | None
-
-
-def find_files(
-    names: Sequence[str | os.PathLike[str]],
-    memory_map: bool = False,
-    file_format: ds.FileFormat | None = None,
-) -> Files:
-    """Find the files that paths stand for.
+def find_files(names: Sequence[str | os.PathLike[str]]) -> tuple[Any, list[str], str | None]:
+    """Find the files of paths, folders, globs or URLs.
 
     Parameters
     ----------
     names
-        One path, URL or glob; or several paths.
-    memory_map
-        Whether local Arrow files are mapped into memory rather than read.
-    file_format
-        The format of the files; None: see `format_of`.
+        One path, URL or glob, or several paths.
+
+    Returns
+    -------
+    tuple of (fsspec filesystem, list of str, str or None)
+        The filesystem, the paths of the files in it, and the folder if a single one was named. Its
+        subfolders can be named ``key=value``.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file, or none in a folder.
-    ValueError
-        If a file has another format than those that can be read, or than the first file.
+        If a file does not exist, or a folder contains no files.
     """
     filesystem: Any = None
     paths: list[str] = []
-    base = None
+    folder = None
     for name in names:
         filesystem, path = _open_filesystem(name)
-        found = _list_files(filesystem, path)
+        is_folder = filesystem.isdir(path)
+        # Check for a file before a glob, since a file name can look like one.
+        found = [path] if filesystem.isfile(path) else _list_files(filesystem, path, is_folder)
         if not found:
-            what = "no file in this folder" if filesystem.isdir(path) else "no such file"
+            what = "no file in this folder" if is_folder else "no such file"
             raise FileNotFoundError(errno.ENOENT, what, os.fspath(name))
-        if filesystem.isdir(path):
-            base = path
+        if is_folder and len(names) == 1:
+            folder = path
         paths += found
-    found_format: str | ds.FileFormat | None = file_format
-    if found_format is None:
-        found_format = _format_of_all(filesystem, paths)
-    is_arrow = isinstance(found_format, str) and found_format.startswith("arrow")
-    memory_map = memory_map and is_arrow and _is_local(filesystem)
-    return Files(
-        ", ".join(os.fspath(name) for name in names),
-        _as_pyarrow(filesystem, memory_map),
-        paths,
-        found_format,
-        memory_map,
-        base if len(names) == 1 else None,
-    )
+    return filesystem, paths, folder
 
 
 def _open_filesystem(name: str | os.PathLike[str]) -> tuple[Any, str]:
-    """Return fsspec's filesystem, and the path in it; ``~`` is expanded."""
+    """Return the fsspec filesystem and the path in it, with ``~`` expanded."""
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
@@ -110,63 +63,21 @@ def _open_filesystem(name: str | os.PathLike[str]) -> tuple[Any, str]:
     return LocalFileSystem(), os.path.abspath(os.path.expanduser(name))
 
 
-def _list_files(filesystem: Any, path: str) -> list[str]:
-    # First of all, since names of files may look like globs.
-    if filesystem.isfile(path):
-        return [path]
-    if filesystem.isdir(path):
-        return _data_files(filesystem.find(path), path)
-    found = filesystem.glob(path, detail=True) if _WILDCARD.search(path) else {}
-    files = [path for path, info in found.items() if info["type"] == "file"]
-    return _data_files(files, _WILDCARD.split(path)[0])
+def _list_files(filesystem: Any, path: str, is_folder: bool) -> list[str]:
+    """Return the data files of a folder or glob in order.
 
-
-def _data_files(paths: list[str], begin: str) -> list[str]:
-    """Leave out what others keep beside data: ``_SUCCESS``, ``.crc``, a README.
-
-    Parameters
-    ----------
-    paths
-        Files, in any order.
-    begin
-        What all of them begin with, and the caller has named.
+    Files such as ``_SUCCESS``, ``.crc`` and README are skipped, but not for a part of the path that
+    the caller named.
     """
+    if is_folder:
+        begin, found = path, filesystem.find(path)
+    else:
+        begin, *has_wildcard = _WILDCARD.split(path)
+        infos = filesystem.glob(path, detail=True) if has_wildcard else {}
+        found = [path for path, info in infos.items() if info["type"] == "file"]
     visible = [
         path
-        for path in sorted(paths)
+        for path in sorted(found)
         if not any(part.startswith(("_", ".")) for part in path[len(begin) :].split("/"))
     ]
     return [path for path in visible if format_by_name(path)] or visible
-
-
-def _format_of_all(filesystem: Any, paths: list[str]) -> str:
-    first = paths[0]
-    try:
-        with filesystem.open(first, "rb") as file:
-            file_format = format_of(first, file.read(8))
-    except ValueError as error:
-        raise ValueError(
-            f"{first}: {error}; format= takes the pyarrow.dataset.FileFormat of other files"
-        ) from None
-    expected = format_by_name(paths[0])
-    for path in paths:
-        if format_by_name(path) != expected:
-            raise ValueError(
-                f"{path}: a file of another format found than {paths[0]}, one format expected:"
-                " pass a glob or a list of pathlib.Path objects that leaves the others out"
-            )
-    return file_format
-
-
-def _as_pyarrow(filesystem: Any, memory_map: bool) -> pyarrow.fs.FileSystem:
-    from pyarrow import fs
-
-    if _is_local(filesystem):
-        return fs.LocalFileSystem(use_mmap=memory_map)
-    return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
-
-
-def _is_local(filesystem: Any) -> bool:
-    from fsspec.implementations.local import LocalFileSystem
-
-    return isinstance(filesystem, LocalFileSystem)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies in Ray's object store: the blocks of datasets, and objects by their references."""
+"""Objects in Ray's object store: blocks of datasets, and objects by reference."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ...arrow.schemas import or_default
+from .prefetch import AHEAD
+
 if TYPE_CHECKING:
     import ray
 
 __all__ = ["fetch_objects"]
 
-#: The number of objects that are brought to this machine before they are asked for.
-AHEAD = 2
-
 
 def fetch_objects(source: Any) -> Iterator[Any] | None:
-    """Iterate over what a reference, several references or a dataset of Ray stand for.
+    """Iterate over the objects of Ray references, or the blocks of a Ray dataset.
 
     Parameters
     ----------
     source
-        An ``ObjectRef``, a list of them, or a ``ray.data.Dataset`` or ``DataIterator``, each block
-        of which is a table of pyarrow over the memory of the store.
+        An ``ObjectRef``, a list of them, or a ``ray.data.Dataset`` or ``DataIterator``. Its blocks
+        are pyarrow tables that share the memory of the object store.
 
     Returns
     -------
     iterator or None
-        None for anything else. Ray is not imported to find out.
+        None for other sources. Does not import Ray.
     """
     if "ray" not in sys.modules:
         return None
@@ -50,23 +50,27 @@ def _fetch(references: Sequence[ray.ObjectRef]) -> Iterator[Any]:
     import ray
 
     for index, reference in enumerate(references):
-        # Without those that come twice, which Ray refuses.
+        # Without duplicates, which ray.wait rejects.
         if ahead := list(dict.fromkeys(references[index + 1 : index + 1 + AHEAD])):
-            # Does not wait for them.
+            # Start the fetch. A timeout of 0 does not wait.
             ray.wait(ahead, num_returns=len(ahead), timeout=0, fetch_local=True)
         yield ray.get(reference)
 
 
 def _blocks_of(dataset: ray.data.Dataset | ray.data.DataIterator) -> Iterator[pa.Table]:
-    """Give the blocks that have rows, or an empty one."""
-    # Of several batches ahead, each has a thread, and they come in any order.
+    """Iterate over the blocks of a dataset, or an empty table if there are none."""
+    # Ray prefetches several batches on several threads, and then does not keep their order.
     blocks = dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1)
-    is_empty = True
-    for block in blocks:
-        is_empty = False
-        yield block
-        del block
-    if is_empty:
-        schema = getattr(dataset.schema(), "base_schema", None)
-        if isinstance(schema, pa.Schema):
-            yield schema.empty_table()
+    tables = or_default(blocks, lambda: _empty_table(dataset.schema()))
+    return filter(lambda table: table is not None, tables)
+
+
+def _empty_table(schema: ray.data.Schema | None) -> pa.Table | None:
+    """Return a table without rows; None if a dataset without blocks has no schema."""
+    if schema is None:
+        return None
+    if isinstance(schema.base_schema, pa.Schema):
+        return schema.base_schema.empty_table()
+    # Blocks of pandas. For objects Ray has no Arrow type, since their rows determine it.
+    types = [found if isinstance(found, pa.DataType) else pa.null() for found in schema.types]
+    return pa.schema(zip(schema.names, types, strict=True)).empty_table()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flatbuffers of Arrow IPC, read without trust, and written."""
+"""Reading and writing of the flatbuffers of Arrow IPC. Input is untrusted."""

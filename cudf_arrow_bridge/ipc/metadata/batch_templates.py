@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of batches to be filled: all but the numbers depends on how many there are alone."""
+"""Templates of batch messages, whose structure depends only on the counts of nodes and buffers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import flatbuffers
 import numpy as np
@@ -29,6 +29,7 @@ from .headers import (
     V5,
     VARIADIC_COUNTS,
     VERSION,
+    Codec,
     MessageLayout,
     read_header,
 )
@@ -37,20 +38,20 @@ __all__ = ["BatchTemplate", "batch_template"]
 
 HEADER_TYPES = {kind: code for code, kind in KINDS.items()}
 
-#: What stands for a number while the template is built: not the default, which is not stored.
+#: Stands for the numbers while the template is built. The default would not be stored.
 PLACEHOLDER = 1
 
 
 @dataclass(frozen=True, slots=True)
 class BatchTemplate:
-    """The metadata of a message with a batch, whose numbers are 0.
+    """The metadata of a batch message whose numbers are 0.
 
     Its size is a multiple of 8.
     """
 
     data: bytes
     layout: MessageLayout
-    """Where the numbers are; all are stored that the kind of message has."""
+    """The positions of the numbers. All numbers of this kind of message are stored."""
 
     def fill(
         self,
@@ -67,24 +68,24 @@ class BatchTemplate:
         Parameters
         ----------
         length : int
-            Rows.
+            The number of rows.
         nodes : sequence of (int, int)
-            Length and null count of each node.
+            The length and null count of each node.
         buffers : sequence of (int, int)
-            Offset in the body and length of each buffer.
+            The offset in the body and the length of each buffer.
         body_length : int
-            Bytes of the body.
+            The size of the body in bytes.
         variadic_counts : sequence of int
-            Data buffers of each array of views.
+            The number of data buffers of each array of views.
         dictionary_id : int
-            Of a dictionary: which.
+            For a dictionary: its id.
         is_delta : bool
-            Of a dictionary: whether it is to be appended to the one before.
+            For a dictionary: whether it is appended to the previous one.
 
         Raises
         ------
         ValueError
-            If there are more or fewer than the template has place for.
+            If the counts differ from those of the template.
         """
         layout = self.layout
         out = bytearray(self.data)
@@ -105,9 +106,9 @@ def batch_template(
     num_buffers: int,
     num_variadic: int = 0,
     is_dictionary: bool = False,
-    compression: Literal["lz4_frame", "zstd"] | None = None,
+    compression: Codec | None = None,
 ) -> BatchTemplate:
-    """Return the metadata of a record batch or dictionary with so many nodes and buffers."""
+    """Return the metadata of a batch or dictionary with these numbers of nodes and buffers."""
     builder = flatbuffers.Builder(1024 + 16 * (num_nodes + num_buffers))
     counts = _add_vector(builder, num_variadic) if num_variadic else None
     buffers = _add_vector(builder, 2 * num_buffers)
@@ -141,7 +142,7 @@ def batch_template(
 
     data = builder.Output()
     for vector, count in ((nodes, num_nodes), (buffers, num_buffers)):
-        # What the builder took for numbers are pairs of them.
+        # Items that the builder handled as numbers are pairs of numbers.
         UINT32.pack_into(data, len(data) - vector, count)
     layout = read_header(data).layout
     for first, stop in layout.numbers():
@@ -164,5 +165,5 @@ def _add_compression(builder: Any, compression: str) -> int:
 def _put(out: bytearray, first: int, count: int, numbers: Any, what: str) -> None:
     array = np.asarray(numbers, dtype="<i8")
     if array.size != count:
-        raise ValueError(f"{what}: {array.size} found, {count} expected")
+        raise ValueError(f"{what}: expected {count}, got {array.size}")
     out[first : first + 8 * count] = array.tobytes()

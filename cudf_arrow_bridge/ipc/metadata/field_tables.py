@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a schema's fields: which dictionaries they have, and how large they are.
+"""The field tables of a schema: their dictionaries and sizes.
 
 Source: Arrow columnar format, Schema.fbs.
 """
@@ -18,14 +18,14 @@ __all__ = ["dictionary_ids_of"]
 NAME, _, TYPE_CODE, TYPE, DICTIONARY, CHILDREN, CUSTOM_METADATA = range(7)
 ID = 0
 
-#: Types with a vector in slot 1, and bytes of its items: Timestamp's zone, Union's codes.
+#: Types with a vector in slot 1, and the size of its items: Timestamp's zone, Union's codes.
 TYPE_VECTOR = 1
 TYPE_VECTORS = {10: 1, 14: 4}
 
-#: Fields within fields, as many as Arrow C++ allows.
+#: The maximum depth of fields, as in Arrow C++.
 MAX_DEPTH = 64
 
-#: From so many fields on, looking at all of them at once is quicker than at one by one.
+#: The number of fields from which reading all at once is faster than one by one.
 MANY = 32
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
@@ -37,8 +37,8 @@ def dictionary_ids_of(schema: Table, slot: int) -> tuple[int, ...]:
     Raises
     ------
     ValueError
-        If fields lie outside of the bytes, too deep, or within several others, or their strings
-        overlap: what anybody makes of them would be far larger than the bytes.
+        If fields lie outside of the bytes, are too deep, are shared by several parents, or their
+        strings overlap, because a reader would need far more memory than the bytes.
     """
     first, count = schema.vector(slot, 4, 4)
     ids: list[int] = []
@@ -66,7 +66,7 @@ def _walk(fields: list[Table], depth: int, ids: list[int]) -> None:
 
 
 def _are_plain(data: bytes, first: int, count: int) -> bool:
-    """Whether these fields have a name and a type, no more; False where that is unclear."""
+    """Return whether these fields have only a name and a type; False if unknown."""
     try:
         tables = _targets(data, first + 4 * np.arange(count))
         vtables = tables - _read(data, tables, "<i4")
@@ -95,7 +95,7 @@ def _targets(data: bytes, positions: Positions) -> Positions:
 
 
 def _read(data: bytes, positions: Positions, kind: str) -> Positions:
-    """Read numbers; IndexError if one does not lie within the data, at a multiple of its size."""
+    """Read numbers; raise IndexError if one is misaligned or outside of the data."""
     size = np.dtype(kind).itemsize
     bits = int(np.bitwise_or.reduce(positions))
     if bits < 0 or bits % size:

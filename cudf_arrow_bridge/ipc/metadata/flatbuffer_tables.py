@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a flatbuffer that anybody may have made: each position is checked before it is read.
+"""Tables of an untrusted flatbuffer: each position is checked before it is read.
 
 The package ``flatbuffers`` has no verifier in Python, and would follow negative positions. Source:
 FlatBuffers, "FlatBuffers Internals".
@@ -19,7 +19,7 @@ INT32 = Struct("<i")
 UINT32 = Struct("<I")
 INT64 = Struct("<q")
 
-#: A table takes at least these bytes: its own first number, and the one that refers to it.
+#: The minimum size of a table: its first number, and the number that refers to it.
 MIN_TABLE_BYTES = 8
 
 #: Slots of the table KeyValue.
@@ -32,11 +32,11 @@ class Flatbuffer:
     Parameters
     ----------
     data : bytes
-        The bytes, without a length before them.
+        The bytes, without the preceding length.
     subject : str
-        What they are, for errors.
+        The name of the data in errors.
     reads : list of (int, int), optional
-        Where to note first and last position of what decides about positions of the rest.
+        A list for the ranges that determine the positions of other data.
     """
 
     __slots__ = ("data", "reads", "subject", "tables", "vectors")
@@ -55,25 +55,26 @@ class Flatbuffer:
         return Table(self, self.target(0))
 
     def check(self, position: int, size: int, alignment: int) -> None:
-        """Raise ValueError if such an item would not lie within the bytes."""
+        """Raise ValueError if an item would lie outside of the bytes."""
         if position % alignment:
             raise self.error(position, "an item", f"a position that is a multiple of {alignment}")
         if position + size > len(self.data):
-            raise self.error(position, f"an item of {size} bytes", f"{len(self.data)} in all")
+            expected = f"items within {len(self.data)} bytes"
+            raise self.error(position, f"an item of {size} bytes", expected)
 
     def number(self, kind: Struct, position: int) -> int:
-        """Read a number that says how to go on."""
+        """Read a number that determines other positions."""
         self.check(position, kind.size, kind.size)
         self.note(position, kind.size)
         value: int = kind.unpack_from(self.data, position)[0]
         return value
 
     def target(self, position: int) -> int:
-        """Return the position that the number there refers to."""
+        """Return the position to which a number refers."""
         return position + self.number(UINT32, position)
 
     def vector(self, position: int, item_size: int, alignment: int) -> tuple[int, int]:
-        """Return the position of the first item and how many there are; (0, 0) without any."""
+        """Return the position of the first item and the number of items; (0, 0) without items."""
         count = self.number(UINT32, position)
         if not count:
             return 0, 0
@@ -81,23 +82,23 @@ class Flatbuffer:
         return position + 4, count
 
     def spend(self, position: int, size: int) -> None:
-        """Count bytes of vectors that will be copied: there are no more than bytes at all.
+        """Count the bytes of vectors that are copied, at most as many as the data has.
 
-        Many that overlap would take far more memory than these.
+        Overlapping vectors would need far more memory.
         """
         self.vectors += size
         if self.vectors > len(self.data):
             found = f"strings of {self.vectors} bytes so far"
-            raise self.error(position, found, f"{len(self.data)} in all")
+            raise self.error(position, found, f"strings within {len(self.data)} bytes")
 
     def note(self, position: int, size: int) -> None:
-        """Note that these bytes decide about positions."""
+        """Record that these bytes determine positions."""
         if self.reads is not None:
             self.reads.append((position, position + size))
 
     def error(self, position: int, found: str, expected: str) -> ValueError:
-        """Return an error that says where."""
-        return ValueError(f"{self.subject} byte {position}: {found} found, {expected} expected")
+        """Return an error with a position."""
+        return ValueError(f"{self.subject} byte {position}: expected {expected}, got {found}")
 
 
 class Table:
@@ -108,23 +109,26 @@ class Table:
     def __init__(self, buffer: Flatbuffer, position: int) -> None:
         vtable = position - buffer.number(INT32, position)
         if vtable < 0:
-            raise buffer.error(position, f"vtable at {vtable}", "0 or more")
+            raise buffer.error(position, f"byte {vtable}", "a vtable at byte 0 or later")
         size = buffer.number(UINT16, vtable)
         if size < 4 or size % 2:
-            raise buffer.error(vtable, f"vtable of {size} bytes", "an even number from 4 on")
+            expected = "a vtable with an even number of at least 4 bytes"
+            raise buffer.error(vtable, f"{size} bytes", expected)
         buffer.check(vtable, size, 2)
         buffer.note(vtable, size)
         buffer.tables += 1
-        if buffer.tables * MIN_TABLE_BYTES > len(buffer.data):
-            # Those that refer to the same tables again and again would keep us busy for ever.
-            raise buffer.error(position, "one table more", "fewer in so few bytes")
+        most = len(buffer.data) // MIN_TABLE_BYTES
+        if buffer.tables > most:
+            # Repeated references to the same tables would take forever.
+            expected = f"at most {most} tables in {len(buffer.data)} bytes"
+            raise buffer.error(position, f"{buffer.tables}", expected)
         self.buffer = buffer
         self.position = position
         self.vtable = vtable
         self.entries = size // 2 - 2
 
     def slot(self, index: int, size: int) -> int:
-        """Return the position of a slot's value, 0 if it is not stored."""
+        """Return the position of the value of a slot; 0 if it is not stored."""
         if index >= self.entries:
             return 0
         offset: int = UINT16.unpack_from(self.buffer.data, self.vtable + 4 + 2 * index)[0]
@@ -134,7 +138,7 @@ class Table:
         return self.position + offset
 
     def number(self, index: int, kind: Struct) -> int:
-        """Return the number in a slot, 0 if it is not stored."""
+        """Return the number in a slot; 0 if it is not stored."""
         position = self.slot(index, kind.size)
         return self.buffer.number(kind, position) if position else 0
 
@@ -144,7 +148,7 @@ class Table:
         return Table(self.buffer, self.buffer.target(position)) if position else None
 
     def vector(self, index: int, item_size: int, alignment: int) -> tuple[int, int]:
-        """Return the position of the first item and how many there are; (0, 0) without any."""
+        """Return the position of the first item and the number of items; (0, 0) without items."""
         position = self.slot(index, 4)
         if not position:
             return 0, 0
@@ -157,7 +161,7 @@ class Table:
         return [Table(buffer, buffer.target(first + 4 * item)) for item in range(count)]
 
     def string(self, index: int) -> bytes:
-        """Return the string in a slot, empty if it is not stored."""
+        """Return the string in a slot; empty if it is not stored."""
         first, size = self.vector(index, 1, 1)
         self.buffer.spend(first, size)
         self.buffer.note(first, size)
@@ -165,7 +169,7 @@ class Table:
 
 
 def key_values(table: Table, index: int) -> dict[bytes, bytes]:
-    """Return the custom metadata in a slot; of equal keys, the last.
+    """Return the custom metadata in a slot; for equal keys the last value.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The footer of an Arrow file: its schema, and where its messages are.
+"""The footer of an Arrow file: its schema and the positions of its messages.
 
-Source: Arrow columnar format, File.fbs. Numbers in a flatbuffer that refer to a table count from
-where they are, so that a table may stay in the bytes of one flatbuffer and belong to another: the
-footer refers into the message that tells the schema, and the other way round when it is read.
+Source: Arrow columnar format, File.fbs. References to tables in a flatbuffer are relative to their
+position, so a table in the bytes of one flatbuffer can belong to another: a written footer refers
+into the schema message, and a read schema message refers into the footer.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ BLOCK = np.dtype(
     }
 )
 
-#: A message of version 5 with a schema: root, vtable and table, which ends with the number that
-#: refers to the schema.
+#: A message of version 5 with a schema: root, vtable and table, which ends with the reference to
+#: the schema.
 MESSAGE_START = struct.Struct("<I 4x HHHHH 2x i hBx I")
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file says at its end."""
+    """The footer of a file."""
 
     schema: StoredSchema
     dictionaries: list[Block]
@@ -54,14 +54,14 @@ class Footer:
 def make_footer(
     schema_message: bytes, dictionaries: Sequence[Block], batches: Sequence[Block]
 ) -> bytes:
-    """Return the flatbuffer of a footer, to be written at a multiple of 8.
+    """Return the flatbuffer of a footer. It must be written at a multiple of 8.
 
     Parameters
     ----------
     schema_message : bytes
-        The metadata of the message that tells the schema.
+        The metadata of the schema message.
     dictionaries, batches : sequence of Block
-        Where the messages are.
+        The positions of the messages.
     """
     builder = flatbuffers.Builder(1024 + BLOCK.itemsize * (len(dictionaries) + len(batches)))
     vectors = [(_add_blocks(builder, blocks), len(blocks)) for blocks in (batches, dictionaries)]
@@ -73,12 +73,13 @@ def make_footer(
     builder.Finish(builder.EndObject())
     footer = builder.Output()
     for vector, count in vectors:
-        # The builder took each block for three numbers.
+        # The builder handled each block as three numbers.
         UINT32.pack_into(footer, len(footer) - vector, count)
 
     message, _, _ = message_table(Flatbuffer(schema_message, "metadata"))
     schema = message.buffer.target(message.slot(HEADER, 4))
-    # What follows stays aligned: this ends at a multiple of 8, as blocks have numbers of 64 bits.
+    # The following data stays aligned: this ends at a multiple of 8, because blocks have numbers of
+    # 64 bits.
     slot = Flatbuffer(bytes(footer), "footer").root().slot(SCHEMA, 4)
     UINT32.pack_into(footer, slot, len(footer) + schema - slot)
     return bytes(footer + schema_message)
@@ -90,21 +91,21 @@ def read_footer(footer: BytesLike, file_size: int) -> Footer:
     Parameters
     ----------
     footer : bytes-like
-        The flatbuffer. Nothing in it is believed.
+        The flatbuffer, which is untrusted.
     file_size : int
-        Bytes that messages may lie in.
+        The size of the file part that may contain messages.
 
     Raises
     ------
     TypeError
         If the data is big-endian.
     ValueError
-        If it is not a footer of Arrow 0.8 or newer, or refers to what is not in the file.
+        If it is not a footer of Arrow 0.8 or newer, or refers to positions outside of the file.
     """
     data = bytes_of(footer)
     buffer = Flatbuffer(data, "footer")
     table = buffer.root()
-    # Arrow 0.14.1 left it out, which reads as V1; each message tells its own.
+    # Arrow 0.14.1 omits the version, which reads as V1; each message has its own version.
     version = table.number(VERSION, INT16)
     if version not in (0, V4, V5):
         raise buffer.error(table.position, f"metadata version V{version + 1}", "V4 or V5")
@@ -121,7 +122,7 @@ def read_footer(footer: BytesLike, file_size: int) -> Footer:
 
 
 def _message_start(schema: int) -> bytes:
-    """Return what makes a message of bytes that it is put before, which have a schema there."""
+    """Return the bytes that, placed before a schema table, form a schema message."""
     # Root: the table is at 20, its vtable of 10 bytes at 8: version at 4 of the table's 12 bytes,
     # the header's type at 6, the header at 8.
     vtable, table, header = 8, 20, 8
@@ -142,8 +143,8 @@ def _blocks(buffer: Flatbuffer, first: int, count: int, file_size: int) -> list[
     offsets = blocks["offset"]
     metadata_lengths = blocks["metadata_length"].astype(np.int64)
     body_lengths = blocks["body_length"]
-    # By differences: numbers would not have room for each sum. What these are where a message is
-    # not inside already does not matter.
+    # Compare differences, because sums may overflow. The values do not matter for a message that is
+    # already outside.
     inside = (offsets >= 0) & (offsets <= file_size) & (offsets % 8 == 0)
     rest = file_size - offsets
     inside &= (metadata_lengths > 0) & (metadata_lengths <= rest)
@@ -153,5 +154,5 @@ def _blocks(buffer: Flatbuffer, first: int, count: int, file_size: int) -> list[
         offset, metadata_length, body_length = blocks[wrong].tolist()
         found = f"a message of {metadata_length}+{body_length} bytes at {offset}"
         where = first + BLOCK.itemsize * wrong
-        raise buffer.error(where, found, f"one at a multiple of 8 in {file_size} bytes")
+        raise buffer.error(where, found, f"a message at a multiple of 8 in {file_size} bytes")
     return [Block(*block) for block in blocks.tolist()]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the metadata of a message says: its type, and the numbers of a batch.
+"""Headers of messages: the type, and the numbers of a batch.
 
-Source: Arrow columnar format, Message.fbs. The structure of a message with a batch (tables, vectors
-and where they are) is a `MessageLayout`; messages of one stream differ in numbers only.
+Source: Arrow columnar format, Message.fbs. The structure of a batch message (the positions of
+tables and vectors) is a `MessageLayout`; messages of one stream differ only in numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from .flatbuffer_tables import INT8, INT16, INT64, UINT8, Flatbuffer, Table, key
 
 __all__ = [
     "BytesLike",
+    "Codec",
     "Header",
     "HeaderReader",
     "MessageLayout",
@@ -31,27 +32,28 @@ LENGTH, NODES, BUFFERS, COMPRESSION, VARIADIC_COUNTS = range(5)
 ID, DATA, IS_DELTA = range(3)
 CODEC, METHOD = range(2)
 
-#: Bytes of the structs FieldNode and Buffer: two numbers of 64 bits.
+#: The size of the structs FieldNode and Buffer: two numbers of 64 bits.
 PAIR_BYTES = 16
 
 V4, V5 = 3, 4
 
 Kind = Literal["schema", "dictionary", "batch"]
 KINDS: dict[int, Kind] = {1: "schema", 2: "dictionary", 3: "batch"}
-#: What else there is, which no column of cuDF's can hold.
+#: Other message types, which cuDF does not support.
 TENSORS = {4: "a tensor", 5: "a sparse tensor"}
 
-CODECS = ("lz4_frame", "zstd")
-#: Where Arrow 0.17 told that a body is compressed, before the format could.
+Codec = Literal["lz4_frame", "zstd"]
+CODECS: tuple[Codec, ...] = ("lz4_frame", "zstd")
+#: The key with which Arrow 0.17 marked compressed bodies, before the format supported them.
 EXPERIMENTAL_COMPRESSION = b"ARROW:experimental_compression"
 
 
 @dataclass(frozen=True, slots=True)
 class MessageLayout:
-    """Where the numbers of a message are, as bytes into its metadata; 0 for those not stored.
+    """The positions of the numbers of a message in its metadata; 0 for numbers that are not stored.
 
-    Numbers that are not stored are 0. All have 64 bits but `is_delta`, which has 8, and lie at
-    multiples of their size.
+    Numbers that are not stored are 0. All numbers have 64 bits, except `is_delta` with 8, and are
+    aligned to their size.
     """
 
     kind: Kind
@@ -59,23 +61,23 @@ class MessageLayout:
     """3 for V4, 4 for V5."""
     body_length: int
     custom_metadata: bool
-    """Whether there is any."""
+    """Whether the message has custom metadata."""
     length: int = 0
     nodes: int = 0
-    """Of the first of `num_nodes` pairs: length, null count."""
+    """The position of the first of `num_nodes` pairs (length, null count)."""
     num_nodes: int = 0
     buffers: int = 0
-    """Of the first of `num_buffers` pairs: offset in the body, length."""
+    """The position of the first of `num_buffers` pairs (offset in the body, length)."""
     num_buffers: int = 0
     variadic_counts: int = 0
     num_variadic: int = 0
-    codec: str | None = None
-    """How buffers are compressed: "lz4_frame", "zstd" or not at all."""
+    codec: Codec | None = None
+    """The compression codec of the buffers; None if they are not compressed."""
     dictionary_id: int = 0
     is_delta: int = 0
 
     def numbers(self) -> list[tuple[int, int]]:
-        """Return first and last position of each run of numbers that is stored, in order."""
+        """Return the first and last position of each stored run of numbers, in order."""
         scalars = (self.body_length, self.length, self.dictionary_id)
         runs = [
             *((position, 8) for position in scalars),
@@ -89,7 +91,7 @@ class MessageLayout:
 
 @dataclass(slots=True)
 class Header:
-    """A message's metadata, read."""
+    """The contents of a message's metadata."""
 
     layout: MessageLayout
     metadata: bytes
@@ -101,12 +103,12 @@ class Header:
 
     @property
     def kind(self) -> Kind:
-        """What the message holds."""
+        """The kind of the message."""
         return self.layout.kind
 
     @property
     def custom_metadata(self) -> dict[bytes, bytes]:
-        """The message's own custom metadata, which is not the schema's.
+        """The custom metadata of the message, not of the schema.
 
         Raises
         ------
@@ -124,7 +126,7 @@ def read_header(metadata: BytesLike) -> Header:
     Parameters
     ----------
     metadata : bytes-like
-        The flatbuffer, without a length before it. Nothing in it is believed.
+        The flatbuffer without the preceding length. It is untrusted.
 
     Returns
     -------
@@ -134,15 +136,15 @@ def read_header(metadata: BytesLike) -> Header:
     Raises
     ------
     ValueError
-        If it is not the metadata of a schema, dictionary or record batch in the format of Arrow
-        0.8 or newer; says where.
+        If it is not the metadata of a schema, dictionary or record batch in the format of Arrow 0.8
+        or newer, with the position.
     """
     data = bytes_of(metadata)
     return _read_numbers(_layout_of(Flatbuffer(data, "metadata")), data)
 
 
 def message_table(buffer: Flatbuffer) -> tuple[Table, Kind, int]:
-    """Return the table of a message with the type of its header, and its version."""
+    """Return the table of a message, the type of its header, and its version."""
     table = buffer.root()
     version = table.number(VERSION, INT16)
     if version not in (V4, V5):
@@ -156,28 +158,28 @@ def message_table(buffer: Flatbuffer) -> tuple[Table, Kind, int]:
 
 
 class HeaderReader:
-    """Reads the metadata of message after message, and remembers the newest layouts.
+    """Reads the metadata of messages, with a cache of the newest layouts.
 
-    Metadata that has the bytes of an earlier message but for the numbers has its layout too. What
-    is read is the same as with `read_header`. For any number of threads.
+    Metadata that differs from an earlier message only in numbers has the same layout. The result is
+    the same as that of `read_header`. It is thread-safe.
 
     Parameters
     ----------
     max_layouts
-        How many to remember. A stream has one for its schema, one for its batches, and one for each
-        of its dictionaries at most.
+        The size of the cache. A stream has at most one layout for its schema, one for its batches,
+        and one for each of its dictionaries.
     """
 
-    #: What is larger than most schemas and batches is not remembered.
+    #: Metadata larger than most schemas and batches is not cached.
     MOST_BYTES = 1 << 20
 
     def __init__(self, max_layouts: int = 32) -> None:
         self._max_layouts = max_layouts
-        # Replaced as a whole, so that threads need no lock.
+        # Replace the whole tuple on each change, so that threads need no lock.
         self._known: tuple[_KnownLayout, ...] = ()
 
     def read(self, metadata: BytesLike) -> Header:
-        """Read the metadata of a message, as `read_header` does."""
+        """Read the metadata of a message; see `read_header`."""
         data = metadata if type(metadata) is bytes else bytes_of(metadata)
         size = len(data)
         for layout, known_size, pieces in self._known:
@@ -191,23 +193,24 @@ class HeaderReader:
         reads: list[tuple[int, int]] = []
         layout = _layout_of(Flatbuffer(data, "metadata", reads))
         header = _read_numbers(layout, data)
-        # Numbers that are also read as positions would change the layout, which only malice does.
+        # Numbers that are also read as positions would change the layout, which only hostile input
+        # does.
         if size <= self.MOST_BYTES and not _overlap(layout.numbers(), reads):
             known = (layout, size, _pieces_between(layout.numbers(), data))
             self._known = (known, *self._known[: self._max_layouts - 1])
         return header
 
 
-#: A layout, the size of metadata that has it, and the pieces of these which are not numbers.
+#: A layout, the size of its metadata, and the pieces that are not numbers.
 _KnownLayout = tuple[MessageLayout, int, list[tuple[int, bytes]]]
 
 
-#: Reads the metadata of all streams: those of one schema have layouts in common.
+#: The reader of all streams, because streams of one schema share layouts.
 HEADERS = HeaderReader()
 
 
 def bytes_of(metadata: BytesLike) -> bytes:
-    """Return bytes that nobody can change between a check and its use."""
+    """Return bytes that cannot change between a check and their use."""
     return metadata if type(metadata) is bytes else memoryview(metadata).tobytes()
 
 
@@ -217,7 +220,7 @@ def _layout_of(buffer: Flatbuffer) -> MessageLayout:
     custom_metadata = message.slot(CUSTOM_METADATA, 4) != 0
     if version == V4 and EXPERIMENTAL_COMPRESSION in key_values(message, CUSTOM_METADATA):
         found = "a body compressed by Arrow 0.17"
-        raise buffer.error(message.position, found, "one that names its codec")
+        raise buffer.error(message.position, found, "a body that names its codec")
     header = message.table(HEADER)
     if header is None:
         raise buffer.error(message.position, "no header", f"a {kind}")
@@ -248,7 +251,7 @@ def _layout_of(buffer: Flatbuffer) -> MessageLayout:
     )
 
 
-def _codec_of(batch: Table) -> str | None:
+def _codec_of(batch: Table) -> Codec | None:
     compression = batch.table(COMPRESSION)
     if compression is None:
         return None
@@ -275,15 +278,15 @@ def _read_numbers(layout: MessageLayout, data: bytes) -> Header:
         counts = struct.unpack_from(f"<{layout.num_variadic}q", data, layout.variadic_counts)
         if min(counts) < 0 or max(counts) > layout.num_buffers:
             where = f"metadata byte {layout.variadic_counts}"
-            bounds = f"{min(counts)} to {max(counts)} found, 0 to {layout.num_buffers} expected"
-            raise ValueError(f"{where}: counts of buffers of views from {bounds}")
+            bounds = f"0 to {layout.num_buffers}, got {min(counts)} to {max(counts)}"
+            raise ValueError(f"{where}: expected counts of view buffers from {bounds}")
     dictionary_id = read(data, layout.dictionary_id)[0] if layout.dictionary_id else 0
     is_delta = layout.is_delta != 0 and data[layout.is_delta] != 0
     return Header(layout, data, body_length, length, counts, dictionary_id, is_delta)
 
 
 def _negative(position: int, what: str, number: int) -> ValueError:
-    return ValueError(f"metadata byte {position}: {what} {number} found, 0 or more expected")
+    return ValueError(f"metadata byte {position}: expected a {what} of at least 0, got {number}")
 
 
 def _overlap(numbers: list[tuple[int, int]], reads: list[tuple[int, int]]) -> bool:

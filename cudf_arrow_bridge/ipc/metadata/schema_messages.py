@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas as messages: pyarrow makes and reads them, all but the ids of dictionaries.
+"""Schema messages. pyarrow writes and reads them, except the ids of dictionaries.
 
 Source: Arrow columnar format, Schema.fbs.
 """
@@ -21,22 +21,22 @@ __all__ = ["StoredSchema", "read_schema", "schema_message", "stored_schema_of"]
 #: Slots of the table Schema.
 ENDIANNESS, FIELDS, CUSTOM_METADATA = range(3)
 
-#: What comes before the metadata of a message in a stream, and how long it is.
+#: The prefix of the metadata of a message in a stream, and its length.
 PREFIX = struct.Struct("<Ii")
 CONTINUATION = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredSchema:
-    """A schema, and what Arrow's types do not say of it; equal to itself alone."""
+    """A schema with its dictionary ids, compared by identity."""
 
     schema: pa.Schema
     dictionary_ids: tuple[int, ...]
-    """Of each field with a dictionary, depth first: its own, then those within its values."""
+    """The dictionary ids of the fields, depth first; a field comes before those in its values."""
 
 
 def schema_message(schema: pa.Schema) -> bytes:
-    """Return the metadata of the message that tells a schema; dictionaries are counted from 0."""
+    """Return the metadata of a schema message, with dictionary ids counted from 0."""
     message = schema.serialize()
     _, size = PREFIX.unpack_from(message)
     metadata: bytes = message.slice(PREFIX.size, size).to_pybytes()
@@ -44,17 +44,17 @@ def schema_message(schema: pa.Schema) -> bytes:
 
 
 def read_schema(metadata: BytesLike) -> StoredSchema:
-    """Read the message that tells a schema.
+    """Read a schema message.
 
     Parameters
     ----------
     metadata : bytes-like
-        The flatbuffer, without a length before it. Nothing in it is believed.
+        The flatbuffer without the preceding length. It is untrusted.
 
     Returns
     -------
     StoredSchema
-        The same object for the same bytes, while it is remembered.
+        The schema; the same object for the same bytes while it is cached.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def _read_schema(metadata: bytes) -> StoredSchema:
     buffer = Flatbuffer(metadata, "metadata")
     message, kind, _ = message_table(buffer)
     if kind != "schema":
-        raise ValueError(f"message: a {kind} found, a schema expected")
+        raise ValueError(f"message: expected a schema, got a {kind}")
     schema = message.table(HEADER)
     if schema is None:
         raise buffer.error(message.position, "no header", "a schema")
@@ -81,14 +81,14 @@ def _read_schema(metadata: bytes) -> StoredSchema:
 def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
     """Return the schema in the message `metadata`, whose table is also `table`."""
     if table.number(ENDIANNESS, INT16):
-        raise TypeError("schema: big-endian data found, little-endian expected")
-    # First, as these bound what pyarrow makes of it.
+        raise TypeError("schema: expected little-endian data, got big-endian")
+    # Read the ids first, because this limits the memory that pyarrow needs.
     key_values(table, CUSTOM_METADATA)
     ids = dictionary_ids_of(table, FIELDS)
     message = pa.py_buffer(PREFIX.pack(CONTINUATION, len(metadata)) + metadata)
     try:
         schema = pa.ipc.read_schema(message)
     except Exception as error:
-        # pyarrow's own, and whatever an extension type raises that reads its metadata.
+        # Errors of pyarrow, and of extension types that read their metadata.
         raise ValueError(f"schema: {error}") from error
     return StoredSchema(schema, ids)

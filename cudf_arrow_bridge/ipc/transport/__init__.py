@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages to and from memory, files, pipes and sockets."""
+"""Reading and writing of messages in memory, files, pipes and sockets."""

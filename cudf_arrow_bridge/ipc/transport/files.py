@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of the system: which objects are some, and files that are replaced as a whole."""
+"""Detection of operating system files, and atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ __all__ = [
     "upload_file",
 ]
 
-# Exactly these: a subclass may do something else with what is read and written.
+# Exactly these classes: a subclass may change the bytes that it reads and writes.
 _BUFFERED = (io.BufferedWriter, io.BufferedReader, io.BufferedRandom)
 
 
 def raw_file_of(file: Any) -> io.FileIO | None:
-    """Return the file of the system that a file object is, or is a buffer of; else None.
+    """Return the ``FileIO`` that a file object is or buffers; None for other objects.
 
-    Compressed files and members of archives have a ``fileno()`` too, but their bytes are others.
+    Compressed files and archive members also have ``fileno()``, but yield different bytes.
     """
     raw = file.raw if type(file) in _BUFFERED else file
     return raw if type(raw) is io.FileIO else None
 
 
 def socket_descriptor(file: Any) -> int | None:
-    """Return the descriptor of a socket without a timeout, which only Python knows of; else None.
+    """Return the descriptor of a socket without a timeout; None for other objects.
 
-    Sockets of other classes, such as those of TLS, may change what is sent.
+    Python implements the timeout itself, so the descriptor does not have it. Subclasses, such as
+    TLS sockets, may change the bytes that they send.
     """
     if type(file) is socket.socket and file.gettimeout() is None:
         return file.fileno()
@@ -45,20 +46,20 @@ def socket_descriptor(file: Any) -> int | None:
 
 
 def check_binary(file: Any, method: str, what: str) -> None:
-    """Raise TypeError unless an object is a binary file with a method."""
+    """Raise TypeError unless an object is a binary file with the given method."""
     if isinstance(file, io.TextIOBase):
-        raise TypeError(f"{what}: a text file found, a binary one expected")
+        raise TypeError(f"{what}: expected a binary file, got a text file")
     if not callable(getattr(file, method, None)):
         raise TypeError(
-            f"{what}: an object of type {type(file).__name__} found, a path, a binary file, a "
-            f"socket, or an object with {method}() expected"
+            f"{what}: expected a path, a binary file, a socket, or an object with "
+            f"{method}(), got an object of type {type(file).__name__}"
         )
 
 
 def follow_descriptor(file: Any, raw: io.FileIO) -> None:
-    """Have a file, with the buffer that it may have, see where its descriptor stands now."""
+    """Set the position of a buffered file object to that of its descriptor."""
     if file is not raw and not file.closed and raw.seekable():
-        # Only a seek from the end asks the system whatever the buffer holds.
+        # Only a seek from the end makes the system call even if the buffer contains the target.
         position = raw.tell()
         file.seek(0, os.SEEK_END)
         file.seek(position)
@@ -66,22 +67,23 @@ def follow_descriptor(file: Any, raw: io.FileIO) -> None:
 
 @contextlib.contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
-    """Give a descriptor to write a file to, which replaces the one at the path at the end.
+    """Yield the descriptor of a new file that replaces the file at `path` on exit.
 
-    The file is written under another name in the same folder, flushed to the disk and renamed, so
-    that the path has the old content or the new, and readers of the old file keep it. An error
-    leaves the old file. The new file has the mode, and if possible the owner, of the old one. Links
-    are followed. What is no regular file is written to as it is.
+    The new file is written to a temporary name in the same directory, flushed to disk and renamed.
+    The path therefore has either the old or the new content, and readers of the old file keep it.
+    After an error the old file stays. The new file gets the mode and, if permitted, the owner of
+    the old file. Symbolic links are followed. A path that is not a regular file is written to
+    directly.
 
     Parameters
     ----------
     path
-        The path; a leading ``~`` is the home folder.
+        The path; a leading ``~`` is the home directory.
 
     Raises
     ------
     OSError
-        If the folder or an old file cannot be written to, or the system takes no more.
+        If the directory or the old file is not writable, or a write fails.
     """
     path = os.path.realpath(os.path.expanduser(path))
     old = None
@@ -113,13 +115,13 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
 
 @contextlib.contextmanager
 def upload_file(url: str) -> Iterator[Any]:
-    """Give a file of fsspec to write to, which is there under its URL at the end.
+    """Yield an fsspec file that replaces the object at the URL on exit.
 
-    An error leaves what was there: the upload is aborted.
+    An error aborts the upload, and the old object stays.
     """
     from fsspec.core import url_to_fs
 
-    # A transaction belongs to a filesystem object, which fsspec would share.
+    # A transaction belongs to a filesystem instance. fsspec would reuse a cached instance.
     filesystem, path = url_to_fs(url, skip_instance_cache=True)
     with filesystem.transaction, filesystem.open(path, "wb") as file:
         yield file
@@ -130,7 +132,7 @@ def _open_without_truncation(path: str, flags: int) -> int:
 
 
 def _flush_folder(folder: str) -> None:
-    """Flush a new name to the disk, where the file system can do so for folders."""
+    """Flush a new directory entry to disk, if the file system supports fsync of directories."""
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How messages follow each other in streams and files: what stands before metadata and body."""
+"""Framing of messages in streams and files: the bytes before the metadata and the body."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ __all__ = [
     "read_message",
 ]
 
-#: What each message begins with, but those of Arrow before 0.15.
+#: The first bytes of each message. Arrow before 0.15 does not write them.
 CONTINUATION = b"\xff\xff\xff\xff"
-#: What comes after the last message.
+#: The end-of-stream marker after the last message.
 END_OF_STREAM = CONTINUATION + bytes(4)
-#: What files begin and end with.
+#: The first and last bytes of a file.
 MAGIC = b"ARROW1"
-#: Multiple of bytes at which bodies begin.
+#: Alignment of bodies in bytes.
 ALIGNMENT = 64
-#: The bytes of device memory that are copied at a time, unless told otherwise.
+#: The default number of bytes of device memory per copy.
 CHUNK_SIZE = 1 << 23
 
 
 class Block(NamedTuple):
-    """Where a message lies, as the footer of a file tells.
+    """The location of a message in a file, as stored in the footer.
 
     Attributes
     ----------
     offset
-        The position at which it begins.
+        The position of the message.
     metadata_length
-        The bytes before its body.
+        The number of bytes before the body.
     body_length
-        The bytes of its body.
+        The number of bytes in the body.
     """
 
     offset: int
@@ -50,21 +50,21 @@ class Block(NamedTuple):
 
 
 def check_chunk_size(chunk_size: object) -> int:
-    """Return what a caller gave as ``chunk_size=``, if it is a positive integer."""
+    """Return the argument `chunk_size`; raise ValueError unless it is a positive integer."""
     if not isinstance(chunk_size, int) or chunk_size < 1:
-        raise ValueError(f"chunk_size={chunk_size!r} found, a number of bytes expected, at least 1")
+        raise ValueError(f"chunk_size: expected at least 1 byte, got {chunk_size!r}")
     return chunk_size
 
 
 def frame_metadata(metadata: bytes, position: int) -> bytes:
-    """Return what stands before a body.
+    """Return all bytes of a message before its body.
 
     Parameters
     ----------
     metadata
         The flatbuffer of the message.
     position
-        Where the message begins. The metadata is padded so that the body is aligned.
+        The position of the message. The metadata is padded so that the body is aligned.
     """
     prefix = len(CONTINUATION) + 4
     padding = -(position + prefix + len(metadata)) % ALIGNMENT
@@ -78,25 +78,25 @@ def read_message(source: Source) -> tuple[bytes, int] | None:
     Parameters
     ----------
     source
-        The source, which stands before the message's body then.
+        The source. Afterwards its position is the start of the message body.
 
     Returns
     -------
     tuple[bytes, int] | None
-        The metadata with its padding, and the position of the body. None at the end: where the
-        stream says so, or there are no more bytes.
+        The metadata with its padding, and the position of the body. None at the end-of-stream
+        marker or the end of the source.
 
     Raises
     ------
     ValueError
-        If the source ends within it, or its length is negative.
+        If the source ends within the metadata, or the length is negative.
     """
     start = source.position
     prefix = source.read_up_to(4)
     if not prefix:
         return None
     if len(prefix) < 4:
-        raise ValueError(f"byte {start:,}: {len(prefix)} bytes found, a message expected")
+        raise ValueError(f"byte {start:,}: expected a message, got {len(prefix)} bytes")
     if prefix == CONTINUATION:
         start = source.position
         prefix = source.read_exact(4, "the length of a message's metadata")
@@ -104,11 +104,8 @@ def read_message(source: Source) -> tuple[bytes, int] | None:
     if length == 0:
         return None
     if prefix == MAGIC[:4] and source.position == 4:
-        raise ValueError("byte 0: an Arrow file found, a stream expected: open_file reads files")
+        raise ValueError("byte 0: expected a stream, got an Arrow file: use open_file")
     if length < 0:
-        raise ValueError(
-            f"byte {start:,}: {length:,} found as the length of a message's metadata, a positive "
-            "one expected"
-        )
+        raise ValueError(f"byte {start:,}: expected a positive metadata length, got {length:,}")
     metadata = source.read_exact(length, "a message's metadata")
     return metadata, source.position

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where messages go: files, pipes and sockets by their descriptors, and objects with ``write``."""
+"""Destinations of messages: files, pipes, sockets, and objects with ``write``."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Sink", "open_sink"]
 
-#: Pieces of fewer bytes are joined before they are written to an object with ``write``.
+#: Buffers smaller than this are joined before they are written to an object with ``write``.
 SMALL = 4096
-#: How many bytes are joined before they are written.
+#: The maximum number of bytes that are joined.
 JOINED = 65536
-#: Of what there is no body of, nothing is copied.
+#: The chunk size for data without a body: nothing is copied.
 _NO_CHUNK = 1
 
 
 class Sink(ABC):
-    """Takes messages one after the other.
+    """A destination that messages are written to in sequence.
 
     Attributes
     ----------
     position
-        The bytes written, from where the sink stood when it was opened.
+        The number of bytes written since the sink was opened.
     """
 
     def __init__(self) -> None:
@@ -54,21 +54,21 @@ class Sink(ABC):
         body: IpcBody | Sequence[ReadableBuffer] | None,
         chunk_size: int,
     ) -> Block:
-        """Write a message whose body begins at a multiple of 64 bytes.
+        """Write a message; its body starts at a multiple of 64 bytes.
 
         Parameters
         ----------
         metadata
             The flatbuffer of the message.
         body
-            Its body, or the buffers of one that lie in host memory; each is padded to 64 bytes.
+            The body, or its buffers in host memory. Each buffer is padded to 64 bytes.
         chunk_size
-            The bytes of device memory that are copied at a time.
+            The number of bytes of device memory per copy.
 
         Returns
         -------
         Block
-            Where it lies.
+            The location of the message.
         """
         described = body if isinstance(body, IpcBody) else host_body(body or ())
         offset = self.position
@@ -79,7 +79,7 @@ class Sink(ABC):
         return Block(offset, len(head), size)
 
     def write(self, data: bytes) -> None:
-        """Write bytes that are no message, such as the end of a stream."""
+        """Write bytes outside of a message, such as the end-of-stream marker."""
         self._write(host_body(()), data, _NO_CHUNK)
         self.position += len(data)
 
@@ -88,7 +88,7 @@ class Sink(ABC):
 
 
 class _Descriptor(Sink):
-    """A file, pipe or socket, to which the system writes the buffers from where they lie."""
+    """A file, pipe or socket; buffers are written to its descriptor without copying them."""
 
     def __init__(self, fd: int) -> None:
         super().__init__()
@@ -99,14 +99,14 @@ class _Descriptor(Sink):
 
 
 class _Writer(Sink):
-    """An object that is given pieces of memory, which it may take in parts.
+    """An object with a function that writes a buffer, possibly only in part.
 
     Parameters
     ----------
     write
-        Writes a piece, and returns how much of it.
+        A function that writes a buffer and returns the number of bytes written, or None.
     is_raw
-        Whether None means that nothing was written, not all.
+        Whether None means that nothing was written. Otherwise it means that all was written.
     """
 
     def __init__(self, write: Callable[[Any], int | None], is_raw: bool) -> None:
@@ -135,8 +135,8 @@ class _Writer(Sink):
                 return
             if not written:
                 raise BlockingIOError(
-                    f"byte {self.position:,}: a sink that takes no more found, one that takes "
-                    f"{len(rest):,} bytes expected"
+                    f"byte {self.position:,}: expected a sink that accepts {len(rest):,} "
+                    "more bytes, got one that accepts none"
                 )
             rest = memoryview(rest)[written:]
             written = self._write_some(rest)
@@ -144,25 +144,26 @@ class _Writer(Sink):
 
 @contextlib.contextmanager
 def open_sink(sink: Any) -> Iterator[Sink]:
-    """Open what messages are written to.
+    """Open a destination of messages.
 
     Parameters
     ----------
     sink
-        A path, a URL of fsspec, a binary file, a socket, or an object with ``write``. Files of the
-        system, and sockets without a timeout, are written to by their descriptor: what Python has
-        buffered goes before, and the file's position follows in the end. Other objects get the
-        buffers of host memory as they are, but small ones joined; what ``write`` returns is how
-        much it took, None being all, except for raw files, which then have no room. An object that
-        keeps pieces of device memory, instead of copies, gets a BufferError.
+        A path, an fsspec URL, a binary file, a socket, or an object with ``write``. Operating
+        system files and sockets without a timeout are written to through their descriptor: the
+        Python buffer is flushed first, and the position of the file object is updated at the end.
+        Other objects get the buffers in host memory without copies, except that small buffers are
+        joined. ``write`` returns the number of bytes written. None means all bytes, or for a raw
+        file none. An object that keeps a reference to a chunk of device data instead of copying
+        the chunk gets a BufferError.
 
-        A file at a path or URL is replaced at the end, and stays as it was if an error leaves the
-        context; see `replace_file` and `upload_file`.
+        A file at a path or URL is replaced on exit. After an error it is unchanged; see
+        `replace_file` and `upload_file`.
 
     Raises
     ------
     TypeError
-        If it is none of these, or a text file.
+        If the type of `sink` is not supported, or it is a text file.
     """
     if isinstance(sink, str):
         sink = sink.removeprefix("file://")
@@ -184,7 +185,7 @@ def open_sink(sink: Any) -> Iterator[Sink]:
             return
         if not raw.writable():
             raise io.UnsupportedOperation(
-                "sink: a file open for reading found, one for writing expected"
+                "sink: expected a file open for writing, got one open for reading"
             )
         sink.flush()
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where messages come from: memory, files, pipes and sockets, and objects with ``read``.
+"""Sources of messages: memory, files, pipes, sockets, and objects with ``read``.
 
-Lengths in the input may say anything, so nothing is allocated for more than what is known to come;
-where that is not known, for not much more than what has come.
+Lengths in the input are not trusted. An allocation is never larger than the known size of the
+source. If that size is unknown, it is at most a small multiple of the bytes received so far.
 """
 
 from __future__ import annotations
@@ -27,31 +27,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "is_read_once", "open_source"]
 
-#: Bytes that are allocated at first where nobody knows how many will come.
+#: The size in bytes of the first allocation if the size of the source is unknown.
 STEP = 1 << 24
 
 
 class Source(ABC):
-    """Gives bytes one after the other; a context manager.
+    """A sequence of bytes to read; a context manager.
 
     Parameters
     ----------
     close
-        Called once at the end.
+        A function that `close` calls once.
 
     Attributes
     ----------
     position
-        How many bytes stand before the next, from where the source stood when it was opened.
+        The position of the next byte, relative to the position when the source was opened.
     """
 
     def __init__(self, close: Callable[[], object]) -> None:
         self._close: Callable[[], object] | None = close
         self.position = 0
 
+    #: Whether `take` returns slices of existing memory instead of reading.
+    is_memory = False
+
     @property
     def size(self) -> int | None:
-        """The bytes from where the source stood to its end; None if only reading can tell."""
+        """The number of bytes from position 0 to the end; None if only reading can determine it."""
         return None
 
     def read_up_to(self, n: int) -> bytes:
@@ -65,14 +68,14 @@ class Source(ABC):
         Parameters
         ----------
         n
-            How many.
+            The number of bytes.
         what
-            What they are, for the error.
+            The name of the data for the error message.
 
         Raises
         ------
         ValueError
-            If there are fewer, naming the position and what was expected there.
+            If the source ends before. The message names the position and the expected data.
         """
         return bytes(self.take(n, what))
 
@@ -92,7 +95,9 @@ class Source(ABC):
                 raise _truncated(start, found, len(flat), what)
 
     def take(self, n: int, what: str = "a body") -> Any:
-        """Return `n` bytes by the buffer protocol: of the source's own memory if it has some.
+        """Return an object with the buffer protocol that holds `n` bytes.
+
+        It is a slice of the memory of the source if `is_memory`.
 
         Raises
         ------
@@ -115,18 +120,18 @@ class Source(ABC):
     def upload(self, n: int, stream: Stream, mr: Any, chunk_size: int) -> DeviceMemory:
         """Read a body of `n` bytes into memory of the current device, through pinned memory.
 
-        Where nobody knows how many will come, they are collected in host memory first.
+        If the size of the source is unknown, the body is collected in host memory first.
 
         Parameters
         ----------
         n
-            How many.
+            The number of bytes.
         stream
-            The CUDA stream that copies are enqueued on.
+            The CUDA stream to enqueue the copies on.
         mr
-            The resource of the memory; None for rmm's current one.
+            The memory resource of the device memory. None: rmm's current resource.
         chunk_size
-            The bytes that are copied at a time.
+            The number of bytes per copy.
 
         Raises
         ------
@@ -143,28 +148,30 @@ class Source(ABC):
         return upload.finish()
 
     def seek(self, position: int) -> None:
-        """Go to another position.
+        """Set the position.
 
         Raises
         ------
         ValueError
-            If it is behind the end, or before the beginning.
+            If the position is negative or past the end.
         io.UnsupportedOperation
-            If the source can only be read.
+            If the source does not support seeking.
         """
         self._check_open()
         size = self.size
         if size is None:
             raise io.UnsupportedOperation(
-                "source: one that can only be read found, one with positions expected"
+                "source: expected a source that can seek, got one that cannot"
             )
         if not 0 <= position <= size:
-            raise ValueError(f"byte {position:,}: a source of {size:,} bytes found, more expected")
+            raise ValueError(
+                f"byte {position:,}: expected a longer source, got one of {size:,} bytes"
+            )
         self._seek(position)
         self.position = position
 
     def close(self) -> None:
-        """End the use of the source; what was taken of it stays."""
+        """Close the source. Memory that `take` returned stays valid."""
         close, self._close = self._close, None
         if close is not None:
             close()
@@ -181,16 +188,16 @@ class Source(ABC):
         self.close()
 
     def _fill(self, view: memoryview) -> int:
-        """Read into memory until it is full, or the source at its end; return how many bytes."""
+        """Read until `view` is full or the source ends; return the number of bytes read."""
         self._check_open()
         count = self._read(view)
         self.position += count
         return count
 
     def _check_open(self) -> None:
-        # The system may have given its descriptor to another file.
+        # After closing, the operating system may reuse the descriptor for another file.
         if self._close is None:
-            raise ValueError("source: a closed one found, an open one expected")
+            raise ValueError("source: expected an open source, got a closed one")
 
     def _check(self, n: int, what: str) -> None:
         end = self._end()
@@ -198,7 +205,7 @@ class Source(ABC):
             raise _truncated(self.position, max(end - self.position, 0), n, what)
 
     def _end(self) -> int | None:
-        """Return `size` if it is known without going there."""
+        """Return `size` if it is known without seeking to the end, otherwise None."""
         return self.size
 
     @abstractmethod
@@ -209,17 +216,19 @@ class Source(ABC):
 
 
 def _allocate(size: int) -> memoryview:
-    """Make host memory of pyarrow's pool, aligned to 64 bytes; large blocks are used again."""
-    # An empty view cannot be cast.
+    """Allocate host memory from pyarrow's pool, aligned to 64 bytes; it reuses large blocks."""
+    # An empty memoryview cannot be cast.
     return memoryview(pa.allocate_buffer(max(size, 1))).cast("B")[:size]
 
 
 def _truncated(position: int, found: int, n: int, what: str) -> ValueError:
-    return ValueError(f"byte {position:,}: {found:,} bytes found, {what} of {n:,} bytes expected")
+    return ValueError(f"byte {position:,}: expected {what} of {n:,} bytes, got {found:,} bytes")
 
 
 class _Memory(Source):
-    """Host memory, which is not copied."""
+    """Host memory; `take` does not copy it."""
+
+    is_memory = True
 
     def __init__(self, memory: memoryview, close: Callable[[int], object] = lambda end: None):
         super().__init__(lambda: close(self.position))
@@ -237,7 +246,7 @@ class _Memory(Source):
 
     def close(self) -> None:
         super().close()
-        self._memory = memoryview(b"")  # its owner may be closed, too
+        self._memory = memoryview(b"")  # drop the reference, so that the owner can be closed too
 
     def _read(self, view: memoryview) -> int:
         rest = self._memory[self.position : self.position + len(view)]
@@ -248,7 +257,7 @@ class _Memory(Source):
 
 
 class _Descriptor(Source):
-    """A file, pipe or socket, from which the system reads to where the bytes are to lie."""
+    """A file, pipe or socket; its descriptor is read directly into the destination."""
 
     def __init__(self, fd: int, close: Callable[[], object]) -> None:
         super().__init__(close)
@@ -271,7 +280,7 @@ class _Descriptor(Source):
 
 
 class _Reader(Source):
-    """An object that fills memory, maybe in parts."""
+    """An object with a function that fills a buffer, possibly only in part."""
 
     def __init__(self, read_into: Callable[[memoryview], int | None], file: Any) -> None:
         super().__init__(lambda: None)
@@ -289,7 +298,7 @@ class _Reader(Source):
         return self._known_size
 
     def _end(self) -> int | None:
-        # Compressed files are read to the end for their size.
+        # Seeking to the end of a compressed file reads all of it.
         return self._known_size
 
     def _read(self, view: memoryview) -> int:
@@ -299,8 +308,8 @@ class _Reader(Source):
                 count = self._read_some(rest)
             if count is None:
                 raise BlockingIOError(
-                    f"byte {self.position + done:,}: a source that has no bytes yet found, one "
-                    "that waits for them expected"
+                    f"byte {self.position + done:,}: expected a blocking source, got one "
+                    "that has no bytes yet"
                 )
             if count == 0:
                 break
@@ -312,7 +321,7 @@ class _Reader(Source):
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:
-    """Fill memory from a file that has ``read`` alone."""
+    """Fill memory from an object that has ``read`` but no ``readinto``."""
     data = file.read(len(view))
     if data is None:
         return None
@@ -321,28 +330,29 @@ def _read_into(file: Any, view: memoryview) -> int | None:
 
 
 def open_source(source: Any, memory_map: bool = False) -> Source:
-    """Open what messages are read from.
+    """Open a source of messages.
 
     Parameters
     ----------
     source
         A path, contiguous host memory with the buffer protocol, a binary file, a socket, or an
-        object with ``readinto`` or ``read``. Of memory, also that of ``io.BytesIO`` and of
-        pyarrow's readers of buffers and maps, slices are taken. Files of the system, and sockets
-        without a timeout, are read by their descriptor, and the file's position follows in the end.
+        object with ``readinto`` or ``read``. Memory is not copied, including that of
+        ``io.BytesIO``, ``pa.BufferReader`` and ``pa.MemoryMappedFile``. Operating system files and
+        sockets without a timeout are read through their descriptor; closing the source updates the
+        position of the file object.
     memory_map
-        Whether a file given by its path is mapped to memory, of which slices are taken; it must not
-        shrink while these are used.
+        Whether to memory-map a file given by its path. The file must not shrink while slices of
+        the mapping are in use.
 
     Raises
     ------
     TypeError
-        If it is none of these, or a text file.
+        If the type of `source` is not supported, or it is a text file.
     """
     if isinstance(source, (str, os.PathLike)):
         return _open_path(source, memory_map)
     if type(source) is io.BytesIO:
-        # The object that it holds itself, which is copied if somebody writes to it.
+        # getvalue returns the bytes object that BytesIO holds. A later write to it makes a copy.
         start = source.tell()
         return _Memory(memoryview(source.getvalue())[start:], lambda end: source.seek(start + end))
     if isinstance(source, (pa.BufferReader, pa.MemoryMappedFile)):
@@ -362,7 +372,7 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
 
 
 def is_read_once(source: Any) -> bool:
-    """Say whether a source moves on while it is read, rather than being opened from the start."""
+    """Return whether reading advances the source, so that it cannot be read again."""
     return not (isinstance(source, (str, os.PathLike)) or _has_buffer(source))
 
 
@@ -389,7 +399,7 @@ def _open_file(file: Any) -> Source:
     if raw is None or (raw is not file and not raw.seekable()):
         return _Reader(file.readinto, file)
     if raw is not file:
-        # What is buffered is read once more.
+        # Move the descriptor back to the logical position, so that buffered bytes are read again.
         file.flush()
         raw.seek(file.tell())
     return _Descriptor(raw.fileno(), lambda: follow_descriptor(file, raw))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow IPC of device memory: bodies that stay there, and bodies that go to the host and back."""
+"""Arrow IPC of device memory: bodies stay on the device, or are copied to the host and back."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from testing.ipc.metadata import framed
 pytestmark = GPU
 
 SLICES = [(0, samples.MANY), (1, 64), (9, 65), (33, 0)]
-#: pylibcudf's conversion has no null type and one width of dictionary indices.
+#: pylibcudf's conversion supports no null type and only one width of dictionary indices.
 TYPES = [t for t in samples.TYPES if not (pa.types.is_null(t) or pa.types.is_dictionary(t))]
 types = pytest.mark.parametrize("type_", TYPES, ids=str)
 
 
 def table_of(type_, offset, size):
-    """Rows of a column in device memory as a table, and what they are."""
+    """Return a table with some rows of a column in device memory, and the values of these rows."""
     array = samples.values(type_, samples.MANY, "some")
     table = plc.Table([sliced(on_device(array), offset, size)])
     return table, unnamed(array.slice(offset, size).to_pylist())
@@ -34,7 +34,7 @@ def values_of(batches):
 
 
 def on_host(buffer):
-    """The bytes of a message's buffer, fetched by cupy."""
+    """Return the bytes of a message's buffer, copied by cupy."""
     import cupy
 
     return cupy.asarray(buffer).view("uint8").tobytes() if buffer.size else b""
@@ -46,7 +46,7 @@ def packed(message):
 
 
 @types
-def test_bodies_stay_on_the_device(type_):
+def test_bodies_of_messages_stay_on_the_device(type_):
     pytest.importorskip("cupy")
     for offset, size in SLICES:
         table, expected = table_of(type_, offset, size)
@@ -60,7 +60,7 @@ def test_bodies_stay_on_the_device(type_):
 
 
 @types
-def test_messages_are_adopted(type_):
+def test_from_messages_shares_device_memory(type_):
     table, expected = table_of(type_, 0, samples.MANY)
     messages = list(cab.ipc.messages(table))
     sent = {buffer.address for message in messages for buffer in message.buffers if buffer.size}
@@ -71,7 +71,7 @@ def test_messages_are_adopted(type_):
     assert [unnamed(list(row.values()))[0] for row in rows(array)] == expected
 
 
-def test_fixed_width_is_not_copied():
+def test_messages_share_columns_of_fixed_width():
     column = on_device(pa.array([1, None, 3], pa.int64()))
     _, batch = cab.ipc.messages(plc.Table([column]))
     mask, data = batch.buffers
@@ -80,7 +80,7 @@ def test_fixed_width_is_not_copied():
 
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
 @types
-def test_streams_and_files_are_written(type_, compression, tmp_path):
+def test_device_tables_are_written_to_streams_and_files(type_, compression, tmp_path):
     for offset, size in SLICES:
         table, expected = table_of(type_, offset, size)
         for chunk_size in (64, 1 << 20):
@@ -98,7 +98,7 @@ def test_streams_and_files_are_written(type_, compression, tmp_path):
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
 @pytest.mark.parametrize("chunk_size", [64, 1 << 20])
 @types
-def test_streams_and_files_are_read(type_, compression, chunk_size, tmp_path):
+def test_streams_and_files_are_read_into_device_memory(type_, compression, chunk_size, tmp_path):
     array = samples.values(type_, samples.MANY, "some")
     batch = pa.record_batch({"a": array})
     options = pa.ipc.IpcWriteOptions(compression=compression)
@@ -116,14 +116,14 @@ def test_streams_and_files_are_read(type_, compression, chunk_size, tmp_path):
         assert rows(array) == batch.to_pylist()
 
 
-def test_frames_come_back(tmp_path):
+def test_frames_round_trip_through_a_stream(tmp_path):
     frame = cab.from_arrow_device(pa.table({"a": [1, None, 3], "b": ["x", "yy", None]}))
     cab.ipc.write_stream(frame, tmp_path / "frame.arrows", max_rows=2)
     back = cab.from_arrow_device_stream(cab.ipc.open_stream(tmp_path / "frame.arrows"))
     assert back.to_arrow().to_pylist() == frame.to_arrow().to_pylist()
 
 
-def test_what_is_not_there_yet_is_written_when_it_is(late, pool):
+def test_write_stream_waits_for_the_stream_of_the_data(late, pool):
     stream = side_stream()
     column, sink = late.column(stream), io.BytesIO()
     cab.ipc.write_stream(plc.Table([column]), sink, stream=stream)

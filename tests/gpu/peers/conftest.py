@@ -8,16 +8,16 @@ import pytest
 from testing.device import outcome, settle
 from testing.peers import arrays, dlpack
 
-#: Producers that pylibcudf never released: C code may still know of their callbacks.
+#: Producers that pylibcudf never released: C code may still have pointers to their callbacks.
 NEVER_RELEASED = []
 
 
 @pytest.fixture
 def beside(record_property):
-    """Ask ours, which must be right, and put on record what pylibcudf gives.
+    """Check our result, and record pylibcudf's result.
 
-    Recorded are the properties `row`, `what`, `right` and `pylibcudf`: the result as text, the
-    error, or why pylibcudf is not asked.
+    The recorded properties are `row`, `what`, `right` and `pylibcudf`. The last one is the result
+    as text, the error, or the reason why pylibcudf is not called.
     """
 
     def ask(row, what, right, ours, theirs):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaves through pylibcudf's own interop, row by row, beside ours.
+"""Exports by pylibcudf's own interop, compared with ours row by row.
 
-Ours must be right. What theirs gave is on record as the property `pylibcudf` of each test, in the
-report of `pytest --junitxml=FILE`: right or wrong, it is not for us to fail.
+Our result must be right. The property `pylibcudf` of each test in the report of
+`pytest --junitxml=FILE` is pylibcudf's result. A wrong result of pylibcudf is not a failure.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ pytestmark = GPU
 
 
 def exported(obj):
-    """The capsule of an export, which keeps its struct, and the struct."""
+    """Return the capsule of an export and the struct, which the capsule keeps alive."""
     _, capsule = obj.__arrow_c_device_array__()
     return capsule, struct_of(capsule)
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_slices(name, beside):
+def test_export_of_slices_has_the_right_rows(name, beside):
     array, offset, size = EXPORTS[name]
     part = sliced(on_device(array), offset, size)
     beside(
@@ -51,7 +51,7 @@ def test_slices(name, beside):
     )
 
 
-def test_null_columns(beside):
+def test_export_of_a_null_column_has_null_rows(beside):
     column = null_column()
     beside(
         row="E3",
@@ -62,7 +62,7 @@ def test_null_columns(beside):
     )
 
 
-def test_dictionaries_of_no_rows(beside):
+def test_export_of_an_empty_dictionary_keeps_its_type(beside):
     column = column_from(EMPTY_DICTIONARY)
     beside(
         row="E4",
@@ -73,7 +73,7 @@ def test_dictionaries_of_no_rows(beside):
     )
 
 
-def test_lists_of_no_rows(beside):
+def test_export_of_empty_lists_has_offsets(beside):
     column = empty_lists()
 
     def has_offsets(obj):
@@ -89,7 +89,7 @@ def test_lists_of_no_rows(beside):
     )
 
 
-def test_managed_memory(beside):
+def test_export_reports_managed_memory(beside):
     import rmm.mr
 
     column = on_device(pa.array([1, None, 3]), mr=rmm.mr.ManagedMemoryResource())
@@ -107,7 +107,7 @@ def test_managed_memory(beside):
     )
 
 
-def test_another_current_device(beside):
+def test_export_reports_the_device_of_the_memory(beside):
     import cupy
 
     if cupy.cuda.runtime.getDeviceCount() < 2:
@@ -128,7 +128,7 @@ def test_another_current_device(beside):
     )
 
 
-def test_releases_after_an_error(beside):
+def test_export_is_released_after_a_cuda_error(beside):
     def release(whose):
         done = subprocess.run(
             [sys.executable, "-P", "-m", "testing.peers.sticky_error", whose],
@@ -150,7 +150,7 @@ def test_releases_after_an_error(beside):
     )
 
 
-def test_events(beside):
+def test_event_of_an_export_does_not_record_times(beside):
     import cupy
 
     column = on_device(pa.array([1, 2, 3]))
@@ -174,7 +174,7 @@ def test_events(beside):
     )
 
 
-def test_batches_of_one_schema(beside):
+def test_batches_with_and_without_nulls_have_one_schema(beside):
     batches = [plc.Table([on_device(pa.array([1, value]))]) for value in (2, None)]
 
     def flags(schemas):
@@ -189,7 +189,7 @@ def test_batches_of_one_schema(beside):
     )
 
 
-def test_names_of_elements(beside):
+def test_export_has_the_requested_name_of_list_elements(beside):
     column = on_device(pa.array([[1], [2, 3]]))
     wanted = pa.field("", pa.list_(pa.field("number", pa.int64())))
 
@@ -207,13 +207,13 @@ def test_names_of_elements(beside):
 
 
 class MallInfo(ctypes.Structure):
-    """What `mallinfo2` of glibc returns."""
+    """The result of glibc's `mallinfo2`."""
 
     names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks")
     _fields_ = tuple((name, ctypes.c_size_t) for name in (*names, "fordblks", "keepcost"))
 
 
-def test_memory_of_exports(beside):
+def test_exports_do_not_leak_host_memory(beside):
     mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo is None:
         pytest.skip("the C library does not count")
@@ -226,7 +226,7 @@ def test_memory_of_exports(beside):
                 _schema, _array = export(column).__arrow_c_device_array__()
             del _schema, _array
             settle()
-            time.sleep(0.2)  # releases may be under way on a thread of ours
+            time.sleep(0.2)  # a thread of ours may still be releasing exports
 
         repeat(1000)
         before = mallinfo().uordblks
@@ -242,7 +242,7 @@ def test_memory_of_exports(beside):
     )
 
 
-def test_exports_of_several_threads(beside):
+def test_exports_on_several_threads_keep_the_reference_count(beside):
     column = on_device(pa.array([1, 2, 3]))
 
     def references_left():
@@ -267,7 +267,7 @@ def test_exports_of_several_threads(beside):
     )
 
 
-def test_the_stream_that_made_the_data(late, beside):
+def test_export_is_ordered_after_the_stream_that_made_the_data(late, beside):
     def last(export):
         producer, consumer, found = side_stream(), side_stream(), blank()
         column = late.column(producer)
@@ -287,7 +287,7 @@ def test_the_stream_that_made_the_data(late, beside):
     )
 
 
-def test_names(beside):
+def test_export_has_the_names_of_columns_and_fields(beside):
     import cudf
 
     frame = cudf.DataFrame({"number": [1, 2], "struct": [{"a": 1}, {"a": 2}]})

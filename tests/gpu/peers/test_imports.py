@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What arrives through pylibcudf's own interop, row by row, beside ours."""
+"""Imports by pylibcudf's own interop, compared with ours row by row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def their_column(producer):
     return plc.Column.from_arrow(DeviceOnly(producer))
 
 
-def test_nulls_that_nobody_counted(beside):
+def test_import_counts_the_nulls_of_an_unknown_null_count(beside):
     array = pa.array([1, None, 3])
 
     def producer():
@@ -58,7 +58,7 @@ def by_row(table):
     ],
 )
 @pytest.mark.parametrize("kind", ["table", "column"])
-def test_offsets_of_structs(row, kind, edit, kept, beside):
+def test_import_applies_the_offsets_of_structs(row, kind, edit, kept, beside):
     def producer():
         return DeviceOnly(Producer(bridge.to_arrow_device(on_device(STRUCT)), edit))
 
@@ -81,7 +81,7 @@ def test_offsets_of_structs(row, kind, edit, kept, beside):
     )
 
 
-def test_offsets_beyond_32_bits(beside):
+def test_import_applies_offsets_beyond_32_bits(beside):
     import cupy
 
     begin = 2**32 + 5
@@ -107,7 +107,7 @@ def test_offsets_beyond_32_bits(beside):
     )
 
 
-def test_nulls_among_the_values_of_a_dictionary(beside):
+def test_import_keeps_the_null_values_of_a_dictionary(beside):
     beside(
         row="I5",
         what="a dictionary one of whose values is null",
@@ -124,7 +124,7 @@ def row_of(type_):
 
 
 @pytest.mark.parametrize("array", REFUSED, ids=lambda array: str(array.type))
-def test_types(array, beside):
+def test_import_supports_types_that_pylibcudf_rejects(array, beside):
     plain = array.cast(pa.binary()) if array.type == pa.binary_view() else array
     beside(
         row=row_of(array.type),
@@ -135,7 +135,7 @@ def test_types(array, beside):
     )
 
 
-def test_memory_of_another_device(beside):
+def test_import_rejects_memory_of_another_device(beside):
     import cupy
 
     if cupy.cuda.runtime.getDeviceCount() < 2:
@@ -159,7 +159,7 @@ def test_memory_of_another_device(beside):
     )
 
 
-def test_sizes_of_what_arrived_at_an_offset(beside):
+def test_memory_of_an_import_at_an_offset_includes_its_last_row(beside):
     def producer():
         source = bridge.to_arrow_device(on_device(pa.array(range(5))))
 
@@ -181,7 +181,7 @@ def test_sizes_of_what_arrived_at_an_offset(beside):
 
 
 def test_a_release_waits_for_the_reader(late, beside):
-    """The memory stays valid: only the producer would think that it may be reused."""
+    """The memory stays valid, but after an early release the producer could reuse it."""
     import cupy
 
     source = late.column(cupy.cuda.Stream.null)
@@ -209,7 +209,7 @@ def test_a_release_waits_for_the_reader(late, beside):
     )
 
 
-def test_schemas_are_released(beside):
+def test_import_releases_the_schema(beside):
     def releases(take):
         producer = Producer(bridge.to_arrow_device(on_device(pa.array([1]))))
         column = take(producer)

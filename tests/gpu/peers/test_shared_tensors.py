@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack and the CUDA array interface by pylibcudf, beside ours."""
+"""DLPack and the CUDA array interface of pylibcudf, compared with ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testing.peers import dlpack
 pytestmark = GPU
 
 
-def test_columns_leave_by_dlpack(beside):
+def test_dlpack_export_shares_memory(beside):
     column = on_device(pa.array([1, 2, 3]))
 
     def is_shared(capsule):
@@ -31,7 +31,7 @@ def test_columns_leave_by_dlpack(beside):
     )
 
 
-def test_tensors_arrive_by_dlpack(beside):
+def test_dlpack_import_shares_memory(beside):
     import cupy
 
     source = cupy.arange(3)
@@ -47,7 +47,7 @@ def test_tensors_arrive_by_dlpack(beside):
 
 
 def on_gpu(memory):
-    """An edit of `dlpack.Producer`: the tensor is memory of cupy's."""
+    """Return an edit of `dlpack.Producer` that makes a tensor over memory of cupy."""
 
     def edit(struct):
         tensor = struct.dl_tensor
@@ -56,7 +56,7 @@ def on_gpu(memory):
     return edit
 
 
-def test_versioned_tensors_arrive(beside):
+def test_dlpack_import_accepts_versioned_tensors(beside):
     import cupy
 
     memory = cupy.asarray(np.arange(3))
@@ -64,7 +64,7 @@ def test_versioned_tensors_arrive(beside):
     def producer():
         return dlpack.Producer(np.arange(3), on_gpu(memory))
 
-    # Kept until the end: what destroys it must not run while an error is on its way.
+    # Keep the capsule until the end: its destructor must not run while an error is raised.
     capsule = producer().capsule()
     beside(
         row="DLPack",
@@ -75,7 +75,7 @@ def test_versioned_tensors_arrive(beside):
     )
 
 
-def test_tensors_are_deleted_behind_what_reads_them(late, beside):
+def test_dlpack_import_deletes_the_tensor_in_stream_order(late, beside):
     import cupy
 
     memory = cupy.arange(ROWS, dtype="int32")
@@ -100,7 +100,7 @@ def test_tensors_are_deleted_behind_what_reads_them(late, beside):
     )
 
 
-def test_tensors_that_are_refused_are_deleted(beside):
+def test_failed_dlpack_import_deletes_the_tensor(beside):
     import cupy
 
     memory = cupy.zeros(8, "int64")
@@ -120,7 +120,7 @@ def test_tensors_that_are_refused_are_deleted(beside):
     )
 
 
-def test_the_stream_of_the_cuda_array_interface(late, beside):
+def test_cuda_array_interface_import_waits_for_the_producer(late, beside):
     import cupy
 
     def last(take):

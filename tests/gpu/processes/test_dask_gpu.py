@@ -20,7 +20,7 @@ from testing.samples import TYPES
 pytestmark = GPU
 
 TABLE = pa.table({"a": [1, None, 3] * 100, "b": ["x", None, ""] * 100, "c": [[1], None, []] * 100})
-#: UCX writes what it logs to the standard output, where answers are.
+#: By default, UCX logs to the standard output, where the programs write their answers.
 UCX = {"UCX_TLS": "tcp,self,sm,cuda_copy,cuda_ipc", "UCX_LOG_FILE": "stderr"}
 
 
@@ -30,8 +30,8 @@ def protocol():
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "ucx"])
-def test_from_one_worker_to_the_other(scheme):
-    """By the host family over TCP, and as it is over UCX."""
+def test_workers_exchange_arrays(scheme):
+    """TCP uses the serializers of host memory, UCX those of device memory."""
     pytest.importorskip("distributed", reason="the extra dask is not installed")
     if scheme == "ucx":
         for name in ("ucxx", "distributed_ucxx", "cuda.core"):
@@ -51,7 +51,7 @@ def test_from_one_worker_to_the_other(scheme):
     assert device_types == ["CUDA"]
 
 
-def test_frames_of_the_cuda_family_stay_where_they_are(protocol):
+def test_cuda_serializer_shares_device_memory(protocol):
     array = bridge.to_arrow_device(bridge.from_arrow_device(TABLE))
     header, (first, *frames) = protocol.serialize(array, serializers=("cuda",), on_error="raise")
     assert first.nbytes == 0
@@ -63,7 +63,7 @@ def test_frames_of_the_cuda_family_stay_where_they_are(protocol):
     assert pa.record_batch(found.to_host()).to_pydict() == TABLE.to_pydict()
 
 
-def test_what_is_spilled_goes_to_the_host_and_back(protocol, tmp_path):
+def test_spilled_arrays_are_copied_to_the_host_and_back(protocol, tmp_path):
     from dask.sizeof import sizeof
     from distributed.spill import SpillBuffer
 

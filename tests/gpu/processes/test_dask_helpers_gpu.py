@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two worker processes on one GPU: files to device memory there, and frames of cuDF."""
+"""Two worker processes on one GPU read files into device memory and make cuDF frames."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_files_are_read_into_device_memory(client, parquet):
     assert [row for batch in batches for row in rows(batch)] == TABLE.to_pylist()
 
 
-def test_what_is_sent_goes_back_to_a_device(client):
+def test_sent_tables_are_in_device_memory_on_the_workers(client):
     futures = bridge.dask.to_futures(TABLE, client=client, max_rows=40)
     assert client.gather(client.map(tasks.device_type, futures)) == [bridge.DeviceType.CUDA] * 3
     batches = bridge.to_arrow_device_stream(futures)
@@ -49,7 +49,7 @@ def test_what_is_sent_goes_back_to_a_device(client):
 
 @pytest.mark.parametrize("to", ["cudf", "pandas", None])
 @pytest.mark.parametrize("kind", ["files", "sent"])
-def test_frames(client, parquet, kind, to):
+def test_to_dataframe_makes_frames_of_the_requested_library(client, parquet, kind, to):
     if to != "pandas":
         pytest.importorskip("dask_cudf", reason="dask_cudf is not installed")
     source = parquet if kind == "files" else TABLE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device arrays through pickles, by way of the host and back; copies stay on the device."""
+"""Pickling copies device arrays to the host and back; copies stay on the device."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from testing.exchange.pickles import WAYS, sent, taken_apart
 pytestmark = GPU
 
 SLICES = [(0, samples.MANY), (8, 64), (1, 64), (9, 65), (33, 0)]
-#: pylibcudf's conversion has no null type and one width of dictionary indices.
+#: pylibcudf's conversion supports no null type and only one width of dictionary indices.
 TYPES = [t for t in samples.TYPES if not (pa.types.is_null(t) or pa.types.is_dictionary(t))]
 types = pytest.mark.parametrize("type_", TYPES, ids=str)
 
 
 def columns_of(type_):
-    """Columns in device memory, whole and sliced, and what their rows are."""
+    """Yield columns in device memory, whole and sliced, with their rows."""
     array = samples.values(type_, samples.MANY, "some")
     column = on_device(array)
     for offset, size in SLICES:
@@ -43,14 +43,14 @@ def assert_on_device(array, expected):
 
 
 @types
-def test_columns_come_back_on_the_device(type_):
+def test_unpickled_columns_are_on_the_device(type_):
     for column, expected in columns_of(type_):
         for way in WAYS:
             assert_on_device(sent(cab.to_arrow_device(column), way), expected)
 
 
 @types
-def test_tables_come_back_on_the_device(type_):
+def test_unpickled_tables_are_on_the_device(type_):
     for column, expected in columns_of(type_):
         array = cab.to_arrow_device(plc.Table([column, column]))
         found = sent(array)
@@ -60,19 +60,19 @@ def test_tables_come_back_on_the_device(type_):
 
 
 @types
-def test_a_body_is_one_buffer_of_host_memory(type_):
+def test_pickled_body_is_one_buffer_of_host_memory(type_):
     for column, expected in columns_of(type_):
         data, buffers = taken_apart(cab.to_arrow_device(column))
         assert len(buffers) <= 1
         assert all(memoryview(buffer).readonly for buffer in buffers)
         given = [bytes(buffer) for buffer in buffers]
         assert_on_device(pickle.loads(data, buffers=given), expected)
-        # They begin where they like: they are copied to the device anyhow.
+        # The buffers may be misaligned, because they are copied to the device.
         given = [memoryview(b"." + buffer)[1:] for buffer in given]
         assert_on_device(pickle.loads(data, buffers=given), expected)
 
 
-def test_frames_come_back():
+def test_pickled_frames_round_trip():
     import cudf
     from cudf.testing import assert_frame_equal
 
@@ -83,12 +83,12 @@ def test_frames_come_back():
     assert_frame_equal(cab.from_arrow_device(sent(last)), frame.iloc[2:])
 
 
-def test_empty_ones_too():
+def test_pickled_empty_columns_round_trip():
     for empty in (pa.array([], pa.int32()), pa.array([], pa.string()), pa.array([[]])[:0]):
         assert_on_device(sent(cab.to_arrow_device(on_device(empty))), [])
 
 
-def test_memory_of_every_kind(resource):
+def test_pickled_memory_of_every_resource_round_trips(resource):
     _, label = resource
     column = on_device(pa.array([1, None, 3]))
     array = cab.to_arrow_device(column)
@@ -96,13 +96,13 @@ def test_memory_of_every_kind(resource):
     for way in WAYS:
         found = sent(array, way)
         assert rows(found) == [1, None, 3]
-        # It comes from the reader's resource; pinned memory is the host's, and stays there.
+        # The reader's resource allocates the memory. Pinned memory is host memory and stays there.
         on_host = label == "CUDA_HOST"
         assert found.device_type == cab.DeviceType["CPU" if on_host else label]
 
 
 @types
-def test_buffers_may_stay_on_the_device(type_):
+def test_pack_can_keep_buffers_on_the_device(type_):
     for column, expected in columns_of(type_):
         array = cab.to_arrow_device(column)
         header, buffers = pack(array, to_host=False)
@@ -128,15 +128,15 @@ def test_deep_copies_stay_on_the_device(type_):
         assert_on_device(deep, expected)
 
 
-def test_deep_copies_keep_the_kind_of_memory(resource):
+def test_deep_copies_keep_the_device_type(resource):
     _, label = resource
     deep = copy.deepcopy(cab.to_arrow_device(on_device(pa.array(["a", None]))))
     assert deep.device_type == cab.DeviceType[label]
     assert rows(deep) == ["a", None]
 
 
-def test_deep_copies_of_views():
-    """Whose sizes stand beside them, in host memory or the device's."""
+def test_deep_copies_and_pickles_of_string_views_are_equal():
+    """The sizes of the data buffers are in host memory or in device memory."""
     batch = pa.record_batch({"a": pa.array(["x" * 40, None, "y"], pa.string_view())})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -149,7 +149,7 @@ def test_deep_copies_of_views():
 
 
 @pytest.mark.parametrize("to_host", [True, False])
-def test_pickling_waits_for_what_is_not_there_yet(late, pool, to_host):
+def test_pack_waits_for_the_stream_of_the_data(late, pool, to_host):
     stream = side_stream()
     column = late.column(stream)
     array = cab.to_arrow_device(column, stream=stream)
@@ -159,7 +159,7 @@ def test_pickling_waits_for_what_is_not_there_yet(late, pool, to_host):
     assert rows(unpack(header, buffers)) == list(range(ROWS))
 
 
-def test_deep_copies_are_behind_the_work_that_they_copy(late, pool):
+def test_deep_copies_are_ordered_after_the_stream_of_the_data(late, pool):
     stream = side_stream()
     array = cab.to_arrow_device(late.column(stream), stream=stream)
     deep = copy.deepcopy(array)
@@ -167,7 +167,7 @@ def test_deep_copies_are_behind_the_work_that_they_copy(late, pool):
     assert rows(deep) == list(range(ROWS))
 
 
-def test_where_there_is_no_gpu_arrays_stay_on_the_host(monkeypatch):
+def test_unpickled_arrays_stay_on_the_host_without_a_gpu(monkeypatch):
     data, buffers = taken_apart(cab.to_arrow_device(on_device(pa.array([1, None, 3]))))
     monkeypatch.setattr("cudf_arrow_bridge.processes.packing.has_gpu", lambda: False)
     found = pickle.loads(data, buffers=buffers)

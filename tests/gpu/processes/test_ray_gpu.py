@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device arrays through Ray: by way of the host, and back onto the device."""
+"""Device arrays in Ray are copied to the host, and back to the device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testing.exchange import ray_cluster as cluster
 
 ray = cluster.ray
 
-# Ray warns of what it sets itself; GPU lets all warnings pass.
+# Ray warns about its own settings. `GPU` allows all warnings.
 pytestmark = GPU
 
 TABLE = pa.table(
@@ -39,7 +39,7 @@ def rows_of(array):
     return pa.table(array.to_host()).to_pylist()
 
 
-def test_it_comes_back_on_the_device():
+def test_array_of_the_object_store_is_on_the_device():
     array = on_device()
     assert array.device_type == bridge.DeviceType.CUDA
     found = ray.get(ray.put(array))
@@ -49,13 +49,13 @@ def test_it_comes_back_on_the_device():
     assert rows_of(bridge.to_arrow_device(frame)) == TABLE.to_pylist()
 
 
-def test_a_slice_takes_its_rows_along():
+def test_slice_of_the_object_store_has_its_rows():
     frame = bridge.from_arrow_device(TABLE)[5:14]
     found = ray.get(ray.put(bridge.to_arrow_device(frame)))
     assert rows_of(found) == TABLE[5:14].to_pylist()
 
 
-def test_tasks_have_it_on_the_device_where_they_have_one():
+def test_tasks_with_a_gpu_get_arrays_on_the_device():
     def double(array):
         frame = bridge.from_arrow_device(array)
         frame["a"] = frame["a"] * 2
@@ -67,11 +67,11 @@ def test_tasks_have_it_on_the_device_where_they_have_one():
     assert [row["a"] for row in rows_of(found)[:3]] == [2, None, 6]
 
 
-def test_tasks_have_it_on_the_host_where_they_have_no_device():
+def test_tasks_without_a_gpu_get_arrays_on_the_host():
     def where(array):
         return int(array.device_type), pa.table(array).to_pylist()
 
-    # Ray leaves tasks that ask for no GPU all that there are.
+    # Ray does not hide the GPUs from tasks that request none.
     hidden = {"env_vars": {"CUDA_VISIBLE_DEVICES": ""}}
     task = ray.remote(num_gpus=0, runtime_env=hidden)(where)
     device_type, rows = ray.get(task.remote(on_device()))
@@ -79,7 +79,7 @@ def test_tasks_have_it_on_the_host_where_they_have_no_device():
     assert rows == TABLE.to_pylist()
 
 
-def test_datasets_of_frames_and_streams_of_datasets():
+def test_stream_of_a_dataset_is_on_the_device():
     dataset = bridge.ray.to_dataset(bridge.from_arrow_device(TABLE), max_rows=1000)
     batches = list(bridge.to_arrow_device_stream(dataset))
     assert {batch.device_type for batch in batches} == {bridge.DeviceType.CUDA}

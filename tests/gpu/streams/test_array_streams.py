@@ -40,7 +40,7 @@ BATCH = pa.record_batch(
 
 
 @pytest.mark.parametrize("max_rows", [1, 8, 33, 70, None])
-def test_a_frame_is_split_and_joined(max_rows):
+def test_stream_splits_a_frame_and_the_import_joins_the_batches(max_rows):
     frame = bridge.from_arrow_device(BATCH)
     stream = bridge.to_arrow_device_stream(frame, max_rows=max_rows)
     assert stream.device_type == bridge.DeviceType.CUDA
@@ -50,7 +50,7 @@ def test_a_frame_is_split_and_joined(max_rows):
 
 
 @pytest.mark.parametrize("max_rows", [8, 70])
-def test_a_stream_is_joined_to_one_array(max_rows):
+def test_to_arrow_device_joins_the_batches_of_a_stream(max_rows):
     stream = bridge.to_arrow_device_stream(bridge.from_arrow_device(BATCH), max_rows=max_rows)
     exported = bridge.to_arrow_device(DeviceStreamOnly(stream))
     assert exported.device_type == bridge.DeviceType.CUDA
@@ -67,7 +67,7 @@ def test_pylibcudf_reads_every_batch():
     assert found == [(row["number"], row["text"]) for row in BATCH.to_pylist()]
 
 
-def test_the_order_of_categories_is_kept():
+def test_joined_batches_keep_the_order_of_categories():
     parts = [["b", "a", None], ["c", "a"], ["b", "c"]]
     chunks = pa.chunked_array([pa.array(part).dictionary_encode() for part in parts])
     found = bridge.from_arrow_device_stream(StreamOnly(chunks))
@@ -75,7 +75,7 @@ def test_the_order_of_categories_is_kept():
     assert frame_rows(found) == [value for part in parts for value in part]
 
 
-def test_one_dictionary_for_all_stays_as_it_is():
+def test_dictionary_shared_by_all_batches_is_kept():
     values = pa.array(["z", "a", "never", "m"])
     codes = pa.array([0, 1, None, 3] * 20, pa.int8())
     whole = pa.DictionaryArray.from_arrays(codes, values, ordered=True)
@@ -133,7 +133,7 @@ def test_batches_are_joined_after_their_events(late):
 
 
 def test_memory_is_constant_over_ten_thousand_batches(counted):
-    """By rmm's own count: others may use the same GPU."""
+    """rmm counts the memory, because other processes may use the same GPU."""
     # Bools are converted both ways: each batch allocates.
     column = on_device(pa.array([i % 3 == 0 for i in range(400_000)]))
     stream = bridge.to_arrow_device_stream(plc.Table([column]), max_rows=40)
@@ -149,12 +149,12 @@ def test_memory_is_constant_over_ten_thousand_batches(counted):
             gc.collect()
             settle()
             looks += 1
-            # A few batches may be under way; a leak of a thousand would be 40 KB and more.
+            # A few batches may still be in use; a leak of a thousand would be 40 KB and more.
             assert wait_until(lambda: in_use() < held + (1 << 12))
     assert looks == 5
 
 
-def test_release_in_the_middle():
+def test_stream_can_be_released_before_its_end():
     column = on_device(pa.array(range(1000)))
     stream = bridge.to_arrow_device_stream(plc.Table([column]), max_rows=100)
     consumer = Consumer(stream.__arrow_c_device_stream__())

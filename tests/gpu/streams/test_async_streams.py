@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous streams of device memory: the loop is free while the GPU is late."""
+"""Asynchronous streams of device memory: the event loop runs while the GPU is late."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = GPU
 
 
 async def ticks_until(awaited):
-    """Return what an awaitable gives, and how often other tasks ran meanwhile."""
+    """Return the result of an awaitable, and how often other tasks ran meanwhile."""
     ticks = 0
 
     async def tick():
@@ -27,7 +27,7 @@ async def ticks_until(awaited):
     return result, ticks
 
 
-def test_the_loop_runs_until_the_producer_is_done(late):
+def test_event_loop_runs_until_the_producer_is_done(late):
     producer = side_stream()
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
 
@@ -44,7 +44,7 @@ def test_the_loop_runs_until_the_producer_is_done(late):
     assert as_cupy(column.data()).get().tolist() == list(range(ROWS))
 
 
-def test_all_batches_come_from_device_memory(late):
+def test_async_stream_shares_the_device_memory_of_all_batches(late):
     producer = side_stream()
     columns = list(late.columns(5, producer))
     stream = bridge.to_arrow_device_async(columns, stream=producer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written to lent memory after a loan is behind the borrower's work."""
+"""Writes to borrowed memory are ordered after the work of the borrower."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lent_column(late, owner):
     return exported, as_cupy(column.data())
 
 
-def test_owners_write_behind_the_borrower(late):
+def test_writes_of_the_owner_wait_for_the_borrower(late):
     owner, borrower, found = side_stream(), side_stream(), blank()
     exported, memory = lent_column(late, owner)
     with exported.borrow(stream=borrower) as lent:
@@ -37,7 +37,7 @@ def test_owners_write_behind_the_borrower(late):
     assert memory.get().tolist() == [-5] * ROWS
 
 
-def test_borrowers_write_behind_the_owner_and_are_seen_by_it(late):
+def test_writes_of_the_borrower_wait_for_the_owner_and_precede_its_reads(late):
     owner, borrower, found = side_stream(), side_stream(), blank()
     exported = bridge.to_arrow_device(late.column(owner), stream=owner)
     with exported.borrow(stream=borrower) as lent, borrower:
@@ -48,7 +48,7 @@ def test_borrowers_write_behind_the_owner_and_are_seen_by_it(late):
     assert found.get().tolist() == list(range(1, ROWS + 1))
 
 
-def test_torch_borrows(late):
+def test_writes_of_the_owner_wait_for_a_borrower_in_torch(late):
     torch = pytest.importorskip("torch")
     owner, found = side_stream(), blank()
     exported, memory = lent_column(late, owner)
@@ -62,7 +62,7 @@ def test_torch_borrows(late):
     assert found.get().tolist() == list(range(ROWS))
 
 
-def test_asyncio_waits_for_the_borrower(late):
+def test_async_borrow_waits_for_the_borrower_without_blocking(late):
     owner, borrower, found = side_stream(), side_stream(), blank()
     exported = bridge.to_arrow_device(late.column(owner), stream=owner)
 

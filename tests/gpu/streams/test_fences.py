@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fences of a real device: told when its work is done, without blocking anybody meanwhile."""
+"""Fences of a real device are reached when its work is done, without blocking threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def late_array(late, stream):
     return bridge.to_arrow_device(plc.Table([late.column(stream)]), stream=stream)
 
 
-def test_a_stream_is_told_when_it_has_come_so_far(late):
+def test_fence_is_reached_when_the_work_of_its_stream_is_done(late):
     stream, target = side_stream(), blank()
     late.copy(late.values, target, stream)
     fences = bridge.Fences()
@@ -33,7 +33,7 @@ def test_a_stream_is_told_when_it_has_come_so_far(late):
     assert fences.poll() == []
 
 
-def test_a_late_stream_holds_up_no_other(late):
+def test_late_stream_does_not_delay_the_fence_of_another_stream(late):
     slow, prompt, target = side_stream(), side_stream(), blank()
     late.copy(late.values, target, slow)
     fences = bridge.Fences()
@@ -44,7 +44,7 @@ def test_a_late_stream_holds_up_no_other(late):
     assert fences.poll(20) == [(first, "reached", "")]
 
 
-def test_a_fence_that_is_cancelled_is_told_once(late):
+def test_cancelled_fence_is_reported_once(late):
     stream, target = side_stream(), blank()
     late.copy(late.values, target, stream)
     fences = bridge.Fences()
@@ -55,7 +55,7 @@ def test_a_fence_that_is_cancelled_is_told_once(late):
     assert fences.poll(0.1) == []
 
 
-def test_the_loop_runs_while_an_array_is_not_ready(late):
+def test_event_loop_runs_while_an_array_is_not_ready(late):
     stream = side_stream()
 
     async def main():
@@ -67,7 +67,7 @@ def test_the_loop_runs_while_an_array_is_not_ready(late):
         assert ticks > 50
         assert stream.done
         assert await waiting is array
-        # Now it is: without a turn of the loop.
+        # A ready array returns without a turn of the loop.
         turns = []
         asyncio.get_running_loop().call_soon(turns.append, 1)
         await array.ready()
@@ -80,7 +80,7 @@ def test_the_loop_runs_while_an_array_is_not_ready(late):
     assert cupy.from_dlpack(array["0"]).get().tolist() == list(range(ROWS))
 
 
-def test_tasks_that_are_cancelled_leave_the_array_alone(late):
+def test_array_can_be_awaited_after_a_cancelled_task(late):
     stream = side_stream()
 
     async def main():
@@ -99,7 +99,7 @@ def test_tasks_that_are_cancelled_leave_the_array_alone(late):
     asyncio.run(main())
 
 
-def test_a_loop_may_end_while_the_device_works(late):
+def test_event_loop_may_end_while_the_device_works(late):
     stream = side_stream()
 
     async def main():
@@ -112,7 +112,7 @@ def test_a_loop_may_end_while_the_device_works(late):
     stream.synchronize()
 
 
-def test_arrays_are_kept_until_they_are_ready(late, counted):
+def test_fence_keeps_an_array_alive_until_the_array_is_ready(late, counted):
     stream = side_stream()
     late.copy(late.values, blank(), stream, cycles=0)
     settle()
@@ -128,7 +128,7 @@ def test_arrays_are_kept_until_they_are_ready(late, counted):
     assert wait_until(lambda: counted.allocation_counts.current_bytes == held)
 
 
-def test_ten_thousand_fences_of_several_streams():
+def test_fences_of_each_stream_are_reached_in_order():
     streams = [side_stream() for _ in range(8)]
     fences = bridge.Fences()
     added = [fences.add(streams[i % 8]) for i in range(10_000)]

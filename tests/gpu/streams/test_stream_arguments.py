@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of every library, as what made the data and as what will use it."""
+"""Streams of every library, as the producer's and as the consumer's stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = GPU
 
 
 def cupy_stream(stream):
-    """Whatever names a stream, as cupy takes it."""
+    """Return a stream of any library as a stream of cupy."""
     import cupy
 
     return cupy.cuda.ExternalStream(stream_handle(stream))
@@ -83,7 +83,7 @@ STREAMS = [
 
 
 @pytest.mark.parametrize("make", STREAMS, ids=lambda make: make.__name__)
-def test_streams_that_made_the_data(make, late):
+def test_export_accepts_streams_of_every_library(make, late):
     producer, consumer, found = make(), side_stream(), blank()
     column = late.column(cupy_stream(producer))
     column = column_from(bridge.to_arrow_device(column, stream=producer), stream=consumer)
@@ -91,14 +91,14 @@ def test_streams_that_made_the_data(make, late):
 
 
 @pytest.mark.parametrize("make", STREAMS, ids=lambda make: make.__name__)
-def test_streams_that_use_the_data(make, late):
+def test_import_accepts_streams_of_every_library(make, late):
     producer, consumer, found = side_stream(), make(), blank()
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
     column = column_from(exported, stream=consumer)
     assert_late(late, [(found, column, cupy_stream(consumer))], producer)
 
 
-def test_a_stream_lives_as_long_as_what_came_of_it(late):
+def test_imported_column_keeps_its_stream_alive(late):
     stream = side_stream()
     gone = weakref.ref(stream)
     column = column_from(bridge.to_arrow_device(late.column(stream), stream=stream), stream=stream)

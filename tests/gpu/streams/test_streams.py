@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is ordered with what, and that the host waits for none of it.
+"""Exports and imports are ordered by streams, and the host does not wait.
 
-Every case has a slow kernel on a stream of its own. A missing event or a missing wait shows as
-zeros where values should be; a host that waits shows as a stream that is done too early.
+Every test runs a slow kernel on a stream of its own. If an event or a wait is missing, the test
+reads zeros in place of values. If the host waits, a stream is done too early.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testing.peers.arrays import Producer, column_from, read
 pytestmark = GPU
 
 
-def test_nothing_waits_for_a_slow_producer(late):
+def test_export_and_import_do_not_wait_for_a_slow_producer(late):
     """pylibcudf 26.10 takes no stream, and works on the default one."""
     producer, consumer, found = side_stream(), side_stream(), blank()
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
@@ -24,8 +24,8 @@ def test_nothing_waits_for_a_slow_producer(late):
     assert_late(late, [(found, column, consumer)], producer)
 
 
-def test_slices_with_nulls_do_not_wait_either(late):
-    """Shifted pointers cost nothing, nor does a mask whose nulls are counted."""
+def test_slices_with_a_mask_do_not_wait_for_a_slow_producer(late):
+    """Shifted pointers and masks with a known null count need no wait."""
     producer, consumer, found = side_stream(), side_stream(), blank()
     mask = plc.gpumemoryview(plc.null_mask.create_null_mask(ROWS, plc.types.MaskState.ALL_VALID))
 
@@ -44,11 +44,11 @@ def test_slices_with_nulls_do_not_wait_either(late):
     assert found.get().tolist() == [*[-1] * 8, *range(8, ROWS)]
 
 
-def test_frames_do_not_wait_either(late):
+def test_frames_do_not_wait_for_a_slow_producer(late):
     import cudf
 
     producer, consumer = side_stream(), side_stream()
-    # The first frame of a process takes its time.
+    # The first frame of a process is slow.
     warm = bridge.to_arrow_device(plc.Table([late.column(producer)]), stream=producer)
     warm = bridge.from_arrow_device(warm, stream=producer)
     assert warm["0"].sum() == ROWS * (ROWS - 1) // 2
@@ -63,7 +63,7 @@ def test_frames_do_not_wait_either(late):
 
 
 def pack_late(late, pool):
-    """An export of bools that are late, and whether it waited for them."""
+    """Return an export of bools that are late, and whether the export waited for the bools."""
     import cupy
     import rmm
 
@@ -84,17 +84,17 @@ def pack_late(late, pool):
     return bridge.to_arrow_device(column, stream=producer), producer.done
 
 
-def test_packing_bools_follows_the_producer(late, pool):
+def test_packing_of_bools_is_ordered_after_the_producer(late, pool):
     exported, _ = pack_late(late, pool)
     assert read(exported.to_host(stream=side_stream())).to_pylist() == [False, True] * (ROWS // 2)
 
 
-def test_packing_bools_does_not_wait(late, pool):
+def test_packing_of_bools_does_not_block_the_host(late, pool):
     _, waited = pack_late(late, pool)
     assert not waited
 
 
-def test_unpacking_bits_does_not_wait(late, pool):
+def test_unpacking_of_bits_does_not_block_the_host(late, pool):
     import cupy
 
     producer, consumer = side_stream(), side_stream()
@@ -114,12 +114,12 @@ def test_unpacking_bits_does_not_wait(late, pool):
 
 
 def as_bits(schema, array):
-    """Say of int32 values that they are bits. An edit of `Producer`."""
+    """Edit a `Producer`: declare its int32 values as bits."""
     schema.format = b"b"
     array.array.length = 32 * ROWS
 
 
-def test_an_exported_import_passes_the_ordering_on(late):
+def test_export_of_an_import_is_ordered_after_the_first_producer(late):
     producer, middle, consumer, found = *(side_stream() for _ in range(3)), blank()
     first = bridge.to_arrow_device(late.column(producer), stream=producer)
     imported = column_from(first, stream=middle)
@@ -127,7 +127,7 @@ def test_an_exported_import_passes_the_ordering_on(late):
     assert_late(late, [(found, again, consumer)], producer)
 
 
-def test_every_capsule_of_an_array_is_ordered(late):
+def test_every_capsule_of_an_array_is_ordered_after_the_producer(late):
     producer = side_stream()
     targets = [(blank(), side_stream()) for _ in range(3)]
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
@@ -135,7 +135,7 @@ def test_every_capsule_of_an_array_is_ordered(late):
     assert_late(late, readers, producer)
 
 
-def test_bringing_it_to_the_host_waits_for_the_producer(late):
+def test_to_host_waits_for_the_producer(late):
     producer = side_stream()
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
     assert not producer.done

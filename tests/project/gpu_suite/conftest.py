@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-# At the end: the package that is tested is the one that is installed.
+# At the end of the path, so that the installed package is tested.
 sys.path.append(str(ROOT))
 
 
 class Command:
-    """`dev/test-gpu.sh` with a folder of results, over a path without compute-sanitizer."""
+    """`dev/test-gpu.sh` with a folder of results, and a PATH without compute-sanitizer."""
 
     def __init__(self, results):
         self.results = results
@@ -32,7 +32,7 @@ class Command:
         )
 
     def file(self, part):
-        """Where a part is on record."""
+        """Return the path of the record of a part."""
         return self.results / "parts" / f"{part}.json"
 
     def part(self, name):
@@ -50,6 +50,6 @@ def command(tmp_path):
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory):
-    """All parts, over what is installed; and what was printed."""
+    """Run all parts with the installed packages; return the command and its output."""
     command = Command(tmp_path_factory.mktemp("gpu") / "results")
     return command, command("--installed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bash dev/test-gpu.sh` without a GPU: each part starts, says what it lacks, and is on record."""
+"""`bash dev/test-gpu.sh` without a GPU: each part starts, and its reason to skip is recorded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SANITIZERS = {"memcheck", "initcheck", "racecheck"}
 NO_GPU = "no CUDA driver or no CUDA device"
 
 
-def test_each_part_starts_and_is_skipped_for_a_reason(whole):
+def test_each_part_starts_and_is_skipped_with_a_reason(whole):
     command, said = whole
     assert said.returncode == 0, said.stdout + said.stderr
     started = re.findall(r"^=== ([\w-]+): .*\n    (\w+) in \d+ s\. (.+)$", said.stdout, re.M)
@@ -38,7 +38,7 @@ def test_each_part_starts_and_is_skipped_for_a_reason(whole):
             assert "GPU" in reason or "CUDA" in reason
 
 
-def test_every_test_for_a_gpu_is_of_one_part(whole):
+def test_every_gpu_test_belongs_to_one_part(whole):
     command, _ = whole
     collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "gpu", "tests/gpu"]
     listed = subprocess.run(collect, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -51,7 +51,7 @@ def test_every_test_for_a_gpu_is_of_one_part(whole):
     assert sum(count["skipped"] for count in counts) == len(wanted)
 
 
-def test_one_file_has_it_all(whole):
+def test_summary_contains_commit_parts_packages_and_machine(whole):
     command, _ = whole
     name, found = command.summary()
     assert name == "gpu-none.json"
@@ -64,10 +64,10 @@ def test_one_file_has_it_all(whole):
     assert found["packages"]["pyarrow"] == metadata.version("pyarrow")
     assert found["host"]["machine"]["cores"] == os.cpu_count()
     assert found["pylibcudf"]
-    assert found["speed"] == {}  # what was measured without a GPU is not kept
+    assert found["speed"] == {}  # results that were measured without a GPU are not kept
 
 
-def test_a_second_call_goes_on_with_what_is_on_record(whole):
+def test_second_call_skips_recorded_parts_unless_they_are_requested_again(whole):
     command, _ = whole
     path = command.file("smoke")
     kept = path.read_text()
@@ -79,10 +79,10 @@ def test_a_second_call_goes_on_with_what_is_on_record(whole):
     forgotten = command("--installed", "--again", "smoke")
     assert "=== smoke: passed before" not in forgotten.stdout
     assert command.part("smoke")["status"] == "skipped"
-    assert command.part("memcheck")["status"] == "skipped"  # the others stayed
+    assert command.part("memcheck")["status"] == "skipped"  # the other record is unchanged
 
 
-def test_a_part_that_failed_before_still_fails_the_call(whole):
+def test_recorded_failure_of_a_part_fails_a_second_call(whole):
     command, _ = whole
     path = command.file("racecheck")
     kept = path.read_text()
@@ -91,7 +91,7 @@ def test_a_part_that_failed_before_still_fails_the_call(whole):
     path.write_text(kept)
 
 
-def test_results_of_two_commits_do_not_mix(whole):
+def test_call_rejects_recorded_results_of_another_commit(whole):
     command, _ = whole
     path = command.file("host")
     kept = path.read_text()
@@ -104,21 +104,21 @@ def test_results_of_two_commits_do_not_mix(whole):
     path.write_text(kept)
 
 
-def test_without_time_no_part_is_begun(command):
+def test_part_does_not_start_without_enough_time(command):
     ended = command("--installed", "--minutes", "1", "speed")
     assert ended.returncode == 3
     assert "=== speed: no time is left for it" in ended.stdout
     assert not command.file("speed").exists()
 
 
-def test_a_gpu_can_be_required(command):
+def test_call_fails_if_a_required_gpu_is_missing(command):
     refused = command("--installed", CUDF_ARROW_BRIDGE_REQUIRE_GPU="1")
     assert refused.returncode == 1
     assert command.part("host")["status"] == "failed"
     assert not command.file("smoke").exists()
 
 
-def test_paths_are_relative_to_where_it_is_called(tmp_path, monkeypatch):
+def test_path_of_the_results_is_relative_to_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     script = os.path.relpath(ROOT / "dev/test-gpu.sh")
     call = ["bash", script, "--installed", "--results", "here", "memcheck"]
@@ -127,7 +127,7 @@ def test_paths_are_relative_to_where_it_is_called(tmp_path, monkeypatch):
     assert (tmp_path / "here/gpu-none.json").exists()
 
 
-def test_a_sanitizer_is_found_in_a_toolkit(command, tmp_path):
+def test_sanitizer_is_found_in_a_cuda_toolkit(command, tmp_path):
     program = tmp_path / "toolkit/bin/compute-sanitizer"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\nexit 1\n")

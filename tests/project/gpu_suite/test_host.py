@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `dev/test-gpu.sh` makes of a CUDA driver, and of a folder of wheels."""
+"""`dev/test-gpu.sh` with a CUDA driver, and with a folder of wheels."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="about machines without
 
 @pytest.fixture
 def driver(stub_driver):
-    """Has the command find a driver with two devices."""
+    """Return an environment in which the command finds a driver with two devices."""
     path = f"{stub_driver}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     return {"LD_LIBRARY_PATH": path, "STUB_RESULT": "0", "STUB_VERSION": "13020"}
 
 
-def test_devices_are_on_record_and_must_work(driver, command):
-    """The driver has two, with which the CUDA runtime can do nothing: that is no reason to skip."""
+def test_devices_are_recorded_and_must_work(driver, command):
+    """The CUDA runtime cannot use the two devices of the driver. This is a failure, not a skip."""
     failed = command("--installed", "smoke", **driver)
     assert failed.returncode == 1
     assert command.part("host")["status"] == "passed"
@@ -35,26 +35,26 @@ def test_devices_are_on_record_and_must_work(driver, command):
     ]
 
 
-def test_a_driver_that_fails_is_told(driver, command):
+def test_error_of_the_driver_is_reported(driver, command):
     failed = command("--installed", **driver | {"STUB_RESULT": "999"})
     assert failed.returncode == 1
     assert failed.stderr == "cuInit: error 999 of the CUDA driver\n"
 
 
-def test_a_driver_without_devices_is_no_gpu(driver, command):
+def test_driver_without_devices_counts_as_no_gpu(driver, command):
     skipped = command("--installed", "memcheck", **driver | {"STUB_RESULT": "100"})
     assert skipped.returncode == 0
     assert command.part("host")["reason"] == "no CUDA device"
 
 
-def test_a_driver_that_is_too_old_is_told(driver, command):
+def test_driver_that_is_too_old_is_reported(driver, command):
     failed = command("--installed", **driver | {"STUB_VERSION": "11040"})
     assert failed.returncode == 1
     assert "a driver for CUDA 11.4" in command.part("install")["reason"]
     assert not command.file("smoke").exists()
 
 
-def test_of_two_packages_by_one_name_the_one_that_is_imported_counts(command, tmp_path):
+def test_recorded_version_is_that_of_the_imported_package(command, tmp_path):
     first = tmp_path / "first/pytest-99.0.dist-info"
     first.mkdir(parents=True)
     (first / "METADATA").write_text("Metadata-Version: 2.1\nName: pytest\nVersion: 99.0\n")
@@ -63,7 +63,7 @@ def test_of_two_packages_by_one_name_the_one_that_is_imported_counts(command, tm
 
 
 def make_wheel(folder, name, **files):
-    """A wheel of files by module, without needs."""
+    """Write a wheel of modules, given by name and source, without dependencies."""
     about = f"{name}-1.0.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
     tags = "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -86,7 +86,7 @@ def wheels(tmp_path):
     return folder
 
 
-def test_a_folder_of_wheels_is_installed_without_a_network(wheels, command):
+def test_folder_of_wheels_is_installed_once_and_without_a_network(wheels, command):
     offline = {"PIP_INDEX_URL": "file:///nowhere", "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}
     done = command("--wheels", wheels, "memcheck", **offline)
     assert done.returncode == 0, done.stdout
@@ -96,7 +96,7 @@ def test_a_folder_of_wheels_is_installed_without_a_network(wheels, command):
     found = installed["details"]["packages"]
     assert {name: found.get(name) for name in names} == dict.fromkeys(names, "1.0")
 
-    # What is installed is not installed again, unless it comes of something else.
+    # Installed wheels are not installed again. Other wheels in the folder are an error.
     log = command.results / "parts/install.log"
     commands = log.read_text().count("\n$ ")
     assert command("--wheels", wheels, "memcheck", **offline).returncode == 0
@@ -107,7 +107,7 @@ def test_a_folder_of_wheels_is_installed_without_a_network(wheels, command):
     assert "the packages on record is not that of now" in other.stderr
 
 
-def test_a_folder_must_have_one_wheel_of_ours(wheels, command):
+def test_folder_with_two_wheels_of_the_bridge_is_rejected(wheels, command):
     make_wheel(wheels, "cudf_arrow_bridge_cu13")
     refused = command("--wheels", wheels)
     assert refused.returncode == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dev/gpu/record.py: what is on record of parts, and what is taken off it."""
+"""dev/gpu/record.py: the records of parts, and their removal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def record(tmp_path):
     return made
 
 
-def test_a_part_is_read_as_it_was_kept(record):
+def test_part_is_read_as_it_was_recorded(record):
     part = record.part("speed")
     assert (part["status"], part["reason"], part["seconds"]) == (PASSED, "fast", 1.2)
     assert record.detail("speed", "packages", None) == {"numpy": "2"}
@@ -24,14 +24,14 @@ def test_a_part_is_read_as_it_was_kept(record):
     assert record.detail("smoke", "packages", "nothing") == "nothing"
 
 
-def test_what_is_expected_must_be_on_record_if_anything_is(record):
+def test_expect_rejects_a_value_that_differs_from_the_record(record):
     record.expect("speed", "packages", {"numpy": "2"})
     record.expect("smoke", "packages", {"numpy": "3"})
     with pytest.raises(MixedError, match="the packages on record is not that of now"):
         record.expect("speed", "packages", {"numpy": "3"})
 
 
-def test_only_files_of_the_part_are_taken_away(record, tmp_path):
+def test_forget_removes_only_files_of_the_part(record, tmp_path):
     kept = [
         "mine.txt",
         "speed.md",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dev/gpu/suite.py: tests are on record once, whatever happens to the processes they run in."""
+"""dev/gpu/suite.py: each test is recorded once, even if its process crashes or hangs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_comes_last():
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder for tests that are not this project's."""
+    """Return a folder for tests that are not tests of this project."""
     made = tmp_path / "scratch"
     made.mkdir()
     (made / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
@@ -100,11 +100,11 @@ def outcomes(run):
 
 
 def ran(folder):
-    """The tests that were begun, as often as that was, and the processes that they ran in."""
+    """Return the name and the process of each test that started, once for each start."""
     return [line.split() for line in (folder / "ran").read_text().splitlines()]
 
 
-def test_each_test_is_on_record_once_in_spite_of_crashes(folder):
+def test_each_test_is_recorded_once_despite_crashes(folder):
     write(folder, QUIET + UNRULY)
     (folder / "test_unreadable.py").write_text("import no_such_module\n")
     run = run_of(folder)
@@ -128,14 +128,14 @@ def test_each_test_is_on_record_once_in_spite_of_crashes(folder):
     messages = {test: r["message"] for test, r in over(run.file("scratch.jsonl")).items()}
     assert "not <the> same" in messages["test_it.py::test_fails"]
     assert "exit code -9" in messages["test_it.py::test_crashes"]
-    assert "in test_hangs" in run.file("scratch.log").read_text()  # the stack of the one that hung
+    assert "in test_hangs" in run.file("scratch.log").read_text()  # the stack of the test that hung
 
-    # Called again, there is nothing left to do.
+    # A second call runs no tests.
     assert run_tests(run, selection(folder)) == outcome
     assert len(ran(folder)) == 9
 
 
-def test_it_goes_on_where_time_was_up(folder):
+def test_next_call_continues_with_the_tests_that_had_no_time_left(folder):
     names = [f"test_{i}" for i in range(8)]
     test = "def {0}(): time.sleep(0.7); assert '{0}' != 'test_0'\n"
     body = "".join(test.format(name) for name in names)
@@ -144,17 +144,17 @@ def test_it_goes_on_where_time_was_up(folder):
     while not statuses or statuses[-1] == UNFINISHED:
         statuses.append(run_tests(run_of(folder, seconds=4), selection(folder)).status)
         assert len(statuses) < 60
-    assert statuses[-1] == FAILED  # but not before all had their turn
+    assert statuses[-1] == FAILED  # but not before all tests ran
     assert len(statuses) > 1
-    # One that was under way may have been begun again.
+    # A test that was running at the end of the time may have started again.
     assert list(dict.fromkeys(name for name, _ in ran(folder))) == names
     log = run_of(folder).file("scratch.log").read_text()
-    assert "time is up" in log  # said by pytest, which was not ended by force
+    assert "time is up" in log  # printed by pytest, which was not killed
     assert sum(line.startswith("$ ") for line in log.splitlines()) == len(statuses)
 
 
-def test_a_test_is_not_blamed_for_the_end_of_the_time(folder, monkeypatch):
-    """Not even if it has to be ended by force."""
+def test_end_of_the_time_is_not_recorded_as_a_failure_of_the_running_test(folder, monkeypatch):
+    """This holds even if the process must be killed."""
     monkeypatch.setattr("dev.gpu.run._GRACE_SECONDS", 1)
     wait = folder / "wait"
     wait.touch()
@@ -174,7 +174,7 @@ def test_a_test_is_not_blamed_for_the_end_of_the_time(folder, monkeypatch):
     assert outcomes(cut_short) == {"test_long": "passed"}
 
 
-def test_a_line_that_was_cut_off_is_not_in_the_way(folder):
+def test_incomplete_line_of_a_record_is_ignored(folder):
     write(folder, "def test_crashes(): os.abort()\n")
     run = run_of(folder)
     run.file("scratch.jsonl").write_text('{"over": "test_it.py::test_cra')
@@ -182,8 +182,8 @@ def test_a_line_that_was_cut_off_is_not_in_the_way(folder):
     assert outcomes(run) == {"test_crashes": "crashed"}
 
 
-def test_when_cuda_is_lost_another_process_goes_on(folder, tmp_path, monkeypatch):
-    """A stand-in for cuda.bindings says that the context is lost where a test has set LOST."""
+def test_new_process_continues_after_the_cuda_context_is_lost(folder, tmp_path, monkeypatch):
+    """A fake of cuda.bindings reports a lost context if a test has set LOST."""
     fake = tmp_path / "fake/cuda/bindings"
     fake.mkdir(parents=True)
     for package in (fake, fake.parent):
@@ -211,8 +211,8 @@ def test_when_cuda_is_lost_another_process_goes_on(folder, tmp_path, monkeypatch
     assert first == second != third
 
 
-def test_a_gpu_that_is_hidden_stays_hidden(folder, monkeypatch):
-    """An empty CUDA_VISIBLE_DEVICES hides all devices, a missing one none."""
+def test_empty_cuda_visible_devices_is_inherited(folder, monkeypatch):
+    """An empty CUDA_VISIBLE_DEVICES hides all devices. If it is unset, no device is hidden."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     run, log = run_of(folder), folder / "log"
     run.execute(["env"], log, 60, PYTHONSAFEPATH="")
@@ -221,7 +221,7 @@ def test_a_gpu_that_is_hidden_stays_hidden(folder, monkeypatch):
     assert not [line for line in found if line.startswith("PYTHONSAFEPATH")]
 
 
-def test_what_ends_outside_of_tests_is_a_failure(folder):
+def test_exit_outside_of_a_test_is_a_failure(folder):
     write(folder, "import atexit\natexit.register(os._exit, 7)\ndef test_passes(): pass\n")
     outcome = run_tests(run_of(folder), selection(folder))
     assert outcome.status == FAILED
@@ -233,7 +233,7 @@ def test_what_ends_outside_of_tests_is_a_failure(folder):
     assert "exit code 8 outside of any test" in outcome.reason
 
 
-def test_only_skips_are_told_with_their_reason(folder):
+def test_outcome_of_skipped_tests_has_their_reasons(folder):
     write(folder, "def test_a(): pytest.skip('no torch')\ndef test_b(): pytest.skip('no torch')\n")
     outcome = run_tests(run_of(folder), selection(folder))
     assert outcome.status == SKIPPED
@@ -265,9 +265,7 @@ case $SUMMARY in *": 0 "*) exit $code ;; *) exit 9 ;; esac
         ("racecheck", "RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)", 2),
     ],
 )
-def test_what_a_sanitizer_reports_is_a_failure(
-    tool, summary, errors, folder, tmp_path, monkeypatch
-):
+def test_error_of_a_sanitizer_is_a_failure(tool, summary, errors, folder, tmp_path, monkeypatch):
     program = tmp_path / "compute-sanitizer"
     program.write_text(SANITIZER)
     program.chmod(0o755)
@@ -280,7 +278,7 @@ def test_what_a_sanitizer_reports_is_a_failure(
     assert outcome.details["errors"] == errors
 
 
-def test_the_report_is_as_pytests_own(folder):
+def test_junit_report_equals_that_of_pytest(folder):
     write(folder, QUIET)
     run = run_of(folder)
     run_tests(run, selection(folder))
@@ -303,7 +301,7 @@ def test_the_report_is_as_pytests_own(folder):
     assert read(ElementTree.parse(path)) == read(ElementTree.parse(theirs))
 
 
-def test_the_comparison_is_made_of_properties(folder):
+def test_comparison_is_made_of_the_recorded_properties(folder):
     write(folder, QUIET)
     run = run_of(folder)
     run_tests(run, selection(folder))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays on their way to other processes: clusters, what they do, and what must arrive."""
+"""Clusters, tasks and checks for tests that send arrays to other processes."""

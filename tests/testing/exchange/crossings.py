@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device arrays of every type that crosses, for what carries them between processes."""
+"""Device arrays of every supported type, for tests that send them between processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import cudf_arrow_bridge as cab
 from testing.ipc import samples
 
-#: Batches by the name of what is in them.
+#: Functions that return batches, by the name of a type or of an unusual schema.
 BATCHES = {
     **{str(type_): lambda type_=type_: samples.batches_of(type_) for type_ in samples.TYPES},
     **{name: lambda name=name: samples.UNUSUAL[name][1] for name in samples.UNUSUAL},
@@ -16,19 +16,19 @@ BATCHES = {
 
 
 def arrays_of(name):
-    """Arrays of the batches as they are, then of what cuDF makes of them, and of single columns."""
+    """Yield arrays read from a stream of the batches, then exports of batches and of columns."""
     batches = BATCHES[name]()
     stream = samples.written(batches[0].schema, batches) if batches else b""
     yield from cab.ipc.open_stream(stream) if batches else ()
     for batch in batches:
-        # Slices keep their offsets, unlike those that pyarrow writes.
+        # Exports of slices keep their offsets, unlike the stream that pyarrow writes.
         array = cab.to_arrow_device(batch)
         yield array
         yield from array.children
 
 
 def contents(array):
-    """What pyarrow reads of an array, a batch or a column, with its schema."""
+    """Return the rows and the schema of a batch or a column, read by pyarrow."""
     if isinstance(array.schema, pa.Schema):
         return pa.record_batch(array)
     return pa.table(pa.record_batch([pa.array(array)], schema=pa.schema([array.schema])))

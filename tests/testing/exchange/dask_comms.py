@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects over the transports of distributed, within one process."""
+"""Functions that send objects over the transports of distributed, within one process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def address_of(frame):
 
 
 def over(address, objects):
-    """Send objects over a transport, one after the other; return what came."""
+    """Send objects over a transport, one after the other; return the received objects."""
 
     async def run():
         async def answer(comm):
@@ -41,7 +41,7 @@ def over(address, objects):
 
 @contextmanager
 def noting_memory(module):
-    """The addresses of the memory that a transport, a module, receives into meanwhile."""
+    """Collect the addresses of memory that a transport's module allocates to receive into."""
     received = set()
     allocate = module.host_array
 
@@ -55,16 +55,16 @@ def noting_memory(module):
 
 
 def arrays_to_send():
-    """Arrays of few and many rows and columns."""
+    """Yield arrays of few and many rows and columns."""
     for columns, rows in ((1, 10), (1, 100_000), (1, 1_000_000), (100, 1000), (3, 50_000)):
-        # Headers of several lengths, so that what follows begins at several addresses.
+        # Headers of several lengths, so that the buffers after them have several addresses.
         for length in range(1, 4):
             names = [f"{'x' * length}{i}" for i in range(columns)]
             yield cab.to_arrow_device(pa.table(dict.fromkeys(names, pa.array(np.arange(rows)))))
 
 
 def bodies_elsewhere(array, received, largest=None):
-    """Addresses of an array's buffers, up to a size, that are not where they were received."""
+    """Return the addresses of an array's buffers, up to a size, that are not received memory."""
     buffers = [buffer for buffer in array.buffers() if buffer.size]
     assert buffers
     return [

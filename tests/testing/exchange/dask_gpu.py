@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device memory from one worker to the other, on one GPU; prints what came of it.
+"""Send device memory between two workers on one GPU, and print the result.
 
-A process of its own: the protocol, its argument, may be UCX's, which is there until the end of one.
+It runs in its own process, with the protocol as its argument. UCX stays active until the process
+ends.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def make():
 
 
 def read(made):
-    """What is other than it was made, and the number and the types of memory of what came."""
+    """Return the arrays that differ from the originals, their number and their device types."""
     found, process = made
     assert os.getpid() != process
     wrong = [
@@ -50,7 +51,7 @@ def main(protocol):
         distributed.Client(cluster) as client,
     ):
         first, second = client.scheduler_info()["workers"]
-        # Not this module's own, which is called "__main__" here.
+        # The function of the imported module: workers cannot import it from "__main__".
         made = client.submit(dask_gpu.make, workers=[first])
         return client.submit(dask_gpu.read, made, workers=[second]).result(timeout=300)
 

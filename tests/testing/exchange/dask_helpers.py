@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Dask cluster of two processes, and tasks for it, which its workers import."""
+"""A Dask cluster of two processes, and tasks that its workers import."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def two_workers() -> Iterator[distributed.Client]:
 
 
 def tasks_of(client: distributed.Client) -> list[str]:
-    """The keys of everything that the scheduler knows of."""
+    """Return the keys of all tasks of the scheduler."""
     return client.run_on_scheduler(_tasks)
 
 
 def is_nothing_left(client: distributed.Client) -> bool:
-    """Whether the scheduler forgets everything now that a test has let go of it."""
-    # Its client keeps the exceptions of tasks, and their tracebacks what the test had.
+    """Return whether the scheduler forgets all tasks after a test has dropped its references."""
+    # The client keeps exceptions of tasks, whose tracebacks refer to objects of the test.
     for state in list(client.futures.values()):
         if state.exception is not None:
             state.exception.__traceback__ = None
@@ -71,7 +71,7 @@ def array(index: int) -> bridge.DeviceArray:
 
 
 def array_after(event: str, index: int) -> bridge.DeviceArray:
-    """An array that is made when the cluster's event of this name is set."""
+    """Return an array after the cluster's event of this name is set."""
     assert distributed.Event(event).wait(60)
     return array(index)
 
@@ -81,20 +81,20 @@ def fail(index: int) -> None:
 
 
 def rows_read_by_task(futures: list[distributed.Future]) -> list[dict[str, Any]]:
-    """The rows of futures, read by a task in the middle of others."""
+    """Return the rows of futures, read within a task."""
     with distributed.worker_client():
         return pa.table(bridge.to_arrow_device_stream(futures)).to_pylist()
 
 
 class Maker:
-    """An actor."""
+    """An actor that makes arrays."""
 
     def array(self, index: int) -> bridge.DeviceArray:
         return array(index)
 
 
 def read_so_far() -> int:
-    """The bytes that this process has read from files."""
+    """Return the number of bytes that this process has read from files."""
     with open("/proc/self/io") as counters:
         name, value = counters.readline().split()
     assert name == "rchar:"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks for the workers of a cluster, which import them from here."""
+"""Tasks that the workers of a cluster import."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from testing.ipc.peers import polars_reads
 
 
 def make_types(names):
-    """Arrays of every type, each list by its name."""
+    """Return lists of arrays by the names of `BATCHES`."""
     return {name: list(arrays_of(name)) for name in names}
 
 
 def read_types(made, makers_process):
-    """What is other than it was made, in words, and how many arrays pyarrow and polars read."""
+    """Return which arrays differ from the originals, and how many pyarrow and polars read."""
     assert os.getpid() != makers_process
     wrong = []
     counts = {"pyarrow": 0, "polars": 0}
@@ -32,7 +32,7 @@ def read_types(made, makers_process):
             if not contents(array).equals(expected, check_metadata=True):
                 wrong.append(f"pyarrow: {name}, array {i}")
             counts["pyarrow"] += 1
-            # Polars refuses lists without rows.
+            # Polars rejects lists without rows.
             if len(array) and polars_reads(expected.schema):
                 if not pl.DataFrame(expected).equals(in_polars(array), null_equal=True):
                     wrong.append(f"polars: {name}, array {i}")
@@ -41,14 +41,14 @@ def read_types(made, makers_process):
 
 
 def in_polars(array):
-    """A frame of a batch or a column."""
+    """Return a polars frame of a batch or a column."""
     if isinstance(array.schema, pa.Schema):
         return pl.DataFrame(array)
     return pl.DataFrame([pl.Series(array.schema.name, array)])
 
 
 def numbered(index, rows, path=None):
-    """An array of numbers, nested ones too; a line in a file says that it was made."""
+    """Return an array of numbers, texts and lists; append the process to the file at `path`."""
     if path is not None:
         with Path(path).open("a") as file:
             file.write(f"{os.getpid()}\n")
@@ -64,7 +64,7 @@ def lists(values):
 
 
 def total(array, index):
-    """The sum of the numbers, and where the first one is read."""
+    """Return the sum of the numbers; check the first rows of the other columns."""
     read = pa.table(array)
     assert read["lists"][:2].to_pylist() == [[index], [index + 1]]
     assert pl.DataFrame(array)["text"].head(1).to_list() == [str(index)]

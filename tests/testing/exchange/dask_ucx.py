@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of every type over UCX, between the workers of a cluster; prints what came of it.
+"""Send arrays of every type over UCX between the workers of a cluster, and print the result.
 
-A process of its own: UCX is there until the end of one.
+It runs in its own process, because UCX stays active until the process ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from testing.exchange.crossings import BATCHES, contents
 
 
 def between_workers():
-    """Where the workers are, what came otherwise than it was made, and how many arrays came."""
+    """Return the workers' addresses, the arrays that differ, and the number of arrays."""
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol="ucx"
@@ -32,7 +32,7 @@ def between_workers():
 
 
 def copied():
-    """How many bodies of how many arrays are elsewhere than where UCX has received them."""
+    """Return the number of arrays, and of buffers outside the memory that UCX receives into."""
     sent = list(dask_comms.arrays_to_send())
     with dask_comms.noting_memory(distributed_ucxx.ucxx) as received:
         found = dask_comms.over("ucx://127.0.0.1", sent)

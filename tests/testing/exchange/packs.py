@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed arrays changed: each is refused, or gives an array that lies within what was given.
+"""Mutants of packed arrays: each is rejected, or gives an array within the given buffers.
 
-Run as a program: ``python -m testing.exchange.packs random --count 1000``. It prints what became of
-the mutants as JSON; the number of one that breaks a rule stands in the error.
+Run as a program: ``python -m testing.exchange.packs random --count 1000``. It prints the mutants'
+outcomes as JSON. The error of a mutant that breaks a rule has the mutant's number.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from testing.ipc.mutations import NUMBERS, Guarded
 from testing.ipc.reach import spans
 from testing.peers.arrays import DeviceOnly
 
-#: Where the header says that buffers are packed bodies.
+#: Index of the header's byte that says whether buffers are packed bodies.
 IS_PACKED = 5
-#: Bytes of the greatest buffers of the bridge's own: an offset, or sizes of the data of views.
+#: Maximum bytes of a buffer that the bridge allocates: an offset, or the sizes of views' buffers.
 OWN = 64
 
 
 def originals():
-    """Headers and buffers of every layout, as tables and as columns."""
+    """Yield headers and buffers of every layout, as tables and as columns."""
     for batch, *_ in mutations.batches():
         (array,) = adopted(batch.schema, [batch])
         columns = [array["list"]] if "list" in batch.schema.names else array.children
@@ -43,21 +43,21 @@ def originals():
 
 
 def split(header):
-    """The head, the schema and the numbers of a header."""
+    """Return the head, the schema and the numbers of a header."""
     *_, size, _ = HEAD.unpack_from(header)
     end = HEAD.size + size
     return header[: HEAD.size], header[HEAD.size : end], header[end:]
 
 
 def cut(known, count):
-    """Every header cut at every byte."""
+    """Yield every header, truncated at every byte."""
     for header, buffers in known:
         for size in range(len(header)):
             yield header[:size], plain(buffers)
 
 
 def changed_bytes(known, count):
-    """Some headers with every byte changed."""
+    """Yield some headers, with every byte changed in turn."""
     for header, buffers in known[:: len(known) // 5]:
         for at, byte in enumerate(header):
             for value in {0, 1, 0x7F, 0x80, 0xFF, *(byte ^ (1 << bit) for bit in range(8))} - {
@@ -67,7 +67,7 @@ def changed_bytes(known, count):
 
 
 def changed_numbers(known, count):
-    """Every number of every header as an extreme, and as its neighbours."""
+    """Yield every header, with every number replaced by extreme and by near values."""
     for header, buffers in known:
         end = len(header) - len(split(header)[2])
         for at in (8, 16, *range(end, len(header), 8)):
@@ -94,7 +94,7 @@ def with_number(header, at, value):
 
 
 def mutant(rng, known):
-    """One header or its buffers changed, or both."""
+    """Return a header and buffers, with random changes of one or both."""
     header, guarded = rng.choice(known)
     buffers = plain(guarded)
     kind = rng.randrange(8)
@@ -145,7 +145,7 @@ def change_buffers(rng, buffers):
 
 
 def try_one(header, buffers):
-    """Have one mutant unpacked; returns what became of it."""
+    """Unpack one mutant; return the outcome."""
     try:
         array = unpack(header, buffers)
     except REFUSALS as error:
@@ -153,7 +153,7 @@ def try_one(header, buffers):
     check_within(array, buffers)
     to_arrow = pa.record_batch if array._kind == "table" else pa.array
     to_arrow(DeviceOnly(array)).validate()
-    # Who passes it on reads no further than those who use it.
+    # Packing and copying the array also read within its buffers.
     assert repr(array)
     for carry in (pack, copy.deepcopy):
         with suppress(*REFUSALS):
@@ -162,7 +162,7 @@ def try_one(header, buffers):
 
 
 def check_within(array, buffers):
-    """Each buffer lies in one of those that were given; or was made since they begin anywhere."""
+    """Check that each buffer lies in a given buffer, or is a copy of a misaligned one."""
     given = [pa.py_buffer(buffer) for buffer in buffers if buffer is not None]
     ranges = [(buffer.address, buffer.address + buffer.size) for buffer in given]
     is_aligned = all(buffer.address % 8 == 0 for buffer in given)
@@ -170,7 +170,7 @@ def check_within(array, buffers):
         size = reach or 0
         if not any(begin <= address and address + size <= end for begin, end in ranges):
             assert not any(begin <= address < end for begin, end in ranges), "reads past the end"
-            assert size <= OWN or not is_aligned, "reads elsewhere"
+            assert size <= OWN or not is_aligned, "reads outside of the given buffers"
             pa.foreign_buffer(address, size).to_pybytes()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays through pickles, and where their buffers are to lie.
+"""Pickles of arrays, and the expected addresses of their buffers.
 
-Other processes import this to do what the tests ask them for.
+Other processes import this module to run functions for the tests.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import cudf_arrow_bridge as cab
 from testing.ipc.samples import written
 from testing.peers.arrays import DeviceOnly
 
-#: Protocols, and whether buffers travel beside the pickle.
+#: Pickle protocols, and whether buffers are out of band.
 WAYS = {
     **{f"protocol {protocol}": (protocol, False) for protocol in (2, 3, 4, 5)},
     "out of band": (5, True),
@@ -22,13 +22,13 @@ WAYS = {
 
 
 def taken_apart(obj):
-    """A pickle, and the buffers beside it."""
+    """Return a pickle and its out-of-band buffers."""
     buffers = []
     return pickle.dumps(obj, protocol=5, buffer_callback=buffers.append), buffers
 
 
 def sent(obj, way="out of band"):
-    """What arrives of an object."""
+    """Pickle and unpickle an object; return the copy."""
     protocol, is_out_of_band = WAYS[way]
     if not is_out_of_band:
         return pickle.loads(pickle.dumps(obj, protocol))
@@ -37,17 +37,17 @@ def sent(obj, way="out of band"):
 
 
 def adopted(schema, batches):
-    """Arrays over batches of any type, also those that cuDF lacks."""
+    """Return arrays over batches of any type, including types that cuDF lacks."""
     return list(cab.ipc.open_stream(written(schema, batches)))
 
 
 def batch_in(array):
-    """A record batch of pyarrow's over the same memory, checked."""
+    """Return a pyarrow record batch over the same memory, validated."""
     return checked(pa.record_batch(DeviceOnly(array)))
 
 
 def column_in(array):
-    """An array of pyarrow's over the same memory, checked."""
+    """Return a pyarrow array over the same memory, validated."""
     return checked(pa.array(DeviceOnly(array)))
 
 
@@ -57,13 +57,13 @@ def checked(arrow):
 
 
 def places(buffers):
-    """Where buffers lie, and their sizes."""
+    """Return the addresses and sizes of buffers."""
     found = map(pa.py_buffer, buffers)
     return [(buffer.address, buffer.size) for buffer in found]
 
 
 def copied(buffers):
-    """Buffers with the same content, elsewhere."""
+    """Return copies of buffers."""
     return [_copy(memoryview(buffer)) for buffer in buffers]
 
 
@@ -74,10 +74,10 @@ def _copy(view):
 
 
 def referred(array):
-    """Address and size of each buffer that rows of pyarrow's refer to, in the order of Arrow IPC.
+    """Return address and size of the buffers that an array's rows use, in the order of Arrow IPC.
 
-    None for an address if the bytes are to be made: masks that do not begin with a word of 32 rows,
-    and offsets that do not begin with 0.
+    The address is None if the buffer must be computed: masks that do not start at a word of 32
+    rows, and offsets that do not start with 0.
     """
     dictionaries = []
     found = [place for place in _referred(array, dictionaries) if place[1]]
@@ -87,7 +87,7 @@ def referred(array):
 
 
 def referred_of_batch(batch):
-    """The same of all columns; dictionaries follow all of them."""
+    """Return the result of `referred` for all columns. Dictionaries follow all columns."""
     dictionaries = []
     found = [place for c in batch.columns for place in _referred(c, dictionaries) if place[1]]
     for values in dictionaries:
@@ -151,5 +151,5 @@ def _offset_width(type_):
 
 
 def echo(obj):
-    """What another process gives back."""
+    """Return the argument, for a call in another process."""
     return obj

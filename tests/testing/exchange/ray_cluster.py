@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small Ray cluster of this machine, what tests ask it, and functions for its workers."""
+"""A small Ray cluster on this machine, helpers for its tests, and functions for its workers."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from testing.peers.arrays import DeviceOnly
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 
-#: Ray's `DataContext` sets what it says is deprecated, whenever one is made.
+#: Ray's `DataContext` sets attributes that it reports as deprecated.
 RAY_WARNS = [
     pytest.mark.filterwarnings(f"ignore:`{name}` is deprecated:DeprecationWarning")
     for name in ("use_push_based_shuffle", "use_polars", "use_arrow_tensor_v2")
 ]
-#: About the least that Ray takes.
+#: About the smallest size that Ray accepts.
 STORE_SIZE = 80 << 20
-#: Where workers look for `testing`.
+#: The folder from which workers import `testing`.
 TESTS = Path(__file__).parents[2]
-#: Bytes of the results and arguments that Ray sends along, and does not put into the store.
+#: Maximum bytes of results and arguments that Ray sends inline and not through the store.
 MOST_INLINED = 100 << 10
 
 
 @contextmanager
 def running_cluster(**options):
-    """Ray on two of this machine's cores, which says nothing and tells nobody."""
+    """Run Ray on two cores of this machine, without logs and usage statistics."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray") as folder:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        # Other tests may take all memory: no reason to kill workers.
+        # Ray would kill workers if other tests used all memory.
         patch.setenv("RAY_memory_monitor_refresh_ms", "0")
-        # An object that has no place in the store is put elsewhere at once.
+        # Objects that do not fit into the store are written to files immediately.
         patch.setenv("RAY_oom_grace_period_s", "0")
-        # Workers import from the folder that Ray is started in: not the package's sources.
+        # Workers import from Ray's working directory, which must not have the package's sources.
         patch.chdir(TESTS)
         patch.setattr(logging.getLogger("ray.data"), "level", logging.ERROR)
         patch.setattr(ray.data.DataContext.get_current(), "enable_progress_bars", False)
@@ -52,7 +52,7 @@ def running_cluster(**options):
                 object_store_memory=STORE_SIZE,
                 logging_level="error",
                 log_to_driver=False,
-                # The paths of sockets are short: pytest's folders are not.
+                # Paths of sockets must be short, and those of pytest's folders are too long.
                 _temp_dir=folder,
                 **options,
             )
@@ -62,36 +62,36 @@ def running_cluster(**options):
 
 
 def is_in_store(address):
-    """Whether an address lies in the object store's shared memory, and in no file beside it."""
+    """Return whether an address lies in the object store's shared memory, not in Ray's files."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         span, access, _, _, _, *path = line.split()
         begin, end = (int(bound, 16) for bound in span.split("-"))
         if begin <= address < end:
-            # What has no place in the store, Ray puts into files of its session.
+            # Ray writes objects that do not fit into the store to files of its session.
             return access[3] == "s" and "/plasma" in path[0] and "/session_" not in path[0]
     raise ValueError(f"{address:#x} is not mapped")
 
 
 def addresses(array):
-    """The addresses of the buffers with any bytes, by name."""
+    """Return the addresses of the buffers that are not empty, by name."""
     return {info.name: info.address for info in array.buffers() if info.address and info.size}
 
 
 def pyarrow_addresses(data):
-    """The addresses of all buffers of a table of pyarrow's."""
+    """Return the addresses of all buffers of a pyarrow table."""
     chunks = [chunk for column in data.columns for chunk in column.chunks]
     return {buffer.address for chunk in chunks for buffer in chunk.buffers() if buffer}
 
 
 def arrays_of_all_types():
-    """Device arrays of every type, nested and sliced, and of unusual schemas."""
+    """Return device arrays of every type, nested and sliced, and of unusual schemas."""
     batches = [batch for param in ALL_TYPES for batch in batches_of(*param.values)]
     batches += [batch for _, unusual in UNUSUAL.values() for batch in unusual]
     return [bridge.to_arrow_device(batch) for batch in batches]
 
 
 def read_by_others(arrays):
-    """What pyarrow and polars make of arrays; None for what polars does not know."""
+    """Read arrays with pyarrow and polars; frames are None where polars lacks a type."""
     import polars as pl
 
     from testing.ipc.peers import checked, polars_reads

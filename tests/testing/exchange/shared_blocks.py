@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers of pickles in shared memory, and what other processes do with arrays."""
+"""Buffers of pickles in shared memory, and functions that other processes run on arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def padded(size):
 
 
 def fill(block, buffers):
-    """Copy buffers to a block, one behind the other; returns where each begins."""
+    """Copy buffers to a block, one after the other; return where each begins."""
     begins, end = [], 0
     for view in map(memoryview, buffers):
         block.buf[end : end + view.nbytes] = view.cast("B")
@@ -35,7 +35,7 @@ def parts(block, begins, sizes):
 
 
 def read(name, data, pieces):
-    """Load a pickle over a block; returns where the array's buffers begin in it, and the rows."""
+    """Load a pickle over a block; return the offsets of the array's buffers in it, and the rows."""
     block = SharedMemory(name)
     try:
         (start, _), *_ = places([block.buf])
@@ -45,19 +45,19 @@ def read(name, data, pieces):
         del array
         gc.collect()
     finally:
-        # Refused while anything refers to the block.
+        # Fails while an object refers to the block.
         block.close()
     return found, rows
 
 
 def pass_on(there, back):
-    """Give back what comes, until None does."""
+    """Move objects from queue `there` to queue `back` until None arrives."""
     while (obj := there.get()) is not None:
         back.put(obj)
 
 
 def released(_):
-    """Return what cannot be returned."""
+    """Return a released array, which cannot be pickled."""
     array = cab.to_arrow_device(pa.array([1]))
     array.release()
     return array

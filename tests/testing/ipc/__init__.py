@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of Arrow IPC have in common."""
+"""Shared code of the tests of Arrow IPC."""

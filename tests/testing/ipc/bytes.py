@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of pyarrow's, taken apart, and objects that bytes pass through in parts."""
+"""Parts of messages that pyarrow writes, and readers and writers of few bytes at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-#: Rows whose columns need no padding: pyarrow pads bodies to 8 bytes only.
+#: A number of rows whose columns need no padding. pyarrow pads bodies to only 8 bytes.
 ROWS = 4096
 
 
@@ -22,7 +22,7 @@ def sample_table(rows=ROWS):
 
 
 def message_parts(table, max_chunksize=None):
-    """Metadata and the buffers of the body of each message that pyarrow writes."""
+    """Return the metadata and the body's buffers of each message that pyarrow writes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize)
@@ -36,7 +36,7 @@ def message_parts(table, max_chunksize=None):
 
 
 def packed(parts):
-    """What of `message_parts` is to be in a stream, with bodies at multiples of 64."""
+    """Return the expected stream of `message_parts`, with bodies at multiples of 64 bytes."""
     result = bytearray()
     for metadata, buffers in parts:
         padding = bytes(-(len(result) + 8 + len(metadata)) % 64)
@@ -48,7 +48,7 @@ def packed(parts):
 
 @dataclass
 class SlowWriter:
-    """Takes a few bytes at a time."""
+    """Accepts at most `most` bytes in each write."""
 
     most: int
     data: bytearray = field(default_factory=bytearray)

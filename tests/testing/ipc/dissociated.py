@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example that speaks the Dissociated IPC Protocol, as a process."""
+"""A process that runs the example of the Dissociated IPC Protocol."""
 
 from __future__ import annotations
 

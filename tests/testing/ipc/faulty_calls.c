@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded before libc: lets one call of the system fail, as if the disk was full or broken.
+// Preloaded before libc: makes one system call fail, like on a full or broken disk.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 static int calls_left = 0;
 static int error      = 0;
 
-/// The `count`th call from now on fails with `number`; 0: none does.
+/// Makes the `count`th call from now on fail with `number`. With a count of 0, no call fails.
 void fail_call(int count, int number)
 {
   calls_left = count;

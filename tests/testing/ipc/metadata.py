@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the flatbuffers of IPC messages say, read with nothing but Arrow's and flatbuffers' formats.
+"""The flatbuffers of IPC messages, read only with the formats of Arrow and flatbuffers.
 
 Sources: ``Message.fbs`` of Arrow, and flatbuffers' "Internals".
 """
@@ -19,7 +19,7 @@ END = CONTINUATION + bytes(4)
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a message with a body, but for where they are written down."""
+    """The numbers of a message with a body that do not depend on the body's packing."""
 
     kind: int
     length: int
@@ -29,20 +29,20 @@ class Numbers:
 
 
 class Metadata:
-    """One message's flatbuffer.
+    """The flatbuffer of a message.
 
     Attributes
     ----------
     kind
         `SCHEMA`, `DICTIONARY` or `RECORD_BATCH`.
     body_length
-        Bytes of the packed body.
+        Size of the packed body in bytes.
     nodes
         Length and null count of each array.
     buffers
         Offset and size of each buffer in the packed body.
     places
-        Where in the flatbuffer each of its numbers of 64 bits stands, by what it is.
+        Positions of the 64-bit numbers in the flatbuffer, by name.
     """
 
     def __init__(self, data):
@@ -68,16 +68,16 @@ class Metadata:
         self.variadic_counts = self._longs(header, 4, 1, "variadic count")
 
     def numbers(self):
-        """Everything that does not depend on how the body is packed."""
+        """Return the numbers that do not depend on the body's packing."""
         sizes = tuple(size for _, size in self.buffers)
         return Numbers(self.kind, self.length, tuple(self.nodes), sizes, self.variadic_counts)
 
     def slices(self, body):
-        """The buffers of a packed body, one for each of the metadata's."""
+        """Return the buffers of a packed body, one for each buffer of the metadata."""
         return [body.slice(offset, size) for offset, size in self.buffers]
 
     def patched(self, **places):
-        """The flatbuffer with other numbers: ``{"buffer 0": 64}`` is the first buffer's offset."""
+        """Return the flatbuffer with other numbers: ``{"buffer 0": 64}`` sets the first offset."""
         data = bytearray(self._data)
         for name, value in places.items():
             if (place := self.places[name]) is not None:
@@ -88,7 +88,7 @@ class Metadata:
         return struct.unpack_from("<i", self._data, at)[0]
 
     def _field(self, table, number):
-        """Where a field of a table stands; None if it is left out."""
+        """Return the position of a table's field, or None if the field is absent."""
         vtable = table - self._int32(table)
         (size,) = struct.unpack_from("<H", self._data, vtable)
         entry = 4 + 2 * number
@@ -120,13 +120,13 @@ class Metadata:
 
 
 def messages_of(stream):
-    """The flatbuffer and the packed body of each message of a stream, as pyarrow reads them."""
+    """Yield the flatbuffer and the packed body of each message of a stream, read by pyarrow."""
     for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(stream)):
         yield message.metadata.to_pybytes(), message.body
 
 
 def realigned(metadata, body, alignment):
-    """A message whose body has its buffers at multiples of another alignment, each padded to it."""
+    """Return a message whose buffers are aligned and padded to another alignment."""
     read = Metadata(metadata)
     if read.kind == SCHEMA:
         return metadata, b""
@@ -139,7 +139,7 @@ def realigned(metadata, body, alignment):
 
 
 def framed(messages, *, legacy=False, end=True):
-    """A stream of messages; `legacy` is the framing before Arrow 0.15, without continuations."""
+    """Return a stream of messages. `legacy` is the framing before Arrow 0.15, without markers."""
     before = b"" if legacy else CONTINUATION
     pieces = []
     for metadata, body in messages:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages changed at random: each is refused, or gives arrays that lie within what was given.
+"""Mutants of messages: each is rejected, or gives arrays within the given buffers.
 
 Run as a program: ``python -m testing.ipc.mutants --form file --count 1000 --validate full``. It
-prints what became of the mutants as JSON; the number of one that breaks a rule stands in the error.
+prints the mutants' outcomes as JSON. The error of a mutant that breaks a rule has its number.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from testing.ipc import mutations as ipc_mutations
 from testing.ipc.reach import spans
 from testing.peers.arrays import DeviceOnly
 
-#: What pyarrow does not take of values, and the bridge does: nobody reads elsewhere for it. Numbers
-#: out of their type's range, null rows of list views, and bytes behind a short string.
+#: Errors of pyarrow for values that the bridge accepts, because they cause no read out of bounds:
+#: numbers out of their type's range, null rows of list views, and bytes after a short string.
 HARMLESS = re.compile(
     "does not fit in precision|whole number of days|is not within the acceptable range"
     "|Offset invariant failure: (size|offset) for slot|padding bytes were not all zero"
 )
-#: What `from_messages` may raise over what it was given.
+#: Errors that `from_messages` may raise for its arguments.
 REFUSALS = (ValueError, TypeError, OverflowError)
 
 
 def check_within(array, given):
-    """Each buffer is one of those that were given, or a part of it, or memory to be read."""
+    """Check that each buffer lies in a given buffer, or in readable memory of the bridge."""
     for address, reach in spans(array):
         if any(begin <= address <= end and address + (reach or 0) <= end for begin, end in given):
             continue
         assert not any(begin <= address < end for begin, end in given), "reads past the end"
-        # Of the bridge's own: what it made of others is there to its end.
+        # The bridge allocated this buffer: check that all of it is readable.
         ctypes.string_at(address, reach or 0)
 
 
 class Messages:
-    """Mutants of messages with a buffer each."""
+    """Mutants of messages whose bodies are lists of buffers."""
 
     def __init__(self):
         self._streams = list(ipc_mutations.messages())
@@ -94,7 +94,7 @@ FORMS = {"messages": Messages, "stream": partial(Bytes, False), "file": partial(
 
 
 def try_one(number, form, validate):
-    """Send one mutant through; returns what became of it."""
+    """Read one mutant with the bridge; return the outcome."""
     rng = random.Random(number)
     mutant = form.mutant(rng, validate == "full" and rng.randrange(2))
     given = form.ranges(mutant)
@@ -114,7 +114,7 @@ def try_one(number, form, validate):
 
 
 def check_values(array):
-    """Have pyarrow look at all values."""
+    """Validate all values with pyarrow."""
     try:
         pa.record_batch(DeviceOnly(array)).validate(full=True)
     except pa.ArrowInvalid as error:
@@ -123,7 +123,7 @@ def check_values(array):
 
 
 def resident():
-    """Bytes of this process that are in memory."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 

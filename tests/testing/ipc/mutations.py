@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small IPC messages, streams and files, and changes of them at random."""
+"""Small IPC messages, streams and files, and random changes of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 class Guarded:
-    """A copy of a buffer, right before a page that nobody may read."""
+    """A copy of a buffer, directly before a page without read permission."""
 
     def __init__(self, data):
         self.size = data.size
         end = -(-data.size // mmap.PAGESIZE) * mmap.PAGESIZE
         self._pages = mmap.mmap(-1, end + mmap.PAGESIZE)
-        # Aligned as Arrow wants it, so up to 63 bytes before the page.
+        # The copy is aligned to 64 bytes, so it ends up to 63 bytes before the page.
         begin = end - -(-data.size // 64) * 64
         self._pages[begin : begin + data.size] = data.to_pybytes()
         first = ctypes.addressof(ctypes.c_char.from_buffer(self._pages))
@@ -34,7 +34,7 @@ class Guarded:
 
 
 def batches():
-    """Batches of few rows, a list for each stream."""
+    """Yield batches of few rows, a list for each stream."""
     types = [
         *(pa.int32(), pa.bool_(), pa.string(), pa.large_string(), pa.decimal128(20, 3)),
         *(pa.string_view(), pa.list_view(pa.int32()), pa.binary(3), pa.list_(pa.int16(), 3)),
@@ -48,14 +48,14 @@ def batches():
 
 
 def messages():
-    """Streams, each as a list of metadata and the body's buffers."""
+    """Yield streams, each as a list of messages: the metadata and the body's buffers."""
     for found in batches():
         stream = ipc_samples.written(found[0].schema, found, deltas=len(found) == 3)
         yield [(metadata, _guarded(metadata, body)) for metadata, body in messages_of(stream)]
 
 
 def written(file):
-    """The bytes of streams or files, compressed or not."""
+    """Yield the bytes of streams or files, with and without compression."""
     for found in batches():
         for compression in (None, "lz4", "zstd"):
             options = {"file": file, "compression": compression, "deltas": len(found) == 3}
@@ -68,7 +68,7 @@ def _guarded(metadata, body):
 
 
 def mutated_messages(rng, messages):
-    """Change one message, of the schema, a dictionary or a batch; returns all messages."""
+    """Change one message, of the schema, a dictionary or a batch; return all messages."""
     at = rng.randrange(len(messages))
     metadata, buffers = messages[at]
     buffers = [guarded.buffer for guarded in buffers]
@@ -108,7 +108,7 @@ def _flipped(rng, metadata, count):
 
 
 def _with_number(rng, metadata):
-    """A hostile number at any aligned place."""
+    """Write a hostile number at a random aligned position."""
     data = bytearray(metadata)
     width = rng.choice((2, 4, 8))
     at = rng.randrange(len(data) // width) * width
@@ -118,7 +118,7 @@ def _with_number(rng, metadata):
 
 
 def _with_count(rng, metadata):
-    """Another length, null count, offset or size where the metadata has one."""
+    """Change a length, null count, offset or size of the metadata."""
     read = Metadata(metadata)
     places = [name for name, place in read.places.items() if place is not None]
     if not places:
@@ -132,7 +132,7 @@ def _with_count(rng, metadata):
 
 
 def with_bodies_changed(rng, messages):
-    """The messages with bytes of one body changed, in memory of its own."""
+    """Return the messages with bytes of one body changed, in a copy of the buffer."""
     changed = [(m, [guarded.buffer for guarded in parts]) for m, parts in messages]
     filled = [m for m in changed if any(part.size for part in m[1])]
     parts = rng.choice(filled)[1]
@@ -142,7 +142,7 @@ def with_bodies_changed(rng, messages):
 
 
 def mutated_bytes(rng, data):
-    """Change, cut or move bytes anywhere."""
+    """Change, remove or truncate bytes at a random position."""
     kind = rng.randrange(8)
     if kind <= 3:
         return _flipped(rng, data, rng.randrange(1, 4))

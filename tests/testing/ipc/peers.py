@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams and files as the other libraries read them, and the bridge's as batches of pyarrow's."""
+"""Streams and files read by other libraries, and arrays of the bridge as pyarrow batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testing.peers.arrays import DeviceOnly
 
 
 def read_pyarrow(data):
-    """The schema and the batches that pyarrow reads, checked."""
+    """Return the schema and the batches that pyarrow reads, validated."""
     if is_file(data):
         file = pa.ipc.open_file(pa.py_buffer(data))
         return file.schema, checked(file.get_batch(i) for i in range(file.num_record_batches))
@@ -28,7 +28,7 @@ def read_polars(data):
 
 
 def read_nanoarrow(data):
-    """A table of pyarrow's over what nanoarrow reads."""
+    """Return a pyarrow table of the data that nanoarrow reads."""
     with InputStream.from_readable(io.BytesIO(data)) as stream:
         return pa.table(na.ArrayStream(stream))
 
@@ -38,7 +38,7 @@ def is_file(data):
 
 
 def read_bridge(arrays):
-    """The schema and the batches of a stream of the bridge's, through the device protocol."""
+    """Return the schema and the batches of a stream of the bridge, through the device protocol."""
     return arrays.schema, checked(pa.record_batch(DeviceOnly(array)) for array in arrays)
 
 
@@ -51,7 +51,7 @@ def checked(batches):
 
 
 def assert_same_batches(found, expected):
-    """Two pairs of a schema and batches: equal in types, metadata, and values batch by batch."""
+    """Check that two pairs of a schema and batches have equal types, metadata and values."""
     schema, batches = found
     wanted, others = expected
     assert schema.equals(wanted, check_metadata=True), (schema, wanted)
@@ -62,7 +62,7 @@ def assert_same_batches(found, expected):
 
 
 def has_type(schema, condition):
-    """Whether a type somewhere in a schema is of some kind."""
+    """Return whether a type at any depth of a schema meets a condition."""
 
     def visit(type_):
         if isinstance(type_, pa.BaseExtensionType):
@@ -76,7 +76,7 @@ def has_type(schema, condition):
 
 
 def polars_reads(schema):
-    """Whether polars knows all types, takes their parameters and names, and metadata as text."""
+    """Return whether polars supports a schema's types, parameters, names and metadata."""
     metadata = [part.metadata or {} for part in (schema, *schema)]
     is_text = not any(value == b"\x00\xff" for part in metadata for value in part.values())
     if len(set(schema.names)) < len(schema) or not is_text:
@@ -90,14 +90,14 @@ def polars_reads(schema):
 
 
 def _is_odd(type_):
-    """Polars fails over structs of small decimals."""
+    """Return whether polars fails on a type: structs of 32-bit or 64-bit decimals."""
     small = (pa.types.is_decimal32, pa.types.is_decimal64)
     inner = pa.schema([(str(i), type_.field(i).type) for i in range(type_.num_fields)])
     return pa.types.is_struct(type_) and any(has_type(inner, kind) for kind in small)
 
 
 def nanoarrow_reads(schema):
-    """Whether nanoarrow knows all types."""
+    """Return whether nanoarrow supports all types of a schema."""
     names = ("list_view", "large_list_view", "run_end_encoded", "dictionary")
     kinds = [getattr(pa.types, f"is_{name}") for name in names]
     other = (pa.string_view(), pa.binary_view(), pa.binary(0))
@@ -105,8 +105,8 @@ def nanoarrow_reads(schema):
 
 
 def assert_peers_read(found, schema, batches):
-    """Check that polars and nanoarrow read the same as of what pyarrow writes."""
-    # Polars refuses what pyarrow writes of lists without rows.
+    """Check that polars and nanoarrow read the same data as from pyarrow's stream or file."""
+    # Polars rejects lists without rows that pyarrow writes.
     original = written(schema, [batch for batch in batches if len(batch)])
     if polars_reads(schema) and len(schema):
         assert read_polars(found).equals(read_polars(original))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far an Arrow consumer reads in the buffers of an array, from C structs and formats alone."""
+"""How many bytes a consumer reads of an array's buffers, from C structs and formats alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTHS = {
 
 
 def width_of(form):
-    """Bytes of a value of fixed width; None for any other format."""
+    """Return the bytes of a value of fixed width, or None for any other format."""
     if form in _WIDTHS:
         return _WIDTHS[form]
     if form[:2] in ("ts", "tD"):
@@ -28,7 +28,7 @@ def width_of(form):
 
 
 def reaches(form, array):
-    """Bytes that are read of each buffer of an array; None where its values say how many."""
+    """Return the bytes that are read of each buffer, or None if they depend on its values."""
     rows = array.offset + array.length
     mask = (rows + 7) // 8
     if form == "n" or form == "+r" or form[:2] == "+u":
@@ -50,13 +50,13 @@ def reaches(form, array):
 
 
 def _sizes(array):
-    """The sizes of the data of views, which stand in their last buffer."""
+    """Return the sizes of the data buffers of views, which their last buffer has."""
     count = array.n_buffers - 3
     return (ctypes.c_int64 * count).from_address(array.buffers[count + 2]) if count else []
 
 
 def spans(obj):
-    """Address and reach of each buffer that an exporter hands out: a reach of None is unknown."""
+    """Yield the address of each exported buffer and the bytes that are read, or None if unknown."""
     schema, array = obj.__arrow_c_device_array__()
     pairs = zip(nodes(struct_of(schema)), nodes(struct_of(array).array), strict=True)
     for form, node in pairs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches for IPC: every type that crosses, nested, with nulls and sliced; and unusual streams."""
+"""Batches for IPC: every supported type, nested, with nulls and sliced, and unusual streams."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from testing import foreign, samples, views
 
 ROWS = 41
-#: Slices of the rows that become batches: one begins within a byte, one has no rows.
+#: Slices that become batches: one begins within a byte of the mask, one has no rows.
 CUTS = [(0, 19), (19, 0), (19, 22)]
 
 
 def with_nulls(type_, nulls):
-    """An array of any type, views and runs included."""
+    """Return an array of any type, including views and run-end encoding."""
     if pa.types.is_run_end_encoded(type_):
         return views.run_ended(with_nulls(type_.value_type, nulls), type_.run_end_type)[0]
     if type_ in (pa.string_view(), pa.binary_view()):
@@ -29,14 +29,14 @@ def with_nulls(type_, nulls):
 
 
 def nested(array):
-    """The array as the elements of lists and as a field; offsets begin behind the first element."""
+    """Return the array in lists and in a struct. The lists skip the first element."""
     offsets = pa.array([min(1 + 2 * i, len(array)) for i in range(len(array) + 1)], pa.int32())
     lists = pa.ListArray.from_arrays(offsets, array)
     return lists, pa.StructArray.from_arrays([array, lists], ["plain", "lists"])
 
 
 def batch_of(type_):
-    """A batch of columns of a type: without nulls, with some, with no value at all, and nested."""
+    """Return a batch of columns of a type: without nulls, with some, with nulls only, nested."""
     columns = {nulls: with_nulls(type_, nulls) for nulls in samples.NULLS}
     columns["list"], columns["struct"] = nested(columns["some"])
     return pa.record_batch(columns)
@@ -52,19 +52,19 @@ ALL_TYPES = [pytest.param(type_, id=str(type_)) for type_ in TYPES]
 
 
 def batches_of(type_):
-    """Batches of one type, sliced from one batch."""
+    """Return batches of one type, sliced from one batch."""
     whole = batch_of(type_)
     return [whole.slice(*cut) for cut in CUTS]
 
 
 def coded(codes, keys, ordered=False):
-    """Rows of a dictionary."""
+    """Return a dictionary array."""
     keys = keys if isinstance(keys, pa.Array) else pa.array(keys)
     return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), keys, ordered=ordered)
 
 
 def _unusual():
-    """Schemas and batches by name."""
+    """Yield names, schemas and batches."""
     numbers = pa.record_batch({"a": [1, None, 3]})
     yield "no batches", numbers.schema, []
     yield "no rows", numbers.schema, [numbers.slice(0, 0)] * 2
@@ -100,7 +100,7 @@ UNUSUAL = {name: (schema, batches) for name, schema, batches in _unusual()}
 
 
 def written(schema, batches, *, file=False, deltas=False, **options):
-    """What pyarrow writes: a stream or a file."""
+    """Return a stream or a file that pyarrow writes."""
     sink = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=deltas, **options)
     make = pa.ipc.new_file if file else pa.ipc.new_stream
@@ -111,7 +111,7 @@ def written(schema, batches, *, file=False, deltas=False, **options):
 
 
 def replaced():
-    """Batches whose dictionaries grow, and then are others; also those within lists."""
+    """Yield batches whose dictionaries grow and are then replaced, also within lists."""
     texts = [["a"], ["a", "b"], ["a", "b", "cd"], ["x"], ["x", "y"], ["x", "y"]]
     for keys in texts:
         plain = coded([len(keys) - 1, None, 0], keys)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that pyarrow writes, taken apart into messages, and tables of many types for them."""
+"""Streams that pyarrow writes, their messages, and tables of many types for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def dictionary(values, indices=(0, 1, None, 1, 0)):
 
 
 def short_views():
-    """Views without any buffer of data, where pyarrow makes one that is empty."""
+    """Return views without data buffers, for which pyarrow makes one empty buffer."""
     array = pa.array(["a", "b", None, "", "c"], pa.string_view())
     return pa.Array.from_buffers(array.type, ROWS, array.buffers()[:2], array.null_count)
 
@@ -27,7 +27,7 @@ def nested_dictionary():
     return pa.DictionaryArray.from_arrays(pa.array([4, 3, 2, 1, 0], pa.int32()), values)
 
 
-#: Columns of every kind of layout, each of `ROWS` rows.
+#: Columns of every layout, each of `ROWS` rows.
 COLUMNS = {
     "int": pa.array([1, 2, None, 4, 5]),
     "no nulls": pa.array(np.arange(ROWS)),
@@ -59,7 +59,7 @@ def table_of(*names: str) -> pa.Table:
 
 
 def stream_of(table: pa.Table, custom_metadata=None, **options) -> pa.Buffer:
-    """A stream that pyarrow writes."""
+    """Return a stream that pyarrow writes."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(**options)
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
@@ -69,11 +69,11 @@ def stream_of(table: pa.Table, custom_metadata=None, **options) -> pa.Buffer:
 
 
 def messages_in(stream: pa.Buffer) -> list[pa.ipc.Message]:
-    """The messages of a stream, whose bodies lie in its memory."""
+    """Return the messages of a stream, whose bodies share its memory."""
     return list(pa.ipc.MessageReader.open_stream(stream))
 
 
 def framed(metadata: bytes, body=b"") -> bytes:
-    """A message as it stands in a stream."""
+    """Return a message as it is stored in a stream."""
     metadata += bytes(-len(metadata) % 8)
     return b"\xff" * 4 + len(metadata).to_bytes(4, "little") + metadata + bytes(body)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies that die of a touch: messages whose buffers lie in pages that nobody may read.
+"""Messages whose buffers lie in pages without read permission.
 
-Run as a program it sends the messages of every type through the bridge; ``--read`` is the control,
-which reads. Whoever reads a page dies by a signal.
+Run as a program, it imports and exports messages of every type with the bridge. A read of a page
+ends the process with a signal. With ``--read``, the program reads a page, as a control.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from testing.ipc.metadata import SCHEMA, Metadata, messages_of
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _NOTHING = 0
-#: Bytes of a buffer that is written to an object by itself.
+#: Minimum bytes of a buffer that is written to an object in its own call.
 SMALL = 4096
-#: How often the rows are repeated, for masks of that size.
+#: How often the rows are repeated, so that masks have this size.
 MANY = 8 * SMALL // ipc_samples.ROWS + 1
 
 
 class Pages:
-    """Copies of buffers, each in pages of its own."""
+    """Copies of buffers, each in its own pages."""
 
     def __init__(self):
         self._maps = []
 
     def copy(self, data):
-        """Copy a buffer; returns one over the pages, with the content's size."""
+        """Copy a buffer to pages; return a buffer over them, with the content's size."""
         size = max(-(-data.size // mmap.PAGESIZE), 1) * mmap.PAGESIZE
         pages = mmap.mmap(-1, size)
         pages.write(data.to_pybytes())
@@ -43,7 +43,7 @@ class Pages:
         return pa.foreign_buffer(address, data.size, base=pages)
 
     def forbid(self, at_least=0):
-        """Nobody may read the pages, but those of smaller buffers."""
+        """Forbid reads of the pages, except those of buffers smaller than `at_least`."""
         for address, pages, size in self._maps:
             _protect(address, pages, _NOTHING if size >= at_least else mmap.PROT_READ)
 
@@ -58,7 +58,7 @@ def _protect(address, size, protection):
 
 
 class Sink:
-    """Takes what it is given by address, and reads nothing of it."""
+    """Records the addresses and sizes of written data without reading it."""
 
     def __init__(self):
         self.pieces = []
@@ -73,7 +73,7 @@ class Sink:
 
 
 def copied(stream, pages, packed):
-    """The messages of a stream with their bodies in pages: whole, or each buffer by itself."""
+    """Yield messages with their bodies in pages: as a whole, or each buffer separately."""
     for metadata, body in messages_of(stream):
         read = Metadata(metadata)
         parts = [] if read.kind == SCHEMA else [body] if packed else read.slices(body)
@@ -81,7 +81,7 @@ def copied(stream, pages, packed):
 
 
 def check(stream, expected, packed):
-    """Messages in, arrays, and messages and a stream out, all without a look at the bodies."""
+    """Check that an import, and exports of messages and a stream, do not read the bodies."""
     pages = Pages()
     given = list(copied(stream, pages, packed))
     pages.forbid()
@@ -90,7 +90,7 @@ def check(stream, expected, packed):
     sent = list(cab.ipc.messages(received))
     check_same(given, sent, packed)
     if not packed:
-        # Small buffers are joined with what stands around them.
+        # Small buffers are copied and written together with the bytes around them.
         pages.forbid(at_least=SMALL)
         check_written(received, sent)
     pages.allow()
@@ -100,7 +100,7 @@ def check(stream, expected, packed):
 
 
 def check_written(received, sent):
-    """A sink gets the memory of large buffers itself."""
+    """Check that a stream writes large buffers to a sink without a copy."""
     sink = Sink()
     cab.ipc.write_stream(received, sink)
     large = {b.address for message in sent for b in message.buffers if b.size >= SMALL}
@@ -109,7 +109,7 @@ def check_written(received, sent):
 
 
 def check_same(given, sent, packed):
-    """The messages say the same of their bodies and have the same memory."""
+    """Check that messages describe equal bodies and share their memory."""
     assert len(given) == len(sent)
     for (metadata, buffers), message in zip(given, sent, strict=True):
         before, after = Metadata(metadata), Metadata(message.metadata)
@@ -123,21 +123,21 @@ def check_same(given, sent, packed):
             expected = [expected[0] + offset for offset, _ in before.buffers]
         for buffer, address in zip(message.buffers, expected, strict=True):
             if buffer.size and buffer.address != address:
-                # The one offset of no rows, which is the same everywhere.
+                # Only the one offset of an array without rows may be elsewhere.
                 assert bytes(memoryview(buffer)) in (bytes(4), bytes(8))
 
 
 def streams():
-    """Names, streams with canonical bodies, and their batches: each type's, and unusual ones."""
+    """Yield names, streams and their batches, of each type and of unusual schemas."""
     cases = {str(type_): [ipc_samples.batch_of(type_)] * 2 for type_ in ipc_samples.TYPES}
     cases |= {
         f"large {type_}": [pa.concat_batches([ipc_samples.batch_of(type_)] * MANY)]
         for type_ in ipc_samples.TYPES
-        if type_ not in ipc_samples.RUNS  # whose ends are of 16 bits
+        if type_ not in ipc_samples.RUNS  # run ends may have 16 bits
     }
     cases |= {name: batches for name, (_, batches) in ipc_samples.UNUSUAL.items()}
     for name, batches in cases.items():
-        # What pyarrow writes of an array without rows is not always what is needed of it.
+        # pyarrow does not always write canonical bodies of arrays without rows.
         if batches := [batch for batch in batches if len(batch)]:
             yield name, ipc_samples.written(batches[0].schema, batches), batches
 

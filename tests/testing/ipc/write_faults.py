@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write over a file again and again, while signals come and calls of the system fail.
+"""Overwrite a file many times while signals arrive and system calls fail.
 
-``python -P -m testing.ipc.write_faults LIBRARY TRIALS [SEED]`` with the library of `faulty_calls.c`
-preloaded. Each trial is a process of its own. After it, the file has the content of before or that
-of the trial, and the folder has no other file unless the process was killed.
+Run ``python -P -m testing.ipc.write_faults LIBRARY TRIALS [SEED]`` with the library of
+`faulty_calls.c` preloaded. Each trial runs in its own process. After each trial, the file has the
+old content or the content of the trial, and the folder has no other file unless the process was
+killed.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ FAULTS = ["none", "ENOSPC", "EIO", "SIGINT", "SIGKILL"]
 
 
 def write_in_a_process(write, batches, path, prepare):
-    """Return the number of a process that writes, and ends with 0 if it could, else with 1."""
-    # Python's own work after a fork is not to be interrupted.
+    """Start a process that writes, and exits with 0 on success or 1 on failure; return its ID."""
+    # Signals must not interrupt Python's own work after a fork.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     if process := os.fork():
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
@@ -54,7 +55,7 @@ def write_in_a_process(write, batches, path, prepare):
 
 
 def batches_of(trial, choose):
-    """Batches of one value, as many as the choice says."""
+    """Return a random number of batches of one value."""
     rows = choose.randrange(1, 100_000)
     return [
         pa.record_batch([np.full(rows, trial), np.full(rows, trial / 3)], ["a", "b"])
@@ -63,7 +64,7 @@ def batches_of(trial, choose):
 
 
 def run(library, trials, seed):
-    """Run all trials; return how often which fault ended with which content."""
+    """Run all trials; return how often each fault ended with the old or the new content."""
     choose = random.Random(seed)
     fail_call = ctypes.CDLL(library).fail_call
     outcomes = Counter()
@@ -99,7 +100,7 @@ def run(library, trials, seed):
             if is_killed:
                 assert os.WTERMSIG(status) == signal.SIGKILL, f"{what}: {status}"
             elif os.WEXITSTATUS(status) == 0:
-                assert is_new, f"{what}: written without an error, but not there"
+                assert is_new, f"{what}: written without an error, but not read back"
             others = set(path.parent.iterdir()) - {path}
             assert is_killed or not others, f"{what}: {others} left"
             for other in others:

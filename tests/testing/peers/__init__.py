@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other side of the border: producers and consumers of arrays, streams and tensors."""
+"""Producers and consumers of arrays, streams and tensors that exchange data with the bridge."""

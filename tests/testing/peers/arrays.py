@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other side of the border: bare protocols, C structs open to the tests, counted releases."""
+"""Producers and consumers of arrays: objects with one protocol, C structs, counted releases."""
 
 from __future__ import annotations
 
@@ -75,18 +75,18 @@ def name_of(capsule):
 
 
 def struct_of(capsule):
-    """The C struct in a capsule, in place; valid as long as the capsule."""
+    """Return the C struct in a capsule, in place. It is valid as long as the capsule."""
     name = _get_name(capsule)
     return _STRUCTS[name].from_address(_get_pointer(capsule, name))
 
 
 def misnamed(capsule, name):
-    """A capsule of the same struct under another name; it destroys nothing."""
+    """Return a capsule of the same struct with another name and without a destructor."""
     return _new_capsule(_get_pointer(capsule, _get_name(capsule)), name, None)
 
 
 def nodes(struct):
-    """A schema's or an array's struct and all below it, depth first."""
+    """Return the struct of a schema or an array and all of its descendants, depth first."""
     found = [struct]
     for i in range(struct.n_children):
         found += nodes(struct.children[i].contents)
@@ -96,7 +96,7 @@ def nodes(struct):
 
 
 class DeviceOnly:
-    """Hides everything of an object but the device protocol."""
+    """Exposes only the device protocol of an object."""
 
     def __init__(self, obj):
         self._obj = obj
@@ -106,7 +106,7 @@ class DeviceOnly:
 
 
 class HostOnly:
-    """Hides everything of an object but the host protocol."""
+    """Exposes only the host protocol of an object."""
 
     def __init__(self, obj):
         self._obj = obj
@@ -116,7 +116,7 @@ class HostOnly:
 
 
 class SchemaOnly:
-    """Hides everything of an object but its schema."""
+    """Exposes only the schema of an object."""
 
     def __init__(self, obj):
         self._obj = obj
@@ -126,7 +126,7 @@ class SchemaOnly:
 
 
 class Capsules:
-    """Hands out the capsules that it was given, as they are."""
+    """Returns the given capsules unchanged."""
 
     def __init__(self, schema, array):
         self._pair = schema, array
@@ -136,15 +136,15 @@ class Capsules:
 
 
 class Producer:
-    """What pyarrow hands over, with its structs open to edits and its releases counted.
+    """Exports an object of pyarrow. Tests can edit its structs, and releases are counted.
 
     Parameters
     ----------
     obj
-        Anything of pyarrow with the device protocol.
+        An object of pyarrow with the device protocol.
     edit
-        Called with the `ArrowSchema` and the `ArrowDeviceArray` before they are handed out. What
-        it did is undone before pyarrow's own release runs.
+        Called with the `ArrowSchema` and the `ArrowDeviceArray` before they are exported. Its
+        changes are undone before pyarrow's release callback runs.
     """
 
     alive = set()  # noqa: RUF012 -- C code may call back after the last Python reference is gone
@@ -188,7 +188,7 @@ class Producer:
 
 
 def _snapshot(struct):
-    """Return a function that restores a tree of structs to its present state and releases it."""
+    """Return a function that restores a tree of structs to its current state and releases it."""
     tree = nodes(struct)
     places = [ctypes.addressof(node) for node in tree[1:]]
     kept = [(place, bytes(node)) for place, node in zip(places, tree[1:], strict=True)]
@@ -212,33 +212,33 @@ def _buffers(node):
 
 
 def forget_null_counts(schema, array):
-    """Say of every array below that nobody counted its nulls. An edit of `Producer`."""
+    """Set all null counts to -1, which means unknown. An edit of `Producer`."""
     for node in nodes(array.array):
         if node.n_buffers:
             node.null_count = -1
 
 
 def column_from(obj, **options):
-    """Import as a pylibcudf column, through nothing but the device protocol."""
+    """Import a pylibcudf column through the device protocol only."""
     return bridge.from_arrow_device(DeviceOnly(obj), to="pylibcudf", kind="column", **options)
 
 
 def read(obj):
-    """Import in pyarrow, through nothing but the device protocol, and check all of it."""
+    """Import an array with pyarrow through the device protocol only, and validate it."""
     result = pa.array(DeviceOnly(obj))
     result.validate(full=True)
     return result
 
 
 def assert_same(found, expected):
-    """Equal by type, names and metadata included, and by value."""
+    """Check that arrays have equal values and types, including names and metadata."""
     assert found.type.equals(expected.type, check_metadata=True), (found.type, expected.type)
     found.validate(full=True)
     assert found.equals(expected), (found, expected)
 
 
 def refused(error, producer, **options):
-    """Import what must be refused; return the message. Nothing of the attempt stays alive."""
+    """Check that an import fails; return the message. The error and its references are freed."""
     options = {"to": "pylibcudf", "kind": "column"} | options
     try:
         bridge.from_arrow_device(producer, **options)

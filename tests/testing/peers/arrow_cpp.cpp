@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrow C++ on the other side of a device stream, which pyarrow has in its wheel but not in Python.
+// Arrow C++ as the peer of device streams. pyarrow's wheel has them, but not its Python interface.
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Writes what went wrong to `error`; 0 if nothing did.
+/// Writes a status's message to `error` and returns 1, or returns 0 if the status is OK.
 int report(arrow::Status const& status, char* error, int size)
 {
   if (status.ok()) { return 0; }
@@ -20,7 +20,7 @@ int report(arrow::Status const& status, char* error, int size)
 
 extern "C" {
 
-/// A device stream, imported by Arrow C++, as a stream that pyarrow can read.
+/// Imports a device stream with Arrow C++, and exports a stream that pyarrow can read.
 int device_to_host(ArrowDeviceArrayStream* in, ArrowArrayStream* out, char* error, int size)
 {
   auto reader = arrow::ImportDeviceRecordBatchReader(in);
@@ -28,7 +28,7 @@ int device_to_host(ArrowDeviceArrayStream* in, ArrowArrayStream* out, char* erro
   return report(arrow::ExportRecordBatchReader(*reader, out), error, size);
 }
 
-/// A stream that pyarrow gives, exported by Arrow C++ as a device stream.
+/// Imports a stream of pyarrow, and exports it with Arrow C++ as a device stream.
 int host_to_device(ArrowArrayStream* in, ArrowDeviceArrayStream* out, char* error, int size)
 {
   auto reader = arrow::ImportRecordBatchReader(in);

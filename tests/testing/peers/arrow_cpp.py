@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow C++ as the peer of device streams: nothing on PyPI speaks them in Python."""
+"""Arrow C++ as the peer of device streams, which no Python library on PyPI supports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _call(name, source, target):
 
 
 def reader_of(producer):
-    """Let Arrow C++ import a device stream; read it with pyarrow."""
+    """Return a pyarrow reader of a device stream that Arrow C++ imports."""
     capsule, target = producer.__arrow_c_device_stream__(), ArrowArrayStream()
     _call("device_to_host", struct_of(capsule), target)
     return pa.RecordBatchReader._import_from_c(ctypes.addressof(target))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for pylibcudf's chunked Parquet reader, which gives tables in host memory."""
+"""A substitute for pylibcudf's chunked Parquet reader, which returns tables in host memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pylibcudf as plc
 from cudf_arrow_bridge.export.sources import parquet_reader
 from testing.host import to_plc
 
-#: Rows of a chunk.
+#: Rows of each chunk.
 CHUNK_ROWS = 30
 
 
 class Options:
-    """The options of one reader, and of those that build them."""
+    """The options of a reader, and their builder."""
 
     def __init__(self, source):
         self.path, self.pandas_metadata = source, True
@@ -40,7 +40,7 @@ class Options:
 
 
 class Reader:
-    """Reads a file with pyarrow, as cuDF does it: in the order of the file, no time zones."""
+    """Reads a file with pyarrow like cuDF: columns in the order of the file, without time zones."""
 
     made: list[Options]
 
@@ -69,7 +69,7 @@ class Reader:
 
 
 def install(monkeypatch):
-    """Have Parquet read as on a GPU; returns a list that gets the options of each reader."""
+    """Read Parquet like with a GPU; return a list to which each reader appends its options."""
     made: list[Options] = []
     reader = type("Reader", (Reader,), {"made": made})
     stand_in = SimpleNamespace(ParquetReaderOptions=Options, ChunkedParquetReader=reader)

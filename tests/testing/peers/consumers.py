@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that take what the bridge exports and give it back, and what each makes of it.
+"""Libraries that import objects of the bridge and export them again, and the outcomes.
 
 `dev/consumers_page.py` writes docs/consumers.md from the outcomes.
 """
@@ -37,20 +37,20 @@ Seen = pa.Table | pa.ChunkedArray
 
 @dataclass(frozen=True)
 class Consumer:
-    """A library that takes Arrow data.
+    """A library that imports Arrow data.
 
     Attributes
     ----------
     name
-        Its name on PyPI.
+        The name of the library on PyPI.
     modules
-        What its code needs imported.
+        The modules that its code uses.
     calls
-        The code that takes an object `x` of each kind that it has a function for.
+        The code that imports an object `x`, by the kinds of objects that the library accepts.
     seen
-        Returns what it took, in the memory that it has it in where pyarrow can be given that.
+        Returns the imported data for pyarrow, in the library's own memory where it can share that.
     names
-        Gives further names to its code.
+        Returns a context with additional names for its code.
     """
 
     name: str
@@ -61,12 +61,12 @@ class Consumer:
 
     @property
     def is_installed(self) -> bool:
-        """Whether it can be imported here."""
+        """Return whether the library's modules are installed."""
         return all(importlib.util.find_spec(name.split(".")[0]) for name in self.modules)
 
     @contextmanager
     def taking(self, kind: str, x: Any) -> Iterator[Any]:
-        """Run its code on an object of a kind."""
+        """Run the library's code on an object of a kind."""
         for module in self.modules:
             importlib.import_module(module)
         packages = {name.split(".")[0] for name in self.modules}
@@ -77,7 +77,7 @@ class Consumer:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a call: a word for the page, what was seen, or the error."""
+    """The outcome of a call: a word for the page, the library's data, or the error."""
 
     word: str
     seen: Seen | None = None
@@ -86,7 +86,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of object that is handed over, of a frame; `of_column` if it is of one column."""
+    """A kind of object made from a frame, or from one column if `of_column` is set."""
 
     name: str
     make: Callable[[Any], Any]
@@ -102,14 +102,14 @@ KINDS = (
     Kind("series", lambda frame: frame["number"], of_column=True, installed=True),
 )
 
-#: A stream that can be read once: consumers that open two fail.
+#: A stream that can be read once: consumers that open it twice fail.
 GENERATOR = Kind(
     "stream", lambda frame: cab.to_arrow_device_stream(part for part in (frame[:1], frame[1:]))
 )
 
 
 def hand_over(consumer: Consumer, kind: Kind) -> Outcome:
-    """Let a library take an object of a kind, and say whether it sees the frame's own memory."""
+    """Import an object with a library; return whether the library shares the frame's memory."""
     if kind.name not in consumer.calls:
         return Outcome("-")
     frame = cab.from_arrow_device(TABLE)
@@ -126,7 +126,7 @@ def hand_over(consumer: Consumer, kind: Kind) -> Outcome:
 
 
 def take_back(consumer: Consumer, kind: Kind) -> Outcome:
-    """Import what a library made of an object, and say whether that could be without a copy."""
+    """Import a library's object with the bridge; return whether no copy was needed."""
     if kind.name not in consumer.calls:
         return Outcome("-")
     for copy, word in ((False, "zero-copy"), (None, "converted")):
@@ -148,7 +148,7 @@ def _taken_back(consumer: Consumer, kind: Kind, copy: bool | None) -> Seen:
 
 
 def is_inside(part: pa.Buffer, whole: pa.Buffer) -> bool:
-    """Say whether a buffer is a part of another's memory."""
+    """Return whether a buffer lies in another buffer."""
     begin = part.address - whole.address
     return begin >= 0 and begin + part.size <= whole.size
 
@@ -160,7 +160,7 @@ def _chunked(arrow: Any) -> Seen:
 
 
 def _by_protocol(taken: Any) -> Seen:
-    """Take over what a library hands to pyarrow by the PyCapsule protocols."""
+    """Import a library's object with pyarrow, through the PyCapsule protocols."""
     try:
         return pa.table(taken)
     except (TypeError, ValueError, pa.ArrowInvalid):
@@ -174,7 +174,7 @@ def _of_pandas(taken: Any) -> Seen:
 
 
 class _Cursor:
-    """A cursor of a database in memory, whose ingestion returns what is in the table then."""
+    """A cursor of a database in memory, whose `adbc_ingest` returns the rows of the table."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor

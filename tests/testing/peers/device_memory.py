@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of any type in device memory, made by nobody's interop."""
+"""Arrays of any type in device memory, made without the interop of cuDF or the bridge."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def all_buffers(array):
 
 
 class OnDevice:
-    """A pyarrow array whose buffers were copied to the device, but for the sizes beside views.
+    """A pyarrow array whose buffers are copied to the device, except the last buffer of views.
 
-    Arrow C++ keeps these in host memory, whatever the device.
+    That buffer has the sizes of the others. Arrow C++ keeps it in host memory for all devices.
     """
 
     def __init__(self, array):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both ends of the Dissociated IPC Protocol as its specification says, of pyarrow and ucxx alone.
+"""A client and a server of the Dissociated IPC Protocol, written with pyarrow and ucxx only.
 
-Strict where the specification says MUST, and in the order that it allows rather than the one that
-is usual.
+They check each MUST of the specification, and can send messages in an allowed but unusual order.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ TIME_LIMIT = 30
 
 
 class Link:
-    """A UCX worker, which is kept busy while anything is waited for."""
+    """A UCX worker that makes progress while a caller waits."""
 
     def __init__(self):
         self.worker = libucxx.UCXWorker(libucxx.UCXContext())
@@ -43,7 +42,7 @@ class Link:
         deadline = time.monotonic() + TIME_LIMIT
         while not condition():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"nothing within {TIME_LIMIT} seconds")
+                raise TimeoutError(f"no progress within {TIME_LIMIT} seconds")
             self.worker.progress()
             time.sleep(0)
 
@@ -76,7 +75,7 @@ class Link:
 
 
 def fetch(uri, name, path):
-    """Write what a server sends as a stream that pyarrow reads."""
+    """Write the data of a server to a file as an IPC stream."""
     url = urlparse(uri)
     assert url.scheme == "ucx"
     (want_data,) = parse_qs(url.query)["want_data"]
@@ -119,7 +118,7 @@ def encapsulated(metadata, body):
 
 
 def serve(path, name, rows, max_rows, order="usual", spoil=None):
-    """Send a table: `order` says which messages come first, `spoil` what is wrong with the last."""
+    """Send a table. `order` is the order of messages; `spoil` names an error in the last one."""
     with pa.ipc.open_stream(path) as reader:
         table = reader.read_all()[slice(*rows)]
     sink = pa.BufferOutputStream()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack's C structs open to the tests, and a producer that may break every rule."""
+"""DLPack's C structs as ctypes, and a producer whose structs the tests can corrupt."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ _CODES = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL}
 
 
 def struct_of(capsule):
-    """The struct in a capsule that nobody has used, in place."""
+    """Return the struct in an unused capsule, in place."""
     name = _get_name(capsule)
     return STRUCTS[name].from_address(_get_pointer(capsule, name))
 
 
-# A dying capsule must not become a Python object again, so these take its address.
+# A capsule that is being destroyed must not be referenced again, so these take its address.
 _name_at = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", ctypes.pythonapi))
 _pointer_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -75,7 +75,7 @@ _pointer_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def _destroy(capsule):
-    """As the specification asks of producers: delete what nobody took."""
+    """Delete the tensor if no consumer has taken it, as the specification requires."""
     name = _name_at(capsule)
     if name in STRUCTS:
         address = _pointer_at(capsule, name)
@@ -84,14 +84,14 @@ def _destroy(capsule):
 
 
 class Producer:
-    """A tensor over a NumPy array, whose struct a test may edit and whose deleter is counted.
+    """A tensor over a NumPy array. Tests can edit its struct, and calls of its deleter are counted.
 
     Parameters
     ----------
     array
-        The memory.
+        The array that has the memory.
     edit
-        Called with the whole struct before it is handed out.
+        Called with the whole struct before it is exported.
     versioned
         Whether the struct is that of DLPack 1.0.
     """
@@ -124,7 +124,7 @@ class Producer:
         self._name = b"dltensor_versioned" if versioned else b"dltensor"
 
     def capsule(self):
-        """Hand out the tensor. The producer keeps no capsule: none is left when Python ends."""
+        """Export the tensor. The producer keeps no capsule, so none is left at Python's exit."""
         if self._struct.deleter:
             Producer.alive.add(self)
         return _new_capsule(
@@ -140,7 +140,7 @@ class Producer:
 
 
 class Interface:
-    """Memory of the host behind the CUDA array interface, as the tests' columns have it."""
+    """Host memory with the CUDA array interface, like the tests' columns in host memory."""
 
     def __init__(self, array, **edits):
         self.array = array
@@ -155,7 +155,7 @@ class Interface:
 
 
 def values(size, dtype, seed=0):
-    """Random numbers of a type."""
+    """Return random numbers of a type."""
     dtype = np.dtype(dtype)
     random = np.random.default_rng(seed)
     if dtype.kind == "b":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What consumers such as libcudf take for granted of an array, checked of exports in host memory.
+"""Checks of the rules that consumers such as libcudf rely on, for exports in host memory.
 
-docs/invariants.md has the rules and where libcudf relies on each; the same check of every struct
-that leaves in a C++ test is in ``csrc/tests/testing/exports.hpp``.
+docs/invariants.md lists the rules and where libcudf relies on each.
+``csrc/tests/testing/exports.hpp`` checks them for every struct that the C++ tests export.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from cudf_arrow_bridge.arrow.device_array import DeviceArray
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream
 from cudf_arrow_bridge.arrow.schemas import as_field
 from cudf_arrow_bridge.export.exporter import ObjectExporter
-from cudf_arrow_bridge.export.streams import StreamPasses
+from cudf_arrow_bridge.export.streams import ObjectStreamSource
 from testing.peers.arrays import struct_of
 
 CPU = 1
 
 
 def watch(monkeypatch, note):
-    """Check every array that is exported into host memory, and pass its violations on."""
+    """Check every export in host memory, and call `note` with its violations."""
     export, wrap = ObjectExporter.export, DeviceArrayStream._wrap
 
     def export_checked(self, *args):
@@ -31,7 +31,7 @@ def watch(monkeypatch, note):
 
     def wrap_checked(self, *args):
         array = wrap(self, *args)
-        note(violations(array, compact=_is_compact(self._passes)))
+        note(violations(array, compact=_is_compact(self._source)))
         return array
 
     monkeypatch.setattr(ObjectExporter, "export", export_checked)
@@ -39,7 +39,7 @@ def watch(monkeypatch, note):
 
 
 def violations(exported: DeviceArray, *, compact=False):
-    """Return what `find_violations` finds of an array in host memory."""
+    """Return what `find_violations` finds in an export, or nothing for device memory."""
     capsule = exported._array.device_array_capsule()
     struct = struct_of(capsule)
     if struct.device_type != CPU:
@@ -49,18 +49,19 @@ def violations(exported: DeviceArray, *, compact=False):
 
 
 def find_violations(struct, type_, *, is_table=False, compact=False):
-    """Return what consumers would read wrong, a sentence with the path and the name of each.
+    """Return the violations of an array, one sentence each with the path and the rule.
 
     Parameters
     ----------
     struct
-        The ``ArrowDeviceArray`` in host memory, as ctypes.
+        The ``ArrowDeviceArray`` in host memory, as a ctypes struct.
     type_
-        Its type.
+        The type of the array.
     is_table
-        Whether it is a record batch.
+        Whether the array is a record batch.
     compact
-        Whether its slices may have no offset, so that strings and lists begin at any offset.
+        Whether slices may have an offset of 0, so that the first offset of strings and lists may
+        have any value.
     """
     found = []
     array = struct.array
@@ -69,7 +70,7 @@ def find_violations(struct, type_, *, is_table=False, compact=False):
     if not is_table:
         _visit(array, type_, "array", compact, 0, found)
         return found
-    # The columns of a record batch are no fields to libcudf: each has an offset of its own.
+    # libcudf does not treat the columns of a record batch as fields: each has its own offset.
     if array.offset or array.null_count or array.buffers[0]:
         found.append("array: batch_is_plain: a record batch with an offset or nulls")
     for index, field in enumerate(type_):
@@ -79,7 +80,7 @@ def find_violations(struct, type_, *, is_table=False, compact=False):
 
 
 def _is_compact(passes):
-    return isinstance(passes, StreamPasses) and passes._arguments.compact
+    return isinstance(passes, ObjectStreamSource) and passes._arguments.compact
 
 
 def _integers(address, kind, count):
@@ -89,7 +90,7 @@ def _integers(address, kind, count):
 
 
 def _visit(array, type_, path, compact, before, found):
-    """Check an array and those below; `before`: rows of the structs around that come first."""
+    """Check an array and its children. `before` is the sum of the parent structs' offsets."""
     if isinstance(type_, pa.BaseExtensionType):
         type_ = type_.storage_type
     rows = array.offset + array.length
@@ -145,7 +146,7 @@ def _check_offsets(array, kind, child, may_begin_anywhere, expect):
     if not expect(address % width == 0, "data_is_aligned", hex(address)):
         return
     if array.length == 0:
-        return  # libcudf does not read the one offset, which messages may have anything in
+        return  # libcudf does not read the one offset, which may have any value in messages
     offsets = _integers(address, kind, array.offset + array.length + 1)
     expect(
         offsets[0] == 0 or array.offset > 0 or may_begin_anywhere,
@@ -153,7 +154,7 @@ def _check_offsets(array, kind, child, may_begin_anywhere, expect):
         f"{offsets[0]} without an offset of the array",
     )
     rising = offsets[0] >= 0 and bool((np.diff(offsets) >= 0).all())
-    if expect(rising, "offsets_ascend", "falling offsets") and child is not None:
+    if expect(rising, "offsets_ascend", "offsets that do not ascend") and child is not None:
         expect(offsets[-1] <= child, "offsets_stay_within", f"{offsets[-1]} of {child} elements")
 
 
@@ -168,4 +169,4 @@ def _check_indices(array, type_, nulls, expect):
     indices = _integers(address, kind, array.offset + array.length)[array.offset :][~nulls]
     size = array.dictionary.contents.length
     within = bool(((indices >= 0) & (indices < size)).all())
-    expect(within, "indices_are_within_keys", f"others than those of {size} keys")
+    expect(within, "indices_are_within_keys", f"indices outside of {size} keys")

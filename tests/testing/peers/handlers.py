@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow's asynchronous stream from outside: its structs, and a consumer that knows the rules."""
+"""The structs of Arrow's asynchronous stream, and a consumer that checks the protocol's rules."""
 
 from __future__ import annotations
 
@@ -46,27 +46,28 @@ class ArrowAsyncDeviceStreamHandler(ctypes.Structure):
 
 
 class Handler:
-    """A consumer of an asynchronous stream, as somebody would write it in C.
+    """A consumer of an asynchronous stream, in the same way as one in C.
 
-    Whatever the producer does against the rules is noted in `violations`.
+    `violations` lists each violation of the rules by the producer.
 
     Parameters
     ----------
     prefetch
-        How many tasks are requested from within `on_schema`, and then kept requested; 0 to request
-        nothing but by `request`.
+        The number of tasks that `on_schema` requests. Each task then requests another one. With
+        0, only `request` requests tasks.
     refuse_schema, refuse_task
-        What `on_schema`, and `on_next_task` with the task of this number, return.
+        The code that `on_schema` returns; the number of a task, and the code that `on_next_task`
+        returns for it.
     cancel_after
-        How many tasks to take before the producer is cancelled, from within `on_next_task`.
+        The number of the task whose `on_next_task` cancels the producer.
     extract
-        Whether tasks are extracted as they come; else they wait in `tasks` for `take`.
+        Whether `on_next_task` extracts each task. If not, tasks wait in `tasks` for `take`.
     """
 
     def __init__(
         self, prefetch=4, *, refuse_schema=0, refuse_task=None, cancel_after=None, extract=True
     ):
-        #: Name and thread, in order; `on_end` is `on_next_task` with NULL.
+        #: The name and the thread of each call, in order. `on_end` is `on_next_task` with NULL.
         self.calls = []
         self.violations = []
         self.schema = self.error = self.producer = self.device_type = None
@@ -79,7 +80,7 @@ class Handler:
         self._busy = threading.Lock()
         self._struct = ArrowAsyncDeviceStreamHandler(*map(address_of, _CALLBACKS), None, None)
         self.address = ctypes.addressof(self._struct)
-        # Never freed, so that calls after the release can be told from crashes.
+        # Never freed, so that calls after the release are reported and do not crash.
         _structs.append(self._struct)
         _handlers[self.address] = self
 
@@ -89,7 +90,7 @@ class Handler:
         REQUEST(struct.request)(self.producer, count)
 
     def cancel(self):
-        """Cancel, and note what the producer calls from within."""
+        """Cancel, and check the calls that the producer makes before `cancel` returns."""
         self._cancelled = True
         before = len(self.calls)
         RELEASE(ArrowAsyncProducer.from_address(self.producer).cancel)(self.producer)
@@ -99,18 +100,18 @@ class Handler:
             self.violations.append(f"cancel called {inside}")
 
     def take(self, number=0):
-        """Extract a task that waits; return the code, and the batch if that is 0."""
+        """Extract a waiting task; return the code, and the batch if the code is 0."""
         return self._extracted(self.tasks.pop(number))
 
     def drop(self):
-        """Give back the tasks that wait, and the handler itself if no producer has it."""
+        """Discard the waiting tasks, and unregister the handler in case it has no producer."""
         for task in self.tasks:
             EXTRACT(task.extract_data)(ctypes.addressof(task), None)
         self.tasks.clear()
         _handlers.pop(self.address, None)
 
     def wait(self, timeout=30):
-        """Block until the handler is released, and hold the producer to the rules."""
+        """Block until the handler is released; check that the producer has followed the rules."""
         assert self.released.wait(timeout), f"not released after {self.names}"
         assert not self.violations, (self.violations, self.names)
         return self
@@ -125,14 +126,14 @@ class Handler:
         return pa.Table.from_batches(self.batches, self.schema)
 
     def called(self, name, *arguments):
-        """One call of the producer's; what it returns to it."""
+        """Handle a call by the producer; return the code for it."""
         self.calls.append((name, threading.get_ident()))
         if self.released.is_set():
             self.violations.append(f"{name} after release")
             return errno.EINVAL
-        # `release` may come from another thread while the call before it returns.
+        # Another thread may call `release` while the previous call returns.
         if not self._busy.acquire(timeout=5 if name == "release" else 0):
-            self.violations.append(f"{name} within or beside another call")
+            self.violations.append(f"{name} during another call")
             return errno.EBUSY
         try:
             return getattr(self, f"_{name}")(*arguments)
@@ -173,7 +174,7 @@ class Handler:
         number, code = self._refuse_task
         copy = ArrowAsyncTask.from_buffer_copy(ArrowAsyncTask.from_address(task))
         if number == self.num_tasks:
-            # Whoever refuses a task does not extract it.
+            # A consumer that rejects a task does not extract it.
             self._refused = True
             return code
         if self._extract:
@@ -216,7 +217,7 @@ class Handler:
 
 
 def metadata_at(address):
-    """Decode pairs of keys and values as Arrow encodes metadata of schemas; {} for NULL."""
+    """Decode keys and values that are encoded like a schema's metadata; return {} for NULL."""
     if not address:
         return {}
 
@@ -236,7 +237,7 @@ def metadata_at(address):
     return {text(): text() for _ in range(number())}
 
 
-# Callbacks live as long as the process: a thread may still be on its way out of one after it
+# Callbacks live as long as the process: a thread may still be returning from one after it has
 # released the handler.
 _structs, _handlers, _released = [], {}, {}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A port to the host of what ``cudf::from_arrow_device_column`` makes of an Arrow array.
+"""A port of ``cudf::from_arrow_device_column`` to host memory.
 
-From libcudf 26.10, ``cpp/src/interop/from_arrow_device.cu``: masks are loaded as words, null counts
-are taken as they stand, fields keep an offset of their own. `testing.reading` reads the columns.
+It ports ``cpp/src/interop/from_arrow_device.cu`` of libcudf 26.10: masks are loaded as words, null
+counts are not checked, fields keep their own offsets. `testing.reading` reads the columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = plc.TypeId
 
 
 def column_of(array, type_):
-    """Make the column of an ``ArrowArray`` (as ctypes) in host memory, which must stay alive."""
+    """Return the column of an ``ArrowArray`` (as ctypes) in host memory, which must stay alive."""
     kind = host.type_id(type_)
     if kind == T.EMPTY:
         return plc.Column(plc.DataType(kind), array.length, None, None, array.length, 0, [])
@@ -29,7 +29,7 @@ def column_of(array, type_):
 
 
 def _span(address, size, alignment):
-    """Memory as a kernel loads it: a misaligned load is an error of CUDA."""
+    """Return memory that a kernel loads. A misaligned load is a CUDA error."""
     if not address:
         return None
     assert address % alignment == 0, f"a load of {alignment} bytes at {address:#x}"
@@ -37,7 +37,7 @@ def _span(address, size, alignment):
 
 
 def _mask(array):
-    # `has_nulls()` is `null_count() > 0`, so a mask without a count is not looked at.
+    # `has_nulls()` is `null_count() > 0`, so a mask with an unknown null count is not read.
     if array.null_count <= 0:
         return None
     return _span(array.buffers[0], -(-(array.offset + array.length) // 32) * 4, 4)
@@ -64,7 +64,7 @@ def _values(array, type_):
 
 
 def _bools(array, type_):
-    """`mask_to_bools` and `copy_bitmask`, which both load words."""
+    """Convert like `mask_to_bools` and `copy_bitmask`, which both load words."""
     if array.length == 0:
         return _column(array, type_, None, [], 0)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer without Python: it calls release callbacks from threads that Python knows nothing of.
+// A consumer without Python: it calls release callbacks from threads that Python did not create.
 #include <cstdlib>
 #include <thread>
 #include <vector>
@@ -27,7 +27,7 @@ void join_threads()
   threads.clear();
 }
 
-/// Releases when the process exits, after the interpreter is gone.
+/// Releases when the process exits, after the interpreter has ended.
 void release_at_exit(release_function release, void* object)
 {
   last_release = release;
@@ -35,7 +35,7 @@ void release_at_exit(release_function release, void* object)
   std::atexit([] { last_release(last_struct); });
 }
 
-/// Releases on another thread when the process exits, after the interpreter is gone.
+/// Releases on another thread when the process exits, after the interpreter has ended.
 void release_on_thread_at_exit(release_function release, void* object)
 {
   last_release = release;

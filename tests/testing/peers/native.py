@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A consumer in C++, compiled when it is first asked for, and structs that it can keep."""
+"""A consumer in C++, compiled on demand, and structs that it can keep."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def compile_to(folder):
 
 
 def load(library, keep_gil=False):
-    """The functions of the library; with ``keep_gil``, those who call it hold on to the GIL."""
+    """Load the library. With ``keep_gil``, calls of its functions keep the GIL."""
     native = (ctypes.PyDLL if keep_gil else ctypes.CDLL)(str(library))
     for function in ("release_on_thread", "release_at_exit", "release_on_thread_at_exit"):
         getattr(native, function).argtypes = [RELEASE, ctypes.c_void_p]
@@ -34,7 +34,7 @@ def load(library, keep_gil=False):
 def take(capsule):
     """Move the struct out of a capsule, as a consumer does.
 
-    Returns its release callback and where it is now. Only the callback gives back what it owns.
+    Return the release callback and the struct's new address. Only the callback frees its memory.
     """
     source = struct_of(capsule)
     kept = ctypes.pythonapi.PyMem_RawMalloc

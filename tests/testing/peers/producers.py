@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Producers of asynchronous streams that do what they are told, whatever the rules say."""
+"""Producers of asynchronous streams that follow scripts, which may break the protocol's rules."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ BATCH = pa.record_batch({"a": [1, None, 3], "s": ["x", None, "zzz"]})
 
 
 class Producer:
-    """Calls a handler as a script says, and keeps count of what the consumer does.
+    """Calls a handler according to a script, and counts the consumer's calls.
 
-    Given the address of a handler, it runs the script, on a thread of its own unless `here`.
-    `check` holds the consumer to the rules, once the script has run.
+    Called with the address of a handler, it runs the script on a new thread, unless `here` is set.
+    After the script, `check` verifies that the consumer has followed the rules.
 
     Parameters
     ----------
     script
-        Called with this object, whose methods call the handler.
+        Function that is called with this object, whose methods call the handler.
     here
-        Whether to run the script within the call that gives the handler.
+        Whether to run the script in the call that passes the handler.
     """
 
     def __init__(self, script, *, here=False):
@@ -79,7 +79,7 @@ class Producer:
             self._has_run.set()
 
     def on_schema(self, schema=BATCH.schema, edit=None):
-        """Call `on_schema`, with a schema of pyarrow or with NULL."""
+        """Call `on_schema` with a pyarrow schema, or with NULL for None."""
         if schema is None:
             return self._note(self._callbacks["on_schema"](self._address, None))
         struct = ArrowSchema()
@@ -89,7 +89,7 @@ class Producer:
         return self._note(self._callbacks["on_schema"](self._address, ctypes.addressof(struct)))
 
     def on_next_task(self, batch=BATCH, metadata=None, edit=None, code=0):
-        """Offer a batch; `edit` changes its struct, None hands over a released one."""
+        """Offer a batch, or a released struct for None. `edit` changes the batch's struct."""
         task = Task(batch, edit, code)
         self.tasks.append(task)
         struct = ArrowAsyncTask(address_of(_extract), task.number)
@@ -114,12 +114,12 @@ class Producer:
         self.num_released += 1
 
     def wait_for(self, condition, timeout=10):
-        """Block until a call, of the consumer or of this, has made a condition true."""
+        """Block until a call by the consumer or by this producer makes a condition true."""
         with self._changed:
-            assert self._changed.wait_for(condition, timeout), "the consumer does not call"
+            assert self._changed.wait_for(condition, timeout), "the consumer makes no call"
 
     def wait_for_request(self):
-        """Block until a task is wanted; return whether it is, rather than a cancel."""
+        """Block until a task is requested or the consumer cancels; return False if it cancels."""
         self.wait_for(lambda: self.num_wanted > 0 or self.num_cancels)
         return not self.num_cancels
 
@@ -128,7 +128,7 @@ class Producer:
         return self.requested - len(self.tasks)
 
     def check(self):
-        """Wait for the script, and hold the consumer to the rules: all that was taken is back."""
+        """Wait for the script; check that the consumer follows the rules and releases arrays."""
         assert self._has_run.wait(10), "the script hangs"
         if self.failure is not None:
             raise self.failure
@@ -147,7 +147,7 @@ class Producer:
         return code
 
     def _text(self, pairs):
-        """Encode pairs of keys and values as metadata of schemas; the buffer lives on here."""
+        """Encode keys and values like a schema's metadata, in a buffer that this object owns."""
         if pairs is None:
             return None
         buffer = ctypes.create_string_buffer(encoded(pairs))
@@ -171,7 +171,7 @@ class Producer:
 
 
 class Task:
-    """A batch on its way, and what became of it."""
+    """A task with a batch, and counts of the consumer's calls."""
 
     _numbers = itertools.count(1)
 
@@ -207,13 +207,13 @@ class Task:
 
 
 def encoded(pairs):
-    """Pairs of keys and values as in `ArrowSchema.metadata`."""
+    """Encode keys and values like `ArrowSchema.metadata`."""
     texts = [text for pair in pairs.items() for text in pair]
     sized = [len(text).to_bytes(4, "little") + text for text in texts]
     return b"".join([len(pairs).to_bytes(4, "little"), *sized])
 
 
-# As long as the process, so that a call that comes too late is seen and does not crash.
+# These live as long as the process, so that late calls are detected and do not crash.
 _producers, _tasks = {}, {}
 
 

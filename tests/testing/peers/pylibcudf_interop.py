@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns and arrays that pylibcudf's own interop and ours take differently.
+"""Columns and arrays for which pylibcudf's interop and the bridge differ.
 
-Run as a script, over `tests/project/stub_device.cpp`, it has pylibcudf export and import them in
-host memory, and prints what came of it as JSON.
+As a script with `tests/project/stub_device.cpp` preloaded, it exports and imports them with
+pylibcudf in host memory, and prints the results as JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from testing.peers.arrays import (
 )
 from testing.reading import read
 
-# An array, and the slice of it that leaves.
+# An array, and the offset and size of the slice that is exported.
 EXPORTS = {
     "E1 mask": (pa.array([1, None, 3, 4]), 1, 3),
     "E1 bool": (pa.array([True, None, False, True]), 1, 3),
@@ -61,7 +61,7 @@ def slice_the_children(schema, array):
 STRUCT = pa.array([{"0": i, "1": i * i} for i in range(6)])
 NULLS = pa.array([{"0": 1, "1": 1}, None, {"0": 3, "1": 3}])
 
-# What it arrives as, the array, what becomes of it on its way, and the rows that it then has.
+# The kind of the import, the array, an edit of its structs, and the expected rows.
 IMPORTS = {
     "I1": ("column", pa.array([1, None, 3]), forget_null_counts, [1, None, 3]),
     "I2 offset": ("table", STRUCT, slice_the_parent, STRUCT.to_pylist()[1:4]),
@@ -69,7 +69,7 @@ IMPORTS = {
     "I3": ("column", STRUCT, slice_the_children, STRUCT.to_pylist()[2:]),
 }
 NULL_VALUE = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([5, None]))
-# Of each type that pylibcudf refuses and that is imported here.
+# Arrays of each type that pylibcudf rejects and the bridge imports.
 REFUSED = [
     pa.array([[1]], pa.large_list(pa.int64())),
     pa.array([[1]], pa.list_view(pa.int64())),
@@ -86,7 +86,7 @@ REFUSED = [
     pa.RunEndEncodedArray.from_arrays([2], [1]),
     pa.DictionaryArray.from_arrays(pa.array([0], pa.uint32()), pa.array([5])),
 ]
-# Of types that both take, and for which pylibcudf asks nothing of a device.
+# Arrays of types that both import, and that pylibcudf imports without a device.
 TAKEN = [
     pa.array([1, None]),
     pa.array([0], pa.date32()),
@@ -104,7 +104,7 @@ def null_column():
 
 
 def empty_lists():
-    """As `cudf::make_empty_lists_column`: without the one offset."""
+    """Return a column like `cudf::make_empty_lists_column`: without the one offset."""
 
     def empty(kind, *children):
         return plc.Column(plc.DataType(kind), 0, None, None, 0, 0, list(children))
@@ -114,12 +114,12 @@ def empty_lists():
 
 
 def part_of(array, offset, size):
-    """A slice of a column as `cudf::slice` makes it, in host memory."""
+    """Slice a column in host memory like `cudf::slice`."""
     return to_plc(array.slice(offset, size))
 
 
 def rows(imported, type_):
-    """What a column or a table of host memory holds, by libcudf's reading."""
+    """Return the rows of a column or table in host memory, read like libcudf reads them."""
     if isinstance(imported, plc.Column):
         return read(imported, type_)
     columns = [read(c, field.type) for c, field in zip(imported.columns(), type_, strict=True)]
@@ -128,7 +128,7 @@ def rows(imported, type_):
 
 
 def outcome(call):
-    """What a call returns, or the error that it raises."""
+    """Return the result of a call, or its error as text."""
     try:
         return call()
     except (RuntimeError, ValueError) as error:
@@ -136,7 +136,7 @@ def outcome(call):
 
 
 def theirs_out(column):
-    """What pylibcudf was about to export: the stub ends it where CUDA would be asked."""
+    """Return the array that pylibcudf exports. The stub keeps it and makes the export fail."""
     kept = ArrowArray.in_dll(ctypes.CDLL("libcuda.so.1"), "exported")
     kept.release = None
     try:
@@ -148,7 +148,7 @@ def theirs_out(column):
 
 
 def arrow(column):
-    """What pylibcudf was about to export, as pyarrow reads it."""
+    """Return the array that pylibcudf exports, imported by pyarrow."""
     kept, type_ = theirs_out(column), pa.DataType._import_from_c_capsule(column._to_schema())
     array = ArrowDeviceArray(array=kept, device_id=-1, device_type=1)
     return pa.Array._import_from_c_device(ctypes.addressof(array), type_)
@@ -159,7 +159,7 @@ def as_cuda(schema, array):
 
 
 class OnCuda:
-    """pyarrow's array, said to be a GPU's."""
+    """An array of pyarrow that claims to be in device memory."""
 
     def __init__(self, array, edit=None):
         self._array, self._edit = array, edit
@@ -175,7 +175,7 @@ def main():
     from rmm.mr import CallbackMemoryResource
     from rmm.pylibrmm.stream import DEFAULT_STREAM
 
-    # No import here allocates, but to ask for the current resource is to ask CUDA.
+    # The imports allocate nothing, but looking up the current resource would call CUDA.
     no_memory = CallbackMemoryResource(lambda *_: None, lambda *_: None)
 
     def theirs_in(kind, producer):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sedonadb as a producer of asynchronous streams, through its C interface of table providers."""
+"""sedonadb as a producer of asynchronous streams, through its C interface for table providers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from testing.peers.arrays import RELEASE, ArrowArray
 
-#: Not imported by name: its warnings of what else could be installed do not matter here.
+#: `importorskip` ignores sedonadb's warnings about optional packages.
 sedonadb = pytest.importorskip("sedonadb", reason="sedonadb is not installed")
 if sedonadb.__version__ != "0.5.0":
     pytest.skip("the structs below are those of sedonadb 0.5.0", allow_module_level=True)
@@ -62,9 +62,9 @@ class Plan(ctypes.Structure):
 
 
 class Query:
-    """What sedonadb makes of a data frame, one asynchronous stream for each partition.
+    """The plan of a sedonadb data frame, with one asynchronous stream for each partition.
 
-    Used as `with Query(frame) as query: query.produce(address_of_a_handler)`.
+    Usage: `with Query(frame) as query: query.produce(address_of_a_handler)`.
     """
 
     def __init__(self, frame):
@@ -89,14 +89,14 @@ class Query:
         return json.loads(text[0].as_py())["num_partitions"]
 
     def produce(self, handler, partition=0):
-        """Start the stream of a partition: sedonadb's threads call the handler from now on."""
+        """Start the stream of a partition. Threads of sedonadb then call the handler."""
         text = json.dumps({"partition": partition}).encode()
         execute = SCAN(self._plan.execute_async)
         _call(execute, self._plan, Arguments(text, len(text)), handler)
 
 
 def _call(function, *arguments):
-    """Call with the addresses of structs, and raise the error that it reports."""
+    """Call a function with the addresses of structs; raise the error that it reports."""
     error = Error()
     addresses = [
         ctypes.addressof(x) if isinstance(x, ctypes.Structure) else x for x in (*arguments, error)

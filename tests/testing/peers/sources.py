@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same few batches from every kind of source."""
+"""The same batches as every kind of source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def batches(count):
 
 
 async def later(objects):
-    """As an async generator that lets others run in between."""
+    """Yield objects asynchronously; other tasks run before each of them."""
     for each in objects:
         await asyncio.sleep(0)
         yield each

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An export is released after a CUDA error that nothing clears. A script: the error stays with it.
+"""Release an export after a sticky CUDA error, which makes the rest of the process unusable.
 
-Its argument says whose export it is, "ours" or "theirs"; it prints what became of the release.
+The script's argument selects the export of the bridge ("ours") or of pylibcudf ("theirs"). It
+prints whether the array was released.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ WRITE = 'extern "C" __global__ void write(int* to) { *to = 1; }'
 
 
 def break_the_context():
-    """Write to an address that is nobody's, which ends all use of the device in this process."""
+    """Write to an unmapped address, which makes the device unusable in this process."""
     import cupy
     import numpy as np
 
@@ -29,7 +30,7 @@ def break_the_context():
         cupy.cuda.Device().synchronize()
     except cupy.cuda.runtime.CUDARuntimeError:
         return
-    raise AssertionError("the address is somebody's")
+    raise AssertionError("the write to an unmapped address has not failed")
 
 
 def main(whose):
@@ -40,7 +41,7 @@ def main(whose):
     break_the_context()
     RELEASE(array.release)(ctypes.addressof(array))
     print("kept" if array.release else "released", flush=True)
-    # Python's own end would free memory of a device that is gone.
+    # Python's exit would free memory of the unusable device.
     os._exit(0)
 
 

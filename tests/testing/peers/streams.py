@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other side of a stream: bare protocols, and C structs called as C calls them."""
+"""Producers and consumers of streams: objects with one protocol, and calls of C structs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _api.PyCapsule_New.restype = ctypes.py_object
 
 
 def struct_of(capsule):
-    """The C struct in a capsule, in place."""
+    """Return the C struct in a capsule, in place."""
     name = _api.PyCapsule_GetName(capsule)
     return STRUCTS[name][0].from_address(_api.PyCapsule_GetPointer(capsule, name))
 
@@ -53,14 +53,14 @@ _kept = []
 
 
 def capsule_of(struct):
-    """A capsule of an empty struct, which whoever takes it releases."""
+    """Return a capsule of an empty struct. The consumer releases the struct."""
     value = struct()
     _kept.append(value)
     return _api.PyCapsule_New(ctypes.addressof(value), NAMES[struct], None)
 
 
 class Consumer:
-    """A consumer in C: it calls what the struct of a capsule points at, on any thread."""
+    """A consumer like in C: it calls the callbacks of a capsule's struct, on any thread."""
 
     def __init__(self, capsule):
         self._capsule = capsule
@@ -71,7 +71,7 @@ class Consumer:
         return ctypes.addressof(self.struct)
 
     def schema(self):
-        """Return the code, and the schema if that is 0."""
+        """Return the code, and the schema if the code is 0."""
         out = ArrowSchema()
         code = GET(self.struct.get_schema)(self._at(), ctypes.addressof(out))
         return code, None if code else pa.Schema._import_from_c(ctypes.addressof(out))
@@ -82,7 +82,7 @@ class Consumer:
         return GET(self.struct.get_next)(self._at(), ctypes.addressof(out)), out
 
     def rows(self):
-        """Pull, release, and return the number of rows; None at the end."""
+        """Request and release an array; return its number of rows, or None at the end."""
         code, out = self.next()
         assert code == 0, (errno.errorcode.get(code), self.error())
         array = getattr(out, "array", out)
@@ -102,7 +102,7 @@ class Consumer:
 
 
 class DeviceStreamOnly:
-    """Hides everything of an object but the protocol of device streams."""
+    """Exposes only the device stream protocol of an object."""
 
     def __init__(self, obj):
         self._obj = obj
@@ -112,7 +112,7 @@ class DeviceStreamOnly:
 
 
 class StreamOnly:
-    """Hides everything of an object but the protocol of host streams."""
+    """Exposes only the host stream protocol of an object."""
 
     def __init__(self, obj):
         self._obj = obj
@@ -122,14 +122,14 @@ class StreamOnly:
 
 
 class StreamProducer:
-    """A host stream written in Python: hands out what it is told to, counts what it is asked.
+    """A host stream in Python that returns given batches and counts the consumer's calls.
 
     Parameters
     ----------
     batches
-        Record batches of pyarrow; an int among them is the code of an error.
+        Record batches of pyarrow. `get_next` returns an int among them as an error code.
     message
-        What `get_last_error` says; None for nothing.
+        The text that `get_last_error` returns, or None for NULL.
     """
 
     def __init__(self, schema, batches, message=b"the disk is gone"):
@@ -191,7 +191,7 @@ class Lazy:
 
 
 class Delayed:
-    """The part of a dask collection that matters here."""
+    """The `to_delayed` method of a dask collection."""
 
     def __init__(self, frames):
         self.made = []

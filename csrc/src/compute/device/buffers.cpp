@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/device/buffers.hpp"
 
+#include "compute/buffers.hpp"
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/mask_words.hpp"
-#include "compute/halves.hpp"
 #include "compute/survey_bits.hpp"
 #include "cuda/transfer/staging.hpp"
 
@@ -49,8 +49,8 @@ struct joined_masks {
   std::vector<cudf::size_type> indices;  ///< begin and end bit of each range
 };
 
-/// Joins as many of the leading ranges as fit: bit indices must not exceed `cudf::size_type`.
-/// Ranges that follow each other in one mask, such as those of batches, are copied together.
+/// Joins as many leading ranges as fit: bit indices must not exceed `cudf::size_type`. Adjacent
+/// ranges of one mask, such as those of batches, are copied together.
 joined_masks join(std::span<bit_range const> ranges, execution const& exec)
 {
   constexpr auto step = std::int64_t{sizeof(cudf::bitmask_type)};
@@ -58,7 +58,7 @@ joined_masks join(std::span<bit_range const> ranges, execution const& exec)
   struct mask_copy {
     void const* mask;
     std::int64_t first;   ///< first byte of the mask
-    std::int64_t target;  ///< byte of the result that it is copied to
+    std::int64_t target;  ///< target byte of the result
     std::int64_t size;    ///< bytes
 
     [[nodiscard]] std::int64_t end() const { return target + (size + step - 1) / step * step; }
@@ -96,7 +96,8 @@ rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
 { return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
 
-/// A column of `count` equal values. libcudf's functions on scalars would do, but they wait.
+/// A column of `count` equal values. libcudf's functions on scalars could create it, but they
+/// synchronize.
 template <typename T>
 std::unique_ptr<cudf::column> constant(T value, std::int64_t count, execution const& exec)
 {
@@ -109,7 +110,7 @@ std::unique_ptr<cudf::column> constant(T value, std::int64_t count, execution co
   return std::move(result->release().front());
 }
 
-/// Calls `make` for each part of a range, with where to make it, and concatenates the results.
+/// Calls `make` for each part of a range, and concatenates the results.
 template <typename Make>
 rmm::device_buffer join_parts(bit_range const& range, execution const& exec, Make make)
 {
@@ -146,7 +147,7 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
       return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), at.stream, at.mr);
     }
     // libcudf would read whole blocks of 64 bytes, which the producer may not have allocated.
-    return put_into_zeros(
+    return copy_zero_padded(
       mask.words, bytes_for_bits(mask.size), 0, padded_mask_size(mask.size), at);
   });
 }
@@ -162,7 +163,7 @@ cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
 {
-  // `segmented_null_count` counts in any number of ranges of one mask, so copy the masks into one.
+  // `segmented_null_count` counts any number of ranges of one mask, so copy the masks into one.
   auto result = std::vector<cudf::size_type>{};
   result.reserve(ranges.size());
   while (result.size() < ranges.size()) {

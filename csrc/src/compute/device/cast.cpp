@@ -121,7 +121,8 @@ rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& ex
   auto const number  = [&](cudf::size_type value) {
     return cudf::numeric_scalar<std::int32_t>{value, true, exec.stream, scratch};
   };
-  // Lists that begin at 4 and 9, of 3 elements: 4 4 4 9 9 9 and 0 1 2 0 1 2 make 4 5 6 9 10 11.
+  // Example: lists of 3 elements that begin at 4 and 9. The sum of 4 4 4 9 9 9 and 0 1 2 0 1 2 is 4
+  // 5 6 9 10 11.
   auto const begins   = cudf::column_view{int32, lists.count, lists.begins, nullptr, 0};
   auto const repeated = cudf::repeat(cudf::table_view{{begins}}, lists.size, exec.stream, scratch);
   auto const counted  = cudf::sequence(lists.size, number(0), exec.stream, scratch);

@@ -29,7 +29,7 @@ std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
                                             execution const& exec)
 {
   auto const indices = dictionary.indices();
-  // A gather map must have no nulls: gather the indices of null rows too, and mask those rows
+  // A gather map must have no nulls: also gather the indices of null rows, and mask those rows
   // afterwards.
   auto const map = cudf::column_view{
     indices.type(), column.size(), indices.head<void>(), nullptr, 0, column.offset()};
@@ -66,7 +66,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                   scratch);
   new_index->set_null_mask(cudf::copy_bitmask(keys, exec.stream, scratch), keys.null_count());
 
-  // Indices of null rows may be anything, so out-of-bounds ones must be checked for.
+  // Indices of null rows may have any value, so check for indices out of bounds.
   auto gathered     = cudf::gather(cudf::table_view{{new_index->view()}},
                                    indices,
                                    cudf::out_of_bounds_policy::NULLIFY,

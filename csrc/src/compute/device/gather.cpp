@@ -21,9 +21,10 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
     return std::make_unique<cudf::column>(source.type(), map.size(), none(), none(), map.size());
   }
   if (has_null_column(source)) {
-    fail<cudf::data_type_error>(path,
-                                "a null column found below others that have to be gathered, which "
-                                "libcudf cannot: give it another type, or hand over host memory");
+    fail<cudf::data_type_error>(
+      path,
+      "expected no column of the null type among columns that have to be gathered, got one, which "
+      "libcudf cannot gather: give it another type, or import from host memory");
   }
   auto rows = cudf::gather(cudf::table_view{{source}},
                            map,

@@ -22,14 +22,14 @@ struct mask_words {
   [[nodiscard]] cudf::size_type end() const { return begin + size; }
 };
 
-/// Bits of each part but the last: a multiple of the 64 bytes that libcudf pads masks to.
+/// Bits of each part except the last: a multiple of 64 bytes, to which libcudf pads masks.
 constexpr std::int64_t most_bits_of_part = std::int64_t{1} << 30;
 
 /**
  * @brief Splits a range into parts whose bit indices fit `cudf::size_type`.
  *
- * A column has up to 2^31 - 1 rows. Counted from the start of the word that holds the first bit,
- * the last bit may have a greater index; then there are two parts.
+ * A column has up to 2^31 - 1 rows. Counted from the start of the word with the first bit, the last
+ * bit may have a greater index; then there are two parts.
  */
 inline std::vector<mask_words> mask_words_of(bit_range const& range)
 {

@@ -122,9 +122,9 @@ gathered_lists lists_from_views(list_view_rows const& rows,
 {
   if (rows.num_elements >= std::numeric_limits<size_type>::max()) {
     fail<std::overflow_error>(path,
-                              std::to_string(rows.num_elements) +
-                                " list elements found, which libcudf cannot count: import it as a "
-                                "stream of smaller arrays");
+                              "expected list elements that libcudf can count, got " +
+                                std::to_string(rows.num_elements) +
+                                ": import it as a stream of smaller arrays");
   }
   auto const type    = rows.width == 4 ? type_id::INT32 : type_id::INT64;
   auto const offsets = aligned_values{type, rows.offsets, rows.begin, rows.size, exec};
@@ -155,8 +155,8 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                  exec.stream);
   if (last < rows.begin + rows.size) {
     fail_invalid(path,
-                 "a last run end of " + std::to_string(last) + " found, at least " +
-                   std::to_string(rows.begin + rows.size) + " expected");
+                 "expected a last run end of at least " + std::to_string(rows.begin + rows.size) +
+                   ", got " + std::to_string(last));
   }
   auto const ends      = aligned_values{type, rows.ends, 0, runs, exec};
   auto const first     = scalar_of(type, rows.begin, exec);

@@ -18,7 +18,7 @@
 
 namespace cudf_arrow_bridge::detail::host {
 
-// Bit i of a mask is bit i % 64 of its word i / 64 only where the lowest byte comes first.
+// Bit i of a mask is bit i % 64 of its word i / 64 only on little-endian hosts.
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::int64_t word_bits = 64;
@@ -42,13 +42,13 @@ class bit_words {
     auto const* source = bytes_ + index * word_bits / 8;
     auto const left    = bits_ - index * word_bits;
     if (left < word_bits) { return part(source, left); }
-    // 64 bits from bit `shift_` on reach into a ninth byte, unless the shift is 0: then the last
-    // byte is read again, and the two shifts, 64 in all, push it out.
+    // 64 bits starting at bit `shift_` extend into a ninth byte. If the shift is 0, the last byte
+    // is read again, and the two shifts, 64 in total, remove it.
     auto const next = load<std::uint8_t>(source, shift_ == 0 ? 7 : 8);
     return load<std::uint64_t>(source, 0) >> shift_ | std::uint64_t{next} << 1 << (63 - shift_);
   }
 
-  /// @return A word in which the bits of the range that are 0 are set
+  /// @return A word with a set bit for each bit of the range that is 0
   [[nodiscard]] std::uint64_t zeros(std::int64_t index) const
   {
     auto const left = bits_ - index * word_bits;
@@ -84,7 +84,7 @@ void for_each_one(bit_range const& range, Use use)
   }
 }
 
-/// Without an instruction for it, which not all x86-64 have, `std::popcount` is a call.
+/// Without a popcount instruction, which some x86-64 CPUs lack, `std::popcount` is a function call.
 inline std::int64_t count_ones(std::uint64_t word)
 {
   word -= word >> 1 & 0x5555'5555'5555'5555;
@@ -93,8 +93,8 @@ inline std::int64_t count_ones(std::uint64_t word)
   return static_cast<std::int64_t>(word * 0x0101'0101'0101'0101 >> 56);
 }
 
-/// Makes a mask of `bits` bits of what `word_at` returns for the index of each word. The padding to
-/// 64 bytes, as libcudf's masks have and Arrow recommends, is zero.
+/// Makes a mask of `bits` bits from the results of `word_at` for the index of each word. The
+/// padding to 64 bytes, as libcudf's masks have and Arrow recommends, is zero.
 template <typename WordAt>
 rmm::device_buffer make_bits(std::int64_t bits, execution const& exec, WordAt word_at)
 {
@@ -106,7 +106,7 @@ rmm::device_buffer make_bits(std::int64_t bits, execution const& exec, WordAt wo
   return result;
 }
 
-/// Sets the bits from `begin` to before `end`, at least one.
+/// Sets the bits `[begin, end)`, at least one.
 inline void set_bits(std::span<std::uint64_t> words, std::int64_t begin, std::int64_t end)
 {
   auto const first = static_cast<std::size_t>(begin / word_bits);
@@ -125,7 +125,8 @@ inline void set_bits(std::span<std::uint64_t> words, std::int64_t begin, std::in
 /**
  * @brief Transposes a matrix of 8 by 8 bits, a row in each byte.
  *
- * Three swaps of ever larger blocks off the diagonal: of single bits, of 2 by 2, and of 4 by 4.
+ * Swaps blocks off the diagonal in three steps: single bits, blocks of 2 by 2, and blocks of 4 by
+ * 4.
  */
 inline std::uint64_t transpose(std::uint64_t word)
 {
@@ -139,14 +140,14 @@ inline std::uint64_t transpose(std::uint64_t word)
   return word;
 }
 
-/// 64 bools as bits, and whether they are bytes of 0 or 1, as they must be for that.
+/// 64 bools as bits, and whether all bytes are 0 or 1, as the method requires.
 struct packed_bools {
   std::uint64_t word;
   bool is_normal;
 };
 
-/// Packs bools into bits with any instructions. Shifted by j, 8 bools make bit j of each of 8
-/// bytes: the transpose of what is wanted, in which they are the bits of byte j.
+/// Packs bools into bits on any CPU. Shifted by j, 8 bools become bit j of each of 8 bytes, which
+/// is the transpose of the result, in which they are the bits of byte j.
 inline packed_bools pack_by_words(void const* bools)
 {
   auto word = std::uint64_t{0};
@@ -163,7 +164,7 @@ inline packed_bools pack_by_words(void const* bools)
 inline packed_bools pack(void const* bools)
 {
 #ifdef __SSE2__
-  // No compiler finds this instruction, which gathers the highest bits of 16 bytes.
+  // Compilers do not generate this instruction, which gathers the highest bits of 16 bytes.
   auto word       = std::uint64_t{0};
   auto all        = _mm_setzero_si128();
   auto const ones = _mm_set1_epi8(1);

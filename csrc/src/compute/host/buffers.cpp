@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/host/buffers.hpp"
 
-#include "compute/halves.hpp"
+#include "compute/buffers.hpp"
 #include "compute/host/bits.hpp"
 #include "compute/host_access.hpp"
 

@@ -35,10 +35,10 @@ std::uint32_t hash_of(std::string_view value)
 { return static_cast<std::uint32_t>(std::hash<std::string_view>{}(value)); }
 
 /**
- * @brief Numbers distinct values in the order in which they are first met.
+ * @brief Numbers distinct values in the order of their first occurrence.
  *
- * A hash table with linear probing: a slot has the number of a value and, so that most others are
- * told apart without reading the value, its hash.
+ * A hash table with linear probing. A slot has the number of a value and its hash, so that most
+ * other values are distinguished without reading the value.
  */
 template <typename Value>
 class numbering {
@@ -130,8 +130,8 @@ struct encoded {
   std::unique_ptr<cudf::column> keys;
 };
 
-/// @param value_at Gives the value of a row, counted from the column's offset
-/// @param make_keys Makes the column of the distinct values
+/// @param value_at Returns the value of a row, counted from the column's offset
+/// @param make_keys Creates the column of the distinct values
 template <typename ValueAt, typename MakeKeys>
 encoded encode(cudf::column_view const& column,
                execution const& exec,

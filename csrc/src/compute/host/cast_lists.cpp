@@ -50,7 +50,8 @@ struct string_view_entry {
   std::uint64_t high;  ///< bytes 4 to 11 of a short string; else buffer index, offset
 };
 
-/// The bytes of `low` and `high` that belong to a string, by its size; of a long one the prefix.
+/// The bytes of `low` and `high` that belong to a string, by its size; for a long string the
+/// prefix.
 constexpr auto used_bytes = [] {
   auto result = std::array<string_view_entry, string_view_entry::inlined + 2>{};
   for (std::int64_t size = 0; size <= string_view_entry::inlined; ++size) {
@@ -63,14 +64,14 @@ constexpr auto used_bytes = [] {
   return result;
 }();
 
-/// @param end End of the data, which may be after that of the string
+/// @param end End of the data, which may be after the end of the string
 inline string_view_entry entry_of(char const* data,
                                   std::int64_t begin,
                                   std::int64_t size,
                                   char const* end)
 {
   auto const* bytes = data + begin;
-  auto first        = std::array<std::uint64_t, 2>{};  // the string's first bytes, then others
+  auto first = std::array<std::uint64_t, 2>{};  // the first bytes of the string, then other bytes
   if (end - bytes >= std::int64_t{sizeof first}) {
     std::memcpy(first.data(), bytes, sizeof first);
   } else if (size > 0) {

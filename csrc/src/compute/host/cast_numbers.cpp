@@ -20,8 +20,8 @@ using cudf::type_id;
 template <std::int64_t Count>
 using ticks = std::integral_constant<std::int64_t, Count>;
 
-/// Calls `use` with the ticks of a timestamp's unit in a day: a constant of the type, as dividing
-/// by any other number takes ten times as long.
+/// Calls `use` with the number of units of a timestamp in a day as a constant of the type, because
+/// dividing by a variable takes ten times as long.
 template <typename Use>
 auto with_ticks_a_day(type_id unit, Use use)
 {
@@ -46,7 +46,8 @@ std::int64_t floor_divide(std::int64_t value, ticks<By>)
   return static_cast<std::int64_t>(magnitude / std::uint64_t{By}) ^ sign;
 }
 
-/// The greatest value; its complement is the least. `std::numeric_limits` lacks 128-bit integers.
+/// The greatest value; its complement is the least. `std::numeric_limits` does not support 128-bit
+/// integers.
 template <typename T>
 constexpr T max_of = static_cast<T>(~(static_cast<__uint128_t>(1) << (8 * sizeof(T) - 1)));
 
@@ -107,7 +108,7 @@ rmm::device_buffer cast_timestamps(cudf::column_view const& column,
   auto const multiply = with_ticks_a_day(type.id(), [](std::int64_t count) { return count; });
   return with_ticks_a_day(column.type().id(), [&](auto divide) {
     using from_type = std::conditional_t<divide == 1, std::int32_t, std::int64_t>;
-    // Values of null rows may be anything: multiply unsigned, where overflow is defined.
+    // Null rows may have any value, so multiply unsigned numbers, for which overflow is defined.
     auto const convert = [=](std::int64_t value) {
       auto const days = floor_divide(value, divide);
       return static_cast<std::int64_t>(static_cast<std::uint64_t>(days) *
@@ -119,7 +120,7 @@ rmm::device_buffer cast_timestamps(cudf::column_view const& column,
   });
 }
 
-/// The least and the greatest of some values; the other way round if there are none.
+/// The least and the greatest of some values; reversed if there are none.
 template <typename T>
 struct extremes {
   T least{max_of<T>};
@@ -152,7 +153,7 @@ value_range range_of(cudf::column_view const& column)
 {
   return with_storage(column.type(), [&](auto stored) {
     using value_type = decltype(stored);
-    // One pair alone would wait for itself at every value.
+    // With a single pair, every value would depend on the previous one.
     auto lanes = std::array<extremes<value_type>, 4>{};
     if (column.null_count() == 0) {
       auto const* values = column.head<value_type>() + column.offset();

@@ -68,12 +68,12 @@ void check_indices(dictionary_rows const& rows, column_path const& path)
   }
 }
 
-/// Which index is out of bounds is looked for only if one is, so that these loops can be
+/// The index that is out of bounds is searched only if there is one, so that these loops can be
 /// vectorised.
 template <typename Index>
 row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, execution const& exec)
 {
-  // Negative indices turn into numbers above all bounds.
+  // Negative indices become numbers above all bounds.
   using wide            = std::conditional_t<sizeof(Index) == 8, std::uint64_t, std::uint32_t>;
   auto const bound      = static_cast<wide>(rows.num_keys);
   auto const begin      = rows.begin;

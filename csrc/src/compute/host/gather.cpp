@@ -70,8 +70,8 @@ class gatherer {
  public:
   gatherer(column_path const& path, execution const& exec) : path_{path}, exec_{exec} {}
 
-  /// @param before Rows between the column's offset and row 0 of `map`: libcudf's structs give
-  ///   their children their own offset
+  /// @param before Rows between the column's offset and row 0 of `map`: in libcudf, children of
+  ///   structs have the offset of the struct
   std::unique_ptr<cudf::column> rows(cudf::column_view const& source,
                                      std::span<size_type const> map,
                                      std::int64_t before = 0)
@@ -182,9 +182,10 @@ class gatherer {
     auto sized         = sizes_to_offsets(map, offsets);
     if (sized.total > std::numeric_limits<size_type>::max()) {
       fail<std::overflow_error>(path_,
-                                std::to_string(sized.total) + " list elements found, at most " +
+                                "expected at most " +
                                   std::to_string(std::numeric_limits<size_type>::max()) +
-                                  " expected: import it as a stream of smaller arrays");
+                                  " list elements, got " + std::to_string(sized.total) +
+                                  ": import it as a stream of smaller arrays");
     }
     auto buffer = allocate(sized.total * std::int64_t{sizeof(size_type)}, exec_);
     auto* out   = static_cast<size_type*>(buffer.data());
@@ -202,7 +203,7 @@ class gatherer {
     std::int64_t total;
   };
 
-  /// Makes offsets of the width of the source's, or 64-bit ones if the total needs them.
+  /// Creates offsets of the width of the source's offsets, or of 64 bits if the total needs them.
   template <typename Offset>
   new_offsets sizes_to_offsets(std::span<size_type const> map, source_offsets<Offset> const& source)
   {

@@ -50,7 +50,7 @@ constexpr auto inlined_bytes = std::int64_t{NANOARROW_BINARY_VIEW_INLINE_SIZE};
 constexpr auto view_bytes    = std::int64_t{sizeof(ArrowBinaryView)};
 
 /// @param ref View of more bytes than are inlined
-/// @return Where they are; null if not in a data buffer
+/// @return Their address; null if they are not in a data buffer
 template <typename Ref>
 std::byte const* find_bytes(view_rows const& rows, Ref const& ref)
 {
@@ -71,21 +71,22 @@ template <typename Ref>
 {
   auto const buffer = std::int64_t{ref.buffer_index};
   if (ref.size < 0) {
-    fail_row(path, row, "a view of " + std::to_string(ref.size) + " bytes found");
+    fail_row(path, row, "expected a view of at least 0 bytes, got " + std::to_string(ref.size));
   }
   if (buffer < 0 || buffer >= std::ssize(rows.data)) {
     fail_row(path,
              row,
-             "a view into data buffer " + std::to_string(buffer) + " found, of " +
-               std::to_string(rows.data.size()));
+             "expected a view into one of " + std::to_string(rows.data.size()) +
+               " data buffers, got buffer " + std::to_string(buffer));
   }
   auto const is_there = rows.data[static_cast<std::size_t>(buffer)] != nullptr;
   fail_row(path,
            row,
-           "a view of the bytes " + std::to_string(ref.offset) + " to " +
-             std::to_string(std::int64_t{ref.offset} + ref.size) + " of data buffer " +
-             std::to_string(buffer) + " found, which has " +
-             std::to_string(is_there ? load<std::int64_t>(rows.data_sizes, buffer) : 0));
+           "expected a view within the " +
+             std::to_string(is_there ? load<std::int64_t>(rows.data_sizes, buffer) : 0) +
+             " bytes of data buffer " + std::to_string(buffer) + ", got bytes " +
+             std::to_string(ref.offset) + " to " +
+             std::to_string(std::int64_t{ref.offset} + ref.size));
 }
 
 }  // namespace
@@ -113,8 +114,8 @@ bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte con
 
 namespace {
 
-/// The data buffer that all views refer to unless there are several, looked up once. What is
-/// written for each row could alias the rows' own description of it.
+/// The data buffer of all views if there is only one, looked up once, because writes for each row
+/// could alias the description of the rows.
 class first_data {
  public:
   explicit first_data(view_rows const& rows)
@@ -173,7 +174,7 @@ view_offsets offsets_of_views(view_rows const& rows,
   return {make_column(type, count, std::move(buffer), exec), total};
 }
 
-/// Copies the bytes of views that have been checked.
+/// Copies the bytes of checked views.
 void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
 {
   constexpr auto block = 16;
@@ -185,8 +186,8 @@ void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
     auto const ref      = load<ArrowBinaryView>(view, 0).ref;
     auto const size     = ref.size;
     auto const* inlined = view + offsetof(ArrowBinaryView, inlined.data);
-    // Copying a constant size takes a fraction of the time. What is too much of an inlined string
-    // is overwritten by the next one; two blocks of 16 bytes overlap.
+    // Copying a constant size takes a fraction of the time. Extra bytes of an inlined string are
+    // overwritten by the next string; two blocks of 16 bytes overlap.
     if (size <= inlined_bytes && end - out >= inlined_bytes) {
       std::memcpy(out, inlined, inlined_bytes);
     } else {
@@ -230,8 +231,9 @@ list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column
   if (!is_within(list, rows.num_elements)) {
     fail_row(path,
              row,
-             std::to_string(list.size) + " list elements from " + std::to_string(list.begin) +
-               " on found, of " + std::to_string(rows.num_elements));
+             "expected a view of some of " + std::to_string(rows.num_elements) +
+               " list elements, got " + std::to_string(list.size) + " from element " +
+               std::to_string(list.begin));
   }
   return list;
 }
@@ -246,13 +248,13 @@ struct list_extent {
   bool in_order{true};  ///< each list begins where the one before ends
 };
 
-/// @param offsets Filled with the offsets of the lists, which are right if the total fits
+/// @param offsets Filled with the offsets of the lists, which are correct if the total fits
 template <typename Int>
 list_extent measure(list_view_rows const& rows,
                     std::span<std::int32_t> offsets,
                     column_path const& path)
 {
-  auto const source = rows;  // nobody else writes to it
+  auto const source = rows;  // a copy that no other code writes to
   auto const mask   = source.mask;
   auto extent       = list_extent{};
   auto next         = std::int64_t{0};
@@ -322,10 +324,10 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   auto const width  = extent.in_order ? extent.total : extent.end - extent.first;
   if (std::max(extent.total, width) >= max_offset) {
     fail<std::overflow_error>(path,
-                              "lists of " + std::to_string(extent.total) + " elements among " +
-                                std::to_string(width) + " found, fewer than " +
-                                std::to_string(max_offset) +
-                                " expected: import it as a stream of smaller arrays");
+                              "expected fewer than " + std::to_string(max_offset) +
+                                " list elements, got " + std::to_string(extent.total) +
+                                " in lists of " + std::to_string(width) +
+                                ": import it as a stream of smaller arrays");
   }
   return {make_column(type_id::INT32, count, std::move(offsets), exec),
           extent.in_order ? nullptr : make_element_map(rows, extent, path, exec),

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/fences/fence_board.hpp"
 
+#include "base/nvtx.hpp"
+#include "cuda/fences/stream_fence.hpp"
+
+#include <cudf_arrow_bridge/fences.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
+
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,6 +17,7 @@
 #include <ctime>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -24,7 +31,7 @@ int open_descriptor()
   return descriptor;
 }
 
-/// Blocks until a descriptor is readable, a signal was handled, or the time is over.
+/// Blocks until a descriptor is readable, a signal was handled, or the timeout has passed.
 void wait_until_readable(int descriptor, std::optional<nanoseconds> time)
 {
   auto polled = pollfd{descriptor, POLLIN, 0};
@@ -92,23 +99,25 @@ void fence_board::wake() noexcept
 void fence_board::check_process() const
 {
   if (!made_in_.is_of_this_process()) {
-    throw std::logic_error{"fences of a parent process found, a set made after the fork expected"};
+    throw std::logic_error{
+      "expected fences of this process, got fences of its parent: create them after the fork"};
   }
 }
 
-/// All that `poll` returns for now; nothing if it has to wait.
+/// The results that `poll` can return now; empty if it has to wait.
 std::optional<std::vector<fence_result>> fence_board::take()
 {
   auto const lock = std::lock_guard{mutex_};
   if (!is_signalled_) { return std::nullopt; }
-  // A copy, since the memory is for the fences that are pending.
+  // Copied, because the reserved memory is for the pending fences.
   auto results = ended_;
   ended_.clear();
   reset_signal();
   return results;
 }
 
-/// Makes the descriptor readable; within the lock, so that it is never readable without a reason.
+/// Makes the descriptor readable. Called with the lock, so that it is readable only if there are
+/// results.
 void fence_board::signal() noexcept
 {
   if (is_signalled_) { return; }
@@ -126,3 +135,69 @@ void fence_board::reset_signal() noexcept
 }
 
 }  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+
+std::string error_text(cudaError_t error)
+{ return std::string{cudaGetErrorName(error)} + ": " + cudaGetErrorString(error); }
+
+fence_set fence_set::make()
+{
+  auto result   = fence_set{};
+  result.board_ = std::make_shared<detail::fence_board>();
+  return result;
+}
+
+int fence_set::fileno() const noexcept { return board_->fileno(); }
+
+fence_id fence_set::add(cuda::stream_ref stream)
+{
+  detail::nvtx_range const range{__func__};
+  // Check before using CUDA: the stream may also belong to the parent.
+  board_->check_process();
+  if (!has_gpu()) { return add(detail::pooled_event{}, 0, nullptr); }
+  return detail::stream_fence::start(std::make_unique<detail::stream_fence>(board_, stream));
+}
+
+fence_id fence_set::add(cudaEvent_t event,
+                        int device,
+                        std::uint64_t lane,
+                        std::shared_ptr<void const> keeper)
+{
+  // The ids of streams are small.
+  constexpr auto foreign = std::uint64_t{1} << 63;
+  auto const point       = detail::pooled_event::borrow(event, device);
+  if (point.query() == cudaSuccess) { return 0; }
+  (void)cudaGetLastError();
+  return add(point, lane | foreign, std::move(keeper));
+}
+
+fence_id fence_set::add(detail::pooled_event const& event,
+                        std::uint64_t stream_id,
+                        std::shared_ptr<void const> keeper)
+{
+  if (!event) {
+    auto const fence = add();
+    complete(fence);
+    return fence;
+  }
+  return detail::stream_fence::start(
+    std::make_unique<detail::stream_fence>(board_, event, stream_id, std::move(keeper)));
+}
+
+fence_id fence_set::add() { return board_->add(); }
+
+void fence_set::complete(fence_id fence) noexcept
+{ board_->end({fence, fence_state::reached, cudaSuccess}); }
+
+bool fence_set::cancel(fence_id fence) noexcept
+{ return board_->end({fence, fence_state::cancelled, cudaSuccess}); }
+
+std::size_t fence_set::num_pending() const noexcept { return board_->num_pending(); }
+
+std::vector<fence_result> fence_set::poll(std::optional<std::chrono::nanoseconds> timeout)
+{ return board_->poll(timeout); }
+
+void fence_set::wake() noexcept { board_->wake(); }
+
+}  // namespace cudf_arrow_bridge

@@ -15,14 +15,14 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief What the handles of a `fence_set` share: which fences are pending, and how others ended.
+ * @brief The shared state of the handles of a `fence_set`: pending fences and results.
  *
- * A fence ends once, whoever comes first, and is told once. Ending it takes no memory. Its methods
- * do what those of `fence_set` do.
+ * The first of completion and cancellation ends a fence, and its result is reported once. Ending a
+ * fence does not allocate. The methods are those of `fence_set`.
  */
 class fence_board {
  public:
-  /// @throws std::system_error if the kernel gives no eventfd
+  /// @throws std::system_error if the kernel cannot create an eventfd
   fence_board();
   ~fence_board();
   fence_board(fence_board const&)            = delete;
@@ -30,7 +30,7 @@ class fence_board {
 
   [[nodiscard]] int fileno() const noexcept { return descriptor_; }
 
-  /// @throws std::logic_error in a forked child, which has none of the fences
+  /// @throws std::logic_error in a forked child, which does not have these fences
   void check_process() const;
 
   /**
@@ -57,7 +57,7 @@ class fence_board {
   [[nodiscard]] std::optional<std::vector<fence_result>> take();
 
   int const descriptor_;
-  process_stamp made_in_;  ///< checked before locking: the mutex may have been locked at the fork
+  process_id made_in_;  ///< checked before locking: the mutex may have been locked at the fork
   mutable std::mutex mutex_;  ///< guards the members below, and the descriptor's counter
   fence_id newest_{0};
   std::unordered_set<fence_id> pending_;

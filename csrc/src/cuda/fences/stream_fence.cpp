@@ -46,8 +46,9 @@ void stream_fence::finish(cudaError_t status) noexcept
   if (keeper_ == nullptr) {
     delete this;
   } else {
-    // Dropping it may take time, or a lock whose holder waits for a fence, so the other queue does
-    // that. It has it before the fence is told: who is told may drain that queue.
+    // Releasing it may take time, or need a lock whose holder waits for a fence, so the release
+    // queue does that. It is queued before the fence is reported, because the receiver may drain
+    // that queue.
     release_when_ready();
   }
   if (board != nullptr) { board->end(result); }

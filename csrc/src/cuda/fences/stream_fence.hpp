@@ -13,31 +13,31 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief A fence in the work of a stream, which tells its board when that work is done.
+ * @brief A fence in a stream, which reports to its board when the work before it is done.
  *
- * An object of the fences' queue: a thread blocks in CUDA until its event completes. Threads are
- * given out by stream, not by device. One thread that waited for all fences of a device would wait
- * for them in some order, and tell none before those of other streams; a program that enqueues the
- * work of one stream only when it is told of another's fence would then wait for ever.
+ * It is an object of the queue of fences: a thread blocks in CUDA until its event completes. There
+ * is one thread for each stream, not for each device. A thread for all fences of a device would
+ * wait for them in one order and delay fences of other streams. A program that enqueues work on one
+ * stream only after a fence of another stream would deadlock.
  */
 class stream_fence : private deferred_release {
  public:
   /**
-   * @brief A fence behind the work enqueued on a stream so far.
+   * @brief Creates a fence after the work that is enqueued on a stream.
    *
    * @throws rmm::cuda_error, std::bad_alloc or std::system_error
    */
   stream_fence(std::weak_ptr<fence_board> board, cuda::stream_ref stream);
 
   /**
-   * @brief A fence at a point that was recorded already.
+   * @brief Creates a fence at a point that is recorded already.
    *
    * @throws std::bad_alloc or std::system_error
    *
-   * @param board Board to tell
+   * @param board Board that gets the result
    * @param event Event recorded at that point
    * @param stream_id Id of the stream that it was recorded on
-   * @param keeper Keeps the event
+   * @param keeper Keeps the event alive
    */
   stream_fence(std::weak_ptr<fence_board> board,
                pooled_event const& event,
@@ -46,7 +46,7 @@ class stream_fence : private deferred_release {
 
   ~stream_fence() override = default;
 
-  /// Begins to wait. The fence then owns itself.
+  /// Starts to wait. The fence then owns itself.
   static fence_id start(std::unique_ptr<stream_fence> fence);
 
  private:
@@ -55,7 +55,7 @@ class stream_fence : private deferred_release {
   std::weak_ptr<fence_board> board_;
   std::shared_ptr<void const> keeper_;
   fence_id id_{0};
-  bool is_ended_{false};  ///< and only what it keeps is left to be dropped
+  bool is_ended_{false};  ///< only the objects that it keeps alive are left to release
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -17,12 +17,12 @@ namespace {
 
 constexpr auto huge_page     = std::size_t{2} << 20;
 constexpr auto least_advised = 2 * huge_page;
-/// glibc's malloc keeps smaller ones itself; it gives larger ones back to the kernel at once.
+/// glibc's malloc keeps smaller blocks, and returns larger ones to the kernel immediately.
 constexpr auto least_kept    = std::size_t{32} << 20;
 constexpr auto most_of_block = std::size_t{128} << 20;
 constexpr auto most_of_all   = std::size_t{256} << 20;
 
-/// Gives advice on the whole pages of a block.
+/// Calls `madvise` for the whole pages of a block.
 void advise(void* memory, std::size_t bytes, std::size_t page, int advice) noexcept
 {
   auto const before = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
@@ -36,9 +36,9 @@ struct spare_block {
 };
 
 /// Trivially destructible, so that buffers may be freed at any time during the exit. The lock is
-/// only tried: in a child of a fork it may be held for ever, by a thread that is not there.
+/// only tried, because in a forked child it may be held by a thread that does not exist there.
 std::mutex lock;
-std::array<spare_block, 4> spares{};  ///< the oldest first, behind empty ones
+std::array<spare_block, 4> spares{};  ///< empty ones first, then the oldest
 std::size_t bytes_of_all{0};
 
 spare_block remove(std::size_t index) noexcept
@@ -56,7 +56,7 @@ void use_huge_pages(void* memory, std::size_t bytes) noexcept
 {
   if (bytes < least_advised) { return; }
   advise(memory, bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), MADV_HUGEPAGE);
-  // malloc may have found the block among what it had before, in small pages, which would stay so.
+  // malloc may have reused a block with small pages, which would stay small.
   if (bytes >= least_kept) { advise(memory, bytes, huge_page, MADV_DONTNEED); }
 }
 
@@ -70,7 +70,7 @@ bool keep_spare_block(void* memory) noexcept
     auto const is_full = bytes_of_all + bytes > most_of_all || spares[0].memory != nullptr;
     if (is_full && spares[i].memory != nullptr) { std::free(remove(i).memory); }
   }
-  // Only whole huge pages, as others would be split.
+  // Only whole huge pages, because others would be split.
   advise(memory, bytes, huge_page, MADV_FREE);
   for (std::size_t i = 0; i + 1 < spares.size(); ++i) { spares[i] = spares[i + 1]; }
   spares.back() = {memory, bytes};

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/ordering/events.hpp"
 
+#include <cudf_arrow_bridge/memory.hpp>
+#include <cudf_arrow_bridge/ordering.hpp>
+
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -32,7 +38,7 @@ class event_pool {
         ++on_loan_;
         return event;
       }
-      // Destructors give events back: reserve room for all, so that it needs no memory then.
+      // Reserve memory for all events, so that destructors return them without allocating.
       idle.reserve(++num_created_);
     }
     cudaEvent_t event{};
@@ -103,8 +109,8 @@ cudaError_t synchronize(cuda::stream_ref stream) noexcept
 {
   auto launched = cudaSuccess;
   if (stream.get() == cudaStream_t{} || stream.get() == cudaStreamLegacy) {
-    // Work enqueued on the legacy default stream waits for blocking streams; synchronizing it alone
-    // need not. So enqueue an empty host function first.
+    // Work on the legacy default stream waits for blocking streams, but synchronizing with that
+    // stream alone does not. So enqueue an empty host function first.
     launched = cudaLaunchHostFunc(stream.get(), [](void*) {}, nullptr);
   }
   auto const status = cudaStreamSynchronize(stream.get());
@@ -113,4 +119,53 @@ cudaError_t synchronize(cuda::stream_ref stream) noexcept
 
 std::size_t events_on_loan() noexcept { return event_pool::instance().on_loan(); }
 
+stream_join_guard::~stream_join_guard()
+{
+  // CUDA does not survive a fork: a child must not use it for memory of its parent.
+  if (!made_in_.is_of_this_process()) { return; }
+  // Handles of default streams refer to the current device.
+  auto device = 0;
+  if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
+    if (event_.order(made_on_.named_here(later_), earlier()) != cudaSuccess) {
+      (void)synchronize(earlier());
+    }
+    (void)cudaSetDevice(device);
+  }
+  (void)cudaGetLastError();
+}
+
 }  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+namespace {
+
+/// Destroys an owner after making the stream that it frees on wait for another stream.
+struct ordered_owner {
+  ordered_owner(std::shared_ptr<void const> source, cuda::stream_ref freed, cuda::stream_ref reader)
+    : owner{std::move(source)}, order{freed, reader}
+  {
+  }
+
+  std::shared_ptr<void const> owner;
+  detail::stream_join_guard order;  ///< destroyed first
+};
+
+}  // namespace
+
+void order_after(cuda::stream_ref later, cuda::stream_ref earlier)
+{
+  if (!has_gpu()) { return; }
+  auto const event = detail::pooled_event::acquire();
+  RMM_CUDA_TRY(event.order(later, earlier));
+}
+
+std::shared_ptr<void const> release_after(std::shared_ptr<void const> owner,
+                                          cuda::stream_ref freed,
+                                          cuda::stream_ref reader)
+{
+  auto const one_stream = freed == reader && freed.get() != cudaStreamPerThread;
+  if (one_stream || !has_gpu()) { return owner; }
+  return std::make_shared<ordered_owner const>(std::move(owner), freed, reader);
+}
+
+}  // namespace cudf_arrow_bridge

@@ -39,10 +39,10 @@ class pooled_event {
   [[nodiscard]] bool is_usable() const noexcept
   { return event_ != nullptr && made_in_.is_of_this_process(); }
 
-  /// @return The same event, which stays this object's; to be used while this object lives
+  /// @return The same event, owned by this object and valid during its lifetime
   [[nodiscard]] pooled_event lend() const noexcept { return borrow(event_, device_); }
 
-  /// @return An event of somebody else, to be used while that one keeps it
+  /// @return An event of another owner, valid while that owner keeps it
   [[nodiscard]] static pooled_event borrow(cudaEvent_t event, int device) noexcept
   {
     auto lent     = pooled_event{event, device};
@@ -61,8 +61,7 @@ class pooled_event {
   { return cudaEventRecord(event_, stream.get()); }
 
   /**
-   * @brief Makes work enqueued on `later` from now on wait for the work enqueued on `earlier` so
-   * far.
+   * @brief Makes later work on `later` wait for the work that is enqueued on `earlier`.
    *
    * Both streams must belong to the event's device.
    */
@@ -83,15 +82,52 @@ class pooled_event {
 
   cudaEvent_t event_{nullptr};
   int device_{-1};
-  process_stamp made_in_;
-  bool is_lent_{false};  ///< another object gives the event back
+  process_id made_in_;
+  bool is_lent_{false};  ///< another object returns the event
 };
 
 /// Blocks the calling thread until the work enqueued on `stream`, and all work that it waits for,
 /// is done; on the legacy default stream that includes other streams.
 cudaError_t synchronize(cuda::stream_ref stream) noexcept;
 
-/// @return How many events of this process are in use, not in the pool; for leak tests
+/// @return The number of events of this process that are in use and not in the pool; for leak tests
 [[nodiscard]] std::size_t events_on_loan() noexcept;
+
+/**
+ * @brief Makes one stream wait for another when it is destroyed.
+ *
+ * The destructor makes `later` wait for the work that is enqueued on `earlier` at that time. If
+ * CUDA fails, the host waits for it. The destructor may run on any thread and with any device
+ * current; `cudaStreamPerThread` means the stream of the thread that created the guard. The
+ * constructor acquires the event, so that the destructor does not allocate. It does nothing in a
+ * forked child.
+ */
+class stream_join_guard {
+ public:
+  /**
+   * @throws rmm::cuda_error if CUDA cannot create an event
+   *
+   * @param later Stream of the current device
+   * @param earlier Stream of the current device
+   */
+  stream_join_guard(cuda::stream_ref later, cuda::stream_ref earlier)
+    : event_{pooled_event::acquire()}, later_{later}, earlier_{earlier}
+  {
+  }
+
+  stream_join_guard(stream_join_guard const&)            = delete;
+  stream_join_guard& operator=(stream_join_guard const&) = delete;
+  ~stream_join_guard();
+
+  /// @return A stream, usable on the calling thread, that is ordered after the work on `earlier`
+  [[nodiscard]] cuda::stream_ref earlier() const noexcept { return made_on_.named_here(earlier_); }
+
+ private:
+  process_id made_in_;
+  thread_id made_on_;
+  pooled_event event_;
+  cuda::stream_ref later_;
+  cuda::stream_ref earlier_;
+};
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/ordering/process.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <pthread.h>
+
+#include <atomic>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -13,6 +17,27 @@ std::atomic<std::uint32_t> num_forks{0};
 
 }  // namespace
 
-process_stamp::process_stamp() noexcept : num_forks_{num_forks.load(std::memory_order_relaxed)} {}
+process_id::process_id() noexcept : num_forks_{num_forks.load(std::memory_order_relaxed)} {}
+
+namespace {
+
+/// Unlike thread ids of the operating system, these numbers are never reused.
+std::uint64_t number_of_this_thread() noexcept
+{
+  static std::atomic<std::uint64_t> last{0};
+  thread_local auto const number = ++last;
+  return number;
+}
+
+}  // namespace
+
+thread_id::thread_id() noexcept : number_{number_of_this_thread()} {}
+
+cuda::stream_ref thread_id::named_here(cuda::stream_ref stream) const noexcept
+{
+  auto const is_of_other_thread =
+    stream.get() == cudaStreamPerThread && number_ != number_of_this_thread();
+  return is_of_other_thread ? cuda::stream_ref{cudaStreamLegacy} : stream;
+}
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,42 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cuda/stream>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#error "the handle 0 is taken for the legacy default stream, whatever libcudf is built with"
+#endif
+
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Identifies the process in which an object was made, as opposed to its forked children.
+ * @brief Identifies the process that created an object, as opposed to its forked children.
  *
- * CUDA does not survive a fork, and other threads do not exist in the child, though locks that they
- * held stay locked. A child must not touch device memory, events and queues of its parent. Objects
- * that it makes itself are usable.
+ * CUDA does not survive a fork, and other threads do not exist in the child, although locks that
+ * they held stay locked. A child must not use device memory, events and queues of its parent. It
+ * may use objects that it creates itself.
  */
-class process_stamp {
+class process_id {
  public:
-  /// The stamp of this process.
-  process_stamp() noexcept;
+  /// The id of this process.
+  process_id() noexcept;
 
   [[nodiscard]] bool is_of_this_process() const noexcept
-  { return num_forks_ == process_stamp{}.num_forks_; }
+  { return num_forks_ == process_id{}.num_forks_; }
 
  private:
   std::uint32_t num_forks_;  ///< forks between the first ancestor and this process
 };
 
 /**
- * @brief A lazily made object that each process, also a forked child, has its own instance of.
+ * @brief A lazily created object of which every process, including a forked child, has its own
+ *   instance.
  *
- * Never destroyed: other destructors may use it at exit, and CUDA may be shut down before.
+ * It is never destroyed, because other destructors may use it at exit, and CUDA may be shut down
+ * before.
  */
 template <typename T>
 class per_process {
  public:
   constexpr per_process() noexcept = default;
 
-  /// @throws std::bad_alloc, or what the constructor of `T` throws
+  /// @throws std::bad_alloc, or an exception of the constructor of `T`
   T& get()
   {
     auto* newest = newest_.load(std::memory_order_acquire);
@@ -54,12 +62,36 @@ class per_process {
   struct entry {
     explicit entry(entry* inherited) : parent_entry{inherited} {}
 
-    process_stamp stamp{};
+    process_id stamp{};
     entry* parent_entry;  ///< not used; referenced so that leak checkers find it
     T object{};
   };
 
   std::atomic<entry*> newest_{nullptr};
+};
+
+/**
+ * @brief Identifies the thread that created an object.
+ *
+ * `cudaStreamPerThread` is a different stream on each thread, and no handle refers to that of
+ * another thread.
+ */
+class thread_id {
+ public:
+  /// The id of the calling thread.
+  thread_id() noexcept;
+
+  /**
+   * @brief A stream, usable on the calling thread, that is ordered after `stream` of this thread
+   * id's thread.
+   *
+   * @return `stream` itself; but if it is another thread's `cudaStreamPerThread`, the legacy
+   * default stream, which waits for the per-thread default streams of all threads
+   */
+  [[nodiscard]] cuda::stream_ref named_here(cuda::stream_ref stream) const noexcept;
+
+ private:
+  std::uint64_t number_;
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -36,21 +36,22 @@ class deferred_release {
   explicit deferred_release(bool prepare);
   virtual ~deferred_release() = default;
 
-  /// Defers destruction until the work enqueued on `stream` so far is done. Waits for that work
-  /// here if no event can be recorded.
+  /// Defers destruction until the work enqueued on `stream` so far is done. Waits for that work if
+  /// no event can be recorded.
   void release_after(cuda::stream_ref stream) noexcept;
 
-  /// Destroys this object: at once if no work was recorded, else on a thread of the release queue.
+  /// Destroys this object: immediately if no work was recorded, otherwise on a thread of the
+  /// release queue.
   void release_when_ready() noexcept;
 
-  /// Makes `stream`, of the device `device`, wait for the recorded work and destroys this object at
-  /// once. If CUDA refuses that, does what `release_when_ready` does.
+  /// Makes `stream`, of the device `device`, wait for the recorded work and destroys this object
+  /// immediately. If CUDA fails, calls `release_when_ready`.
   void release_in_order(cuda::stream_ref stream, int device) noexcept;
 
   /// Records the work enqueued on `stream` so far, as one more point to wait for.
   [[nodiscard]] cudaError_t record_point(cuda::stream_ref stream);
 
-  /// Adds a point that was recorded already.
+  /// Adds a point that is recorded already.
   void add_point(unsigned long long stream_id, pooled_event event)
   { points_.push_back({stream_id, std::move(event)}); }
 

@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -16,7 +17,7 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// A release that never completes must not keep the process from exiting.
+/// A release that never completes must not prevent the process from exiting.
 constexpr auto drain_timeout = std::chrono::seconds{30};
 
 thread_local release_queue const* queue_of_thread =
@@ -41,8 +42,8 @@ void release_queue::start()
   auto const lock = std::lock_guard{mutex_};
   if (num_threads_ > 0) { return; }
   add_thread();
-  // Registered after CUDA was first used, so it runs before CUDA destroys its contexts. Fences come
-  // first: they hand what they keep over to be released.
+  // Registered after CUDA was first used, so it runs before CUDA destroys its contexts. Fences are
+  // drained first, because they pass the objects that they keep alive to the release queue.
   std::atexit([] {
     of_fences().drain();
     instance().drain();
@@ -134,6 +135,51 @@ void release_queue::note_release(std::uint64_t number) noexcept
     if (number < other->before && --other->left == 0) { released_.notify_all(); }
   }
 }
+
+void release_lanes::push(deferred_release* work) noexcept
+{
+  work->next_ = nullptr;
+  auto** lane = &first_lane_;
+  while (*lane != nullptr && stream_of(**lane) != stream_of(*work)) { lane = &(*lane)->next_lane_; }
+  if (*lane == nullptr) {
+    work->last_      = work;
+    work->next_lane_ = nullptr;
+    *lane            = work;
+  } else {
+    (*lane)->last_->next_ = work;
+    (*lane)->last_        = work;
+  }
+}
+
+deferred_release* release_lanes::take(std::size_t worker) noexcept
+{
+  auto** lane = &first_lane_;
+  while (*lane != nullptr && is_busy(stream_of(**lane))) { lane = &(*lane)->next_lane_; }
+  auto* const taken = *lane;
+  if (taken == nullptr) { return nullptr; }
+  *lane = taken->next_lane_;
+  if (auto* const rest = taken->next_) {
+    // Append the rest as the last lane, so that lanes take turns.
+    rest->last_      = taken->last_;
+    rest->next_lane_ = nullptr;
+    while (*lane != nullptr) { lane = &(*lane)->next_lane_; }
+    *lane = rest;
+  }
+  busy_streams_[worker] = stream_of(*taken);
+  return taken;
+}
+
+std::size_t release_lanes::num_waiting() const noexcept
+{
+  auto count = std::size_t{0};
+  for (auto const* lane = first_lane_; lane != nullptr; lane = lane->next_lane_) {
+    count += is_busy(stream_of(*lane)) ? 0 : 1;
+  }
+  return count;
+}
+
+bool release_lanes::is_busy(unsigned long long stream_id) const noexcept
+{ return std::find(busy_streams_.begin(), busy_streams_.end(), stream_id) != busy_streams_.end(); }
 
 }  // namespace cudf_arrow_bridge::detail
 

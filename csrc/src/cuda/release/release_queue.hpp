@@ -2,14 +2,54 @@
 #pragma once
 
 #include "cuda/release/deferred_release.hpp"
-#include "cuda/release/release_lanes.hpp"
 
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief FIFO queues (lanes) of deferred objects, one for each stream that objects wait for next.
+ *
+ * Only adding a worker allocates: the objects are linked through their own members. Not
+ * thread-safe; guarded by the mutex of the release queue.
+ */
+class release_lanes {
+ public:
+  /// Adds a worker, without a lane. Workers are numbered from 0.
+  ///
+  /// @throws std::bad_alloc
+  void add_worker() { busy_streams_.emplace_back(); }
+
+  /// Appends an object to the lane of the stream that it waits for next.
+  void push(deferred_release* work) noexcept;
+
+  /**
+   * @brief Takes the first object of a lane without a worker, and assigns the lane to `worker`.
+   *
+   * @return The object, or null if there is no such lane
+   */
+  [[nodiscard]] deferred_release* take(std::size_t worker) noexcept;
+
+  /// Returns the lane of `worker`.
+  void finish(std::size_t worker) noexcept { busy_streams_[worker].reset(); }
+
+  /// @return The number of lanes with objects and without a worker
+  [[nodiscard]] std::size_t num_waiting() const noexcept;
+
+ private:
+  [[nodiscard]] static unsigned long long stream_of(deferred_release const& work) noexcept
+  { return work.points_[work.num_passed_].stream_id; }
+
+  [[nodiscard]] bool is_busy(unsigned long long stream_id) const noexcept;
+
+  deferred_release* first_lane_{nullptr};
+  std::vector<std::optional<unsigned long long>> busy_streams_;  ///< by worker
+};
 
 /**
  * @brief Destroys deferred objects on its own threads, once their recorded work is done.
@@ -17,11 +57,12 @@ namespace cudf_arrow_bridge::detail {
  * Each thread blocks in CUDA until the next event of one stream completes, then destroys the object
  * that waited for it. No lock is held then: a producer's `release` may be slow, call CUDA, take the
  * GIL or push and drain here. Objects of one stream are destroyed in the order in which they were
- * pushed. Objects of other streams don't wait for them: there are as many threads as streams that
- * had unfinished work at a time. An object with several streams waits for one after the other.
+ * pushed. Objects of other streams do not wait for them: there are as many threads as there were
+ * streams with unfinished work at one time. An object with several streams waits for one after the
+ * other.
  *
- * There are two queues of this kind. Fences have their own, so that no program waits for the
- * releases of producers when it waits for a fence.
+ * There are two such queues. Fences have their own, so that fences do not wait for the releases of
+ * producers.
  *
  * A forked child has its own queue, since the parent's threads do not exist there.
  */
@@ -54,7 +95,7 @@ class release_queue {
   /// A call of `drain` in progress, on its thread's stack.
   struct drain_call {
     std::uint64_t before;  ///< it waits for objects with smaller numbers
-    std::uint64_t left;    ///< how many of these are not destroyed yet
+    std::uint64_t left;    ///< the number of these that are not destroyed yet
     drain_call* next;
   };
 

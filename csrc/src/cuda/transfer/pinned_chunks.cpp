@@ -15,7 +15,7 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// The memory of the pieces, which destroys itself once the copies are done.
+/// The memory of the pieces, which destroys itself when the copies are done.
 class chunk_block : private deferred_release {
  public:
   chunk_block(std::size_t total, std::size_t size, std::shared_ptr<void const> owner)
@@ -105,7 +105,7 @@ void pinned_chunks::end_piece(std::size_t number)
 void pinned_chunks::wait_for_piece(std::size_t number)
 {
   RMM_CUDA_TRY(block_->done(number).wait());
-  // Copies that were not ended come after those of an earlier piece, which is waited for first.
+  // Copies that were not ended follow those of an earlier piece, so wait for that piece first.
   if (number + 1 == num_ended_) { is_copying_ = false; }
 }
 

@@ -11,27 +11,26 @@ namespace cudf_arrow_bridge::detail {
 
 class chunk_block;
 
-/// Bytes of a chunk at most, so that the pool serves several transfers at a time.
+/// The maximum size of a chunk in bytes, so that the pool can serve several transfers at once.
 inline constexpr std::size_t largest_chunk = std::size_t{1} << 24;
 
 /**
- * @brief Two pieces of pinned memory that a long transfer goes through in turns; one for a short
+ * @brief Two alternating pieces of pinned memory for a long transfer; one piece for a short
  * transfer.
  *
- * Pieces are numbered from 0 on, and use the memory of those before again. It is kept until the
- * copies from and to it are done, also if this goes before. It belongs to the device that is
- * current on construction, and so does the stream.
+ * Pieces are numbered from 0 and reuse the memory of earlier pieces. The memory is kept until its
+ * copies are done, also if this object is destroyed before. It belongs to the device that is
+ * current at construction, as does the stream.
  *
- * If the pool has less than is asked for, the pieces are smaller; if it has none, they are
- * pageable.
+ * If the pool has less memory, the pieces are smaller; if it has none, they are pageable.
  */
 class pinned_chunks {
  public:
   /**
-   * @param total Bytes of the transfer; one piece is enough if it holds them all
-   * @param chunk_size Bytes of a piece at most; no more than `largest_chunk` are taken
+   * @param total Size of the transfer in bytes; there is one piece if it is large enough
+   * @param chunk_size Maximum size of a piece in bytes, limited to `largest_chunk`
    * @param stream Stream that copies are enqueued on; must outlive this
-   * @param owner Keeps alive what the copies read, until they are done
+   * @param owner Keeps the source of the copies alive until they are done
    *
    * @throws rmm::cuda_error, std::bad_alloc
    */
@@ -44,7 +43,7 @@ class pinned_chunks {
   pinned_chunks& operator=(pinned_chunks const&) = delete;
   ~pinned_chunks();
 
-  /// @return After how many pieces memory is used again: 1 or 2
+  /// @return The number of pieces after which memory is reused: 1 or 2
   [[nodiscard]] std::size_t num_pieces() const noexcept;
 
   /// @return The memory of a piece
@@ -53,19 +52,19 @@ class pinned_chunks {
   /**
    * @brief Enqueues a copy from or to the newest piece.
    *
-   * @throws rmm::cuda_error if CUDA refuses it
+   * @throws rmm::cuda_error if CUDA rejects it
    */
   void copy(void* target, void const* source, std::size_t size);
 
   /**
-   * @brief Ends the copies of a piece, the newest one.
+   * @brief Ends the copies of the newest piece.
    *
-   * @throws rmm::cuda_error if CUDA cannot record that
+   * @throws rmm::cuda_error if CUDA cannot record an event
    */
   void end_piece(std::size_t number);
 
   /**
-   * @brief Waits for the copies of a piece that was ended, one of the newest two.
+   * @brief Waits for the copies of an ended piece, one of the newest two.
    *
    * @throws rmm::cuda_error if they, or work before them, have failed
    */

@@ -24,14 +24,14 @@ class read_back_block : private deferred_release {
   [[nodiscard]] std::int64_t* values() noexcept
   { return pageable_.empty() ? reinterpret_cast<std::int64_t*>(pinned_.data()) : pageable_.data(); }
 
-  /// Destroys the block once the work enqueued on `stream` so far is done.
+  /// Destroys the block when the work that is enqueued on `stream` is done.
   void finish_after(cuda::stream_ref stream) noexcept
   {
     release_after(stream);
     release_when_ready();
   }
 
-  /// Destroys the block at once.
+  /// Destroys the block immediately.
   void finish_now() noexcept { release_when_ready(); }
 
  private:

@@ -12,7 +12,7 @@ namespace cudf_arrow_bridge::detail::device {
 class read_back_block;
 
 /**
- * @brief Reads several integers from device memory with one wait.
+ * @brief Reads several integers from device memory with one synchronization.
  *
  * They are copied to pinned memory if available. If the wait fails, that memory is kept until the
  * copies are done.
@@ -44,7 +44,7 @@ class read_batch {
    */
   void wait();
 
-  /// To be called instead of `wait` if the stream was waited for otherwise since `enqueue`.
+  /// Call this instead of `wait` if the host has synchronized with the stream since `enqueue`.
   void note_wait() noexcept { is_done_ = true; }
 
   /// @return The integer with a number; only after waiting

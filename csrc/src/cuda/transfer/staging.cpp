@@ -27,11 +27,11 @@ constexpr std::size_t whole_blocks(std::size_t size)
 { return (size + block_size - 1) / block_size * block_size; }
 
 /**
- * @brief The pinned memory of this process, lent to transfers in whole blocks.
+ * @brief The pinned memory of this process, used by transfers in whole blocks.
  *
- * Pinning may make the host wait for the device, so all memory is pinned at the first use.
- * libcudf's pinned resource is no alternative: work on another stream may still read what it gives
- * out, so the CPU would have to wait before writing to it.
+ * Pinning may synchronize with the device, so all memory is pinned at the first use. libcudf's
+ * pinned resource is not usable: work on another stream may still read the memory that it returns,
+ * so the CPU would have to wait before writing to it.
  */
 class pinned_pool {
  public:
@@ -41,8 +41,8 @@ class pinned_pool {
     return pool.get();
   }
 
-  /// @return Memory of `most` bytes, else as much as there is in one piece; empty if that is less
-  /// than `least`. Both are multiples of the block size.
+  /// @return Memory of `most` bytes, or the largest piece available; empty if that is less than
+  /// `least`. Both are multiples of the block size.
   std::span<std::byte> take(std::size_t least, std::size_t most)
   {
     auto const lock = std::lock_guard{mutex_};

@@ -15,7 +15,7 @@ class pinned_memory {
  public:
   explicit pinned_memory(std::size_t size) : pinned_memory{size, size} {}
 
-  /// Borrows `most` bytes, or as many as there are in one piece, but no fewer than `least`.
+  /// Borrows `most` bytes, or the largest piece available, but at least `least` bytes.
   pinned_memory(std::size_t least, std::size_t most);
 
   pinned_memory(pinned_memory const&)            = delete;
@@ -25,7 +25,7 @@ class pinned_memory {
   /// @return The memory; null if none was available
   [[nodiscard]] std::byte* data() const noexcept { return memory_.data(); }
 
-  /// @return Its bytes, in whole blocks of the pool's
+  /// @return Its size in bytes, in whole blocks of the pool
   [[nodiscard]] std::size_t size() const noexcept { return memory_.size(); }
 
  private:
@@ -33,11 +33,11 @@ class pinned_memory {
 };
 
 /**
- * @brief Copies pageable host memory to a GPU, without waiting for the GPU if possible.
+ * @brief Copies pageable host memory to a GPU, without synchronizing if possible.
  *
  * The bytes are staged in pinned memory, so that the source may be freed once the upload is
  * destroyed. The pinned memory returns to its pool when the copies from it are done. The first
- * upload of a process pins the whole pool, which may wait for the device.
+ * upload of a process pins the whole pool, which may synchronize with the device.
  */
 class host_upload {
  public:
@@ -59,7 +59,7 @@ class host_upload {
    */
   void copy(void* target, void const* source, std::size_t size);
 
-  /// @return Bytes of pinned memory that one copy takes
+  /// @return The number of bytes of pinned memory that one copy needs
   [[nodiscard]] static constexpr std::size_t staged_size(std::size_t size)
   {
     constexpr auto alignment = std::size_t{64};

@@ -52,8 +52,8 @@ void check_message(char const* message)
 void check_peak(tree const& target, std::int64_t peak)
 {
   auto const bytes = static_cast<std::int64_t>(target.pool.num_bytes());
-  // Many levels may share one struct. nanoarrow's copies repeat its strings for each of them: that
-  // of a `shared_schema`, and the struct that a trial makes of that.
+  // Many levels may share one struct. nanoarrow copies its strings for each level, once for a
+  // `shared_schema` and once for the struct that a trial makes of it.
   auto const per_level = bytes_per_level + 2 * std::min(bytes, max_name);
   if (peak > (std::int64_t{1} << 20) + bytes * bytes_per_byte + target.num_levels * per_level) {
     throw finding{std::to_string(peak) + " bytes allocated for an array of " +

@@ -35,10 +35,10 @@ struct finding {
   std::string what;
 };
 
-/// @return The error message of the last trial that was refused
+/// @return The error message of the last rejected trial
 [[nodiscard]] std::string const& last_refusal();
 
-/// Remembers a refusal. Throws a finding if it is empty or not UTF-8.
+/// Store the message of a rejection. Throw a finding if it is empty or not UTF-8.
 void check_message(char const* message);
 
 /// Throws a finding if the peak exceeds a bound computed from the tree's bytes and levels.
@@ -52,7 +52,7 @@ void check_nothing_is_left();
  *
  * @throws finding for exceptions that are not documented
  *
- * @param may_run_out Whether the heap has been told to refuse
+ * @param may_run_out Whether an allocation may fail
  */
 template <typename Body>
 outcome judge(bool may_run_out, Body const& body)

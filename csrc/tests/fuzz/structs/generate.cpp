@@ -242,7 +242,7 @@ void generate_extreme(tree& target)
   // Each level has the next one as a child `width` times: few nodes, exponentially many levels.
   auto const kind  = random.below(100);
   auto const width = kind == 0 ? 2 : kind < 50 ? 1 : 1 + random.below(2000);
-  // Fewer than 2^12 levels, which can be imported, or 2^20 and more, which are refused.
+  // Fewer than 2^12 levels, which can be imported, or 2^20 and more, which are rejected.
   auto const doubled = random.percent(90) ? random.below(12) : 20 + random.below(60);
   auto const depth   = kind == 0 ? doubled : kind < 50 ? 50 + random.below(30) : 1;
   for (std::int64_t i = 0; i < depth; ++i) {

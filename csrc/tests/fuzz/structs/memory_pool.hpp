@@ -37,7 +37,7 @@ struct block {
 /**
  * @brief Memory of one tree, each block of exactly the requested size.
  *
- * So AddressSanitizer detects reads beyond a block. After `poison` it detects any access.
+ * So AddressSanitizer detects reads past a block. After `poison` it detects any access.
  */
 class memory_pool {
  public:
@@ -47,7 +47,7 @@ class memory_pool {
   ~memory_pool() { truncate(0); }
 
   /// Allocates memory for rows `first_row` to `end_row`. `address` is set to where row 0 would be,
-  /// so that a buffer for rows 1'000'000 to 1'000'010 needs memory for 10 rows only.
+  /// so that a buffer for rows 1'000'000 to 1'000'010 needs memory only for 10 rows.
   std::byte* rows(content kind,
                   std::int64_t row_bits,
                   std::int64_t first_row,
@@ -81,7 +81,7 @@ class memory_pool {
   std::size_t num_bytes_{0};
 };
 
-/// Poisons memory for AddressSanitizer, or ends that.
+/// Poison or unpoison memory for AddressSanitizer.
 void poison(void const* memory, std::size_t size);
 void unpoison(void const* memory, std::size_t size);
 

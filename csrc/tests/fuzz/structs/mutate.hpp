@@ -13,7 +13,7 @@ namespace cudf_arrow_bridge::fuzz {
  * Buffer contents are changed only where validation can detect it.
  *
  * @param target Tree to change, which `tree::restore` undoes
- * @param device The device struct, whose array is not looked at
+ * @param device The device struct, whose array is not read
  */
 void mutate(tree& target, ArrowDeviceArray& device);
 

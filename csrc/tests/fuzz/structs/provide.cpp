@@ -11,7 +11,7 @@ namespace {
 
 constexpr int max_depth              = 80;
 constexpr std::int64_t max_converted = std::int64_t{1} << 14;
-/// So many children are refused by every import.
+/// Every import rejects this many children.
 constexpr std::int64_t refused_children = std::int64_t{1} << 24;
 constexpr std::int64_t max_rows         = std::numeric_limits<cudf::size_type>::max();
 constexpr std::int64_t max_end          = std::numeric_limits<std::int64_t>::max() / 32;
@@ -57,7 +57,7 @@ class provider {
  private:
   [[nodiscard]] bool check(format_info const& format, ArrowSchema const& schema, ArrowArray& array)
   {
-    // Values of no bytes are given offsets, as all binary values of one size.
+    // An import makes offsets for values of zero bytes, as for all fixed-size binary values.
     auto const has_no_bytes = format.kind == layout::fixed && format.row_bits == 0;
     auto const is_converted = format.kind == layout::fixed_list || format.kind == layout::run_end ||
                               format.kind == layout::list_view || format.kind == layout::view ||
@@ -110,8 +110,8 @@ class provider {
     return true;
   }
 
-  /// Whether any number of rows takes no bytes, so that a small array may stand for a large column:
-  /// nulls, and structs of nothing else.
+  /// Return whether any number of rows takes no bytes, so that a small array can represent a large
+  /// column: null arrays, and structs that have only such fields.
   [[nodiscard]] static bool takes_no_bytes(ArrowSchema* schema, int depth)
   {
     if (schema == nullptr || schema->release == nullptr || depth > max_depth ||

@@ -29,7 +29,7 @@ struct node {
   static node& of(ArrowSchema* schema);
 };
 
-/// Saved state of a node: all that a mutation may change.
+/// The saved state of a node: all members that a mutation may change.
 struct node_state {
   ArrowSchema schema{};
   ArrowArray array{};
@@ -97,8 +97,8 @@ void generate_extreme(tree& target);
 /**
  * @brief Allocates the memory that the mutated structs claim to have.
  *
- * No importer could detect that it is missing. Structs that contradict themselves or the schema get
- * none, as they must be refused.
+ * An importer cannot detect missing memory. Structs that contradict themselves or the schema get no
+ * memory, because an import must reject them.
  *
  * @return Whether that was possible: no memory is allocated for more than a few thousand rows
  */

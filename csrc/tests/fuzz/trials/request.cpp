@@ -24,7 +24,7 @@ namespace {
 
 cuda::stream_ref no_stream() { return cuda::stream_ref{cudaStream_t{}}; }
 
-/// Dates may be exported in another unit, with other numbers, so their values are not compared.
+/// Return whether a tree has dates. Their values are not compared: the export may change the unit.
 bool has_dates(tree const& target)
 {
   return std::any_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
@@ -33,7 +33,8 @@ bool has_dates(tree const& target)
   });
 }
 
-/// Requests of wide fixed-size binary or lists are not tried: even null rows would take gigabytes.
+/// Return whether a request has wide fixed-size binary or lists. These are not tried: even null
+/// rows would take gigabytes.
 bool asks_for_wide_rows(tree const& target)
 {
   constexpr auto max_size = std::int64_t{1} << 14;
@@ -45,7 +46,7 @@ bool asks_for_wide_rows(tree const& target)
   });
 }
 
-/// Whether a schema has fixed-size binary of size 0, which nanoarrow refuses and Arrow C++ accepts.
+/// Whether a schema has fixed-size binary of size 0, which nanoarrow rejects and Arrow C++ accepts.
 bool has_empty_bytes(ArrowSchema const& schema)
 {
   if (std::string_view{schema.format} == "w:0") { return true; }

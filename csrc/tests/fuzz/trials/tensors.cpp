@@ -126,7 +126,7 @@ struct lent_tensor {
     if (!has_elements()) { return true; }
     auto const [lowest, highest] = reach();
     auto const bytes             = (highest - lowest + 1) * width();
-    // Beyond the address space: must be refused, so no memory is needed.
+    // Beyond the address space: the import must reject it, so no memory is needed.
     auto const is_unaddressable =
       lowest * width() < -(__int128_t{1} << 47) || highest * width() > (__int128_t{1} << 64);
     if (is_unaddressable) {

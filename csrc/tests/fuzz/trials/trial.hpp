@@ -44,8 +44,8 @@ outcome import_and_compare(tree& target,
 /**
  * @brief Imports a tree and compares the values.
  *
- * @throws finding for undocumented exceptions, wrong values, releases that are missing or too many,
- *   memory that is lost or far more than the array has
+ * @throws finding for undocumented exceptions, wrong values, missing or repeated releases, leaked
+ *   memory, and allocations that are far larger than the array
  */
 outcome import_once(tree& target, ArrowDeviceArray device, trial const& setup);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The same batches as libcudf's columns and as Arrow C++'s, each made of plain values.
+/// Batches of plain values, as libcudf columns and as record batches of Arrow C++.
 #pragma once
 
 #include "testing/columns.hpp"
@@ -65,13 +65,13 @@ inline std::shared_ptr<arrow::Schema> arrow_schema()
     {arrow::field("number", arrow::int64()), arrow::field("text", arrow::utf8())});
 }
 
-/// Throws what Arrow C++ says has gone wrong.
+/// Throw the error of a status of Arrow C++.
 inline void ok(arrow::Status const& status)
 {
   if (!status.ok()) { throw std::runtime_error{status.ToString()}; }
 }
 
-/// A batch as Arrow C++ makes it. Not from its own pool, of which sanitizers know nothing.
+/// Return a batch of Arrow C++. Sanitizers do not see its own memory pool, so use the system's.
 inline std::shared_ptr<arrow::RecordBatch> arrow_batch(plain_batch const& batch)
 {
   auto numbers = arrow::Int64Builder{arrow::system_memory_pool()};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Bodies of messages are those of Arrow C++, and what it sends is read in place.
+/// Tests that bodies equal those of Arrow C++, and that its messages are read without copies.
 #include "peers/arrow_cpp/payloads.hpp"
 #include "testing/producer.hpp"
 #include "testing/views.hpp"
@@ -32,7 +32,7 @@ bool has_list_views(shape const& type)
          std::any_of(type.children.begin(), type.children.end(), &has_list_views);
 }
 
-/// Imports a table, sliced or not.
+/// Import a table, sliced or not.
 std::shared_ptr<arrow::RecordBatch> import(ArrowArray* array, shape const& table)
 {
   auto const rows = arrow::ImportArray(array, make_schema(table).get()).ValueOrDie();
@@ -51,13 +51,13 @@ std::vector<shape> sent_shapes()
   return result;
 }
 
-/// What a buffer of a message is for.
+/// The use of a buffer of a message.
 struct buffer_use {
-  std::size_t node;  ///< whose it is
+  std::size_t node;  ///< the node that has the buffer
   bool is_bits;
 };
 
-/// Lists the buffers of types as Arrow C++ tells of them, depth first.
+/// Lists the buffers of types by their layouts in Arrow C++, depth first.
 class use_list {
  public:
   use_list(std::vector<std::shared_ptr<arrow::DataType>> const& types, payload const& message)
@@ -99,11 +99,11 @@ std::vector<buffer_use> uses_of(arrow::RecordBatch const& batch, payload const& 
 
 class SentByArrow : public ::testing::TestWithParam<shape> {};
 
-TEST_P(SentByArrow, IsReadInPlace)
+TEST_P(SentByArrow, IsReadWithoutCopies)
 {
   auto const table = struct_of({GetParam()});
   for (auto const nulls : {0, 30, 100}) {
-    // Arrow C++ wants null list views to be within bounds, too.
+    // Arrow C++ requires null list views to be within bounds, too.
     if (nulls > 0 && has_list_views(table)) { continue; }
     for (auto const size : {0U, 1U, 70U}) {
       for (auto const before : {0, 3}) {
@@ -113,7 +113,7 @@ TEST_P(SentByArrow, IsReadInPlace)
         slices.at        = [&](int) { return padding{before, before}; };
         auto const made  = in_table(samples(GetParam(), size, nulls));
         auto const batch = import(produce(table, made, slices).get(), table);
-        // Not all of these decimals and times are in the range of their type.
+        // Some of these decimals and times are outside of the range of their type.
         auto const is_valid = batch->ValidateFull().ok();
         auto const sent     = payloads{*batch};
         auto const decoder  = body_decoder{*make_schema(table).get()};
@@ -126,7 +126,7 @@ TEST_P(SentByArrow, IsReadInPlace)
         auto const uses = uses_of(*batch, sent.batch);
         ASSERT_EQ(body.buffers.size(), uses.size());
         for (std::size_t i = 0; i < uses.size(); ++i) {
-          // Of no rows, the one offset is made.
+          // Without rows, one offset is allocated.
           if (sent.batch.nodes[uses[i].node].length == 0) { continue; }
           EXPECT_EQ(body.buffers[i].address, sent.batch.buffers[i].address) << i;
         }
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Types, SentByArrow, ::testing::ValuesIn(sent_shapes()),
 bool bit_at(void const* bits, std::int64_t index)
 { return ((static_cast<std::uint8_t const*>(bits)[index / 8] >> (index % 8)) & 1) != 0; }
 
-/// Expects the nodes, and what the rows have of each buffer.
+/// Check the nodes, and the part of each buffer that the rows use.
 void expect_sent(ipc_body const& body, payload const& sent, std::vector<buffer_use> const& uses)
 {
   EXPECT_EQ(body.length, sent.length);
@@ -157,7 +157,7 @@ void expect_sent(ipc_body const& body, payload const& sent, std::vector<buffer_u
     auto const& [address, size] = body.buffers[i];
     auto const& expected        = sent.buffers[i];
     auto const num              = body.nodes[uses[i].node].length;
-    // The one offset of no rows may be left out.
+    // Without rows, the one offset may be absent.
     if (num == 0) { continue; }
     EXPECT_EQ(address == nullptr, expected.address == nullptr);
     ASSERT_LE(size, expected.size);
@@ -175,7 +175,7 @@ void expect_sent(ipc_body const& body, payload const& sent, std::vector<buffer_u
 
 class SentToArrow : public ::testing::TestWithParam<shape> {};
 
-TEST_P(SentToArrow, IsWhatArrowSends)
+TEST_P(SentToArrow, HasTheBodyThatArrowSends)
 {
   auto const table = struct_of({GetParam()});
   for (auto const nulls : {0, 30, 100}) {
@@ -190,7 +190,7 @@ TEST_P(SentToArrow, IsWhatArrowSends)
         auto const sent  = payloads{*batch};
         auto const body  = describe_body(array, true, stream(), host_memory_resource());
         expect_sent(body, sent.batch, uses_of(*batch, sent.batch));
-        // No exported dictionary has others within.
+        // No exported dictionary contains another dictionary.
         ASSERT_EQ(body.dictionaries.size(), sent.dictionaries.size());
         for (std::size_t i = 0; i < body.dictionaries.size(); ++i) {
           auto const& [type, message] = sent.dictionaries[i];

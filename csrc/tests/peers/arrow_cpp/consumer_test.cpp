@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Arrow C++ reads what `to_arrow_async` hands over.
+/// Tests of Arrow C++ as the consumer of `to_arrow_async`.
 #include "peers/arrow_cpp/batches.hpp"
 #include "peers/arrow_cpp/trials.hpp"
 #include "peers/arrow_cpp/witness.hpp"
@@ -22,7 +22,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// Batches of host columns, and an error in the place of one of them, if wanted.
+/// Batches of host columns, with an optional error instead of one of them.
 class host_batches : public batch_source {
  public:
   struct contents {
@@ -69,7 +69,7 @@ class host_batches : public batch_source {
   shared_schema schema_{bridge_schema()};
 };
 
-/// What Arrow C++ has read, and the error that it ended with.
+/// The batches that Arrow C++ has read, and its last status.
 struct outcome {
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
   arrow::Status status;
@@ -130,7 +130,7 @@ class ArrowConsumer : public ::testing::TestWithParam<std::uint64_t> {
     auto opening  = arrow::CreateAsyncDeviceStreamHandler(&consumer, pool.get(), GetParam());
     auto source   = device_array_stream{
       std::make_unique<host_batches>(all, static_cast<unsigned>(random())), bridge_schema()};
-    // Also by way of the synchronous stream of a library.
+    // In half of the runs without an error, the source is a synchronous C stream.
     if (!fails && random() % 2 == 0) {
       auto pulled = std::move(source).to_arrow();
       to_arrow_async(array_stream_reader{pulled.get()}, seen.handler());
@@ -158,7 +158,7 @@ TEST_P(ArrowConsumer, ReadsToTheEnd)
   run_trials([](engine& random) { run(random, random() % 3 == 0 ? 40 : random() % 6, false); });
 }
 
-TEST_P(ArrowConsumer, IsToldOfAnErrorInTheMiddle)
+TEST_P(ArrowConsumer, ReportsAnErrorInTheMiddle)
 {
   run_trials([](engine& random) { run(random, random() % 20, true); });
 }

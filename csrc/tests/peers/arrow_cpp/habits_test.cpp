@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Arrow C++ on both sides: what its producer does that the specification does not say, or forbids.
+/// Tests of the producer of Arrow C++: behavior that the specification does not define, or forbids.
 #include "peers/arrow_cpp/batches.hpp"
 #include "peers/arrow_cpp/trials.hpp"
 #include "peers/arrow_cpp/witness.hpp"
@@ -18,7 +18,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A handler that keeps tasks and lets a test choose the rest.
+/// A handler that keeps its tasks. A test sets its return code and its requests.
 class raw_consumer {
  public:
   [[nodiscard]] ArrowAsyncDeviceStreamHandler* handler() { return &handler_; }
@@ -26,7 +26,7 @@ class raw_consumer {
   [[nodiscard]] ArrowAsyncProducer& producer() { return *handler_.producer; }
 
   int code_of_schema{0};
-  std::int64_t num_requested{0};  ///< from within `on_schema`
+  std::int64_t num_requested{0};  ///< requested within `on_schema`
   std::vector<ArrowAsyncTask> tasks;
   int code_of_error{0};
 
@@ -67,7 +67,7 @@ TEST(ArrowHabits, ReportsACancelAsAnError)
   consumer.num_requested = 1;
   auto seen              = witness{consumer.handler()};
   auto watch             = watchdog{};
-  // It blocks this thread at its second batch, which nobody requests.
+  // The producer blocks its thread before the second batch, which is not requested.
   auto status      = arrow::Status{};
   auto const batch = arrow_batch({{number(1)}, {value{"one"}}});
   auto producer    = std::thread{[&] { status = produce({batch, batch}, seen); }};
@@ -82,7 +82,7 @@ TEST(ArrowHabits, ReportsACancelAsAnError)
   EXPECT_EQ(array->array.length, 1);
 }
 
-TEST(ArrowHabits, GoesOnAfterASchemaThatWasRefused)
+TEST(ArrowHabits, MakesCallsAfterARejectedSchema)
 {
   auto consumer           = raw_consumer{};
   consumer.code_of_schema = EINVAL;
@@ -94,7 +94,7 @@ TEST(ArrowHabits, GoesOnAfterASchemaThatWasRefused)
   EXPECT_EQ(one.calls(), "Sxr");
 }
 
-TEST(ArrowHabits, SaysNothingOfDataThatItCannotExport)
+TEST(ArrowHabits, ReturnsNoErrorForDataThatItCannotExport)
 {
   auto consumer          = raw_consumer{};
   consumer.num_requested = 1;

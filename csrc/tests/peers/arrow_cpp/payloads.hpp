@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Messages as Arrow C++ makes them of a record batch.
+/// The messages that Arrow C++ makes of a record batch.
 #pragma once
 
 #include "peers/arrow_cpp/batches.hpp"
@@ -37,7 +37,7 @@ class flat_table {
     return at == nullptr ? 0 : read<std::int64_t>(at);
   }
 
-  /// The structs of a vector.
+  /// Return the structs of a vector.
   template <typename T>
   [[nodiscard]] std::vector<T> structs(int field) const
   {
@@ -108,7 +108,7 @@ struct payloads {
   {
   }
 
-  /// Decodes the messages in the order in which they are sent.
+  /// Decode the messages in the order in which they are sent.
   [[nodiscard]] device_array decode(body_decoder const& decoder, body_checks checks) const
   {
     auto const memory = ipc_memory{memory_location{}, nullptr};
@@ -120,7 +120,7 @@ struct payloads {
     return decoder.batch(batch.view(), values, memory, checks, stream());
   }
 
-  /// The types of the values and the message, by the ids that Arrow C++ gives: depth first.
+  /// The type of the values and the message of each dictionary, in Arrow C++'s order: depth first.
   std::vector<std::pair<std::shared_ptr<arrow::DataType>, payload>> dictionaries;
   payload batch;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// `async_stream_reader` reads what Arrow C++ hands over.
+/// Tests of `async_stream_reader` with Arrow C++ as the producer.
 #include "peers/arrow_cpp/batches.hpp"
 #include "peers/arrow_cpp/trials.hpp"
 #include "peers/arrow_cpp/witness.hpp"
@@ -28,12 +28,12 @@ namespace {
 using batch_generator = arrow::AsyncGenerator<std::shared_ptr<arrow::RecordBatch>>;
 using arrow_batches   = std::vector<std::shared_ptr<arrow::RecordBatch>>;
 
-/// Whether generators may end; they wait for it.
+/// Whether generators may end. They wait until it is true.
 using permission = std::shared_ptr<std::atomic<bool>>;
 
 permission granted() { return std::make_shared<std::atomic<bool>>(true); }
 
-/// Makes batches on threads of a pool, or on whatever thread asks for them.
+/// Return a generator that makes batches on threads of a pool, or on the calling thread.
 batch_generator generate(arrow_batches batches,
                          arrow::Status end,
                          permission may_end,
@@ -51,14 +51,14 @@ batch_generator generate(arrow_batches batches,
      random   = engine{static_cast<unsigned>(random())},
      position = std::size_t{0}]() mutable -> arrow::Result<std::shared_ptr<arrow::RecordBatch>> {
       dawdle(static_cast<unsigned>(random()));
-      // Not kept here: that the batches go is checked.
+      // Move the batch out: the test checks that each batch is released.
       if (position < batches.size()) { return std::move(batches[position++]); }
       may_end->wait(false);
       if (!end.ok()) { return std::exchange(end, arrow::Status::OK()); }
       return nullptr;
     });
   if (random() % 2 == 0) { return arrow::MakeBlockingGenerator(std::move(all)).ValueOrDie(); }
-  // A background generator drops the batches that it has ready when an error comes.
+  // A background generator drops its ready batches after an error.
   if (fails) {
     auto blocking = arrow::MakeBlockingGenerator(std::move(all)).ValueOrDie();
     return arrow::MakeTransferredGenerator(std::move(blocking), &pool);
@@ -66,7 +66,7 @@ batch_generator generate(arrow_batches batches,
   return arrow::MakeBackgroundGenerator(std::move(all), &pool, 4, 2).ValueOrDie();
 }
 
-/// Arrow C++ as a producer, on a thread of its own, of random batches for one reader.
+/// Arrow C++ as the producer of random batches for one reader, on a thread of its own.
 class arrow_producer {
  public:
   arrow_producer(engine& random,
@@ -101,7 +101,7 @@ class arrow_producer {
     for (auto const& batch : made_) { EXPECT_TRUE(batch.expired()); }
   }
 
-  /// Waits for the next array and lets Arrow C++ read it. @return Null at the end
+  /// Wait for the next array, and import it to Arrow C++. @return Null at the end
   std::shared_ptr<arrow::RecordBatch> next()
   {
     reader.wait();
@@ -111,7 +111,7 @@ class arrow_producer {
     return arrow::ImportDeviceRecordBatch(batch->array.get(), arrow_schema()).ValueOrDie();
   }
 
-  /// Reads arrays and compares them. @return Whether there were so many
+  /// Read and compare `count` arrays. @return Whether the stream had so many
   bool read(std::size_t count)
   {
     for (std::size_t i = 0; i < count; ++i) {
@@ -140,7 +140,7 @@ class arrow_producer {
   std::vector<std::weak_ptr<arrow::RecordBatch>> made_;
   std::shared_ptr<arrow::internal::ThreadPool> pool_;
   batch_generator
-    generator_;  ///< a background one waits for its thread when it goes, for ever on it
+    generator_;  ///< destroying a background one joins its thread; on that thread it hangs
   std::thread thread_;
 };
 
@@ -165,7 +165,7 @@ TEST(ArrowProducer, IsCancelledInTheMiddle)
 {
   auto num_reported = 0;
   run_trials([&](engine& random) {
-    // Its producer may go just before it says the end, when nobody can cancel it any more.
+    // Arrow C++ may free its producer just before the end, and then a cancel has no effect.
     auto const may_end = std::make_shared<std::atomic<bool>>(false);
     auto producer      = arrow_producer{random, random_size(random), {}, may_end};
     auto const some    = random() % (producer.plain.size() + 1);
@@ -174,7 +174,7 @@ TEST(ArrowProducer, IsCancelledInTheMiddle)
       case 0: producer.reader.cancel(); break;
       case 1: producer.reader = async_stream_reader{}; break;
       default: {
-        // Another thread does, whatever this one is doing.
+        // Another thread cancels while this thread reads.
         auto other = std::thread{[&producer, drawn = static_cast<unsigned>(random())] {
           dawdle(drawn);
           producer.reader.cancel();
@@ -189,7 +189,7 @@ TEST(ArrowProducer, IsCancelledInTheMiddle)
     auto const calls = producer.seen.calls();
     EXPECT_EQ(calls.find_first_not_of("sSt"), calls.size() - 2) << calls;
     EXPECT_TRUE(calls.ends_with("nr") || calls.ends_with("xr")) << calls;
-    // Its habit, of which the reader says nothing: it was told to end.
+    // Arrow C++ may report a cancel as an error. The reader ignores errors after a cancel.
     num_reported += calls.ends_with("xr") ? 1 : 0;
   });
   EXPECT_GT(num_reported, 0);
@@ -206,13 +206,13 @@ TEST(ArrowProducer, IsCancelledBeforeItBegins)
                                         arrow::DeviceAllocationType::kCPU,
                                         seen.handler());
   EXPECT_FALSE(ended.status().ok());
-  // It says so twice, once after its schema was refused.
+  // Arrow C++ reports the rejected schema twice: in its status and by on_error.
   EXPECT_EQ(seen.calls(), "Sxr");
   EXPECT_EQ(seen.num_cancels(), 0);
   EXPECT_TRUE(reader.next()->is_end());
 }
 
-/// The error that a stream ends with.
+/// Return the error that a stream ends with.
 std::optional<async_stream_error> error_of(arrow_producer& producer)
 {
   try {
@@ -223,7 +223,7 @@ std::optional<async_stream_error> error_of(arrow_producer& producer)
   return {};
 }
 
-TEST(ArrowProducer, TellsOfAnErrorInTheMiddle)
+TEST(ArrowProducer, ReportsAnErrorInTheMiddle)
 {
   run_trials([](engine& random) {
     auto producer =
@@ -239,7 +239,7 @@ TEST(ArrowProducer, TellsOfAnErrorInTheMiddle)
   });
 }
 
-TEST(ArrowProducer, HandsOverATaskWithoutAnArray)
+TEST(ArrowProducer, TaskWithoutAnArrayIsAnError)
 {
   auto watch     = watchdog{};
   auto producer  = arrow_producer{{malformed_batch(), arrow_batch({})}};
@@ -248,7 +248,7 @@ TEST(ArrowProducer, HandsOverATaskWithoutAnArray)
   EXPECT_EQ(two->code(), EIO);
 }
 
-TEST(ArrowProducer, HasNoSchema)
+TEST(ArrowProducer, NullSchemaIsAnError)
 {
   auto reader = async_stream_reader{1, {}};
   auto seen   = witness{reader.take_handler()};

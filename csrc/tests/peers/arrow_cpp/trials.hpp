@@ -33,7 +33,7 @@ class watchdog {
     thread_.join();
   }
 
-  /// Tells of the trial that runs now, of whose time this is the beginning.
+  /// Set the name of the current trial, and restart its time limit.
   void next(std::string name)
   {
     auto const lock = std::lock_guard{mutex_};
@@ -61,10 +61,10 @@ class watchdog {
   std::string name_;
   int num_begun_{0};
   bool is_over_{false};
-  std::thread thread_{[this] { watch(); }};  // last: it uses the others
+  std::thread thread_{[this] { watch(); }};  // last, because it uses the other members
 };
 
-/// Runs `trial` with random numbers of 200 seeds, or of `CUDF_ARROW_BRIDGE_SEED` alone.
+/// Run `trial` with 200 seeds, or only with `CUDF_ARROW_BRIDGE_SEED`.
 template <typename Trial>
 void run_trials(Trial const& trial)
 {
@@ -81,7 +81,7 @@ void run_trials(Trial const& trial)
   }
 }
 
-/// Lets other threads go first, or not: for as long as a number drawn says.
+/// Sleep, yield or return, depending on a random number.
 inline void dawdle(unsigned drawn)
 {
   if (drawn % 8 == 0) {
@@ -91,7 +91,7 @@ inline void dawdle(unsigned drawn)
   }
 }
 
-/// Waits for what other threads bring about; a `watchdog` bounds it.
+/// Wait for a condition that other threads make true. A `watchdog` limits the time.
 template <typename Condition>
 void wait_until(Condition const& condition)
 {

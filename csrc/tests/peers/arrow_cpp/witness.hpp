@@ -10,9 +10,9 @@
 namespace cudf_arrow_bridge::test {
 
 /**
- * @brief Stands between a producer and the handler of a consumer, and notes what each calls.
+ * @brief Passes calls between a producer and the handler of a consumer, and records them.
  *
- * Must outlive the stream, and all tasks of it.
+ * Must outlive the stream and all its tasks.
  */
 class witness {
  public:
@@ -23,7 +23,7 @@ class witness {
   /// @return The handler for the producer
   [[nodiscard]] ArrowAsyncDeviceStreamHandler* handler() { return &outer_; }
 
-  /// Blocks until the producer has released the handler.
+  /// Block until the producer has released the handler.
   void wait_for_release()
   {
     auto lock = std::unique_lock{mutex_};
@@ -31,8 +31,8 @@ class witness {
   }
 
   /**
-   * @brief What the producer has called: `s` for `on_schema`, `t` for a task, `n` for NULL in place
-   * of one, `x` for `on_error`, `r` for `release`. Upper case: the consumer refused.
+   * @brief Return the calls of the producer: `s` for `on_schema`, `t` for a task, `n` for a null
+   * task, `x` for `on_error`, `r` for `release`. Upper case: the consumer returned an error.
    */
   [[nodiscard]] std::string calls()
   {
@@ -40,15 +40,15 @@ class witness {
     return calls_;
   }
 
-  /// @return How often the consumer has cancelled
+  /// @return The number of cancels of the consumer
   [[nodiscard]] int num_cancels()
   {
     auto const lock = std::lock_guard{mutex_};
     return num_cancels_;
   }
 
-  /// @return The most tasks by which the producer was ahead of what was requested; never positive
-  ///   with a producer that keeps to it
+  /// @return The number of tasks that the producer passed without a request; 0 if it follows the
+  ///   protocol
   [[nodiscard]] std::int64_t num_unrequested()
   {
     auto const lock = std::lock_guard{mutex_};
@@ -67,11 +67,11 @@ class witness {
     auto const lock = std::lock_guard{mutex_};
     calls_ += call;
     if (call == 't' && --num_wanted_ < 0) { ++num_unrequested_; }
-    // Under the lock: this object may go as soon as the waiting thread sees the call.
+    // Under the lock: the waiting thread may destroy this object as soon as it sees the call.
     if (call == 'r') { released_.notify_all(); }
   }
 
-  /// Notes that the consumer refused the newest call of its kind.
+  /// Record that the consumer rejected the last call of this kind.
   void note_refusal(char call)
   {
     auto const lock            = std::lock_guard{mutex_};
@@ -83,7 +83,7 @@ class witness {
     auto& here               = of(self);
     here.producer_           = self->producer;
     here.consumer_->producer = &here.seen_producer_;
-    // Before the call, within which the consumer may request all and the producer be done.
+    // Set before the call: within it, the consumer may request all, and the producer may finish.
     here.seen_producer_.device_type         = self->producer->device_type;
     here.seen_producer_.additional_metadata = self->producer->additional_metadata;
     here.note('s');

@@ -17,7 +17,7 @@ auto allocating(void** memory, memory_kind kind, std::size_t size)
   };
 }
 
-/// Frees as `cudaFree` does, which waits for all work of the device.
+/// Frees memory like `cudaFree`, which waits for all work of the device.
 auto freeing(void* memory)
 {
   return [=](auto& all, auto& lock) {

@@ -80,10 +80,10 @@ struct machine {
   std::vector<std::string> violations{};
   std::size_t host_syncs{0};
 
-  /// @return The stream behind a handle, on the calling thread's device if it is a default stream
+  /// @return The stream of a handle; for a default stream, that of the calling thread's device
   stream_state* find_stream(cudaStream_t handle);
 
-  /// Notes that the calling thread waits for a stream, or may.
+  /// Counts a call of the calling thread that waits or may wait for a stream.
   void count_host_sync();
 
   /// Runs all work of the streams of a device.
@@ -92,7 +92,7 @@ struct machine {
   /// Frees memory in stream order. @return Whether it was allocated
   bool free_on(std::unique_lock<std::mutex>& lock, stream_state& stream, void* freed);
 
-  /// Counts a call and decides whether it fails before it begins.
+  /// Counts a call. @return An error if the call must fail; otherwise `cudaSuccess`
   cudaError_t begin_call(std::string_view function);
 };
 

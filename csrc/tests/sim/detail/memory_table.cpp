@@ -23,8 +23,8 @@ constexpr std::uint64_t anybody = 0;
 
 }  // namespace
 
-// Not instrumented, and not compiled to memset: the block may have been reused with another size by
-// now, so that bytes within the old size are poisoned.
+// Not instrumented, and not compiled to memset: the block may be in use again with a smaller size,
+// so that bytes within the old size are poisoned.
 __attribute__((no_sanitize("address"), optimize("no-tree-loop-distribute-patterns"))) void scribble(
   std::byte* data, std::size_t size, std::byte value)
 {
@@ -70,7 +70,7 @@ block const* memory_table::find(void const* address) const
   auto const after = blocks_.upper_bound(value);
   if (after == blocks_.begin()) { return nullptr; }
   auto const& [begin, candidate] = *std::prev(after);
-  // A block of 0 bytes must be found by its address, too.
+  // The address of a block of 0 bytes must be found, too.
   auto const size = std::max<std::size_t>(candidate.size, 1);
   return candidate.live && value - begin < size ? &candidate : nullptr;
 }

@@ -19,20 +19,20 @@ struct block {
   std::size_t capacity;
   memory_kind kind;
   int device;
-  std::size_t size{0};  ///< as requested
+  std::size_t size{0};  ///< requested size
   bool live{false};
   bool lasting{false};        ///< not counted and not freed by `clear`: it belongs to a pool
-  std::uint64_t num_uses{0};  ///< how often it was allocated
+  std::uint64_t num_uses{0};  ///< number of allocations
 };
 
 /// Fills freed memory with a byte, even if it has been allocated again.
 void scribble(std::byte* data, std::size_t size, std::byte value);
 
 /**
- * @brief All memory of the machine. Nothing here locks: the machine's mutex guards it.
+ * @brief All memory of the machine. The machine's mutex guards it.
  *
- * Free blocks are kept in lists, newest first: for each size class one of blocks that any stream
- * may use, and one for each stream of blocks whose freeing the stream has not reached yet.
+ * Free blocks are kept in lists, newest first. Each size class has one list of blocks that any
+ * stream may use, and one list per stream of blocks whose deallocation has not run on that stream.
  */
 class memory_table {
  public:
@@ -54,18 +54,18 @@ class memory_table {
   /// Frees memory that only `stream` may reuse for now. @return The block; null if not allocated
   block* deallocate_on(std::uint64_t stream, void* memory);
 
-  /// To be called once `stream` has reached the freeing: lets any stream reuse the block, unless it
-  /// has been allocated again.
+  /// Called when the deallocation runs on `stream`. Lets any stream reuse the block, unless the
+  /// block is allocated again.
   void stream_passed(std::uint64_t stream, block* freed, std::uint64_t num_uses);
 
   [[nodiscard]] std::size_t num_live() const { return num_live_; }
 
   [[nodiscard]] std::string describe_live() const;
 
-  /// Frees all memory but lasting blocks.
+  /// Frees all memory except lasting blocks.
   void clear();
 
-  /// Makes the block of newly allocated memory a lasting one.
+  /// Marks the block of newly allocated memory as lasting.
   void* keep(void* memory);
 
  private:

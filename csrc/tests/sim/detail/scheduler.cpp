@@ -44,14 +44,14 @@ operation_ptr scheduler::enqueue(stream_state& stream,
     watches_idleness_ = true;
     std::thread{[this] { run_when_idle(); }}.detach();
   }
-  changed_.notify_all();
+  changed_->notify_all();
   return streams_.enqueue(stream, std::move(work), std::move(after));
 }
 
 void scheduler::hold(stream_state& stream, bool held)
 {
   stream.held = held;
-  changed_.notify_all();
+  changed_->notify_all();
 }
 
 stream_state* scheduler::pick()
@@ -86,23 +86,23 @@ void scheduler::wait(lock_type& lock, operation_ptr const& op)
     if (running_ == nullptr) {
       if (auto* stream = pick(); stream != nullptr) {
         start(*stream);
-      } else if (changed_.wait_for(lock, deadlock_timeout) == std::cv_status::timeout) {
+      } else if (changed_->wait_for(lock, deadlock_timeout) == std::cv_status::timeout) {
         report_standstill();
       } else {
         continue;
       }
     }
-    changed_.wait(lock);
+    changed_->wait(lock);
   }
 }
 
 bool scheduler::run_one(lock_type& lock)
 {
-  changed_.wait(lock, [this] { return running_ == nullptr; });
+  changed_->wait(lock, [this] { return running_ == nullptr; });
   auto* stream = pick();
   if (stream == nullptr) { return false; }
   auto const op = start(*stream);
-  changed_.wait(lock, [&] { return op->done; });
+  changed_->wait(lock, [&] { return op->done; });
   return true;
 }
 
@@ -146,7 +146,7 @@ void scheduler::run_stream(stream_state& stream)
     op->done = true;
     op->after.clear();
     running_ = nullptr;
-    changed_.notify_all();
+    changed_->notify_all();
   }
 }
 
@@ -175,8 +175,12 @@ void scheduler::join(lock_type& lock, stream_table::streams const& ended)
 
 void scheduler::forget_streams()
 {
-  // Leaked: their threads do not exist in the child, so they cannot be joined.
+  // Leaked: their threads do not exist in the child, so they cannot be joined. Neither do threads
+  // that wait, for which the condition variable would wait.
   new stream_table::streams{streams_.take_all()};
+  (void)changed_.release();
+  changed_          = std::make_unique<std::condition_variable>();
+  running_          = nullptr;
   watches_idleness_ = false;
 }
 

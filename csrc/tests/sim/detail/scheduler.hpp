@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -84,7 +85,7 @@ class scheduler {
   [[noreturn]] void report_standstill() const;
 
   std::mutex& mutex_;
-  std::condition_variable changed_;
+  std::unique_ptr<std::condition_variable> changed_{std::make_unique<std::condition_variable>()};
   generator random_{0};
   std::uint64_t eagerness_{0};  ///< of 8 calls, how many let operations run
   stream_table streams_;

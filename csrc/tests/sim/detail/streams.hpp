@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Streams and what is queued on them. Nothing here locks: the machine's mutex guards it.
+/// Streams and their queued operations. The machine's mutex guards them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -42,24 +42,24 @@ struct stream_state {
   std::uint64_t num_enqueued{0};
   bool held{false};
   bool destroyed{false};
-  bool retired{false};  ///< tells the worker to end
+  bool retired{false};  ///< whether the worker thread must end
   std::condition_variable wake{};
   std::thread worker{};
 
   [[nodiscard]] bool is_ready() const;
 };
 
-/// All streams of the machine, default streams among them.
+/// All streams of the machine, including default streams.
 class stream_table {
  public:
   using streams = std::vector<std::unique_ptr<stream_state>>;
 
   cudaStream_t create(int device, stream_type type, std::uint64_t weight);
 
-  /// Invalidates the handle; queued operations still run. @return Whether there was such a stream
+  /// Invalidates the handle; queued operations still run. @return Whether the stream existed
   bool destroy(cudaStream_t handle);
 
-  /// @return The stream of a handle, or null; default streams are those of `device`
+  /// @return The stream of a handle, or null; for a default stream, that of `device`
   stream_state* find(cudaStream_t handle, int device);
 
   operation_ptr enqueue(stream_state& stream,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The operations of compute/device/buffers.hpp on the simulated device: the host's
-/// implementations, run by the simulated stream.
+/// The operations of compute/device/buffers.hpp on the simulated device. The simulated stream runs
+/// the implementations of the host.
 #include "compute/device/buffers.hpp"
 
 #include "compute/host/buffers.hpp"
@@ -26,7 +26,7 @@ namespace {
 
 using sim::fill_later;
 
-/// A kernel that reads a misaligned value stops the whole device for good.
+/// Rejects misaligned values. On a GPU, all CUDA calls fail after a kernel has read one.
 void check_alignment(void const* values, std::size_t width)
 {
   if (reinterpret_cast<std::uintptr_t>(values) % width != 0) {
@@ -43,8 +43,7 @@ std::uint64_t unsigned_at(cudf::column_view const& column, cudf::size_type row)
   return value;
 }
 
-/// Computes as libcudf does: in a type that holds both operands; a narrower result keeps the low
-/// bits.
+/// Computes like libcudf, in a type that holds both operands. A narrower result keeps the low bits.
 std::uint64_t operate(cudf::binary_operator operation, std::uint64_t left, std::uint64_t right)
 {
   switch (operation) {
@@ -82,7 +81,7 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
   auto count = cudf::size_type{0};
-  if (range.size == 0) { return count; }  // libcudf isn't called
+  if (range.size == 0) { return count; }  // libcudf is not called
   sim::enqueue(exec.stream.get(), [&] { count = host::count_nulls(range); });
   RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   return count;

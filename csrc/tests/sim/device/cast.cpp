@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The operations of compute/device/cast.hpp, implemented by the host's. As in libcudf, all but the
-/// casts wait.
+/// The operations of compute/device/cast.hpp, with the implementations of the host. As in libcudf,
+/// all operations except casts wait for the stream.
 #include "compute/device/cast.hpp"
 
 #include "compute/device/buffers.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The device operations of compute/dictionary.hpp, implemented by the host's.
+/// The device operations of compute/dictionary.hpp, with the implementations of the host.
 #include "compute/dictionary.hpp"
 
 #include "sim/upload_column.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The device operation of compute/gather.hpp, implemented by the host's.
+/// The device operation of compute/gather.hpp, with the implementations of the host.
 #include "compute/gather.hpp"
 
 #include "sim/upload_column.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The device operations of compute/sanitize.hpp, implemented by the host's.
+/// The device operations of compute/sanitize.hpp, with the implementations of the host.
 #include "compute/sanitize.hpp"
 
 #include "sim/upload_column.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The device operations of compute/views.hpp, implemented by the host's.
+/// The device operations of compute/views.hpp, with the implementations of the host.
 #include "compute/views.hpp"
 
 #include "cuda/transfer/read_back.hpp"
@@ -13,7 +13,7 @@ namespace cudf_arrow_bridge::detail::device {
 
 string_buffers strings_from_views(view_rows const& rows, execution const& exec)
 {
-  // On a device the sizes of data buffers are neither known nor checked.
+  // On a device, the sizes of data buffers are unknown and not checked.
   auto const unbounded = std::vector<std::int64_t>(rows.data.size(), std::int64_t{1} << 62);
   auto trusting        = rows;
   trusting.data_sizes  = unbounded.data();
@@ -39,7 +39,7 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& /*path*/,
                                            execution const& exec)
 {
-  // Waits for the last run end alone.
+  // Waits only for the last run end.
   (void)read_integer(static_cast<std::byte const*>(rows.ends) + (rows.num_runs - 1) * rows.width,
                      rows.width,
                      exec.stream);

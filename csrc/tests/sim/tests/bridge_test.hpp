@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Shared by tests of the core on the simulation: columns that kernels fill, and a producer that
-/// reuses its memory as soon as it is released.
+/// Shared code of the tests of the core on the simulation: columns that kernels fill, and a
+/// producer that overwrites its memory when it is released.
 #pragma once
 
 #include "cuda/ordering/events.hpp"
@@ -79,7 +79,7 @@ inline std::unique_ptr<cudf::column> upload_column(std::unique_ptr<cudf::column>
     type, size, std::move(data), std::move(mask), nulls, std::move(children));
 }
 
-/// Slices with a null count from `values`, since the mask may not be filled yet.
+/// Slices a column. The null count is that of `values`, because the mask may not be filled yet.
 inline cudf::column_view slice_later(cudf::column_view const& column,
                                      cudf::size_type begin,
                                      rows const& values)
@@ -98,7 +98,7 @@ inline cudf::column_view slice_later(cudf::column_view const& column,
 /// Rows that a kernel reads; empty until it has run.
 using late_rows = std::shared_ptr<rows>;
 
-/// The allocations that the buffers of a column are in.
+/// Adds the allocations that contain the buffers of a column.
 inline void add_allocations(cudf::column_view const& column,
                             std::vector<std::span<std::byte const>>& all)
 {
@@ -224,7 +224,7 @@ class producer {
   std::shared_ptr<state> state_;
 };
 
-/// Waits until everything that was freed is released, and what those releases free.
+/// Waits for all releases, and for the releases that these cause.
 inline void settle()
 {
   for (auto chain = 0; chain < 8; ++chain) {
@@ -234,14 +234,14 @@ inline void settle()
   }
 }
 
-/// A stream that waits for all releases before it is destroyed, since producers free memory on it.
+/// A stream whose destructor waits for all releases, because producers free memory on it.
 class lasting_stream : public sim::stream {
  public:
   using sim::stream::stream;
   ~lasting_stream() { settle(); }
 };
 
-/// How many seeds, and so orders of operations, a test tries.
+/// The number of seeds, and so of orders of operations, that a test tries.
 inline constexpr auto many_seeds = 50U;
 
 /// A stream of another device than the current one.
@@ -251,7 +251,7 @@ inline std::unique_ptr<lasting_stream> stream_on(int device)
   return std::make_unique<lasting_stream>();
 }
 
-/// One type of each layout that exports have.
+/// One type of each layout of exports.
 inline std::vector<shape> shapes_of_each_layout()
 {
   return {flat("int32"),
@@ -270,7 +270,7 @@ class bridge_test : public sim::world_test {
     world_test::SetUp();
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
-    // The first import pins memory and may wait for that, which tests must not count.
+    // The first import pins memory and may wait. Tests must not count that wait.
     auto const pinned = detail::pinned_memory{1};
     EXPECT_NE(pinned.data(), nullptr);
   }

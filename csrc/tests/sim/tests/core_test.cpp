@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The core runs on the simulation as it does on a GPU.
+/// The core on the simulated runtime: locations, exports, imports and conversions.
 #include "sim/pool_resource.hpp"
 #include "sim/world_test.hpp"
 #include "testing/expect_invariants.hpp"
@@ -31,7 +31,7 @@ using sim::memory_kind;
 
 constexpr auto many_seeds = 50U;
 
-/// Whether something comes true while the device and the core's own threads work on.
+/// @return Whether a condition becomes true while the device and the core's threads run
 template <typename Condition>
 bool comes_true(Condition condition)
 {
@@ -83,7 +83,7 @@ class core : public sim::world_test {
                                           0);
   }
 
-  /// What a kernel on `stream` sees in a column.
+  /// @return The values that a kernel on `stream` reads from a column
   template <typename T>
   static std::vector<T> read(cudf::column_view const& column, cudaStream_t stream)
   {
@@ -106,7 +106,7 @@ class core : public sim::world_test {
   sim::pool_resource pool_{};
 };
 
-TEST_F(core, tells_where_memory_is)
+TEST_F(core, locate_returns_the_kind_and_the_device_of_memory)
 {
   EXPECT_TRUE(has_gpu());
   auto const located = [](memory_kind kind) {
@@ -122,7 +122,7 @@ TEST_F(core, tells_where_memory_is)
   EXPECT_EQ(located(memory_kind::pageable), memory_location{});
 }
 
-TEST_F(core, exports_device_memory_as_it_is)
+TEST_F(core, export_shares_the_buffer_in_device_memory)
 {
   auto const stream  = sim::stream{};
   auto column        = make_column<std::int32_t>(cudf::type_id::INT32, {1, 2, 3}, stream.get());
@@ -133,7 +133,7 @@ TEST_F(core, exports_device_memory_as_it_is)
   EXPECT_EQ(array->array.buffers[1], values);
 }
 
-TEST_F(core, imports_what_a_stream_has_not_computed_yet)
+TEST_F(core, import_waits_for_the_event_and_release_waits_for_the_reader)
 {
   auto const values = std::vector<std::int32_t>{5, 6, 7, 8};
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -153,7 +153,7 @@ TEST_F(core, imports_what_a_stream_has_not_computed_yet)
     array.array.buffers   = static_cast<void const**>(buffers);
     array.device_type     = ARROW_DEVICE_CUDA;
     array.sync_event      = &ready;
-    // Overwrites its memory, as a producer may once it is released.
+    // The release callback overwrites the memory, as a producer may.
     array.array.private_data = data;
     array.array.release      = [](ArrowArray* released) {
       sim::deallocate(released->private_data);
@@ -177,7 +177,7 @@ TEST_F(core, imports_what_a_stream_has_not_computed_yet)
   }
 }
 
-TEST_F(core, converts_on_the_stream)
+TEST_F(core, bools_are_equal_after_export_and_import)
 {
   auto const bools = std::vector<std::int8_t>{1, 0, 1, 1, 0, 0, 0, 1, 0, 1};
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -193,7 +193,7 @@ TEST_F(core, converts_on_the_stream)
   }
 }
 
-TEST_F(core, reads_the_end_of_strings)
+TEST_F(core, import_reads_the_last_offset_of_strings)
 {
   auto const stream = sim::stream{};
   auto children     = std::vector<std::unique_ptr<cudf::column>>{};
@@ -209,7 +209,7 @@ TEST_F(core, reads_the_end_of_strings)
   auto array        = to_arrow(std::move(column), stream.get()).to_arrow();
   auto imported     = from_arrow_device_column(*schema.get(), array.get(), {}, stream.get(), pool_);
   EXPECT_EQ(imported.storage->release().data->size(), 5U);
-  // Its buffers are freed on the stream, which must still be there.
+  // The buffers are freed on the stream, so wait before the stream is destroyed.
   EXPECT_TRUE(comes_true([] { return sim::live_allocations() == 0; }));
 }
 

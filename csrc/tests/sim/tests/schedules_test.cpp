@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Random programs of several threads, streams and devices, each value that a kernel reads checked.
-/// `CUDF_ARROW_BRIDGE_SEED=<seed>` runs one of them alone.
+/// Random programs of several threads, streams and devices. The test checks each value that a
+/// kernel reads. `CUDF_ARROW_BRIDGE_SEED=<seed>` runs only one program.
 #include "sim/tests/bridge_test.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace cudf_arrow_bridge::test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr auto num_schedules = 1000U;  // minutes of many small waits
+constexpr auto num_schedules = 1000U;  // their many small waits take minutes
 #else
 constexpr auto num_schedules = 3000U;
 #endif
@@ -130,7 +130,7 @@ class schedule {
     return whole;
   }
 
-  /// Exports and imports on another stream; as a copy if it belongs to another device.
+  /// Exports a column and imports it on another stream; copies it if that is on another device.
   item pass_on(item one, engine& random)
   {
     auto const schema = schema_of(one.view);
@@ -148,7 +148,7 @@ class schedule {
     return from_arrow(std::move(array), *schema.get(), std::move(one), random, true);
   }
 
-  /// Exports; counts when the export releases its source.
+  /// Exports a column and counts the releases of the source.
   device_array to_arrow(item const& one, bool compact, std::shared_ptr<void> owner)
   {
     ++exported_;
@@ -206,7 +206,7 @@ class schedule {
 
 class schedules : public bridge_test {};
 
-TEST_F(schedules, read_what_was_written)
+TEST_F(schedules, kernels_read_the_expected_values)
 {
   auto const* only = std::getenv("CUDF_ARROW_BRIDGE_SEED");
   auto const first = only == nullptr ? 0U : static_cast<unsigned>(std::strtoul(only, nullptr, 10));

@@ -14,7 +14,7 @@ using detail::array_node;
 bool is_aligned(void const* address, std::int64_t alignment)
 { return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) == 0; }
 
-/// A signed integer of a buffer.
+/// Return a signed integer of a buffer.
 std::int64_t integer_at(void const* buffer, std::int64_t width, std::int64_t index)
 {
   auto const* source = static_cast<std::byte const*>(buffer) + index * width;
@@ -35,7 +35,7 @@ class checker {
   {
   }
 
-  /// @param before Rows before the first one that libcudf skips for the structs around
+  /// @param before Rows that libcudf skips because of the offsets of the parent structs
   void visit(array_node const& node, std::int64_t before, std::string const& path)
   {
     check_mask(node, before, path);
@@ -102,7 +102,7 @@ class checker {
     if (has_offsets(node.layout)) { return check(1, offset_width(node.layout)); }
     if (node.layout == array_layout::views) { return check(1, 8); }
     if (node.layout != array_layout::fixed) { return; }
-    // Bits are read as words. Of a width that is no power of two the values are bytes.
+    // Bits are read as words. Values whose width is not a power of two are read as bytes.
     auto const bits = node.per_row;
     check(1, bits == 1 ? 4 : (bits & (bits - 1)) == 0 ? std::max<std::int64_t>(bits / 8, 1) : 1);
   }

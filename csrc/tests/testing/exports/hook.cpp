@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Takes the place of `device_array::to_arrow` in the tests, at link time, and checks each C struct
-/// that leaves.
-#include "cuda/location/allocation.hpp"
+/// Replaces `device_array::to_arrow` in the tests at link time, and checks each exported C struct.
+#include "cuda/location/location.hpp"
 #include "testing/exports.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +12,7 @@ namespace {
 
 using namespace cudf_arrow_bridge;
 
-/// Only the driver knows allocations, those of device memory.
+/// Return the allocation that contains an address. The driver knows only device memory.
 std::span<std::byte const> allocation_of(void const* address)
 {
   auto const range = detail::allocation_around(address);
@@ -21,7 +20,7 @@ std::span<std::byte const> allocation_of(void const* address)
   return {reinterpret_cast<std::byte const*>(range.begin), range.end - range.begin};
 }
 
-/// Arrays that were decoded from messages are in memory of others.
+/// Return whether the test decodes messages: the sender chose the memory of these arrays.
 bool is_decoded()
 {
   auto const* test = ::testing::UnitTest::GetInstance()->current_test_info();
@@ -44,7 +43,7 @@ void check(device_array const& array)
 
 extern "C" {
 
-// The names are the linker's, see --wrap.
+// The linker requires these names, see --wrap.
 unique_device_array __real__ZNK17cudf_arrow_bridge12device_array8to_arrowEv(device_array const*);
 
 unique_device_array __wrap__ZNK17cudf_arrow_bridge12device_array8to_arrowEv(

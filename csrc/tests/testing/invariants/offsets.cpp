@@ -15,7 +15,7 @@ std::int64_t last_offset(cudf::column_view const& offsets)
 
 }  // namespace
 
-/// @return Whether the offsets can be read and make sense
+/// @return Whether the offsets can be read and are valid
 bool walker::check_offsets(cudf::column_view const& column, std::string const& path)
 {
   auto const offsets = column.child(0);
@@ -38,7 +38,7 @@ bool walker::check_offsets(cudf::column_view const& column, std::string const& p
          below,
          "offset " + std::to_string(offsets.offset()));
   visit(offsets, below);
-  // Without rows nothing is read, and there may be no offset at all.
+  // Without rows, libcudf reads no offset, and there may be none.
   auto const end = end_of_rows(column);
   if (end == 0 && offsets.size() == 0) { return true; }
   if (!expect(offsets.size() > end,

@@ -27,7 +27,7 @@ class walker {
   void visit_dictionary(cudf::column_view const& column, std::string const& path);
   void check_empty_nulls(cudf::column_view const& column, std::string const& path);
 
-  /// @return Whether `size` bytes are allocated, or that is not known
+  /// @return Whether `size` bytes are allocated; true if this is not known
   [[nodiscard]] bool is_allocated(void const* begin, std::int64_t size) const;
 
   /// Adds a violation unless `holds`. @return `holds`
@@ -37,10 +37,10 @@ class walker {
   std::vector<violation> violations_;
 };
 
-/// A value of a signed integer column, by its index from the head of the buffer.
+/// Return a value of a signed integer column, by its index from the head of the buffer.
 [[nodiscard]] std::int64_t integer_at(cudf::column_view const& column, std::int64_t index);
 
-/// Rows of a view plus those before its offset.
+/// Return the number of rows of a view and before its offset.
 [[nodiscard]] inline std::int64_t end_of_rows(cudf::column_view const& column)
 { return std::int64_t{column.offset()} + column.size(); }
 

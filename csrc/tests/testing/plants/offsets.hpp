@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Violations of invariants of offsets and of what they refer to.
+/// Violations of invariants of offsets and of the data that they refer to.
 #pragma once
 
 #include "testing/plants/plant.hpp"

@@ -69,7 +69,7 @@ struct planted {
   {
   }
 
-  /// Replaces the integers of a child.
+  /// Replace the integers of a child.
   template <typename T>
   void replace(std::size_t child, std::vector<T> const& values)
   {
@@ -105,7 +105,7 @@ template <typename T>
 T const* moved(T const* address, std::ptrdiff_t bytes)
 { return reinterpret_cast<T const*>(reinterpret_cast<std::byte const*>(address) + bytes); }
 
-/// An `allocation_of` that knows one allocation only.
+/// Return an `allocation_of` that knows only one allocation.
 inline auto bytes_at(void const* begin, std::size_t size)
 {
   return [=](void const* address) {

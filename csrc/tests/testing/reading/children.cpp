@@ -49,7 +49,7 @@ std::vector<cudf::size_type> explode_map(cudf::column_view const& lists)
   auto result         = std::vector<cudf::size_type>(static_cast<std::size_t>(elements));
   auto const size     = lists.size();
   auto const first    = size == 0 ? 0 : offset_at(lists, lists.offset());
-  // libcudf searches; the ends ascend, so walking finds the same.
+  // libcudf uses a binary search. The ends ascend, so a linear search finds the same row.
   auto row = cudf::size_type{0};
   for (cudf::size_type element = 0; element < elements; ++element) {
     while (row < size &&

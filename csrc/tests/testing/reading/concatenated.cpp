@@ -24,7 +24,7 @@ std::vector<bool> concatenated_nulls(columns_view columns)
   return result;
 }
 
-/// The offsets of all columns, each shifted by the elements of the columns before it.
+/// Return the offsets of all columns, each shifted by the elements of the columns before it.
 std::vector<std::int64_t> merged_offsets(columns_view columns, std::size_t num_rows)
 {
   auto result = std::vector<std::int64_t>(num_rows + 1);

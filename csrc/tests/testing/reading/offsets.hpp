@@ -7,7 +7,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// An offset of a list or string column, by its index from the head of the buffer on.
+/// Return an offset of a list or string column, by its index from the head of the buffer.
 [[nodiscard]] std::int64_t offset_at(cudf::column_view const& column, std::int64_t index);
 
 }  // namespace cudf_arrow_bridge::test

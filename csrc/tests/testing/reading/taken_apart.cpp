@@ -68,7 +68,7 @@ rows read_structs(cudf::column_view const& structs, shape const& type)
   return result;
 }
 
-/// Reads as `cudf::dictionary::decode` does, with the dictionary's mask and offset on the indices.
+/// Read like `cudf::dictionary::decode`: apply the dictionary's mask and offset to the indices.
 rows read_dictionary(cudf::column_view const& dictionary, shape const& type)
 {
   if (dictionary.size() == 0) { return {}; }

@@ -10,11 +10,11 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-// -- sound columns -----------------------------------------------------------------------------
+// -- valid columns -----------------------------------------------------------------------------
 
 class SoundColumns : public ::testing::TestWithParam<shape> {};
 
-TEST_P(SoundColumns, HoldWholeAndSliced)
+TEST_P(SoundColumns, SatisfyTheInvariantsWholeAndSliced)
 {
   auto const& type = GetParam();
   for (auto const null_percent : {0, 30, 100}) {
@@ -49,7 +49,7 @@ std::vector<plant> plants()
 
 class PlantedViolations : public ::testing::TestWithParam<plant> {};
 
-TEST_P(PlantedViolations, AreFoundWhereTheyAre)
+TEST_P(PlantedViolations, AreReportedWithTheirPath)
 {
   auto const& plant  = GetParam();
   auto const planted = plant.make();
@@ -68,14 +68,14 @@ INSTANTIATE_TEST_SUITE_P(Each,
                          ::testing::ValuesIn(plants()),
                          [](auto const& test) { return std::string{test.param.name}; });
 
-TEST(Invariants, AreAllPlanted)
+TEST(Invariants, HaveAPlantedViolationEach)
 {
   auto planted = std::set<invariant>{};
   for (auto const& plant : plants()) { planted.insert(plant.broken); }
   EXPECT_EQ(planted.size(), num_invariants);
 }
 
-TEST(Invariants, OfNullsAreNotAskedOfWhatIsNotSanitized)
+TEST(Invariants, OfNullsAreNotCheckedWithoutSanitize)
 {
   for (auto const& plant : plants()) {
     if (plant.broken != invariant::null_rows_are_empty &&
@@ -87,7 +87,7 @@ TEST(Invariants, OfNullsAreNotAskedOfWhatIsNotSanitized)
   }
 }
 
-TEST(Invariants, AskForAsMuchAlignmentAsTheMemoryNeeds)
+TEST(Invariants, RequireAlignmentUpToTheMaximum)
 {
   auto const column = make_column(flat("decimal128"), samples(flat("decimal128"), 3, 0));
   auto shifted      = parts{column->view()};
@@ -99,14 +99,14 @@ TEST(Invariants, AskForAsMuchAlignmentAsTheMemoryNeeds)
   EXPECT_EQ(found[0].broken, invariant::data_is_aligned);
 }
 
-TEST(Invariants, AskOfASliceForNoMoreThanWords)
+TEST(Invariants, RequireOnlyWholeWordsOfASlicedMask)
 {
   auto const column = make_column(flat("int32"), samples(flat("int32"), 40, 50));
   auto const view   = slice(*column, 3, 40);
   expect_invariants(view, {.allocation_of = bytes_at(view.null_mask(), 8)});
 }
 
-TEST(Invariants, AskForNoPaddingOfAMaskThatBeginsWithinItsAllocation)
+TEST(Invariants, RequireOnlyWholeWordsOfAMaskThatBeginsInsideItsAllocation)
 {
   auto const column = make_column(flat("int32"), samples(flat("int32"), 70, 50));
   auto shifted      = parts{column->view()};

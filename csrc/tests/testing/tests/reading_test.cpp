@@ -11,11 +11,11 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-// -- sound columns -----------------------------------------------------------------------------
+// -- valid columns -----------------------------------------------------------------------------
 
 class Reading : public ::testing::TestWithParam<shape> {};
 
-TEST_P(Reading, OfSlicesGivesTheirRows)
+TEST_P(Reading, OfSlicesReturnsTheirRows)
 {
   auto const& type  = GetParam();
   auto const values = samples(type, 70, 30);
@@ -30,7 +30,7 @@ TEST_P(Reading, OfSlicesGivesTheirRows)
   }
 }
 
-TEST_P(Reading, OfPartsConcatenatedGivesAllRows)
+TEST_P(Reading, OfConcatenatedPartsReturnsAllRows)
 {
   auto const& type  = GetParam();
   auto const values = samples(type, 70, 30);
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
 
 value empty_list() { return {rows{}}; }
 
-/// Lists of 2 and 3 behind a 1 that is nobody's.
+/// Return the lists [2] and [3] over the elements 1, 2, 3. No list has element 1.
 planted lists_behind_an_element()
 {
   auto result = planted{integer_list, {list({1, 2}), list({3})}};
@@ -61,17 +61,17 @@ planted lists_behind_an_element()
   return result;
 }
 
-TEST(ReadingOfLists, WhoseFirstOffsetIsNotZeroGivesRowsOfOthers)
+TEST(ReadingOfLists, WithNonzeroFirstOffsetReturnsWrongRows)
 {
   auto const planted = lists_behind_an_element();
   auto const view    = planted.changed.view();
   EXPECT_EQ(read_rows(view, integer_list), (rows{list({2}), list({3})}));
-  // Each element is one row too early, and the last one is no row's.
+  // Each element is one row too early, and the last element has no row.
   EXPECT_EQ(explode_map(view), (std::vector<cudf::size_type>{0, 1, 2}));
   EXPECT_EQ(read_taken_apart(view, integer_list), (rows{list({1}), list({2}), list({3})}));
 }
 
-TEST(ReadingOfLists, IsRightBehindAnOffset)
+TEST(ReadingOfLists, OfASliceUsesTheElementsOfItsRows)
 {
   auto const column = make_column(integer_list, {list({1, 2}), list({3}), empty_list(), list({4})});
   auto const view   = slice(*column, 1, 4);
@@ -79,19 +79,19 @@ TEST(ReadingOfLists, IsRightBehindAnOffset)
   EXPECT_EQ(explode_map(view), (std::vector<cudf::size_type>{0, 2}));
 }
 
-TEST(ReadingOfLists, WhoseChildGoesOnGivesRowsOfOthersWhenConcatenated)
+TEST(ReadingOfLists, WithExtraElementsReturnsWrongRowsWhenConcatenated)
 {
   auto planted = test::planted{integer_list, {list({1, 2}), list({3})}};
   planted.replace(0, std::vector<std::int32_t>{0, 1, 2});
   auto const view = planted.changed.view();
   EXPECT_EQ(read_taken_apart(view, integer_list), (rows{list({1}), list({2}), list({3})}));
-  // What follows begins behind all of the child, and so the last list ends there.
+  // The next column's elements begin after the whole child, so the last list ends there.
   auto const twice = std::vector<cudf::column_view>{view, view};
   EXPECT_EQ(read_concatenated(twice, integer_list),
             (rows{list({1}), list({2, 3}), list({1}), list({2})}));
 }
 
-TEST(ReadingOfLists, WhoseFirstOffsetIsNotZeroGivesTheListBeforeMoreWhenConcatenated)
+TEST(ReadingOfLists, WithNonzeroFirstOffsetExtendsTheListBeforeWhenConcatenated)
 {
   auto const planted = lists_behind_an_element();
   auto const view    = planted.changed.view();
@@ -100,7 +100,7 @@ TEST(ReadingOfLists, WhoseFirstOffsetIsNotZeroGivesTheListBeforeMoreWhenConcaten
   EXPECT_EQ(read_concatenated(both, integer_list), (rows{list({7, 1}), list({2}), list({3})}));
 }
 
-TEST(ReadingOfStrings, WhoseFirstOffsetIsNotZeroGivesCharactersOfOthers)
+TEST(ReadingOfStrings, WithNonzeroFirstOffsetReturnsWrongCharacters)
 {
   auto planted = test::planted{flat("string"), {text("ab"), text("c")}};
   planted.replace(0, std::vector<std::int32_t>{1, 2, 3});
@@ -111,7 +111,7 @@ TEST(ReadingOfStrings, WhoseFirstOffsetIsNotZeroGivesCharactersOfOthers)
   EXPECT_EQ(read_concatenated({&view, 1}, flat("string")), (rows{text("b"), text("c")}));
 }
 
-TEST(ReadingOfStructs, WhoseFieldHasAnOffsetIgnoresIt)
+TEST(ReadingOfStructs, IgnoresTheOffsetOfAField)
 {
   auto const type = struct_of({flat("int32")});
   auto planted    = test::planted{type, {list({1}), list({2})}};
@@ -124,7 +124,7 @@ TEST(ReadingOfStructs, WhoseFieldHasAnOffsetIgnoresIt)
   EXPECT_EQ(read_taken_apart(view, type), (rows{list({1})}));
 }
 
-TEST(ReadingOfDictionaries, WhoseIndicesHaveAnOffsetIgnoresIt)
+TEST(ReadingOfDictionaries, IgnoresTheOffsetOfTheIndices)
 {
   auto const type = dictionary_of(flat("int32"));
   auto planted    = test::planted{type, {number(1), number(2)}};

@@ -27,14 +27,14 @@ class async_streams : public bridge_test {
   }
 };
 
-/// Takes what is next, once it is there.
+/// Waits for the next batch and returns it.
 async_batch wait_for(async_stream_reader& reader)
 {
   reader.wait();
   return *reader.next();
 }
 
-TEST_F(async_streams, every_batch_is_ordered)
+TEST_F(async_streams, consumers_wait_for_the_event_of_each_batch)
 {
   auto const type = flat("int32");
   for (auto seed = 0U; seed < some_seeds; ++seed) {
@@ -58,7 +58,7 @@ TEST_F(async_streams, every_batch_is_ordered)
   }
 }
 
-/// Passes on the batches of another source, and notes the device that is current meanwhile.
+/// Returns the batches of another source and records the device that is current in `next`.
 class watched : public batch_source {
  public:
   watched(std::unique_ptr<batch_source> source, std::atomic<int>& seen)
@@ -79,7 +79,7 @@ class watched : public batch_source {
   std::atomic<int>& seen_;
 };
 
-TEST_F(async_streams, are_made_with_the_callers_device_current)
+TEST_F(async_streams, make_batches_with_the_callers_device_current)
 {
   auto const type = flat("int32");
   for (auto const device : {1, 0, 1}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Conversions that the core puts together from libcudf's operations and CUDA's own.
+/// Conversions that the core implements with operations of libcudf and CUDA.
 #include "compute/device/buffers.hpp"
 #include "cuda/transfer/read_back.hpp"
 #include "sim/tests/bridge_test.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 class conversions : public bridge_test {
  protected:
-  /// Bytes in device memory that ends with them.
+  /// Copies bytes to device memory of the same size.
   rmm::device_buffer upload(std::vector<std::uint8_t> const& bytes, cudaStream_t stream)
   {
     auto const kept = std::make_shared<std::vector<std::uint8_t>>(bytes);
@@ -24,7 +24,7 @@ class conversions : public bridge_test {
   }
 };
 
-/// Bytes of 0 and of all else, some more often than others.
+/// @return Bytes of which about half are 0; the others are 1, 128 or 255
 std::vector<std::uint8_t> random_bools(std::size_t size, engine& random)
 {
   auto result = std::vector<std::uint8_t>(size);
@@ -34,7 +34,7 @@ std::vector<std::uint8_t> random_bools(std::size_t size, engine& random)
   return result;
 }
 
-TEST_F(conversions, bools_are_packed_in_their_order)
+TEST_F(conversions, bools_are_packed_in_the_order_of_rows)
 {
   auto random = engine{1};
   for (auto size : {1, 2, 7, 8, 9, 31, 32, 63, 64, 65, 511, 512, 513, 1024, 1500}) {
@@ -59,7 +59,7 @@ TEST_F(conversions, bools_are_packed_in_their_order)
   }
 }
 
-TEST_F(conversions, every_byte_of_bits_can_be_packed)
+TEST_F(conversions, every_byte_value_can_be_packed)
 {
   auto const stream = lasting_stream{};
   auto bools        = std::vector<std::uint8_t>{};
@@ -74,13 +74,13 @@ TEST_F(conversions, every_byte_of_bits_can_be_packed)
   for (auto byte = 0U; byte < 256; ++byte) { EXPECT_EQ(bytes[byte], byte); }
 }
 
-TEST_F(conversions, no_bools_are_no_bits)
+TEST_F(conversions, packing_no_rows_returns_an_empty_buffer)
 {
   auto const stream = lasting_stream{};
   EXPECT_EQ(detail::device::pack_bools(nullptr, 0, {false, stream.get(), pool_}).size(), 0U);
 }
 
-TEST_F(conversions, libcudf_makes_zeros_and_ones_of_bytes)
+TEST_F(conversions, libcudf_supports_casts_from_uint8_to_bool8)
 {
   EXPECT_TRUE(cudf::is_supported_cast(cudf::data_type{cudf::type_id::UINT8},
                                       cudf::data_type{cudf::type_id::BOOL8}));
@@ -104,7 +104,7 @@ TEST_F(conversions, misaligned_values_are_copied_before_kernels_read_them)
   EXPECT_EQ((std::vector{numbers[0], numbers[1]}), (std::vector{1.0009765625F, 2.00390625F}));
 }
 
-TEST_F(conversions, integers_are_read_back)
+TEST_F(conversions, read_integer_returns_a_value_from_device_memory)
 {
   auto const stream = lasting_stream{};
   auto const values = std::vector<std::uint8_t>{0xFE, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0};
@@ -114,7 +114,7 @@ TEST_F(conversions, integers_are_read_back)
             0x1'FFFF'FFFE);
 }
 
-TEST_F(conversions, integer_that_comes_too_late_finds_its_place)
+TEST_F(conversions, read_integer_keeps_its_pinned_memory_after_a_failed_wait)
 {
   for (auto seed = 0U; seed < 50; ++seed) {
     sim::reset(seed);
@@ -125,13 +125,13 @@ TEST_F(conversions, integer_that_comes_too_late_finds_its_place)
     EXPECT_THROW(
       (void)detail::device::read_integer(source.data(), 4, cuda::stream_ref{stream.get()}),
       rmm::cuda_error);
-    // It is kept for what was enqueued before this.
+    // The event keeps the pinned memory until the copy has run.
     EXPECT_EQ(sim::calls("cudaEventRecord"), records + 1);
     sim::drain();
   }
 }
 
-TEST_F(conversions, first_of_two_integers_finds_its_place_when_the_second_fails)
+TEST_F(conversions, read_ends_keeps_its_pinned_memory_if_the_second_copy_fails)
 {
   for (auto seed = 0U; seed < 50; ++seed) {
     sim::reset(seed);

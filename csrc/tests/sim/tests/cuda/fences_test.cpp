@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Fences are told when the work before them is done, not before, once, and whatever else is late.
+/// A fence is reported once, after the work before it, and independent of other late work.
 #include "cuda/release/release_queue.hpp"
 #include "sim/tests/bridge_test.hpp"
 
@@ -24,12 +24,12 @@ namespace {
 using namespace std::chrono_literals;
 using results = std::vector<fence_result>;
 
-constexpr auto long_enough_for_all = 20s;  ///< limit for what is expected to happen
+constexpr auto long_enough_for_all = 20s;  ///< time limit of waits that are expected to succeed
 
-/// Waits for all fences whose work is done, so that their events are back.
+/// Waits for all fences, so that their events are in the pool.
 void settle_fences() { detail::release_queue::of_fences().drain(); }
 
-/// Takes `count` results, in the order in which they are told.
+/// Takes `count` results, in the order in which they are reported.
 results take(fence_set& fences, std::size_t count)
 {
   auto told = results{};
@@ -42,7 +42,7 @@ results take(fence_set& fences, std::size_t count)
   return told;
 }
 
-/// Expects that these fences alone are told, in this order, as reached.
+/// Expects the next results to be these fences, in this order, as reached.
 void expect_reached(fence_set& fences, std::vector<fence_id> const& expected)
 {
   auto told = std::vector<fence_id>{};
@@ -78,7 +78,7 @@ class fences : public bridge_test {
   fence_set fences_;
 };
 
-TEST_F(fences, are_not_told_before_the_work_is_done)
+TEST_F(fences, are_reported_after_the_work_of_their_stream)
 {
   auto const stream = lasting_stream{};
   auto done         = std::atomic<bool>{false};
@@ -94,7 +94,7 @@ TEST_F(fences, are_not_told_before_the_work_is_done)
   EXPECT_EQ(fences_.num_pending(), 0U);
 }
 
-TEST_F(fences, of_one_stream_are_told_in_order_each_after_its_work)
+TEST_F(fences, of_one_stream_are_reported_in_order_after_their_work)
 {
   for (auto seed = 1U; seed <= many_seeds; ++seed) {
     sim::reset(seed);
@@ -116,7 +116,7 @@ TEST_F(fences, of_one_stream_are_told_in_order_each_after_its_work)
   }
 }
 
-TEST_F(fences, of_a_late_stream_hold_up_no_other)
+TEST_F(fences, of_a_late_stream_do_not_delay_other_streams)
 {
   auto const late   = lasting_stream{};
   auto const prompt = lasting_stream{};
@@ -124,7 +124,7 @@ TEST_F(fences, of_a_late_stream_hold_up_no_other)
   auto const first  = fences_.add(late.get());
   auto const second = fences_.add(prompt.get());
   expect_reached(fences_, {second});
-  // What the late stream waits for may be enqueued only then.
+  // Only now, an application may enqueue work that the late stream waits for.
   slow.reset();
   expect_reached(fences_, {first});
 }
@@ -145,7 +145,7 @@ TEST_F(fences, do_not_wait_for_releases)
   EXPECT_TRUE(in_time);
 }
 
-TEST_F(fences, of_arrays_are_told_when_the_data_is_there)
+TEST_F(fences, of_arrays_are_reported_when_the_array_is_ready)
 {
   auto const stream = lasting_stream{};
   auto const prompt = lasting_stream{};
@@ -163,7 +163,7 @@ TEST_F(fences, of_arrays_are_told_when_the_data_is_there)
   EXPECT_TRUE(array.is_ready());
 }
 
-TEST_F(fences, keep_arrays_until_they_are_ready)
+TEST_F(fences, keep_their_array_until_they_are_reached)
 {
   auto const stream = lasting_stream{};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
@@ -182,7 +182,7 @@ TEST_F(fences, keep_arrays_until_they_are_ready)
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_F(fences, let_go_of_arrays_where_that_holds_up_no_fence)
+TEST_F(fences, slow_release_of_an_array_does_not_delay_other_fences)
 {
   auto const stream = lasting_stream{};
   auto told         = std::promise<void>{};
@@ -208,7 +208,7 @@ TEST_F(fences, let_go_of_arrays_where_that_holds_up_no_fence)
   EXPECT_TRUE(in_time);
 }
 
-TEST_F(fences, are_cancelled_or_reached_and_told_once)
+TEST_F(fences, are_reported_once_as_cancelled_or_reached)
 {
   constexpr auto num_threads = 3U;
   for (auto seed = 1U; seed <= many_seeds; ++seed) {
@@ -245,7 +245,7 @@ TEST_F(fences, are_cancelled_or_reached_and_told_once)
   }
 }
 
-TEST_F(fences, tell_the_errors_of_cuda)
+TEST_F(fences, report_cuda_errors)
 {
   auto const stream = lasting_stream{};
   sim::fail_next("cudaEventSynchronize", cudaErrorLaunchFailure);
@@ -257,7 +257,7 @@ TEST_F(fences, tell_the_errors_of_cuda)
   expect_reached(fences_, {fences_.add(stream.get())});
 }
 
-TEST_F(fences, that_cannot_be_recorded_are_not_added)
+TEST_F(fences, add_fails_if_the_event_cannot_be_recorded)
 {
   auto const stream = lasting_stream{};
   auto array        = to_arrow(integer_column(stream.get()), stream.get());
@@ -274,7 +274,7 @@ TEST_F(fences, that_cannot_be_recorded_are_not_added)
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
-TEST_F(fences, may_be_ten_thousand_on_one_descriptor)
+TEST_F(fences, one_descriptor_serves_ten_thousand_fences)
 {
   constexpr auto num_streams = 10U;
   constexpr auto num_fences  = 10'000U;
@@ -302,7 +302,7 @@ TEST_F(fences, may_be_ten_thousand_on_one_descriptor)
   EXPECT_FALSE(is_readable(fences_));
 }
 
-TEST_F(fences, block_in_cuda_once_each_and_ask_nothing)
+TEST_F(fences, synchronize_once_each_and_do_not_query)
 {
   auto const stream = lasting_stream{};
   auto const before = sim::host_syncs_here();
@@ -314,7 +314,7 @@ TEST_F(fences, block_in_cuda_once_each_and_ask_nothing)
   EXPECT_EQ(sim::calls("cudaStreamQuery"), 0U);
 }
 
-TEST_F(fences, are_forgotten_with_their_set)
+TEST_F(fences, destroyed_set_drops_its_pending_fences)
 {
   auto const stream = lasting_stream{};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
@@ -333,7 +333,7 @@ TEST_F(fences, are_forgotten_with_their_set)
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
 
-TEST_F(fences, may_outlive_their_stream)
+TEST_F(fences, are_reached_after_their_stream_is_destroyed)
 {
   auto fence = fence_id{};
   {
@@ -344,7 +344,7 @@ TEST_F(fences, may_outlive_their_stream)
   expect_reached(fences_, {fence});
 }
 
-TEST_F(fences, need_no_work_to_be_woken)
+TEST_F(fences, wake_ends_poll_while_the_stream_is_late)
 {
   auto const stream = lasting_stream{};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
@@ -359,7 +359,7 @@ TEST_F(fences, need_no_work_to_be_woken)
   expect_reached(fences_, {fence});
 }
 
-/// Exits while an array has a fence pending, until another thread lets its stream go on.
+/// Exits while the fence of an array is pending. Another thread releases the stream later.
 [[noreturn]] void exit_with_a_fence_pending()
 {
   static auto const stream = sim::stream{};
@@ -378,13 +378,13 @@ TEST_F(fences, need_no_work_to_be_woken)
   std::exit(0);
 }
 
-TEST_F(fences, are_waited_for_at_exit)
+TEST_F(fences, exit_waits_for_pending_fences)
 {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(exit_with_a_fence_pending(), testing::ExitedWithCode(0), "gone");
 }
 
-/// An event of another library, recorded behind the work of a stream.
+/// An event of another library, recorded after the work of a stream.
 struct foreign_event {
   explicit foreign_event(cudaStream_t stream)
   {
@@ -398,7 +398,7 @@ struct foreign_event {
   cudaEvent_t handle{};
 };
 
-TEST_F(fences, stand_at_events_of_other_libraries)
+TEST_F(fences, on_foreign_events_are_reported_after_the_event)
 {
   auto const late   = lasting_stream{};
   auto const stream = lasting_stream{};
@@ -410,7 +410,7 @@ TEST_F(fences, stand_at_events_of_other_libraries)
   auto const fence   = fences_.add(handle, 0, 7, std::move(event));
   EXPECT_NE(fence, 0U);
 
-  // Another lane's is told meanwhile.
+  // A fence of another lane is reported while the first fence is pending.
   auto slow_too = std::optional<sim::slow_stream>{stream.get()};
   sim::enqueue(stream.get(), [] {});
   auto other             = std::make_shared<foreign_event>(stream.get());

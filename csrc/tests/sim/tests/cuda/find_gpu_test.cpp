@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/location/find_gpu.hpp"
-
+#include "cuda/location/location.hpp"
 #include "sim/world_test.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
@@ -68,7 +67,7 @@ class search : public sim::world_test {
 
 TEST_F(search, finds_devices) { EXPECT_TRUE(find_gpu()); }
 
-TEST_F(search, gives_up_where_no_driver_is_installed)
+TEST_F(search, returns_false_without_a_driver)
 {
   sim::set_driver_version(0);
   fail(cudaErrorInsufficientDriver);
@@ -76,7 +75,7 @@ TEST_F(search, gives_up_where_no_driver_is_installed)
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
-TEST_F(search, gives_up_where_there_is_no_device)
+TEST_F(search, returns_false_without_a_device)
 {
   fail(cudaErrorNoDevice);
   EXPECT_FALSE(find_gpu());
@@ -85,7 +84,7 @@ TEST_F(search, gives_up_where_there_is_no_device)
   EXPECT_FALSE(find_gpu());
 }
 
-TEST_F(search, gives_up_where_devices_are_hidden)
+TEST_F(search, returns_false_if_cuda_visible_devices_hides_all_devices)
 {
   for (auto const* hidden : {"", "-1", "NoDevFiles", "none"}) {
     auto const list = variable{"CUDA_VISIBLE_DEVICES", hidden};
@@ -94,7 +93,7 @@ TEST_F(search, gives_up_where_devices_are_hidden)
   }
 }
 
-TEST_F(search, tells_of_a_list_of_devices_that_leaves_none)
+TEST_F(search, fails_if_cuda_visible_devices_names_no_existing_device)
 {
   for (auto const* wrong : {"7", "GPU-5f2c", "MIG-0"}) {
     auto const list = variable{"CUDA_VISIBLE_DEVICES", wrong};
@@ -106,7 +105,7 @@ TEST_F(search, tells_of_a_list_of_devices_that_leaves_none)
   }
 }
 
-TEST_F(search, tells_of_a_driver_that_is_too_old)
+TEST_F(search, fails_if_the_driver_is_too_old)
 {
   sim::set_driver_version(11'040);
   fail(cudaErrorInsufficientDriver);
@@ -115,7 +114,7 @@ TEST_F(search, tells_of_a_driver_that_is_too_old)
   expect_in("supports CUDA 11.4,", said);
 }
 
-TEST_F(search, tells_of_any_other_failure)
+TEST_F(search, reports_other_cuda_errors)
 {
   for (auto const error : {cudaErrorInitializationError, cudaErrorInvalidDevice}) {
     fail(error);
@@ -124,7 +123,7 @@ TEST_F(search, tells_of_any_other_failure)
   }
 }
 
-TEST_F(search, refuses_to_give_up_where_a_gpu_is_required)
+TEST_F(search, fails_without_a_gpu_if_a_gpu_is_required)
 {
   auto const required = variable{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", "1"};
   EXPECT_TRUE(find_gpu());
@@ -142,9 +141,9 @@ TEST_F(search, refuses_to_give_up_where_a_gpu_is_required)
 
 using search_death_test = search;
 
-TEST_F(search_death_test, a_failure_is_not_kept_and_an_answer_is)
+TEST_F(search_death_test, has_gpu_caches_results_but_not_errors)
 {
-  // In a process of its own, since only the first answer counts.
+  // Run in a separate process, because `has_gpu` keeps its first result.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
     {

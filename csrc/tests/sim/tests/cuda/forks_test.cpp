@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <future>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -121,6 +122,22 @@ TEST_F(forks, have_children_that_release_what_they_import)
   if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
   EXPECT_TRUE(ends_well(
     [&] { return releases_an_import() && ends_well([&] { return releases_an_import(); }); }));
+}
+
+TEST_F(forks, use_streams_while_a_kernel_of_their_parent_runs)
+{
+  if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
+  auto const stream = lasting_stream{};
+  auto started      = std::promise<void>{};
+  auto finish       = std::promise<void>{};
+  sim::enqueue(stream.get(), [&] {
+    started.set_value();
+    finish.get_future().wait();
+  });
+  auto waiting = std::jthread{[&] { synchronize(stream.get()); }};
+  started.get_future().wait();
+  EXPECT_TRUE(ends_well([&] { return releases_an_import(); }));
+  finish.set_value();
 }
 
 /// @return Whether no method of a parent's set does anything

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Exports say what the memory is and where, and ask CUDA once per allocation.
+/// Exports report the kind and the device of their memory, and query CUDA once per allocation.
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf/table/table_view.hpp>
@@ -28,7 +28,7 @@ class location : public bridge_test {
   std::vector<std::unique_ptr<sim::pool_resource>> pools_;
 };
 
-TEST_F(location, labels_what_the_memory_is)
+TEST_F(location, exports_are_labelled_with_the_kind_of_their_memory)
 {
   auto const stream = lasting_stream{};
   for (auto const& [kind, type] : {std::pair{memory_kind::device, ARROW_DEVICE_CUDA},
@@ -41,7 +41,7 @@ TEST_F(location, labels_what_the_memory_is)
   }
 }
 
-TEST_F(location, conversions_are_in_memory_of_the_label)
+TEST_F(location, converted_exports_are_labelled_with_the_memory_of_the_resource)
 {
   auto const stream = lasting_stream{};
   for (auto const& [kind, type] : {std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
@@ -58,7 +58,7 @@ TEST_F(location, conversions_are_in_memory_of_the_label)
   }
 }
 
-TEST_F(location, names_both_places_of_a_mixed_table)
+TEST_F(location, error_for_a_table_in_mixed_memory_names_both_locations)
 {
   auto const stream = lasting_stream{};
   auto const mixed  = [&](memory_kind kind, int device) {
@@ -72,13 +72,13 @@ TEST_F(location, names_both_places_of_a_mixed_table)
     }
     return std::string{"nothing was thrown"};
   };
-  auto const near = std::string{"memory of CUDA device 0 and "};
+  auto const near = std::string{"in memory of CUDA device 0, got one in "};
   EXPECT_NE(mixed(memory_kind::device, 1).find(near + "memory of CUDA device 1"),
             std::string::npos);
   EXPECT_NE(mixed(memory_kind::managed, 0).find(near + "managed memory"), std::string::npos);
 }
 
-TEST_F(location, asks_once_per_allocation)
+TEST_F(location, export_queries_cuda_once_per_allocation)
 {
   auto const stream = lasting_stream{};
   auto const owner = std::shared_ptr<cudf::column>{column_in(memory_kind::device, 0, stream.get())};

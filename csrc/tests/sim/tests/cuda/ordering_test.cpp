@@ -25,7 +25,7 @@ class ordering : public sim::world_test {
     return [this, name] { order_ += name; };
   }
 
-  /// What frees an integer of a pool on a stream.
+  /// @return An owner that frees an integer of the pool on `stream`
   std::shared_ptr<std::int32_t const> on_stream(cudaStream_t stream, std::int32_t value)
   {
     auto* memory = static_cast<std::int32_t*>(pool_.allocate(stream, sizeof value));
@@ -35,7 +35,7 @@ class ordering : public sim::world_test {
             }};
   }
 
-  /// Has a kernel read an integer. @return What it read, once it ran
+  /// Enqueues a kernel that reads an integer. @return The value, set when the kernel has run
   static std::shared_ptr<std::int32_t const> read_later(std::int32_t const& value,
                                                         cudaStream_t stream)
   {
@@ -48,7 +48,7 @@ class ordering : public sim::world_test {
   sim::pool_resource pool_{};
 };
 
-TEST_F(ordering, puts_one_stream_behind_another)
+TEST_F(ordering, order_after_makes_one_stream_wait_for_another)
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
@@ -66,7 +66,7 @@ TEST_F(ordering, puts_one_stream_behind_another)
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
 
-TEST_F(ordering, tells_of_what_cuda_refuses)
+TEST_F(ordering, order_after_reports_cuda_errors)
 {
   auto const stream = sim::stream{};
   for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
@@ -76,7 +76,7 @@ TEST_F(ordering, tells_of_what_cuda_refuses)
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
 
-TEST_F(ordering, what_two_streams_read_is_freed_behind_both)
+TEST_F(ordering, release_after_frees_memory_after_the_reader)
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
@@ -95,12 +95,12 @@ TEST_F(ordering, what_two_streams_read_is_freed_behind_both)
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
 
-TEST_F(ordering, what_a_threads_default_stream_reads_may_be_freed_by_another_thread)
+TEST_F(ordering, another_thread_frees_after_the_reader_on_a_per_thread_default_stream)
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
     auto const other = sim::stream{};
-    // Of one handle are two streams: that of this thread and that of the other one.
+    // On each of the two threads, `cudaStreamPerThread` is another stream.
     for (auto const freed : {other.get(), cudaStreamPerThread}) {
       auto memory = on_stream(freed, 7);
       order_after(cudaStreamPerThread, freed);
@@ -113,7 +113,7 @@ TEST_F(ordering, what_a_threads_default_stream_reads_may_be_freed_by_another_thr
   }
 }
 
-TEST_F(ordering, what_any_thread_reads_on_its_default_stream_may_be_freed_by_another_thread)
+TEST_F(ordering, reader_on_the_legacy_stream_includes_per_thread_default_streams)
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
@@ -130,7 +130,7 @@ TEST_F(ordering, what_any_thread_reads_on_its_default_stream_may_be_freed_by_ano
   }
 }
 
-TEST_F(ordering, what_one_stream_reads_and_frees_is_in_order_as_it_is)
+TEST_F(ordering, release_after_with_one_stream_returns_the_owner_unchanged)
 {
   auto const stream = sim::stream{};
   auto const owner  = std::make_shared<int>(1);
@@ -140,7 +140,7 @@ TEST_F(ordering, what_one_stream_reads_and_frees_is_in_order_as_it_is)
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
 
-TEST_F(ordering, a_release_on_another_device_is_ordered_as_well)
+TEST_F(ordering, memory_freed_on_another_current_device_is_freed_after_the_reader)
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
@@ -162,7 +162,7 @@ TEST_F(ordering, a_release_on_another_device_is_ordered_as_well)
   }
 }
 
-TEST_F(ordering, without_an_event_the_host_waits_for_the_reader)
+TEST_F(ordering, host_waits_for_the_reader_if_the_event_fails)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
     for (auto seed = 0U; seed < 100; ++seed) {
@@ -180,7 +180,7 @@ TEST_F(ordering, without_an_event_the_host_waits_for_the_reader)
   }
 }
 
-TEST_F(ordering, an_owner_goes_even_where_cuda_fails)
+TEST_F(ordering, owner_is_released_if_the_event_fails)
 {
   auto const stream = sim::stream{};
   auto owner        = std::make_shared<int>(1);

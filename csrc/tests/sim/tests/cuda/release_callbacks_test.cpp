@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Release callbacks may be slow, use CUDA and come back; processes may exit meanwhile.
+/// Release callbacks may be slow, use CUDA and call the library. An exit waits for releases.
 #include "sim/tests/bridge_test.hpp"
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
-constexpr auto less_than_drain_takes = 25s;  ///< less than its time limit
+constexpr auto less_than_drain_takes = 25s;  ///< less than the time limit of a drain
 
 class release_callbacks : public bridge_test {};
 
@@ -37,7 +37,7 @@ TEST_F(release_callbacks, may_use_cuda)
   EXPECT_EQ(status, cudaSuccess);
 }
 
-TEST_F(release_callbacks, may_come_back)
+TEST_F(release_callbacks, may_call_the_library)
 {
   auto const stream = lasting_stream{};
   auto outer        = producer{stream.get()};
@@ -57,7 +57,7 @@ TEST_F(release_callbacks, may_come_back)
   EXPECT_LT(clock_type::now() - start, less_than_drain_takes);
 }
 
-TEST_F(release_callbacks, may_be_slow)
+TEST_F(release_callbacks, do_not_block_the_thread_that_frees)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -73,7 +73,7 @@ TEST_F(release_callbacks, may_be_slow)
   EXPECT_FALSE(came_first);
 }
 
-TEST_F(release_callbacks, come_once_each_from_many_threads)
+TEST_F(release_callbacks, are_called_once_per_array_with_many_threads)
 {
   constexpr auto num_threads = 4;
   constexpr auto num_rounds  = 100;
@@ -101,7 +101,7 @@ TEST_F(release_callbacks, come_once_each_from_many_threads)
   EXPECT_EQ(released, num_threads * num_rounds);
 }
 
-TEST_F(release_callbacks, of_one_array_wait_for_shares_dropped_by_many_threads)
+TEST_F(release_callbacks, of_one_array_wait_for_buffers_freed_by_many_threads)
 {
   auto const type   = struct_of(std::vector<shape>(8, flat("int32")));
   auto const values = samples(type, 20, 0);
@@ -133,10 +133,10 @@ TEST_F(release_callbacks, of_one_array_wait_for_shares_dropped_by_many_threads)
 
 using exits = release_callbacks;
 
-/// Frees an import that is pending until another thread lets its stream go on, and exits.
+/// Frees an import and exits before its release. Another thread releases the stream later.
 [[noreturn]] void exit_with_a_release_pending()
 {
-  // Destroyed at exit, after what waits for them.
+  // These objects are destroyed at exit, after the release that uses them.
   static auto const stream = sim::stream{};
   static auto source       = producer{stream.get()};
   static auto pool         = sim::pool_resource{};
@@ -150,7 +150,7 @@ using exits = release_callbacks;
   std::exit(0);
 }
 
-/// Exits with 0 if imports that are freed one after the other are released by one thread.
+/// Exits with 0 if one thread releases all imports that are freed one after another.
 [[noreturn]] void exit_with_one_thread()
 {
   static auto const stream = sim::stream{};
@@ -165,13 +165,13 @@ using exits = release_callbacks;
   std::exit(threads.size() == 1 ? 0 : 1);
 }
 
-TEST_F(exits, need_one_thread_for_what_comes_one_after_the_other)
+TEST_F(exits, sequential_releases_use_one_thread)
 {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(exit_with_one_thread(), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(exits, drain_what_is_pending)
+TEST_F(exits, exit_waits_for_pending_releases)
 {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(exit_with_a_release_pending(), testing::ExitedWithCode(0), "released in time");

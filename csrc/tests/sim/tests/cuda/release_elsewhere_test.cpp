@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Columns may be freed while another device is current, or on another thread than the one that
-/// imported them: the default streams are other streams there.
+/// Columns may be freed while another device is current, or on another thread than the importing
+/// thread. There, the handles of default streams refer to other streams.
 #include "arrays/foreign_array.hpp"
 #include "sim/tests/bridge_test.hpp"
 
@@ -11,7 +11,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// What the importing thread calls the stream that was named to the import.
+/// The handles of default streams that the importing thread passes.
 auto const default_streams = {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread};
 
 class release_elsewhere : public bridge_test {
@@ -23,7 +23,7 @@ class release_elsewhere : public bridge_test {
       std::in_place, new detail::foreign_array{&source.array, false}, cuda::stream_ref{stream}};
   }
 
-  /// Has a column imported and read on this thread's default stream, and freed by another thread.
+  /// Imports and reads a column on this thread's default stream, and frees it on another thread.
   template <typename Free>
   void import_here_and_free_elsewhere(Free free)
   {
@@ -62,7 +62,7 @@ TEST_F(release_elsewhere, waits_for_the_default_streams_of_the_memorys_device)
   }
 }
 
-TEST_F(release_elsewhere, without_an_event_waits_on_the_memorys_device_and_frees_there)
+TEST_F(release_elsewhere, failed_event_makes_the_host_wait_and_free_on_the_memorys_device)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
     for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -85,7 +85,7 @@ TEST_F(release_elsewhere, without_an_event_waits_on_the_memorys_device_and_frees
   }
 }
 
-TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_thread_that_imported)
+TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_importing_thread)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -97,7 +97,7 @@ TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_thread_that_import
   }
 }
 
-TEST_F(release_elsewhere, without_an_event_waits_for_the_thread_that_imported)
+TEST_F(release_elsewhere, failed_event_makes_the_host_wait_for_the_importing_thread)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
     for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -110,7 +110,7 @@ TEST_F(release_elsewhere, without_an_event_waits_for_the_thread_that_imported)
   }
 }
 
-TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_thread_that_is_gone)
+TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_finished_thread)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -129,7 +129,7 @@ TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_thread_that_is_gone)
   }
 }
 
-TEST_F(release_elsewhere, on_its_own_thread_holds_up_no_other_stream)
+TEST_F(release_elsewhere, on_the_importing_thread_does_not_wait_for_other_streams)
 {
   auto const blocking = lasting_stream{cudaStreamDefault};
   auto source         = producer{cudaStreamPerThread};

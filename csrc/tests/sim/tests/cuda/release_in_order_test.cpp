@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Memory of arrays of this library returns in stream order: neither later, nor while it is read.
+/// Arrays of this library are released immediately. Their memory is freed after the last read.
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/ordering.hpp>
@@ -26,7 +26,7 @@ class release_in_order : public bridge_test {
   { return import(source, stream, {.copy = copy_policy::always}); }
 };
 
-TEST_F(release_in_order, owner_is_destroyed_though_the_reader_is_late)
+TEST_F(release_in_order, owner_is_destroyed_before_the_reader_has_run)
 {
   auto const values = integers_t{1, 2, 3, 4};
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -49,7 +49,7 @@ TEST_F(release_in_order, owner_is_destroyed_though_the_reader_is_late)
   }
 }
 
-TEST_F(release_in_order, memory_of_a_copy_serves_the_next_one_at_once)
+TEST_F(release_in_order, memory_of_a_copy_is_reused_by_the_next_copy)
 {
   auto const stream = lasting_stream{};
   auto const slow   = sim::slow_stream{stream.get()};
@@ -63,7 +63,7 @@ TEST_F(release_in_order, memory_of_a_copy_serves_the_next_one_at_once)
   }
 }
 
-TEST_F(release_in_order, copies_are_read_before_their_memory_is_used_again)
+TEST_F(release_in_order, copies_are_read_before_their_memory_is_reused)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -83,7 +83,7 @@ TEST_F(release_in_order, copies_are_read_before_their_memory_is_used_again)
   }
 }
 
-TEST_F(release_in_order, refused_wait_keeps_the_owner_until_the_reader_is_done)
+TEST_F(release_in_order, failed_stream_wait_keeps_the_owner_until_the_reader_has_run)
 {
   auto const made   = lasting_stream{};
   auto const reader = lasting_stream{};
@@ -103,7 +103,7 @@ TEST_F(release_in_order, refused_wait_keeps_the_owner_until_the_reader_is_done)
   EXPECT_EQ(*seen, integer_rows({1, 2}));
 }
 
-TEST_F(release_in_order, default_streams_are_those_of_the_device_of_the_export)
+TEST_F(release_in_order, default_streams_are_on_the_device_of_the_export)
 {
   auto const legacy = cudaStream_t{};
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -118,7 +118,7 @@ TEST_F(release_in_order, default_streams_are_those_of_the_device_of_the_export)
       auto const elsewhere = on_device{rmm::cuda_device_id{1}};
       borrowed             = {};
     }
-    // What the next allocation on the legacy stream of device 0 writes comes after the reading.
+    // The next writes on the legacy stream of device 0 must run after the read.
     auto const next = integer_column(legacy, {7, 8, 9});
     slow.reset();
     settle();
@@ -127,7 +127,7 @@ TEST_F(release_in_order, default_streams_are_those_of_the_device_of_the_export)
   }
 }
 
-TEST_F(release_in_order, another_thread_frees_what_its_reader_has_read)
+TEST_F(release_in_order, another_thread_frees_the_copy_after_the_reader)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -150,7 +150,7 @@ TEST_F(release_in_order, another_thread_frees_what_its_reader_has_read)
   }
 }
 
-TEST_F(release_in_order, arrays_of_others_are_kept_until_the_reader_is_done)
+TEST_F(release_in_order, owner_with_unknown_stream_is_kept_until_the_reader_has_run)
 {
   auto const made   = lasting_stream{};
   auto const reader = lasting_stream{};
@@ -162,14 +162,14 @@ TEST_F(release_in_order, arrays_of_others_are_kept_until_the_reader_is_done)
   sim::enqueue(reader.get(), [] {});
   imported.storage.reset();
   sim::drain();
-  EXPECT_FALSE(watch.expired()) << "nothing is known of the stream that it frees on";
+  EXPECT_FALSE(watch.expired()) << "the stream that frees the memory is unknown";
   slow.reset();
   drain_releases();
   EXPECT_TRUE(watch.expired());
 }
 
-/// What a failure callback of rmm asks: whether a failed allocation should be tried again.
-TEST_F(release_in_order, draining_tells_once_that_something_was_released)
+/// A failure callback of rmm uses the result to decide whether to retry an allocation.
+TEST_F(release_in_order, drain_releases_returns_true_once_after_a_release)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};

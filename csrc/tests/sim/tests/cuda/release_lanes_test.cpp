@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Releases of one stream keep their order and don't wait for those of another.
+/// Releases of one stream keep their order and do not wait for releases of another stream.
 #include "sim/tests/bridge_test.hpp"
 
 #include <chrono>
@@ -14,12 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto for_all_that_happens = 20s;  ///< limit for what is expected to happen
+constexpr auto for_all_that_happens = 20s;  ///< time limit of waits that are expected to succeed
 
 /// An import whose producer's release can be observed.
 class watched {
  public:
-  /// Imports on `stream` what is ready, and frees it there.
+  /// Creates a producer whose data is ready. `free` imports it on `stream` and frees the import.
   template <typename Import>
   watched(
     cudaStream_t stream, Import import, std::function<void()> action = [] {})
@@ -59,7 +59,7 @@ class release_lanes : public bridge_test {
   }
 };
 
-TEST_F(release_lanes, late_streams_hold_up_nobody_else)
+TEST_F(release_lanes, late_stream_does_not_delay_other_streams)
 {
   auto const late   = lasting_stream{};
   auto const prompt = lasting_stream{};
@@ -74,7 +74,7 @@ TEST_F(release_lanes, late_streams_hold_up_nobody_else)
   EXPECT_TRUE(first->comes());
 }
 
-TEST_F(release_lanes, slow_releases_hold_up_no_other_stream)
+TEST_F(release_lanes, slow_release_does_not_delay_other_streams)
 {
   auto const one   = lasting_stream{};
   auto const other = lasting_stream{};
@@ -85,7 +85,7 @@ TEST_F(release_lanes, slow_releases_hold_up_no_other_stream)
   EXPECT_TRUE(first->comes());
 }
 
-TEST_F(release_lanes, any_number_of_late_streams_holds_up_nobody_else)
+TEST_F(release_lanes, many_late_streams_do_not_delay_other_streams)
 {
   constexpr auto num_late = 30U;
   auto const one          = lasting_stream{};
@@ -140,7 +140,7 @@ TEST_F(release_lanes, producers_of_one_stream_are_released_in_order)
   }
 }
 
-TEST_F(release_lanes, of_one_stream_are_called_one_at_a_time)
+TEST_F(release_lanes, releases_of_one_stream_run_one_at_a_time)
 {
   auto const stream  = lasting_stream{};
   auto const another = lasting_stream{};
@@ -159,7 +159,7 @@ TEST_F(release_lanes, of_one_stream_are_called_one_at_a_time)
   EXPECT_EQ(most, 1);
 }
 
-TEST_F(release_lanes, waiting_for_two_streams_holds_up_neither)
+TEST_F(release_lanes, release_that_waits_for_two_streams_delays_neither)
 {
   auto const type   = struct_of({flat("int32"), flat("int32")});
   auto const late   = lasting_stream{};
@@ -184,7 +184,7 @@ TEST_F(release_lanes, waiting_for_two_streams_holds_up_neither)
   EXPECT_TRUE(watch_owner.expired());
 }
 
-TEST_F(release_lanes, draining_waits_for_the_late_though_others_come_and_go)
+TEST_F(release_lanes, drain_waits_for_a_late_release_while_others_complete)
 {
   auto const late   = lasting_stream{};
   auto const prompt = lasting_stream{};
@@ -192,7 +192,7 @@ TEST_F(release_lanes, draining_waits_for_the_late_though_others_come_and_go)
   auto slow         = std::optional<sim::slow_stream>{late.get()};
   first->free();
   auto drained = std::async(std::launch::async, [] { drain_releases(); });
-  // If it has not come to wait by then, this shows nothing.
+  // If the drain has not started by then, this test proves nothing.
   std::this_thread::sleep_for(50ms);
   for (auto i = 0; i < 5; ++i) {
     auto other = watch(prompt);
@@ -205,7 +205,7 @@ TEST_F(release_lanes, draining_waits_for_the_late_though_others_come_and_go)
   EXPECT_TRUE(first->is_released());
 }
 
-TEST_F(release_lanes, draining_does_not_wait_for_what_comes_later)
+TEST_F(release_lanes, drain_does_not_wait_for_later_releases)
 {
   auto const one  = lasting_stream{};
   auto const late = lasting_stream{};
@@ -219,12 +219,12 @@ TEST_F(release_lanes, draining_does_not_wait_for_what_comes_later)
   second->free();
   slow_one.reset();
   EXPECT_TRUE(first->comes());
-  // Had it not come to wait in time, it would have to wait for both.
+  // If the drain started too late, it waits for both releases.
   slow.reset();
   EXPECT_EQ(drained.wait_for(for_all_that_happens), std::future_status::ready);
 }
 
-TEST_F(release_lanes, releases_find_the_device_current)
+TEST_F(release_lanes, releases_run_with_the_memorys_device_current)
 {
   auto const far = stream_on(1);
   auto device    = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// A producer is released once nothing that was queued can still read its memory.
+/// A producer is released after all queued reads of its memory.
 #include "sim/tests/bridge_test.hpp"
 
 #include <rmm/error.hpp>
@@ -34,7 +34,7 @@ TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)
   }
 }
 
-TEST_F(release_order, waits_for_the_stream_of_what_is_borrowed)
+TEST_F(release_order, waits_for_the_stream_of_a_borrowed_table)
 {
   auto const type   = struct_of({flat("int32"), flat("string")});
   auto const values = samples(type, 20, 0);
@@ -90,7 +90,7 @@ TEST_F(release_order, waits_for_every_stream_that_a_buffer_is_freed_on)
   }
 }
 
-TEST_F(release_order, waits_for_the_newest_of_several_points_of_one_stream)
+TEST_F(release_order, waits_for_the_last_buffer_that_is_freed_on_a_stream)
 {
   auto const type   = struct_of({flat("int32"), flat("int32")});
   auto const stream = lasting_stream{};
@@ -113,7 +113,7 @@ TEST_F(release_order, waits_for_the_newest_of_several_points_of_one_stream)
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_F(release_order, takes_one_event_per_stream_however_many_buffers_there_are)
+TEST_F(release_order, uses_one_event_per_stream_for_any_number_of_buffers)
 {
   auto const type   = struct_of(std::vector<shape>(50, flat("int32")));
   auto const stream = lasting_stream{};
@@ -127,7 +127,7 @@ TEST_F(release_order, takes_one_event_per_stream_however_many_buffers_there_are)
   slow.reset();
 }
 
-TEST_F(release_order, needs_no_new_event_when_a_column_is_freed)
+TEST_F(release_order, freeing_a_column_creates_no_event)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -138,7 +138,7 @@ TEST_F(release_order, needs_no_new_event_when_a_column_is_freed)
   EXPECT_EQ(sim::calls("cudaEventCreateWithFlags"), events);
 }
 
-TEST_F(release_order, stream_may_go_before_the_release)
+TEST_F(release_order, stream_can_be_destroyed_before_the_release)
 {
   auto stream   = std::make_unique<sim::stream>();
   auto source   = producer{stream->get()};
@@ -155,7 +155,7 @@ TEST_F(release_order, stream_may_go_before_the_release)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
 }
 
-TEST_F(release_order, drained_exports_and_copies_need_their_streams_no_more)
+TEST_F(release_order, streams_can_be_destroyed_after_drain_releases)
 {
   auto far          = std::make_unique<sim::stream>();
   auto near         = std::make_unique<sim::stream>();
@@ -170,7 +170,7 @@ TEST_F(release_order, drained_exports_and_copies_need_their_streams_no_more)
   near.reset();
 }
 
-TEST_F(release_order, import_that_fails_waits_too)
+TEST_F(release_order, failed_import_releases_the_array)
 {
   auto const type   = flat("string");
   auto const far    = lasting_stream{};
@@ -185,7 +185,7 @@ TEST_F(release_order, import_that_fails_waits_too)
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_F(release_order, faults_while_freeing_make_it_wait)
+TEST_F(release_order, host_waits_if_recording_the_event_of_a_free_fails)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
     for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -204,7 +204,7 @@ TEST_F(release_order, faults_while_freeing_make_it_wait)
   }
 }
 
-TEST_F(release_order, missing_event_for_a_second_stream_makes_it_wait)
+TEST_F(release_order, host_waits_if_a_second_event_cannot_be_created)
 {
   auto const type   = struct_of({flat("int32"), flat("int32")});
   auto const one    = lasting_stream{};
@@ -224,7 +224,7 @@ TEST_F(release_order, missing_event_for_a_second_stream_makes_it_wait)
   EXPECT_TRUE(ran);
 }
 
-TEST_F(release_order, import_that_can_have_no_event_leaves_the_array)
+TEST_F(release_order, import_does_not_consume_the_array_if_no_event_can_be_created)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -236,7 +236,7 @@ TEST_F(release_order, import_that_can_have_no_event_leaves_the_array)
   EXPECT_NE(source.array.array.release, nullptr);
 }
 
-TEST_F(release_order, buffer_that_grows_gives_its_share_back_once)
+TEST_F(release_order, resized_buffer_releases_the_producer_once)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -255,7 +255,7 @@ TEST_F(release_order, buffer_that_grows_gives_its_share_back_once)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
 }
 
-TEST_F(release_order, sticky_errors_release_all_the_same)
+TEST_F(release_order, producer_is_released_after_a_sticky_error)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};

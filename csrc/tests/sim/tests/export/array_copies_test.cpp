@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Copies of arrays read what their source will hold, keep it until then, and are on its device.
+/// Copies of arrays wait for their source, keep it alive until the copy has run, and are on its
+/// device. Slices share the memory, the event and the stream of their source.
 #include "sim/tests/bridge_test.hpp"
 #include "testing/consumer.hpp"
 
 #include <rmm/error.hpp>
 #include <rmm/mr/per_device_resource.hpp>
 
+#include <algorithm>
 #include <optional>
+#include <stdexcept>
+#include <thread>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -16,7 +20,7 @@ constexpr auto num_rows = 60;
 
 class array_copies : public bridge_test {
  protected:
-  /// Rows from `begin` of a column that kernels fill, as an array that keeps the column.
+  /// Exports rows from `begin` of a column that kernels fill. The array keeps the column alive.
   device_array exported(shape const& type,
                         rows const& values,
                         int begin,
@@ -41,7 +45,7 @@ class array_copies : public bridge_test {
   static rows from(rows const& values, int begin)
   { return part(values, static_cast<std::size_t>(begin), values.size()); }
 
-  /// What another stream reads that waits for nothing but the event.
+  /// Reads the array on another stream, which waits only for the event.
   static rows read_behind_event(device_array const& array, shape const& type)
   {
     auto const consumer = lasting_stream{};
@@ -64,7 +68,7 @@ class array_copies : public bridge_test {
   std::shared_ptr<bool> source_is_gone_{std::make_shared<bool>(false)};
 };
 
-TEST_F(array_copies, read_what_another_stream_writes_before)
+TEST_F(array_copies, read_the_source_after_its_event)
 {
   for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
@@ -73,7 +77,7 @@ TEST_F(array_copies, read_what_another_stream_writes_before)
         sim::reset(seed);
         auto const made = lasting_stream{};
         auto const used = lasting_stream{};
-        // The source is freed on the stream that it was made on, which does not wait for copies.
+        // The source is freed on its own stream, which does not wait for the copies.
         auto const copy = copy_of(exported(type, values, begin, made.get()), used.get());
         ASSERT_EQ(read_behind_event(copy, type), from(values, begin))
           << type.name << " from " << begin << ", seed " << seed;
@@ -82,7 +86,7 @@ TEST_F(array_copies, read_what_another_stream_writes_before)
   }
 }
 
-TEST_F(array_copies, of_children_need_nothing_of_the_others)
+TEST_F(array_copies, of_a_child_have_its_rows_and_do_not_keep_the_source)
 {
   auto const text   = flat("string");
   auto const type   = struct_of({flat("int16"), text});
@@ -95,7 +99,7 @@ TEST_F(array_copies, of_children_need_nothing_of_the_others)
     << "a field has the rows before the slice, too";
 }
 
-TEST_F(array_copies, keep_their_source_until_they_are_done)
+TEST_F(array_copies, keep_the_source_until_the_copy_has_run)
 {
   auto const type   = flat("int32");
   auto const values = samples(type, num_rows, 30);
@@ -108,11 +112,11 @@ TEST_F(array_copies, keep_their_source_until_they_are_done)
   EXPECT_FALSE(source_is_gone());
   slow.reset();
   settle();
-  EXPECT_TRUE(source_is_gone()) << "the copy needs it no more";
+  EXPECT_TRUE(source_is_gone()) << "the copy does not need the source after it has run";
   EXPECT_EQ(read_behind_event(copy, type), from(values, 3));
 }
 
-TEST_F(array_copies, keep_their_owner_as_long_as_any_struct_of_them)
+TEST_F(array_copies, keep_their_owner_until_the_last_arrow_struct_is_released)
 {
   auto const stream = lasting_stream{};
   auto const owner  = std::make_shared<int>(1);
@@ -127,7 +131,7 @@ TEST_F(array_copies, keep_their_owner_as_long_as_any_struct_of_them)
   EXPECT_EQ(owner.use_count(), 1);
 }
 
-TEST_F(array_copies, wait_once_for_all_strings)
+TEST_F(array_copies, wait_once_for_the_sizes_of_all_strings)
 {
   auto const stream = lasting_stream{};
   for (auto const& [type, waits] :
@@ -142,14 +146,14 @@ TEST_F(array_copies, wait_once_for_all_strings)
   }
 }
 
-TEST_F(array_copies, are_on_the_memorys_device_and_by_its_resource)
+TEST_F(array_copies, use_the_current_resource_of_the_sources_device)
 {
   auto managed = sim::pool_resource{memory_kind::managed, 1};
   for (auto const& [far, type] :
        {std::pair{&far_pool_, ARROW_DEVICE_CUDA}, std::pair{&managed, ARROW_DEVICE_CUDA_MANAGED}}) {
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, *far);
     auto const stream = stream_on(1);
-    // A default stream is another one on each device.
+    // Each device has its own default stream.
     for (auto* const used : {stream->get(), cudaStream_t{}}) {
       auto const text   = flat("string");
       auto const values = samples(text, num_rows, 30);
@@ -169,7 +173,7 @@ TEST_F(array_copies, are_on_the_memorys_device_and_by_its_resource)
   }
 }
 
-TEST_F(array_copies, of_all_kinds_are_what_the_resource_gives_out)
+TEST_F(array_copies, have_the_memory_kind_of_the_resource)
 {
   auto const type   = flat("int32");
   auto const values = samples(type, num_rows, 30);
@@ -188,7 +192,7 @@ TEST_F(array_copies, of_all_kinds_are_what_the_resource_gives_out)
   }
 }
 
-TEST_F(array_copies, of_nothing_are_on_the_device)
+TEST_F(array_copies, of_empty_arrays_are_on_the_device)
 {
   auto const stream = lasting_stream{};
   auto const type   = flat("null");
@@ -197,7 +201,7 @@ TEST_F(array_copies, of_nothing_are_on_the_device)
   EXPECT_EQ(read_behind_event(copy, struct_of({type})), rows{});
 }
 
-TEST_F(array_copies, of_the_host_stay_there)
+TEST_F(array_copies, of_host_arrays_are_in_host_memory)
 {
   auto const values = samples(flat("string"), num_rows, 30);
   auto host         = std::shared_ptr<cudf::column>{make_column(flat("string"), values)};
@@ -208,14 +212,14 @@ TEST_F(array_copies, of_the_host_stay_there)
   auto array      = to_arrow_device(view, std::move(host), {}, cuda::stream_ref{used.get()}, pool_);
   auto const copy = copy_of(array, used.get());
   array.reset();
-  EXPECT_TRUE(gone.expired()) << "at once: no stream reads it";
+  EXPECT_TRUE(gone.expired()) << "immediately, because no stream reads it";
   EXPECT_EQ(copy.location(), memory_location{});
   auto const structs = copy.to_arrow();
   EXPECT_EQ(structs->sync_event, nullptr);
   EXPECT_EQ(read_arrow(structs->array, flat("string")), values);
 }
 
-TEST_F(array_copies, that_fail_leave_nothing_behind)
+TEST_F(array_copies, failed_copy_frees_its_memory)
 {
   auto const type   = struct_of({flat("int32"), flat("string")});
   auto const values = samples(type, 20, 30);
@@ -233,6 +237,84 @@ TEST_F(array_copies, that_fail_leave_nothing_behind)
     settle();
     EXPECT_TRUE(source_is_gone());
   }
+}
+
+using array_slices = array_copies;
+
+TEST_F(array_slices, share_the_event_of_the_source_and_keep_it_alive)
+{
+  for (auto const& type : shapes_of_each_layout()) {
+    auto const values = samples(type, num_rows, 30);
+    for (auto seed = 0U; seed < many_seeds / 2; ++seed) {
+      sim::reset(seed);
+      auto const stream = lasting_stream{};
+      auto array        = exported(type, values, 5, stream.get());
+      auto slice        = array.slice(7, 20, false);
+      EXPECT_EQ(slice.location(), array.location());
+      array.reset();
+      settle();
+      EXPECT_FALSE(source_is_gone());
+      ASSERT_EQ(read_behind_event(slice, type), part(values, 12, 32))
+        << type.name << ", seed " << seed;
+      auto const nulls = slice.null_count();
+      slice.reset();
+      settle();
+      EXPECT_TRUE(source_is_gone());
+      EXPECT_EQ(nulls, std::count_if(values.begin() + 12, values.begin() + 32, [](auto const& row) {
+                  return row.is_null();
+                }));
+    }
+  }
+}
+
+TEST_F(array_slices, wait_only_to_count_nulls)
+{
+  auto const stream = lasting_stream{};
+  auto const type   = flat("int32");
+  for (auto const percent : {0, 30}) {
+    auto const array  = exported(type, samples(type, num_rows, percent), 0, stream.get());
+    auto const before = sim::host_syncs_here();
+    (void)array.slice(0, num_rows, false);
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    (void)array.slice(3, 20, false);
+    EXPECT_EQ(sim::host_syncs_here() > before, percent > 0);
+  }
+}
+
+TEST_F(array_slices, count_nulls_after_the_work_of_the_exporting_thread)
+{
+  auto const type     = flat("int32");
+  auto const values   = samples(type, num_rows, 30);
+  auto const is_null  = [](auto const& row) { return row.is_null(); };
+  auto const expected = std::count_if(values.begin() + 3, values.begin() + 23, is_null);
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const array = exported(type, values, 0, cudaStreamPerThread);
+    auto found       = std::int64_t{-1};
+    std::thread{[&] { found = array.slice(3, 20, false).null_count(); }}.join();
+    EXPECT_EQ(found, expected) << "seed " << seed;
+  }
+}
+
+TEST_F(array_slices, slice_and_select_reject_invalid_ranges_and_columns)
+{
+  auto const stream = lasting_stream{};
+  auto const array  = to_arrow(integer_column(stream.get(), {1, 2, 3}), stream.get());
+  for (auto const& [offset, length] :
+       {std::pair{-1, 1}, std::pair{4, 0}, std::pair{2, 2}, std::pair{0, -1}}) {
+    EXPECT_THROW((void)array.slice(offset, length, false), std::out_of_range);
+  }
+  EXPECT_THROW((void)array.slice(0, 1, true), std::invalid_argument);
+  auto const first = std::vector<std::size_t>{0};
+  EXPECT_THROW((void)array.select(first), std::invalid_argument);
+  auto const type    = struct_of({flat("int32"), flat("string")});
+  auto const structs = exported(type, samples(type, 9, 0), 0, stream.get());
+  auto const third   = std::vector<std::size_t>{2};
+  EXPECT_THROW((void)structs.select(third), std::out_of_range);
+  auto const swapped = std::vector<std::size_t>{1, 0};
+  EXPECT_EQ(structs.select(swapped).child(0).buffers().size(), 3U);
+  EXPECT_THROW((void)device_array{}.slice(0, 0, false), std::invalid_argument);
+  EXPECT_THROW((void)device_array{}.select(first), std::invalid_argument);
 }
 
 }  // namespace

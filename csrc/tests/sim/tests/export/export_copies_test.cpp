@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Exports that copy: the copies are made before the event, and before the source goes.
+/// Exports that copy: the copies are made before the event, and before the source is freed.
 #include "sim/tests/bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 #include "testing/consumer.hpp"
@@ -35,7 +35,7 @@ class export_copies : public bridge_test {
   }
 };
 
-TEST_F(export_copies, read_the_source_before_it_goes)
+TEST_F(export_copies, read_the_source_before_it_is_freed)
 {
   for (auto const* name : {"int32", "bool8", "string"}) {
     auto const type   = flat(name);
@@ -44,7 +44,7 @@ TEST_F(export_copies, read_the_source_before_it_goes)
       sim::reset(seed);
       auto const made_on = lasting_stream{};
       auto const stream  = lasting_stream{};
-      // Freed on the stream that it was made on, which does not wait for the copies.
+      // The source is freed on its own stream, which does not wait for the copies.
       auto source = column(type, values, made_on.get());
       synchronize(made_on.get());
       auto const array = copy_of(std::move(source), stream.get());
@@ -53,7 +53,7 @@ TEST_F(export_copies, read_the_source_before_it_goes)
   }
 }
 
-TEST_F(export_copies, do_not_keep_the_source)
+TEST_F(export_copies, keep_the_copy_owner_and_not_the_source)
 {
   auto const stream = lasting_stream{};
   auto source       = std::shared_ptr<cudf::column>{integer_column(stream.get(), {1, 2, 3})};
@@ -68,7 +68,7 @@ TEST_F(export_copies, do_not_keep_the_source)
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-TEST_F(export_copies, are_labelled_as_what_they_are_in)
+TEST_F(export_copies, are_labelled_with_the_memory_of_the_resource)
 {
   auto const stream = lasting_stream{};
   auto managed      = sim::pool_resource{memory_kind::managed, 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Exports pass consumers a pooled event, recorded on the stream behind all conversions.
+/// An export has a pooled event, which is recorded on the stream after all conversions.
 #include "sim/tests/bridge_test.hpp"
 
 #include <rmm/error.hpp>
@@ -43,7 +43,7 @@ TEST_F(export_order, event_follows_the_conversions)
   }
 }
 
-TEST_F(export_order, readers_without_events_wait)
+TEST_F(export_order, buffers_and_wait_block_until_the_event)
 {
   auto const type   = flat("string");
   auto const values = std::vector<value>{{"a"}, {"bc"}, {"def"}};
@@ -107,7 +107,7 @@ TEST_F(export_order, event_follows_the_producers_kernels)
   EXPECT_TRUE(ran);
 }
 
-TEST_F(export_order, event_has_no_timing_and_blocks)
+TEST_F(export_order, event_has_no_timing_and_uses_blocking_sync)
 {
   auto const none   = empty_pool{};
   auto const stream = lasting_stream{};
@@ -154,7 +154,7 @@ TEST_F(export_order, events_belong_to_the_device_of_the_memory)
   EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
 }
 
-TEST_F(export_order, waits_where_a_device_may_be_writing_to_pageable_memory)
+TEST_F(export_order, export_waits_if_a_device_can_write_to_the_pageable_memory)
 {
   constexpr auto rows = 16;
   for (auto const device : {0, 1}) {
@@ -177,7 +177,7 @@ TEST_F(export_order, waits_where_a_device_may_be_writing_to_pageable_memory)
   }
 }
 
-TEST_F(export_order, waits_for_all_that_the_legacy_stream_comes_after)
+TEST_F(export_order, export_on_the_legacy_stream_waits_for_per_thread_default_streams)
 {
   constexpr auto rows = 8;
   for (auto const legacy : {cudaStream_t{}, cudaStreamLegacy}) {
@@ -197,7 +197,7 @@ TEST_F(export_order, waits_for_all_that_the_legacy_stream_comes_after)
   }
 }
 
-TEST_F(export_order, pageable_memory_out_of_reach_is_not_waited_for)
+TEST_F(export_order, export_does_not_wait_if_no_device_can_access_the_pageable_memory)
 {
   auto const stream = lasting_stream{};
   auto const host   = std::shared_ptr<cudf::column>{make_column(flat("int32"), {number(1)})};
@@ -208,7 +208,7 @@ TEST_F(export_order, pageable_memory_out_of_reach_is_not_waited_for)
   EXPECT_EQ(sim::host_syncs_here(), before);
 }
 
-TEST_F(export_order, converted_buffers_are_of_the_memorys_device)
+TEST_F(export_order, converted_buffers_are_on_the_device_of_the_source)
 {
   auto const stream = stream_on(1);
   auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
@@ -220,7 +220,7 @@ TEST_F(export_order, converted_buffers_are_of_the_memorys_device)
   EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{ARROW_DEVICE_CUDA, 1}));
 }
 
-/// A pool that knows how often it was asked for memory.
+/// A pool that counts its allocations.
 struct counting_pool {
   void* allocate(cuda::stream_ref on, std::size_t bytes, std::size_t alignment = 256)
   {
@@ -239,7 +239,7 @@ struct counting_pool {
   std::shared_ptr<int> count{std::make_shared<int>(0)};
 };
 
-TEST_F(export_order, resources_of_another_device_are_refused)
+TEST_F(export_order, export_rejects_a_memory_resource_of_another_device)
 {
   auto const stream = stream_on(1);
   auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
@@ -252,13 +252,15 @@ TEST_F(export_order, resources_of_another_device_are_refused)
     FAIL() << "nothing was thrown";
   } catch (std::invalid_argument const& error) {
     auto const text = std::string{error.what()};
-    EXPECT_NE(text.find("memory of CUDA device 0 found"), std::string::npos) << text;
-    EXPECT_NE(text.find("memory of CUDA device 1 expected"), std::string::npos) << text;
+    EXPECT_NE(text.find("got one for memory of CUDA device 0"), std::string::npos) << text;
+    EXPECT_NE(text.find("expected a memory resource for memory of CUDA device 1"),
+              std::string::npos)
+      << text;
   }
   EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
 }
 
-TEST_F(export_order, temporary_memory_comes_from_the_current_resource)
+TEST_F(export_order, export_allocates_only_the_result_from_the_given_resource)
 {
   auto const stream = lasting_stream{};
   auto counting     = counting_pool{};
@@ -268,11 +270,11 @@ TEST_F(export_order, temporary_memory_comes_from_the_current_resource)
   EXPECT_EQ(*counting.count, 1) << "the bits";
 }
 
-TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)
+TEST_F(export_order, another_thread_frees_converted_buffers_after_the_conversion)
 {
   static constexpr auto size = 8;
   for (auto seed = 0U; seed < many_seeds; ++seed) {
-    // The freeing thread waits only if `cudaStreamWaitEvent` fails, as with every second seed.
+    // The freeing thread waits only if `cudaStreamWaitEvent` fails, here with every second seed.
     auto const waits = std::size_t{seed % 2};
     sim::reset(seed);
     auto source   = column(flat("bool8"), std::vector<value>(size, number(1)), cudaStreamPerThread);
@@ -280,6 +282,7 @@ TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)
     auto others   = std::vector<rmm::device_buffer>{};
     std::thread{[&] {
       auto const stream = cuda::stream_ref{cudaStreamPerThread};
+      if (seed % 4 >= 2) { exported = exported.slice(2, 4, false); }
       auto const before = sim::host_syncs_here();
       if (waits > 0) { sim::fail_next("cudaStreamWaitEvent", cudaErrorInvalidValue); }
       exported.reset();
@@ -298,7 +301,7 @@ TEST_F(export_order, conversions_are_done_before_another_thread_frees_them)
   }
 }
 
-TEST_F(export_order, what_its_own_thread_goes_on_reading_is_not_freed_by_another)
+TEST_F(export_order, another_thread_frees_the_source_after_the_exporting_threads_reads)
 {
   static constexpr auto size = 4;
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -322,7 +325,7 @@ TEST_F(export_order, what_its_own_thread_goes_on_reading_is_not_freed_by_another
   }
 }
 
-TEST_F(export_order, thousands_of_exports_take_a_few_events)
+TEST_F(export_order, events_are_reused_after_an_export_is_released)
 {
   auto const stream = lasting_stream{};
   auto const owner  = std::shared_ptr<cudf::column>{integer_column(stream.get())};
@@ -336,7 +339,7 @@ TEST_F(export_order, thousands_of_exports_take_a_few_events)
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
 
-TEST_F(export_order, exports_at_one_time_have_events_of_their_own)
+TEST_F(export_order, live_exports_have_different_events)
 {
   auto const stream = lasting_stream{};
   auto const owner  = std::shared_ptr<cudf::column>{integer_column(stream.get())};
@@ -348,7 +351,7 @@ TEST_F(export_order, exports_at_one_time_have_events_of_their_own)
   EXPECT_NE(event_of(one), event_of(two));
 }
 
-TEST_F(export_order, failing_leaves_nothing_behind)
+TEST_F(export_order, failed_export_frees_its_memory_and_its_event)
 {
   auto const stream = lasting_stream{};
   for (auto const* function : {"cudaEventCreateWithFlags", "cudaEventRecord"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What is written to lent memory after a loan is written behind the borrower's work.
+/// Writes of the owner after a loan are ordered after the work of the borrower.
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
@@ -18,12 +18,12 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// The four integers of an exported array, as kernels of its owner and its borrower see them.
+/// An exported array of four integers, which kernels of the owner and the borrower use.
 struct lent_integers {
   device_array array;
   std::int32_t* data;
 
-  /// Enqueues a kernel that reads. @return What it saw, once it ran
+  /// Enqueues a kernel that reads. @return The values, set when the kernel has run
   [[nodiscard]] std::shared_ptr<integers_t const> read_later(cudaStream_t stream) const
   {
     auto seen = std::make_shared<integers_t>();
@@ -52,7 +52,7 @@ class loans : public bridge_test {
   integers_t const untouched{1, 2, 3, 4};
 };
 
-TEST_F(loans, what_is_written_after_a_loan_is_behind_its_readers)
+TEST_F(loans, owner_writes_after_the_borrowers_reads)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -71,7 +71,7 @@ TEST_F(loans, what_is_written_after_a_loan_is_behind_its_readers)
   }
 }
 
-TEST_F(loans, without_one_readers_see_what_is_written_later)
+TEST_F(loans, reads_without_a_loan_can_see_later_writes)
 {
   auto num_wrong = 0;
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -88,7 +88,7 @@ TEST_F(loans, without_one_readers_see_what_is_written_later)
   EXPECT_GT(num_wrong, 0);
 }
 
-TEST_F(loans, what_a_borrower_writes_is_seen_by_the_owner)
+TEST_F(loans, owner_reads_the_writes_of_the_borrower)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -105,7 +105,7 @@ TEST_F(loans, what_a_borrower_writes_is_seen_by_the_owner)
   }
 }
 
-TEST_F(loans, may_be_several_at_once_that_end_in_any_order)
+TEST_F(loans, owner_writes_after_the_reads_of_two_loans)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -115,8 +115,7 @@ TEST_F(loans, may_be_several_at_once_that_end_in_any_order)
     auto const lent  = lend(owner.get());
     auto first       = device_loan{lent.array, owner.get(), one.get()};
     auto second      = device_loan{lent.array, owner.get(), other.get()};
-    // The borrower lends on.
-    auto const seen = std::vector{lent.read_later(one.get()), lent.read_later(other.get())};
+    auto const seen  = std::vector{lent.read_later(one.get()), lent.read_later(other.get())};
     first.end();
     auto const again = lent.read_later(other.get());
     second.end();
@@ -128,7 +127,7 @@ TEST_F(loans, may_be_several_at_once_that_end_in_any_order)
   }
 }
 
-TEST_F(loans, keep_what_is_lent_and_free_it_behind_the_borrower)
+TEST_F(loans, keep_the_array_and_free_it_after_the_borrowers_reads)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -148,12 +147,12 @@ TEST_F(loans, keep_what_is_lent_and_free_it_behind_the_borrower)
   }
 }
 
-TEST_F(loans, of_another_device_than_the_current_one)
+TEST_F(loans, use_the_device_of_the_array_and_not_the_current_device)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const owner = stream_on(1);
-    // The default stream of device 1, whatever is current.
+    // The default stream of device 1, independent of the current device.
     auto const borrower = cudaStreamLegacy;
     auto there          = std::optional<on_device>{rmm::cuda_device_id{1}};
     auto host           = make_column(flat("int32"), integer_rows(untouched));
@@ -173,7 +172,7 @@ TEST_F(loans, of_another_device_than_the_current_one)
   }
 }
 
-TEST_F(loans, of_threads_default_streams_may_end_on_another_thread)
+TEST_F(loans, on_per_thread_default_streams_can_end_on_another_thread)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -191,7 +190,7 @@ TEST_F(loans, of_threads_default_streams_may_end_on_another_thread)
   }
 }
 
-TEST_F(loans, without_an_event_the_host_waits_for_the_borrower)
+TEST_F(loans, host_waits_for_the_borrower_if_the_event_fails)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
     for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -209,7 +208,7 @@ TEST_F(loans, without_an_event_the_host_waits_for_the_borrower)
   }
 }
 
-TEST_F(loans, end_even_where_nothing_works)
+TEST_F(loans, can_end_if_every_cuda_call_fails)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};
@@ -221,7 +220,7 @@ TEST_F(loans, end_even_where_nothing_works)
   sim::fail_all(cudaSuccess);
 }
 
-TEST_F(loans, tell_when_the_borrower_is_done)
+TEST_F(loans, fence_of_a_loan_is_reached_after_the_borrowers_work)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -246,7 +245,7 @@ TEST_F(loans, tell_when_the_borrower_is_done)
   }
 }
 
-TEST_F(loans, of_a_parent_end_in_its_child_without_cuda)
+TEST_F(loans, end_in_a_forked_child_without_cuda_calls)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};
@@ -263,7 +262,7 @@ TEST_F(loans, of_a_parent_end_in_its_child_without_cuda)
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-TEST_F(loans, tell_what_keeps_them_from_beginning)
+TEST_F(loans, constructor_reports_released_arrays_and_cuda_errors)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Conversions to a requested schema come before the export's event.
+/// The event of an export follows the conversions to a requested schema.
 #include "sim/tests/bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 #include "testing/consumer.hpp"
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(formats,
                          ::testing::Values(request{"string", "U", "large_string"},
                                            request{"large_string", "u", "string"}));
 
-TEST_F(request_order, event_follows_bytes_among_zeros)
+TEST_F(request_order, event_follows_conversions_to_binary_and_fixed_size_binary)
 {
   auto const bytes  = [](int first) { return value{rows{number(first), number(first + 1)}}; };
   auto const none   = value{rows{}};
@@ -86,7 +86,7 @@ TEST_F(request_order, event_follows_bytes_among_zeros)
   }
 }
 
-TEST_F(request_order, event_follows_the_elements_of_lists_of_a_fixed_size)
+TEST_F(request_order, event_follows_conversions_to_fixed_size_lists)
 {
   for (auto const& element : {flat("int32"), flat("string")}) {
     auto const type   = fixed_list_of(element, 2);
@@ -103,7 +103,7 @@ TEST_F(request_order, event_follows_the_elements_of_lists_of_a_fixed_size)
   }
 }
 
-TEST_F(request_order, nulls_below_nulls_contradict_no_request)
+TEST_F(request_order, non_nullable_fields_accept_nulls_below_null_structs)
 {
   auto const values = rows{value{}, {rows{value{}}}, {rows{{rows{number(1)}}}}};
   auto const type   = struct_of({struct_of({flat("int32")})});
@@ -125,7 +125,7 @@ TEST_F(request_order, nulls_below_nulls_contradict_no_request)
   }
 }
 
-TEST_F(request_order, values_below_nulls_contradict_no_request)
+TEST_F(request_order, requests_ignore_invalid_values_below_null_structs)
 {
   struct below_null {
     shape held;
@@ -165,7 +165,7 @@ TEST_F(request_order, values_below_nulls_contradict_no_request)
   }
 }
 
-TEST_F(request_order, views_asked_of_host_memory_are_not_made_of_a_devices)
+TEST_F(request_order, export_of_device_memory_rejects_a_schema_with_string_views)
 {
   auto const type   = flat("string");
   auto const values = samples(type, 9, 0);

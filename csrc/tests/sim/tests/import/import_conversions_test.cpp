@@ -10,7 +10,7 @@ namespace {
 
 class import_conversions : public bridge_test {
  protected:
-  /// @return Host waits of an import of a column that a kernel fills late; its null count is stated
+  /// Imports a column that a kernel fills late, with a known null count. @return The host waits
   std::uint64_t waits(shape const& type, rows const& values, bool sanitize)
   {
     auto const far      = lasting_stream{};
@@ -29,7 +29,7 @@ class import_conversions : public bridge_test {
   }
 };
 
-TEST_F(import_conversions, of_every_type_are_queued_behind_the_upload)
+TEST_F(import_conversions, of_every_type_run_after_the_upload)
 {
   for (auto const& type : foreign_shapes()) {
     SCOPED_TRACE(type.name);
@@ -48,7 +48,7 @@ TEST_F(import_conversions, of_every_type_are_queued_behind_the_upload)
   }
 }
 
-TEST_F(import_conversions, looking_for_nulls_to_rewrite_waits_as_it_says)
+TEST_F(import_conversions, sanitize_adds_one_wait_only_for_structs_with_nulls)
 {
   struct row {
     shape type;

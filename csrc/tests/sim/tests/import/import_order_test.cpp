@@ -12,7 +12,7 @@ namespace {
 
 class import_order : public bridge_test {
  protected:
-  /// Enqueues a read of an import, frees the import at once, and expects the values.
+  /// Enqueues a read of an import, frees the import immediately, and expects the values.
   void expect_values(imported_column&& imported, integers_t const& values, cudaStream_t stream)
   {
     auto const seen = read_later(imported.view(), flat("int32"), stream);
@@ -68,7 +68,7 @@ TEST_F(import_order, nulls_are_counted_after_the_event)
   }
 }
 
-TEST_F(import_order, no_event_means_ready)
+TEST_F(import_order, import_without_an_event_does_not_wait)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -79,7 +79,7 @@ TEST_F(import_order, no_event_means_ready)
   EXPECT_EQ(sim::calls("cudaStreamWaitEvent"), waits);
 }
 
-TEST_F(import_order, event_that_cuda_rejects_is_an_error)
+TEST_F(import_order, import_rejects_an_invalid_event)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -100,7 +100,7 @@ TEST_F(import_order, event_may_be_of_another_device)
     sim::reset(seed);
     auto const far      = stream_on(1);
     auto const consumer = lasting_stream{};
-    // Managed memory may be computed by one device and belong to another.
+    // A kernel of one device may write managed memory of another device.
     auto source = producer{consumer.get(), {1}, memory_kind::managed};
     synchronize(consumer.get());
     auto ready = cudaEvent_t{};
@@ -116,7 +116,7 @@ TEST_F(import_order, event_may_be_of_another_device)
   }
 }
 
-TEST_F(import_order, other_devices_take_a_copy)
+TEST_F(import_order, memory_of_another_device_requires_a_copy)
 {
   auto const far  = stream_on(1);
   auto source     = producer{far->get(), {1, 2}, memory_kind::device, 1};
@@ -127,7 +127,7 @@ TEST_F(import_order, other_devices_take_a_copy)
   EXPECT_EQ(source.released(), 0);
 }
 
-TEST_F(import_order, copies_of_another_device_wait_for_the_producer)
+TEST_F(import_order, copies_from_another_device_wait_for_the_producer)
 {
   auto const values = integers_t{3, 1, 4, 1, 5};
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -193,7 +193,7 @@ TEST_F(import_order, last_offsets_are_read_after_the_event)
   }
 }
 
-TEST_F(import_order, borrowed_columns_are_ready_and_released_in_order)
+TEST_F(import_order, borrowed_columns_are_read_after_the_event_and_before_the_release)
 {
   for (auto const& type : {flat("int32"), flat("string"), list_of(flat("bool8"))}) {
     auto const values = samples(type, 20, 25);
@@ -218,7 +218,7 @@ TEST_F(import_order, borrowed_columns_are_ready_and_released_in_order)
   }
 }
 
-TEST_F(import_order, unknown_devices_are_named)
+TEST_F(import_order, error_for_an_unknown_device_names_its_type)
 {
   auto const here = lasting_stream{};
   auto source     = producer{here.get()};
@@ -228,7 +228,7 @@ TEST_F(import_order, unknown_devices_are_named)
   EXPECT_NE(text.find("unknown device type 8"), std::string::npos) << text;
 }
 
-TEST_F(import_order, passes_through_a_chain_of_streams)
+TEST_F(import_order, values_are_equal_after_a_chain_of_three_streams)
 {
   auto const type   = list_of(struct_of({flat("string"), flat("bool8")}));
   auto const values = samples(type, 30, 20);

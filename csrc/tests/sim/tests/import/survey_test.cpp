@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Imports read all they must know of device memory with one wait.
+/// Imports read offsets and null counts from device memory with one wait.
 #include "sim/tests/bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 
@@ -21,7 +21,7 @@ void forget_null_counts(ArrowArray& array)
   if (array.dictionary != nullptr) { forget_null_counts(*array.dictionary); }
 }
 
-/// An array of two lists over a test's device memory, without stated null counts.
+/// An array of two lists in device memory of a test, with unknown null counts.
 struct two_lists {
   two_lists(std::array<void const*, 2> of_lists,
             std::vector<void const*> of_elements,
@@ -54,7 +54,7 @@ struct two_lists {
 
 class survey : public bridge_test {
  protected:
-  /// A table whose columns kernels fill late, exported on the stream that they run on.
+  /// A table whose columns kernels fill late, exported on the stream of these kernels.
   struct late_table {
     unique_schema schema;
     unique_device_array array;
@@ -104,7 +104,7 @@ class survey : public bridge_test {
   }
 };
 
-TEST_F(survey, any_number_of_columns_takes_one_wait)
+TEST_F(survey, import_of_many_columns_waits_once)
 {
   auto const types = std::vector{flat("int32"),
                                  flat("string"),
@@ -127,13 +127,13 @@ TEST_F(survey, any_number_of_columns_takes_one_wait)
   }
 }
 
-TEST_F(survey, what_needs_no_answer_takes_no_wait)
+TEST_F(survey, import_of_fixed_width_columns_without_nulls_does_not_wait)
 {
   auto const types = std::vector{flat("int32"), flat("bool8"), struct_of({flat("int64")})};
   EXPECT_EQ(waits_of_table(types, 0), 0U);
 }
 
-TEST_F(survey, no_rows_take_no_wait)
+TEST_F(survey, import_of_no_rows_does_not_wait)
 {
   for (auto const& type : {flat("int32"),
                            flat("string"),
@@ -161,7 +161,7 @@ TEST_F(survey, no_rows_take_no_wait)
   }
 }
 
-TEST_F(survey, slices_of_lists_wait_once_for_each_level)
+TEST_F(survey, import_of_sliced_lists_waits_at_most_once_per_level)
 {
   struct row {
     shape type;
@@ -194,7 +194,7 @@ TEST_F(survey, slices_of_lists_wait_once_for_each_level)
   }
 }
 
-TEST_F(survey, nulls_of_structs_are_pushed_without_another_wait)
+TEST_F(survey, pushing_nulls_of_structs_to_children_adds_no_wait)
 {
   auto const type = struct_of({flat("int32"), struct_of({flat("int64"), flat("bool8")})});
   for (auto seed = 0U; seed < 20; ++seed) {
@@ -228,7 +228,7 @@ TEST_F(survey, nulls_of_structs_are_pushed_without_another_wait)
   }
 }
 
-TEST_F(survey, masks_that_libcudf_would_read_past_are_copied)
+TEST_F(survey, short_validity_bitmaps_are_copied)
 {
   for (auto const size : {std::size_t{4}, std::size_t{64}}) {
     auto const stream = lasting_stream{};
@@ -250,7 +250,7 @@ TEST_F(survey, masks_that_libcudf_would_read_past_are_copied)
   }
 }
 
-TEST_F(survey, elements_that_nobody_refers_to_are_not_rewritten)
+TEST_F(survey, unreferenced_list_elements_are_not_sanitized)
 {
   auto const type = list_of(flat("string"));
   for (auto seed = 0U; seed < 10; ++seed) {
@@ -278,7 +278,7 @@ TEST_F(survey, elements_that_nobody_refers_to_are_not_rewritten)
   }
 }
 
-TEST_F(survey, elements_that_no_column_could_hold_are_not_asked_about)
+TEST_F(survey, elements_before_the_first_offset_are_not_read)
 {
   constexpr auto far = std::int64_t{1} << 31;
   auto type          = list_of(flat("int32"));
@@ -296,7 +296,7 @@ TEST_F(survey, elements_that_no_column_could_hold_are_not_asked_about)
       offsets[1] = far + 2;
       offsets[2] = far + 5;
     });
-    // There is no memory before the elements referred to: the base addresses are computed.
+    // Only the referenced elements are in memory, so the base addresses are computed.
     auto const base = [](void* memory, std::int64_t bytes) {
       return reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(memory) -
                                            static_cast<std::uintptr_t>(bytes));
@@ -317,7 +317,7 @@ TEST_F(survey, elements_that_no_column_could_hold_are_not_asked_about)
   }
 }
 
-TEST_F(survey, offsets_that_contradict_themselves_are_refused_by_name)
+TEST_F(survey, invalid_offsets_are_rejected_with_their_values)
 {
   auto const type = list_of(flat("int32"));
   struct spoiled_offsets {
@@ -326,8 +326,8 @@ TEST_F(survey, offsets_that_contradict_themselves_are_refused_by_name)
     std::string what;
   };
   for (auto const& [first, last, what] :
-       std::vector<spoiled_offsets>{{-1, 2, "offset -1 found, at least 0 expected"},
-                                    {2, 1, "offsets from 2 to 1 found, ascending expected"}}) {
+       std::vector<spoiled_offsets>{{-1, 2, "expected an offset of at least 0, got -1"},
+                                    {2, 1, "expected ascending offsets, got 2 to 1"}}) {
     SCOPED_TRACE(what);
     sim::reset(0);
     auto const stream   = lasting_stream{};
@@ -350,7 +350,7 @@ TEST_F(survey, offsets_that_contradict_themselves_are_refused_by_name)
   }
 }
 
-TEST_F(survey, structs_that_share_a_child_have_their_own_nulls)
+TEST_F(survey, structs_with_a_shared_child_keep_separate_nulls)
 {
   auto const type   = struct_of({struct_of({flat("int32")}), struct_of({flat("int32")})});
   auto const schema = make_schema(type);
@@ -403,7 +403,7 @@ TEST_F(survey, structs_that_share_a_child_have_their_own_nulls)
   }
 }
 
-TEST_F(survey, null_rows_of_a_table_are_refused)
+TEST_F(survey, table_with_null_rows_is_rejected)
 {
   auto const type   = struct_of({flat("int32")});
   auto const values = samples(type, 20, 50);

@@ -68,16 +68,14 @@ class upload : public bridge_test {
   }
 };
 
-TEST_F(upload, outlives_its_source_without_waiting)
+TEST_F(upload, source_can_be_released_before_the_copy_has_run)
 {
   for (auto const& type : {flat("int32"), flat("bool8"), struct_of({list_of(flat("int16"))})}) {
     auto const values = samples(type, 60, 25);
     for (auto seed = 0U; seed < many_seeds; ++seed) {
       sim::reset(seed);
       auto const stream = lasting_stream{};
-      auto slow         = std::optional<sim::slow_stream>{};
-      if (type.id == cudf::type_id::LIST) { slow.emplace(stream.get()); }
-      slow.reset();
+      enqueue_long_kernel(stream.get());
       expect_arrives(type, values, stream.get());
     }
   }
@@ -98,7 +96,7 @@ TEST_F(upload, does_not_wait_for_the_stream)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
 }
 
-TEST_F(upload, columns_that_would_be_borrowed_are_uploaded_instead)
+TEST_F(upload, borrow_column_uploads_host_columns)
 {
   auto const stream   = lasting_stream{};
   auto source         = host_source{flat("int32"), integer_rows({1, 2, 3})};
@@ -130,7 +128,7 @@ TEST_F(upload, pinned_memory_is_kept_for_copies_in_flight)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
 }
 
-TEST_F(upload, memory_is_pinned_once_whatever_the_sizes)
+TEST_F(upload, memory_is_pinned_once_for_uploads_of_all_sizes)
 {
   auto const stream = lasting_stream{};
   auto const pinned = sim::calls("cudaHostAlloc");
@@ -143,7 +141,7 @@ TEST_F(upload, memory_is_pinned_once_whatever_the_sizes)
   }
 }
 
-TEST_F(upload, works_while_others_have_all_pinned_memory)
+TEST_F(upload, works_while_no_pinned_memory_is_free)
 {
   constexpr auto num_blocks = 1024;
   auto const late           = lasting_stream{};
@@ -178,7 +176,7 @@ TEST_F(upload, works_while_others_have_all_pinned_memory)
   EXPECT_EQ(sim::host_syncs_here(), before);
 }
 
-TEST_F(upload, pinned_memory_becomes_one_piece_again_whichever_part_comes_back_first)
+TEST_F(upload, freed_pinned_memory_is_merged_in_any_order)
 {
   constexpr auto all = std::size_t{1} << 26;
   drain_releases();
@@ -191,7 +189,7 @@ TEST_F(upload, pinned_memory_becomes_one_piece_again_whichever_part_comes_back_f
   }
 }
 
-TEST_F(upload, large_arrays_are_left_to_cuda)
+TEST_F(upload, large_arrays_are_uploaded_without_pinned_memory)
 {
   constexpr auto count = (std::size_t{1} << 24) + 1;
   constexpr auto bytes = count * sizeof(std::int32_t);
@@ -266,7 +264,7 @@ TEST_F(upload, to_host_waits_on_default_streams_of_the_memorys_device)
   }
 }
 
-TEST_F(upload, copies_know_their_null_counts)
+TEST_F(upload, to_host_counts_the_nulls_of_children)
 {
   auto const type   = struct_of({flat("int32"), flat("int8")});
   auto const all    = rows{value{rows{value{}, number(1)}},
@@ -284,7 +282,7 @@ TEST_F(upload, copies_know_their_null_counts)
   EXPECT_EQ(part.to_host(stream.get()).child(1).null_count(), 0) << "no mask";
 }
 
-TEST_F(upload, to_host_that_fails_leaves_no_copy_behind)
+TEST_F(upload, failed_to_host_waits_for_its_copies)
 {
   auto const type = struct_of({flat("int32"), flat("int64"), flat("string")});
   for (auto seed = 0U; seed < many_seeds; ++seed) {

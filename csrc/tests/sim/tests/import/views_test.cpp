@@ -28,7 +28,7 @@ class views : public bridge_test {
       auto const values = samples(type, 60, 25);
       auto const schema = make_schema(type);
       auto source       = tracked{produce(type, values, sliced())};
-      // The simulated device can read host memory, so the label alone is changed.
+      // The simulated device can read host memory, so only the label is changed.
       source.array->device_type = ARROW_DEVICE_CUDA;
       source.array->device_id   = 0;
       auto const stream         = lasting_stream{};
@@ -43,7 +43,7 @@ class views : public bridge_test {
   }
 };
 
-TEST_F(views, of_the_host_are_decoded_on_the_device)
+TEST_F(views, of_host_arrays_are_decoded_on_the_device)
 {
   for (auto const& type : view_shapes()) {
     SCOPED_TRACE(type.name);
@@ -64,13 +64,13 @@ TEST_F(views, of_the_host_are_decoded_on_the_device)
   }
 }
 
-TEST_F(views, of_the_device_are_copied_with_all_that_they_refer_to)
+TEST_F(views, of_device_arrays_are_copied_with_their_data_buffers)
 { expect_decoded({.copy = copy_policy::always}); }
 
-TEST_F(views, of_the_device_are_validated_in_a_copy)
+TEST_F(views, of_device_arrays_are_imported_with_full_validation)
 { expect_decoded({.validate = validation::full}); }
 
-TEST_F(views, a_full_validation_refuses_contents_of_a_device)
+TEST_F(views, full_validation_rejects_invalid_strings_of_a_device_array)
 {
   auto const type           = flat("string");
   auto const schema         = make_schema(type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Bodies in memory of a device, and what they are when they are packed.
+/// Bodies in device memory, and their packed bytes.
 #pragma once
 
 #include "sim/tests/bridge_test.hpp"
@@ -20,7 +20,7 @@ inline bytes_t random_bytes(std::size_t size, std::mt19937& random)
   return result;
 }
 
-/// A body whose buffers a kernel fills, and whose memory is overwritten when its owner goes.
+/// A body whose buffers a kernel fills. Its memory is overwritten when its owner is destroyed.
 class filled_body {
  public:
   filled_body(std::vector<std::size_t> const& sizes,
@@ -77,7 +77,7 @@ inline std::vector<std::size_t> random_sizes(std::mt19937& random)
   return result;
 }
 
-/// @return All free bytes of the pool of pinned memory, if they are in one piece
+/// @return The number of free bytes in the pool of pinned memory, if they are contiguous
 inline std::size_t free_pinned_memory()
 { return detail::pinned_memory{1, std::size_t{1} << 26}.size(); }
 

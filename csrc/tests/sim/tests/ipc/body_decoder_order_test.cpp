@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Batches on a device are read after the work that fills them, and wait for no more than they
-/// must.
+/// Batches on a device are read after the work that fills them, with as few waits as possible.
 #include "sim/tests/ipc/device_batch.hpp"
 
 #include <rmm/error.hpp>
@@ -26,7 +25,7 @@ class ipc_decoder : public bridge_test {
  protected:
   produced_batch source_{column_type(), samples(column_type(), 40, 30)};
 
-  /// What a kernel of another stream reads, after the import on it.
+  /// Imports a batch on another stream. @return The rows that a kernel on that stream reads
   rows read_elsewhere(device_array const& batch, cudaStream_t stream)
   {
     auto array          = batch.to_arrow();
@@ -76,7 +75,7 @@ TEST_F(ipc_decoder, makes_consumers_wait_for_the_dictionaries)
   EXPECT_TRUE(batch.is_ready());
 }
 
-TEST_F(ipc_decoder, keeps_the_dictionaries)
+TEST_F(ipc_decoder, batch_keeps_its_dictionaries_alive)
 {
   auto const stream = lasting_stream{};
   auto const batch  = device_batch{source_, stream.get()};
@@ -112,7 +111,7 @@ TEST_F(ipc_decoder, batches_without_dictionaries_are_freed_in_stream_order)
   }
 }
 
-TEST_F(ipc_decoder, waits_for_nothing_to_check_sizes)
+TEST_F(ipc_decoder, check_of_sizes_does_not_wait)
 {
   auto const stream = lasting_stream{};
   auto const batch  = device_batch{source_, stream.get()};
@@ -125,7 +124,7 @@ TEST_F(ipc_decoder, waits_for_nothing_to_check_sizes)
   EXPECT_EQ(sim::calls("cudaMemcpyAsync"), copies);
 }
 
-TEST_F(ipc_decoder, waits_once_to_check_ends)
+TEST_F(ipc_decoder, check_of_ends_waits_once)
 {
   auto const stream = lasting_stream{};
   auto const batch  = device_batch{source_, stream.get()};
@@ -139,7 +138,7 @@ TEST_F(ipc_decoder, waits_once_to_check_ends)
   EXPECT_EQ(sim::host_syncs_here(), waits + 1);
 }
 
-/// Has a kernel change a number of a buffer.
+/// Enqueues a kernel that changes a number in a buffer.
 template <typename T>
 void spoil(ipc_buffer const& buffer, std::int64_t index, T number, cudaStream_t stream)
 {
@@ -148,7 +147,7 @@ void spoil(ipc_buffer const& buffer, std::int64_t index, T number, cudaStream_t 
   sim::enqueue(stream, [target, number] { *target = number; });
 }
 
-TEST_F(ipc_decoder, finds_offsets_that_come_late)
+TEST_F(ipc_decoder, check_of_ends_finds_invalid_last_offsets_written_late)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -160,9 +159,10 @@ TEST_F(ipc_decoder, finds_offsets_that_come_late)
       auto const last  = batch.parts.nodes[node].length;
       spoil<std::int32_t>(batch.parts.buffers[buffer], last, 100'000, stream.get());
       auto const error = error_of(batch, body_checks::ends, stream.get());
-      ASSERT_TRUE(error.starts_with("column '" + std::string{path} +
-                                    "': a last offset of 100000 found, at most "))
+      ASSERT_TRUE(
+        error.starts_with("column '" + std::string{path} + "': expected a last offset of at most "))
         << error;
+      ASSERT_TRUE(error.ends_with(", got 100000")) << error;
     }
   }
 }
@@ -184,20 +184,20 @@ void expect_late_run_end_found(char const* ends)
   }
 }
 
-TEST_F(ipc_decoder, finds_run_ends_that_come_late)
+TEST_F(ipc_decoder, check_of_ends_finds_invalid_last_run_ends_written_late)
 {
   expect_late_run_end_found<std::int16_t>("s");
   expect_late_run_end_found<std::int32_t>("i");
   expect_late_run_end_found<std::int64_t>("l");
 }
 
-TEST_F(ipc_decoder, finds_all_that_comes_late)
+TEST_F(ipc_decoder, check_of_all_finds_invalid_inner_offsets_written_late)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const stream = lasting_stream{};
     auto const batch  = device_batch{source_, stream.get()};
-    // The offsets of f0.f1, one between the ends.
+    // An offset of f0.f1 between the ends.
     spoil<std::int32_t>(batch.parts.buffers[4], 20, 100'000, stream.get());
     ASSERT_EQ(error_of(batch, body_checks::ends, stream.get()), "");
     auto const error = error_of(batch, body_checks::all, stream.get());
@@ -223,7 +223,7 @@ TEST_F(ipc_decoder, works_on_the_memorys_device)
   }
 }
 
-TEST_F(ipc_decoder, makes_offsets_that_are_left_out)
+TEST_F(ipc_decoder, creates_omitted_offsets_on_the_memorys_device)
 {
   {
     auto const stream      = stream_on(1);
@@ -240,7 +240,7 @@ TEST_F(ipc_decoder, makes_offsets_that_are_left_out)
   }
 }
 
-TEST_F(ipc_decoder, that_fails_leaves_nothing_behind)
+TEST_F(ipc_decoder, failed_decode_frees_its_memory)
 {
   for (auto const* function :
        {"cudaMemcpyAsync", "cudaEventRecord", "cudaStreamSynchronize", "cudaEventSynchronize"}) {
@@ -256,7 +256,7 @@ TEST_F(ipc_decoder, that_fails_leaves_nothing_behind)
     batch.reset();
     settle();
     EXPECT_EQ(sim::live_allocations(), 0U) << function;
-    sim::reset(1);  // ends a failure that is still to come
+    sim::reset(1);  // removes a remaining fault
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Bodies come from a device in pieces, in order with its streams, through bounded memory.
+/// Bodies are downloaded in pieces, in stream order, through a limited amount of pinned memory.
 #include "cuda/transfer/pinned_chunks.hpp"
 #include "sim/tests/ipc/bodies.hpp"
 
@@ -32,7 +32,7 @@ class ipc_download : public bridge_test {
   }
 };
 
-TEST_F(ipc_download, gives_what_the_stream_writes_before)
+TEST_F(ipc_download, returns_the_bytes_that_the_stream_wrote)
 {
   for (auto seed = 0U; seed < 4 * many_seeds; ++seed) {
     sim::reset(seed);
@@ -46,7 +46,7 @@ TEST_F(ipc_download, gives_what_the_stream_writes_before)
   }
 }
 
-TEST_F(ipc_download, copies_the_next_piece_while_one_is_used)
+TEST_F(ipc_download, copies_the_next_piece_while_the_caller_uses_one)
 {
   auto const stream = lasting_stream{};
   auto const source = filled_body{{1000, 1000, 1000}, stream.get()};
@@ -55,7 +55,7 @@ TEST_F(ipc_download, copies_the_next_piece_while_one_is_used)
   auto const first  = copies();
   auto const waits  = sim::host_syncs_here();
   EXPECT_EQ(download.next().size(), 1024U);
-  EXPECT_EQ(copies(), first + 1);  // the second buffer's
+  EXPECT_EQ(copies(), first + 1);  // of the second piece
   EXPECT_EQ(download.next().size(), 1024U);
   EXPECT_EQ(copies(), first + 2);
   EXPECT_EQ(download.next().size(), 1024U);
@@ -64,7 +64,7 @@ TEST_F(ipc_download, copies_the_next_piece_while_one_is_used)
   EXPECT_TRUE(download.next().empty());
 }
 
-TEST_F(ipc_download, waits_for_no_more_than_the_piece)
+TEST_F(ipc_download, waits_only_for_the_copy_of_the_piece)
 {
   auto const stream = lasting_stream{};
   auto const source = filled_body{{200}, stream.get()};
@@ -74,11 +74,11 @@ TEST_F(ipc_download, waits_for_no_more_than_the_piece)
   synchronize(stream.get());
   auto const slow = sim::slow_stream{stream.get()};
   sim::enqueue(stream.get(), [] {});
-  EXPECT_EQ(download.next().size(), 256U);  // would hang otherwise
+  EXPECT_EQ(download.next().size(), 256U);  // hangs if it waits for more
   EXPECT_TRUE(is_done);
 }
 
-TEST_F(ipc_download, takes_two_pieces_of_pinned_memory)
+TEST_F(ipc_download, allocates_two_pieces_of_pinned_memory)
 {
   constexpr auto chunk = std::size_t{1} << 20;
   auto const stream    = lasting_stream{};
@@ -92,7 +92,7 @@ TEST_F(ipc_download, takes_two_pieces_of_pinned_memory)
     EXPECT_EQ(read_all(download, chunk), source.packed);
     EXPECT_EQ(free_pinned_memory(), all_pinned_memory - 2 * chunk);
   }
-  // All copies were waited for.
+  // The download has waited for all copies.
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
   EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
   auto const small = filled_body{{100, 100}, stream.get()};
@@ -100,7 +100,7 @@ TEST_F(ipc_download, takes_two_pieces_of_pinned_memory)
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory - pinned_block);
 }
 
-TEST_F(ipc_download, takes_no_large_part_of_the_pool)
+TEST_F(ipc_download, limits_the_size_of_a_piece)
 {
   constexpr auto size = 3 * detail::largest_chunk;
   auto const stream   = lasting_stream{};
@@ -111,7 +111,7 @@ TEST_F(ipc_download, takes_no_large_part_of_the_pool)
   EXPECT_EQ(read_all(download, detail::largest_chunk), source.packed);
 }
 
-TEST_F(ipc_download, makes_do_with_what_others_leave)
+TEST_F(ipc_download, works_with_little_or_no_free_pinned_memory)
 {
   constexpr auto size = std::size_t{300'000};
   for (auto const left : {2 * pinned_block, pinned_block, std::size_t{0}}) {
@@ -129,7 +129,7 @@ TEST_F(ipc_download, makes_do_with_what_others_leave)
   }
 }
 
-TEST_F(ipc_download, may_end_early)
+TEST_F(ipc_download, can_be_destroyed_before_the_end)
 {
   for (auto num_pieces = 0; num_pieces < 3; ++num_pieces) {
     auto const stream = lasting_stream{};
@@ -147,7 +147,7 @@ TEST_F(ipc_download, may_end_early)
     download.reset();
     EXPECT_EQ(sim::host_syncs_here(), waits);
     if (num_pieces == 0) {
-      // The copies are still to come: neither their source nor their target may be used again.
+      // The copies have not run: neither their source nor their target may be reused.
       EXPECT_FALSE(source->is_released());
       EXPECT_EQ(free_pinned_memory(), all_pinned_memory - pinned_block);
     }
@@ -158,7 +158,7 @@ TEST_F(ipc_download, may_end_early)
   }
 }
 
-TEST_F(ipc_download, lets_the_body_go_at_the_end)
+TEST_F(ipc_download, releases_the_body_at_the_end)
 {
   auto const stream = lasting_stream{};
   auto source       = filled_body{{500}, stream.get()};
@@ -169,14 +169,14 @@ TEST_F(ipc_download, lets_the_body_go_at_the_end)
   EXPECT_TRUE(source.is_released());
 }
 
-TEST_F(ipc_download, of_another_device)
+TEST_F(ipc_download, reads_a_body_on_another_device)
 {
   auto const stream = stream_on(1);
   auto const source = filled_body{{700, 0, 800}, stream->get(), 1, memory_kind::device, 1};
   EXPECT_EQ(read_all(source.body, 256, stream->get()), source.packed);
 }
 
-TEST_F(ipc_download, default_streams_are_of_the_bodys_device)
+TEST_F(ipc_download, default_streams_are_on_the_bodys_device)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -185,7 +185,7 @@ TEST_F(ipc_download, default_streams_are_of_the_bodys_device)
     auto download     = body_download{source.body, 256, cuda::stream_ref{stream}};
     (void)download.next();
     {
-      // Before the copy of the third piece.
+      // This runs before the copy of the third piece.
       auto const guard = on_device{rmm::cuda_device_id{1}};
       sim::enqueue(stream, [target = const_cast<void*>(source.body.buffers[2].address)] {
         std::memset(target, 7, 256);
@@ -197,7 +197,7 @@ TEST_F(ipc_download, default_streams_are_of_the_bodys_device)
   }
 }
 
-TEST_F(ipc_download, of_pinned_memory_is_that_memory)
+TEST_F(ipc_download, returns_pinned_memory_without_a_copy)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -216,7 +216,7 @@ TEST_F(ipc_download, of_pinned_memory_is_that_memory)
   }
 }
 
-TEST_F(ipc_download, that_fails_leaves_nothing_behind)
+TEST_F(ipc_download, failed_download_frees_its_memory)
 {
   for (auto const* function :
        {"cudaMemcpyAsync", "cudaEventRecord", "cudaEventSynchronize", "cudaEventCreateWithFlags"}) {
@@ -244,12 +244,12 @@ TEST_F(ipc_download, that_fails_leaves_nothing_behind)
       settle();
       EXPECT_TRUE(source.is_released());
       EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
-      sim::reset(1);  // ends failures that are still to come
+      sim::reset(1);  // removes the remaining faults
     }
   }
 }
 
-TEST_F(ipc_download, wants_pieces_of_some_size)
+TEST_F(ipc_download, rejects_a_piece_size_of_zero)
 {
   auto const stream = lasting_stream{};
   auto const source = filled_body{{900}, stream.get()};

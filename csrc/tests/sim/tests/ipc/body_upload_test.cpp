@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Bodies go to a device in pieces, in order with its streams, through bounded memory.
+/// Bodies are uploaded in pieces, in stream order, through a limited amount of pinned memory.
 #include "sim/tests/ipc/bodies.hpp"
 
 #include <rmm/error.hpp>
@@ -16,7 +16,7 @@ class ipc_upload : public bridge_test {
   std::unique_ptr<body_upload> make(std::size_t size, std::size_t chunk_size, cudaStream_t stream)
   { return std::make_unique<body_upload>(size, chunk_size, cuda::stream_ref{stream}, pool_); }
 
-  /// Fills pieces with the next values, as many as `limit` says for each.
+  /// Fills each piece with the next values, at most `limit()` of them.
   template <typename Limit>
   static void fill(body_upload& upload, bytes_t const& values, Limit limit)
   {
@@ -36,7 +36,7 @@ class ipc_upload : public bridge_test {
     fill(upload, values, [&] { return values.size(); });
   }
 
-  /// What a kernel reads.
+  /// Enqueues a kernel that reads. @return The bytes, set when the kernel has run
   static std::shared_ptr<bytes_t> read_later(rmm::device_buffer const& memory, cudaStream_t stream)
   {
     auto result = std::make_shared<bytes_t>();
@@ -48,7 +48,7 @@ class ipc_upload : public bridge_test {
   }
 };
 
-TEST_F(ipc_upload, is_what_the_stream_reads_after)
+TEST_F(ipc_upload, stream_reads_the_uploaded_bytes)
 {
   for (auto seed = 0U; seed < 4 * many_seeds; ++seed) {
     sim::reset(seed);
@@ -67,7 +67,7 @@ TEST_F(ipc_upload, is_what_the_stream_reads_after)
   }
 }
 
-TEST_F(ipc_upload, default_streams_are_of_the_memorys_device)
+TEST_F(ipc_upload, default_streams_are_on_the_memorys_device)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -87,7 +87,7 @@ TEST_F(ipc_upload, default_streams_are_of_the_memorys_device)
   }
 }
 
-TEST_F(ipc_upload, waits_only_for_memory_that_it_uses_again)
+TEST_F(ipc_upload, does_not_wait_if_it_reuses_no_piece)
 {
   auto const stream = lasting_stream{};
   auto random       = std::mt19937{1};
@@ -99,7 +99,7 @@ TEST_F(ipc_upload, waits_only_for_memory_that_it_uses_again)
   auto const memory = upload->finish();
   upload.reset();
   EXPECT_EQ(sim::host_syncs_here(), waits);
-  // The copies are still to come.
+  // The copies have not run.
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory - pinned_block);
   auto const seen = read_later(memory, stream.get());
   slow.reset();
@@ -109,7 +109,7 @@ TEST_F(ipc_upload, waits_only_for_memory_that_it_uses_again)
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
 }
 
-TEST_F(ipc_upload, takes_two_pieces_of_pinned_memory)
+TEST_F(ipc_upload, allocates_two_pieces_of_pinned_memory)
 {
   constexpr auto chunk = std::size_t{1} << 20;
   auto const stream    = lasting_stream{};
@@ -126,7 +126,7 @@ TEST_F(ipc_upload, takes_two_pieces_of_pinned_memory)
   EXPECT_EQ(*seen, values);
 }
 
-TEST_F(ipc_upload, stays_in_its_memory)
+TEST_F(ipc_upload, writes_only_to_its_own_pinned_memory)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -148,7 +148,7 @@ TEST_F(ipc_upload, stays_in_its_memory)
   }
 }
 
-TEST_F(ipc_upload, may_end_early)
+TEST_F(ipc_upload, can_be_destroyed_before_the_end)
 {
   auto const stream = lasting_stream{};
   auto upload       = make(1000, 100, stream.get());
@@ -165,7 +165,7 @@ TEST_F(ipc_upload, may_end_early)
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
 }
 
-TEST_F(ipc_upload, to_the_device_of_its_construction)
+TEST_F(ipc_upload, copies_to_the_device_that_was_current_at_construction)
 {
   auto const own    = stream_on(1);
   auto random       = std::mt19937{1};
@@ -186,7 +186,7 @@ TEST_F(ipc_upload, to_the_device_of_its_construction)
   }
 }
 
-TEST_F(ipc_upload, refuses_wrong_calls)
+TEST_F(ipc_upload, rejects_invalid_calls)
 {
   auto const stream = lasting_stream{};
   EXPECT_THROW(make(10, 0, stream.get()), std::invalid_argument);
@@ -206,7 +206,7 @@ TEST_F(ipc_upload, refuses_wrong_calls)
   EXPECT_THROW((void)upload->finish(), std::logic_error);
 }
 
-TEST_F(ipc_upload, that_fails_leaves_nothing_behind)
+TEST_F(ipc_upload, failed_upload_frees_its_memory)
 {
   for (auto const* function : {"cudaMemcpyAsync",
                                "cudaEventRecord",
@@ -231,7 +231,7 @@ TEST_F(ipc_upload, that_fails_leaves_nothing_behind)
       upload.reset();
       settle();
       EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
-      sim::reset(1);  // ends failures that are still to come
+      sim::reset(1);  // removes the remaining faults
     }
   }
 }

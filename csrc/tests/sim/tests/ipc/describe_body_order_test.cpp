@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Bodies of device memory are read after the work that fills it, with few waits.
+/// Bodies in device memory are read after the work that fills them, with few waits.
 #include "sim/tests/ipc/device_batch.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -18,7 +18,7 @@ constexpr auto num_rows = 60;
 
 class ipc_describe : public bridge_test {
  protected:
-  /// A slice of a column as an array of its own stream, which keeps the column.
+  /// Exports a slice of a column on its stream. The array keeps the column alive.
   device_array export_slice(shape const& type,
                             rows const& values,
                             int begin,
@@ -38,7 +38,7 @@ class ipc_describe : public bridge_test {
   ipc_body describe(device_array const& array, cudaStream_t stream)
   { return describe_body(array, false, cuda::stream_ref{stream}, pool_); }
 
-  /// The same of host memory.
+  /// @return The contents of the body if the same rows are in host memory
   static std::vector<std::byte> expected(shape const& type, rows const& values, int begin)
   {
     auto const column = make_column(type, values);
@@ -48,7 +48,7 @@ class ipc_describe : public bridge_test {
   }
 };
 
-TEST_F(ipc_describe, reads_what_another_stream_writes_before)
+TEST_F(ipc_describe, reads_the_array_after_its_event)
 {
   for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
@@ -68,7 +68,7 @@ TEST_F(ipc_describe, reads_what_another_stream_writes_before)
   }
 }
 
-TEST_F(ipc_describe, waits_once_for_each_level)
+TEST_F(ipc_describe, waits_once_per_level)
 {
   auto const lists  = list_of(list_of(flat("string")));
   auto const type   = struct_of({lists, lists, flat("string"), list_of(flat("int8"))});
@@ -80,7 +80,7 @@ TEST_F(ipc_describe, waits_once_for_each_level)
   EXPECT_EQ(sim::host_syncs_here(), waits + 3);
 }
 
-TEST_F(ipc_describe, waits_for_nothing_that_is_known)
+TEST_F(ipc_describe, does_not_wait_for_a_decoded_batch)
 {
   auto const type   = struct_of({list_of(list_of(flat("string"))), flat("bool8")});
   auto const source = produced_batch{type, samples(type, num_rows, 30)};
@@ -96,7 +96,7 @@ TEST_F(ipc_describe, waits_for_nothing_that_is_known)
   }
 }
 
-TEST_F(ipc_describe, enqueues_copies_only)
+TEST_F(ipc_describe, does_not_wait_for_its_copies)
 {
   auto const stream = lasting_stream{};
   for (auto const* name : {"int32", "bool8"}) {
@@ -113,7 +113,7 @@ TEST_F(ipc_describe, enqueues_copies_only)
   }
 }
 
-TEST_F(ipc_describe, counts_nulls_that_were_not_counted)
+TEST_F(ipc_describe, counts_the_nulls_of_a_sliced_child)
 {
   auto const type   = struct_of({flat("int8")});
   auto const values = rows{{rows{number(1)}}, {rows{{}}}, {rows{{}}}, {rows{number(4)}}};
@@ -126,7 +126,7 @@ TEST_F(ipc_describe, counts_nulls_that_were_not_counted)
   EXPECT_EQ(body.nodes[1].null_count, 1);
 }
 
-TEST_F(ipc_describe, keeps_what_copies_read_until_they_are_done)
+TEST_F(ipc_describe, keeps_the_source_until_its_copies_have_run)
 {
   for (auto const begin : {3, 32}) {
     auto const values      = samples(flat("int32"), num_rows, 30);
@@ -148,7 +148,7 @@ TEST_F(ipc_describe, keeps_what_copies_read_until_they_are_done)
     auto slow = std::optional<sim::slow_stream>{stream.get()};
     (void)describe(array, stream.get());
     array.reset();
-    // The copy of the mask is still to come; a mask that begins with a word is not copied.
+    // The copy of the mask has not run. A mask that begins with a word is not copied.
     EXPECT_EQ(*is_released, begin == 32);
     slow.reset();
     settle();
@@ -156,7 +156,7 @@ TEST_F(ipc_describe, keeps_what_copies_read_until_they_are_done)
   }
 }
 
-TEST_F(ipc_describe, keeps_the_memory_with_the_body)
+TEST_F(ipc_describe, body_keeps_its_memory_alive)
 {
   auto const source = produced_batch{flat("string"), samples(flat("string"), num_rows, 30)};
   auto const stream = lasting_stream{};
@@ -200,7 +200,7 @@ TEST_F(ipc_describe, works_on_the_memorys_device)
   rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
 }
 
-TEST_F(ipc_describe, is_there_once_it_was_waited_for)
+TEST_F(ipc_describe, body_is_complete_after_wait)
 {
   for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
@@ -219,7 +219,7 @@ TEST_F(ipc_describe, is_there_once_it_was_waited_for)
   }
 }
 
-TEST_F(ipc_describe, waits_for_no_other_stream)
+TEST_F(ipc_describe, wait_does_not_include_other_streams)
 {
   auto const values = samples(flat("int32"), num_rows, 30);
   auto const other  = lasting_stream{};
@@ -233,7 +233,7 @@ TEST_F(ipc_describe, waits_for_no_other_stream)
   EXPECT_EQ(contents_of(body), expected(flat("int32"), values, 3));
 }
 
-TEST_F(ipc_describe, waits_on_the_memorys_device)
+TEST_F(ipc_describe, wait_uses_the_memorys_device)
 {
   auto const values = samples(flat("int32"), num_rows, 30);
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -250,7 +250,7 @@ TEST_F(ipc_describe, waits_on_the_memorys_device)
   }
 }
 
-TEST_F(ipc_describe, waits_for_all_that_kernels_write)
+TEST_F(ipc_describe, wait_includes_managed_and_pinned_memory_but_not_host_memory)
 {
   auto const values = samples(flat("int32"), num_rows, 30);
   for (auto const kind : {memory_kind::managed, memory_kind::pinned}) {
@@ -266,10 +266,10 @@ TEST_F(ipc_describe, waits_for_all_that_kernels_write)
   sim::enqueue(stream.get(), [] {});
   auto const host  = std::shared_ptr<cudf::column>{make_column(flat("int32"), values)};
   auto const array = to_arrow_device(host->view(), host, {}, test::stream(), pool_);
-  describe(array, stream.get()).wait(cuda::stream_ref{stream.get()});  // needs no stream
+  describe(array, stream.get()).wait(cuda::stream_ref{stream.get()});  // does not need the stream
 }
 
-TEST_F(ipc_describe, tells_that_waiting_failed)
+TEST_F(ipc_describe, wait_reports_cuda_errors)
 {
   auto const values = samples(flat("int32"), num_rows, 30);
   auto const stream = lasting_stream{};
@@ -279,7 +279,7 @@ TEST_F(ipc_describe, tells_that_waiting_failed)
   (void)cudaGetLastError();
 }
 
-TEST_F(ipc_describe, copies_what_is_beside_managed_memory_by_its_devices_resource)
+TEST_F(ipc_describe, copies_use_the_current_resource_of_the_memorys_device)
 {
   auto far = sim::pool_resource{memory_kind::managed, 1};
   rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);

@@ -12,8 +12,8 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// A record batch in memory of a device, which kernels fill and which is overwritten at once when
-/// its owner goes.
+/// A record batch in device memory. Kernels fill it, and it is overwritten immediately when its
+/// owner is destroyed.
 class device_batch {
  public:
   device_batch(produced_batch const& source, cudaStream_t stream, int device = 0)
@@ -32,7 +32,7 @@ class device_batch {
 
   device_batch(device_batch&&) = delete;
 
-  /// Kernels that fill it come to their end before it goes.
+  /// Runs all kernels that fill the batch.
   ~device_batch() { sim::drain(); }
 
   /// Decodes the values of all dictionaries.
@@ -79,7 +79,7 @@ class device_batch {
   body_decoder decoder_;
 };
 
-/// What the buffers of a body hold, one after the other.
+/// @return The contents of the buffers of a body, one after another
 inline std::vector<std::byte> contents_of(ipc_body const& body)
 {
   auto result = std::vector<std::byte>{};
@@ -90,11 +90,11 @@ inline std::vector<std::byte> contents_of(ipc_body const& body)
   return result;
 }
 
-/// What a kernel reads of a body.
+/// Enqueues a kernel that reads a body. @return The contents, set when the kernel has run
 inline std::shared_ptr<std::vector<std::byte>> read_later(ipc_body const& body, cudaStream_t stream)
 {
   auto result = std::make_shared<std::vector<std::byte>>();
-  // Without its owner: whether the memory is still there is tested.
+  // The kernel does not keep the owner: tests check that the memory is still valid.
   sim::enqueue(stream, [result, buffers = body.buffers] {
     auto seen    = ipc_body{};
     seen.buffers = buffers;

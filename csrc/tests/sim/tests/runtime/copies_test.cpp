@@ -54,7 +54,7 @@ TEST_F(copies, run_on_their_stream)
   EXPECT_EQ(sim::host_syncs_here(), syncs + 1);
 }
 
-TEST_F(copies, of_pageable_memory_may_wait_and_always_count)
+TEST_F(copies, with_pageable_memory_may_wait_and_count_as_synchronization)
 {
   auto waited = 0;
   for (auto i = 0; i < 100; ++i) {
@@ -71,7 +71,7 @@ TEST_F(copies, of_pageable_memory_may_wait_and_always_count)
   EXPECT_LT(waited, 100);
 }
 
-TEST_F(copies, within_the_host_always_wait)
+TEST_F(copies, between_host_buffers_always_wait)
 {
   auto local = std::array<std::byte, num_bytes>{};
   EXPECT_EQ(cudaMemcpyAsync(local.data(), pinned_, num_bytes, cudaMemcpyHostToHost, stream()),
@@ -79,7 +79,7 @@ TEST_F(copies, within_the_host_always_wait)
   EXPECT_EQ(first_byte(local.data()), 2);
 }
 
-TEST_F(copies, between_devices)
+TEST_F(copies, between_devices_check_the_device_of_each_pointer)
 {
   EXPECT_EQ(cudaMemcpyPeerAsync(other_, 1, device_, 0, num_bytes, stream()), cudaSuccess);
   sim::drain();
@@ -89,7 +89,7 @@ TEST_F(copies, between_devices)
             cudaErrorInvalidDevice);
 }
 
-TEST_F(copies, that_make_no_sense_are_refused)
+TEST_F(copies, reject_wrong_sizes_and_directions)
 {
   auto const copy = [this](void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
     return cudaMemcpyAsync(to, from, bytes, kind, stream());
@@ -104,7 +104,7 @@ TEST_F(copies, that_make_no_sense_are_refused)
   EXPECT_EQ(cudaMemsetAsync(local.data(), 0, num_bytes, stream()), cudaErrorInvalidValue);
 }
 
-TEST_F(copies, memset_fills_late)
+TEST_F(copies, memset_runs_on_its_stream)
 {
   {
     auto const slow = sim::slow_stream{stream()};

@@ -9,7 +9,7 @@ namespace {
 using sim::enqueue;
 using sim::stream;
 
-/// An event of its own.
+/// Owns an event.
 class event {
  public:
   event() { EXPECT_EQ(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming), cudaSuccess); }
@@ -52,7 +52,7 @@ TEST_F(events, order_one_stream_after_another)
   }
 }
 
-TEST_F(events, without_a_wait_order_nothing)
+TEST_F(events, do_not_order_streams_without_a_wait)
 {
   auto seen = std::set<std::string>{};
   for (auto seed = 0U; seed < 50; ++seed) {
@@ -70,7 +70,7 @@ TEST_F(events, without_a_wait_order_nothing)
   EXPECT_EQ(seen.size(), 2U);
 }
 
-TEST_F(events, are_complete_before_they_are_recorded)
+TEST_F(events, are_complete_if_never_recorded)
 {
   auto const one   = stream{};
   auto const never = event{};
@@ -80,7 +80,7 @@ TEST_F(events, are_complete_before_they_are_recorded)
   EXPECT_EQ(cudaStreamSynchronize(one.get()), cudaSuccess);
 }
 
-TEST_F(events, a_wait_is_for_the_record_at_the_time_of_the_call)
+TEST_F(events, wait_uses_the_record_at_the_time_of_the_call)
 {
   auto const one    = stream{};
   auto const two    = stream{};
@@ -115,7 +115,7 @@ TEST_F(events, may_be_destroyed_while_pending)
   EXPECT_EQ(order_, "ab");
 }
 
-TEST_F(events, belong_to_a_device)
+TEST_F(events, are_recorded_only_on_streams_of_their_device)
 {
   auto const on_0 = event{};
   EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
@@ -127,7 +127,7 @@ TEST_F(events, belong_to_a_device)
   EXPECT_EQ(cudaEventRecord(on_0.get(), cudaStream_t{}), cudaSuccess);
 }
 
-TEST_F(events, that_do_not_exist_are_refused)
+TEST_F(events, unknown_handles_are_rejected)
 {
   auto const gone    = [] { return event{}.get(); }();
   auto local         = 0;
@@ -143,7 +143,7 @@ TEST_F(events, that_do_not_exist_are_refused)
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-TEST_F(events, can_be_asked_for_their_flags_and_number)
+TEST_F(events, counters_report_flags_and_number_of_events)
 {
   auto const before = sim::live_events();
   {

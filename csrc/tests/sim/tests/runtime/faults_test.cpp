@@ -9,7 +9,7 @@ namespace {
 
 class faults : public sim::world_test {};
 
-TEST_F(faults, strike_once_and_do_nothing)
+TEST_F(faults, fail_next_fails_one_call_without_executing_it)
 {
   sim::fail_next("cudaSetDevice", cudaErrorIllegalAddress);
   EXPECT_EQ(cudaSetDevice(1), cudaErrorIllegalAddress);
@@ -22,7 +22,7 @@ TEST_F(faults, strike_once_and_do_nothing)
   EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 
-TEST_F(faults, can_let_some_calls_pass)
+TEST_F(faults, fail_next_skips_a_number_of_calls)
 {
   sim::fail_next("cudaGetDevice", cudaErrorInvalidValue, 2);
   auto device = 0;
@@ -33,7 +33,7 @@ TEST_F(faults, can_let_some_calls_pass)
   EXPECT_EQ(sim::calls("cudaGetDevice"), 4U);
 }
 
-TEST_F(faults, can_stay)
+TEST_F(faults, fail_all_makes_every_call_fail)
 {
   auto device = 0;
   sim::fail_all(cudaErrorIllegalAddress);
@@ -45,20 +45,20 @@ TEST_F(faults, can_stay)
   EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
 }
 
-TEST_F(faults, make_allocations_throw)
+TEST_F(faults, fail_next_makes_an_allocation_throw)
 {
   sim::fail_next("sim::allocate", cudaErrorMemoryAllocation);
   EXPECT_THROW((void)sim::allocate(sim::memory_kind::device, 0, 8), std::bad_alloc);
 }
 
-TEST_F(faults, of_kernels_are_told)
+TEST_F(faults, exceptions_of_kernels_are_violations)
 {
   sim::enqueue(cudaStream_t{}, [] { throw std::runtime_error{"oh"}; });
   sim::drain();
   EXPECT_EQ(sim::take_violations(), std::vector<std::string>{"a kernel threw: oh"});
 }
 
-TEST_F(faults, have_names)
+TEST_F(faults, errors_have_names_and_descriptions)
 {
   EXPECT_STREQ(cudaGetErrorName(cudaErrorInvalidResourceHandle), "cudaErrorInvalidResourceHandle");
   EXPECT_STREQ(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
@@ -66,7 +66,7 @@ TEST_F(faults, have_names)
 
 class devices : public sim::world_test {};
 
-TEST_F(devices, are_as_many_as_asked_for)
+TEST_F(devices, reset_sets_the_number_of_devices)
 {
   auto count = 0;
   EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
@@ -76,7 +76,7 @@ TEST_F(devices, are_as_many_as_asked_for)
   EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
 }
 
-TEST_F(devices, are_current_per_thread)
+TEST_F(devices, current_device_is_per_thread)
 {
   EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
   std::thread{[] {
@@ -89,7 +89,7 @@ TEST_F(devices, are_current_per_thread)
   EXPECT_EQ(device, 1);
 }
 
-TEST_F(devices, must_not_be_synchronised)
+TEST_F(devices, synchronizing_a_device_is_a_violation)
 {
   auto const one = sim::stream{};
   auto ran       = false;

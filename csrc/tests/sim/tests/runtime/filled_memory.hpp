@@ -9,7 +9,7 @@ namespace sim {
 
 inline constexpr std::size_t filled_size = 100;  ///< bytes
 
-/// Whether each of so many bytes is `value`.
+/// @return Whether each of `filled_size` bytes is `value`
 inline bool holds(void const* data, std::byte value)
 {
   auto const bytes = std::span{static_cast<std::byte const*>(data), filled_size};

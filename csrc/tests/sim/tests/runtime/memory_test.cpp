@@ -20,7 +20,7 @@ cudaPointerAttributes attributes(void const* pointer)
   return result;
 }
 
-TEST_F(memory, tells_its_kind_and_device_anywhere_inside)
+TEST_F(memory, attributes_report_kind_and_device_at_any_address_inside)
 {
   struct expectation {
     memory_kind kind;
@@ -40,7 +40,7 @@ TEST_F(memory, tells_its_kind_and_device_anywhere_inside)
   }
 }
 
-TEST_F(memory, that_is_pageable_may_be_within_reach_of_a_device)
+TEST_F(memory, pageable_memory_can_be_accessible_to_one_device)
 {
   auto const reaches = [](int device) {
     auto value = -1;
@@ -57,7 +57,7 @@ TEST_F(memory, that_is_pageable_may_be_within_reach_of_a_device)
             cudaErrorInvalidDevice);
 }
 
-TEST_F(memory, unknown_to_cuda_is_unregistered)
+TEST_F(memory, pageable_and_unknown_memory_is_unregistered)
 {
   auto* pageable   = sim::allocate(memory_kind::pageable, 0, filled_size);
   auto const local = 0;
@@ -70,7 +70,7 @@ TEST_F(memory, unknown_to_cuda_is_unregistered)
   sim::deallocate(pageable);
 }
 
-TEST_F(memory, is_used_again_at_once_and_overwritten)
+TEST_F(memory, freed_memory_is_overwritten_and_reused)
 {
   auto* first = sim::allocate(memory_kind::device, 0, filled_size);
   EXPECT_TRUE(holds(first, sim::fresh_byte));
@@ -85,7 +85,7 @@ TEST_F(memory, is_used_again_at_once_and_overwritten)
   sim::deallocate(elsewhere);
 }
 
-TEST_F(memory, freed_twice_or_never_given_out_is_a_violation)
+TEST_F(memory, freeing_unallocated_memory_is_a_violation)
 {
   auto* data = sim::allocate(memory_kind::device, 0, filled_size);
   auto local = 0;
@@ -97,7 +97,7 @@ TEST_F(memory, freed_twice_or_never_given_out_is_a_violation)
   EXPECT_EQ(sim::take_violations().size(), 4U);
 }
 
-TEST_F(memory, left_over_is_told)
+TEST_F(memory, leftovers_lists_memory_that_was_not_freed)
 {
   (void)sim::allocate(memory_kind::device, 1, filled_size);
   EXPECT_EQ(sim::leftovers(), "memory of 100 bytes on device 1\n");
@@ -105,7 +105,7 @@ TEST_F(memory, left_over_is_told)
   EXPECT_EQ(sim::leftovers(), "");
 }
 
-TEST_F(memory, comes_from_the_runtimes_own_functions_as_well)
+TEST_F(memory, cuda_allocation_functions_return_memory_of_their_kind)
 {
   struct function_pair {
     cudaError_t (*allocate)(void**);
@@ -135,7 +135,7 @@ TEST_F(memory, comes_from_the_runtimes_own_functions_as_well)
   EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 
-TEST_F(memory, freed_by_the_runtime_waits_for_the_device)
+TEST_F(memory, cuda_free_waits_for_the_device)
 {
   auto const one = stream{};
   void* data     = nullptr;
@@ -146,7 +146,7 @@ TEST_F(memory, freed_by_the_runtime_waits_for_the_device)
   EXPECT_TRUE(ran);
 }
 
-TEST_F(memory, has_its_range_told_by_the_driver)
+TEST_F(memory, driver_returns_the_range_of_an_allocation)
 {
   void* function = nullptr;
   auto result    = cudaDriverEntryPointQueryResult{};
@@ -172,7 +172,7 @@ TEST_F(memory, has_its_range_told_by_the_driver)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-TEST_F(memory, read_after_free_or_beyond_the_end_is_caught_by_the_sanitizer)
+TEST_F(memory, sanitizer_detects_reads_after_free_and_beyond_the_end)
 {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto* data = static_cast<std::byte volatile*>(sim::allocate(memory_kind::device, 0, filled_size));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// What of librmm works on the simulation.
+/// The functions of librmm that work on the simulation.
 #include "sim/pool_resource.hpp"
 #include "sim/world_test.hpp"
 
@@ -17,7 +17,7 @@ using sim::memory_kind;
 
 class rmm_functions : public sim::world_test {};
 
-TEST_F(rmm_functions, know_the_current_device)
+TEST_F(rmm_functions, set_and_return_the_current_device)
 {
   EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
   {

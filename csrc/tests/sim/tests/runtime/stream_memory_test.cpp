@@ -16,7 +16,7 @@ using sim::stream;
 
 class stream_memory : public sim::world_test {};
 
-TEST_F(stream_memory, is_overwritten_when_the_stream_gets_there)
+TEST_F(stream_memory, is_overwritten_when_the_stream_reaches_the_deallocation)
 {
   auto const one = stream{};
   auto* first    = sim::allocate_on(one.get(), memory_kind::device, 0, filled_size);
@@ -39,7 +39,7 @@ TEST_F(stream_memory, is_overwritten_when_the_stream_gets_there)
   sim::deallocate_on(one.get(), second);
 }
 
-TEST_F(stream_memory, is_everybodys_once_the_stream_got_there)
+TEST_F(stream_memory, is_reused_on_other_streams_after_the_deallocation_has_run)
 {
   auto const one = stream{};
   auto* first    = sim::allocate_on(one.get(), memory_kind::device, 0, filled_size);
@@ -51,7 +51,7 @@ TEST_F(stream_memory, is_everybodys_once_the_stream_got_there)
   sim::deallocate_on(two.get(), second);
 }
 
-TEST_F(stream_memory, that_is_freed_twice_in_a_row_stays_the_streams)
+TEST_F(stream_memory, reused_block_stays_with_its_stream_until_the_last_deallocation)
 {
   auto const one = stream{};
   auto const two = stream{};
@@ -62,7 +62,7 @@ TEST_F(stream_memory, that_is_freed_twice_in_a_row_stays_the_streams)
   auto* second = sim::allocate_on(one.get(), memory_kind::device, 0, filled_size);
   EXPECT_EQ(second, first);
   sim::enqueue(one.get(), [=] {
-    // By now the first freeing is over, but not the second.
+    // The first deallocation has run, but not the second.
     EXPECT_TRUE(holds(second, sim::freed_byte));
     std::memset(second, 1, filled_size);
   });
@@ -73,7 +73,7 @@ TEST_F(stream_memory, that_is_freed_twice_in_a_row_stays_the_streams)
   sim::deallocate_on(two.get(), third);
 }
 
-/// Two streams share memory that the first one frees; does the second one read it unharmed?
+/// Frees memory on one stream while another stream reads it. @return Whether the reads are right
 bool reads_unharmed(std::uint64_t seed, bool with_wait)
 {
   sim::reset(seed);
@@ -93,7 +93,7 @@ bool reads_unharmed(std::uint64_t seed, bool with_wait)
     EXPECT_EQ(cudaStreamWaitEvent(producer.get(), passed), cudaSuccess);
   }
   sim::deallocate_on(producer.get(), data);
-  // In use again, so that reading it is wrong but no error in the eyes of a sanitizer.
+  // Allocate the memory again, so that AddressSanitizer does not report the wrong reads.
   auto* again = sim::allocate_on(producer.get(), memory_kind::device, 0, filled_size);
   sim::drain();
   sim::deallocate_on(producer.get(), again);
@@ -102,7 +102,7 @@ bool reads_unharmed(std::uint64_t seed, bool with_wait)
   return holds(seen.data(), std::byte{1});
 }
 
-TEST_F(stream_memory, read_without_a_wait_is_wrong)
+TEST_F(stream_memory, reads_are_correct_only_if_the_deallocation_waits_for_the_reader)
 {
   auto harmed = 0;
   for (auto seed = 0U; seed < 100; ++seed) {

@@ -15,7 +15,7 @@ using sim::stream;
 
 class streams : public sim::world_test {
  protected:
-  /// A kernel that writes down that it ran.
+  /// @return A kernel that records its execution
   auto note(char name)
   {
     return [this, name] { order_ += name; };
@@ -24,7 +24,7 @@ class streams : public sim::world_test {
   std::string order_;
 };
 
-TEST_F(streams, runs_in_the_order_of_one_stream)
+TEST_F(streams, run_their_kernels_in_order)
 {
   for (auto seed = 0U; seed < 50; ++seed) {
     sim::reset(seed);
@@ -36,7 +36,7 @@ TEST_F(streams, runs_in_the_order_of_one_stream)
   }
 }
 
-TEST_F(streams, runs_late)
+TEST_F(streams, some_kernels_run_after_the_launch_returns)
 {
   auto late = 0;
   for (auto seed = 0U; seed < 100; ++seed) {
@@ -51,7 +51,7 @@ TEST_F(streams, runs_late)
   EXPECT_LT(late, 100);
 }
 
-TEST_F(streams, interleave_as_the_seed_says_and_replay)
+TEST_F(streams, interleaving_depends_on_the_seed_and_is_reproducible)
 {
   auto const run = [&](std::uint64_t seed) {
     sim::reset(seed);
@@ -69,11 +69,11 @@ TEST_F(streams, interleave_as_the_seed_says_and_replay)
     EXPECT_EQ(run(seed), first);
     seen.insert(first.first);
   }
-  // There are 20 ways to shuffle three into three.
+  // Two sequences of three kernels have 20 interleavings.
   EXPECT_GE(seen.size(), 18U);
 }
 
-TEST_F(streams, run_on_threads_of_their_own)
+TEST_F(streams, each_stream_runs_on_its_own_thread)
 {
   auto const one = stream{};
   auto const two = stream{};
@@ -87,7 +87,7 @@ TEST_F(streams, run_on_threads_of_their_own)
   EXPECT_NE(threads[0], std::this_thread::get_id());
 }
 
-TEST_F(streams, the_legacy_stream_is_ordered_with_blocking_ones)
+TEST_F(streams, legacy_stream_is_ordered_with_blocking_streams)
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
@@ -103,7 +103,7 @@ TEST_F(streams, the_legacy_stream_is_ordered_with_blocking_ones)
   }
 }
 
-TEST_F(streams, each_thread_has_its_default_stream)
+TEST_F(streams, each_thread_has_its_own_default_stream)
 {
   auto seen = std::set<std::string>{};
   auto ids  = std::set<unsigned long long>{};
@@ -112,7 +112,7 @@ TEST_F(streams, each_thread_has_its_default_stream)
     order_.clear();
     ids.clear();
     for (auto const name : std::string{"abc"}) {
-      // One after the other, and still not one stream: the numbers of threads are used again.
+      // The operating system may reuse thread ids, but each thread must have its own stream.
       std::thread{[&] {
         enqueue(cudaStreamPerThread, note(name));
         auto id = 0ULL;
@@ -127,7 +127,7 @@ TEST_F(streams, each_thread_has_its_default_stream)
   EXPECT_GT(seen.size(), 1U);
 }
 
-TEST_F(streams, the_legacy_stream_comes_after_those_of_all_threads)
+TEST_F(streams, legacy_stream_is_ordered_with_per_thread_default_streams)
 {
   for (auto seed = 0U; seed < 100; ++seed) {
     sim::reset(seed);
@@ -140,7 +140,7 @@ TEST_F(streams, the_legacy_stream_comes_after_those_of_all_threads)
   }
 }
 
-TEST_F(streams, the_legacy_stream_is_not_ordered_with_others)
+TEST_F(streams, legacy_stream_is_not_ordered_with_non_blocking_streams)
 {
   auto seen = std::set<std::string>{};
   for (auto seed = 0U; seed < 100; ++seed) {
@@ -155,7 +155,7 @@ TEST_F(streams, the_legacy_stream_is_not_ordered_with_others)
   EXPECT_EQ(seen, (std::set<std::string>{"ab", "ba"}));
 }
 
-TEST_F(streams, each_device_has_its_legacy_stream)
+TEST_F(streams, each_device_has_its_own_legacy_stream)
 {
   auto const slow = sim::slow_stream{cudaStream_t{}};
   enqueue(cudaStream_t{}, note('a'));
@@ -166,7 +166,7 @@ TEST_F(streams, each_device_has_its_legacy_stream)
   EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 
-TEST_F(streams, hold_back_and_go_on)
+TEST_F(streams, held_stream_does_not_run_until_its_release)
 {
   auto const one = stream{};
   auto const two = stream{};
@@ -183,7 +183,7 @@ TEST_F(streams, hold_back_and_go_on)
   EXPECT_EQ(order_, "ba");
 }
 
-TEST_F(streams, go_on_while_the_program_asks)
+TEST_F(streams, queries_advance_the_stream)
 {
   auto const one = stream{};
   enqueue(one.get(), note('a'));
@@ -191,7 +191,7 @@ TEST_F(streams, go_on_while_the_program_asks)
   EXPECT_EQ(order_, "a");
 }
 
-TEST_F(streams, go_on_when_the_program_waits_in_its_own_way)
+TEST_F(streams, progress_while_the_program_makes_no_calls)
 {
   auto const one = stream{};
   auto ran       = std::atomic<bool>{false};
@@ -203,7 +203,7 @@ TEST_F(streams, go_on_when_the_program_waits_in_its_own_way)
   SUCCEED();
 }
 
-TEST_F(streams, finish_what_was_queued_when_destroyed)
+TEST_F(streams, destroyed_stream_runs_its_queued_kernels)
 {
   auto handle = [&] {
     auto const one = stream{};
@@ -230,7 +230,7 @@ TEST_F(streams, belong_to_the_device_current_at_their_creation)
   EXPECT_EQ(cudaStreamSynchronize(one.get()), cudaSuccess);
 }
 
-TEST_F(streams, have_identifiers)
+TEST_F(streams, have_different_ids)
 {
   auto const one = stream{};
   auto ids       = std::set<unsigned long long>{};
@@ -242,7 +242,7 @@ TEST_F(streams, have_identifiers)
   EXPECT_EQ(ids.size(), 3U);
 }
 
-TEST_F(streams, host_functions_run_in_order_and_must_not_call_cuda)
+TEST_F(streams, host_functions_must_not_call_cuda)
 {
   auto const one = stream{};
   auto status    = cudaSuccess;
@@ -256,7 +256,7 @@ TEST_F(streams, host_functions_run_in_order_and_must_not_call_cuda)
   EXPECT_EQ(sim::take_violations().size(), 1U);
 }
 
-TEST_F(streams, several_host_threads_may_use_them)
+TEST_F(streams, run_kernels_of_several_host_threads)
 {
   constexpr auto num_threads = 4;
   constexpr auto num_kernels = 50;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Array streams: each batch has its own event; streams of host arrays, without events, wait.
+/// Each batch of an array stream has its own event. Streams of host arrays have no events and wait.
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
@@ -48,7 +48,7 @@ class array_streams : public bridge_test {
 cudaEvent_t event_of(unique_device_array const& array)
 { return *static_cast<cudaEvent_t*>(array->sync_event); }
 
-TEST_F(array_streams, every_batch_is_ordered)
+TEST_F(array_streams, consumers_wait_for_the_event_of_each_batch)
 {
   auto const type = flat("int32");
   for (auto seed = 0U; seed < some_seeds; ++seed) {
@@ -86,7 +86,7 @@ TEST_F(array_streams, nulls_of_all_batches_are_counted_with_one_wait)
   }
 }
 
-TEST_F(array_streams, batches_of_a_threads_default_stream_may_be_pulled_by_another_thread)
+TEST_F(array_streams, another_thread_can_pull_batches_of_a_per_thread_default_stream)
 {
   for (auto const& type : {flat("int32"), flat("bool8")}) {
     for (auto seed = 0U; seed < some_seeds; ++seed) {
@@ -107,7 +107,7 @@ TEST_F(array_streams, batches_of_a_threads_default_stream_may_be_pulled_by_anoth
   }
 }
 
-TEST_F(array_streams, every_batch_has_an_event_of_its_own)
+TEST_F(array_streams, each_batch_has_its_own_event)
 {
   auto const stream = lasting_stream{};
   auto batches      = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get());
@@ -125,7 +125,7 @@ TEST_F(array_streams, every_batch_has_an_event_of_its_own)
   EXPECT_EQ(detail::events_on_loan(), 2U);
 }
 
-TEST_F(array_streams, tell_the_memory_of_their_batches)
+TEST_F(array_streams, report_the_device_type_of_their_batches)
 {
   auto const stream = lasting_stream{};
   auto batches      = split(integer_column(stream.get()), stream.get());
@@ -134,7 +134,7 @@ TEST_F(array_streams, tell_the_memory_of_their_batches)
   EXPECT_EQ(std::move(batches).to_arrow()->device_type, ARROW_DEVICE_CUDA);
 }
 
-TEST_F(array_streams, readers_of_host_arrays_wait_for_each_batch)
+TEST_F(array_streams, streams_of_host_arrays_wait_for_each_batch)
 {
   auto const type = flat("int32");
   for (auto seed = 0U; seed < some_seeds; ++seed) {
@@ -159,7 +159,7 @@ TEST_F(array_streams, readers_of_host_arrays_wait_for_each_batch)
   }
 }
 
-TEST_F(array_streams, refuse_other_memory_in_the_middle)
+TEST_F(array_streams, reject_a_batch_in_other_memory)
 {
   auto const stream = lasting_stream{};
   auto const host   = std::shared_ptr<cudf::column>{make_column(flat("int32"), {number(1)})};
@@ -173,7 +173,7 @@ TEST_F(array_streams, refuse_other_memory_in_the_middle)
   EXPECT_THROW((void)batches.next(), std::invalid_argument);
 }
 
-TEST_F(array_streams, give_everything_back_in_the_middle)
+TEST_F(array_streams, return_their_events_if_released_before_the_end)
 {
   auto const stream = lasting_stream{};
   (void)split(integer_column(stream.get()), stream.get()).next();
@@ -187,7 +187,7 @@ TEST_F(array_streams, give_everything_back_in_the_middle)
   EXPECT_EQ(detail::events_on_loan(), 0U);
 }
 
-TEST_F(array_streams, an_event_that_fails_ends_the_stream)
+TEST_F(array_streams, failed_event_record_ends_the_stream)
 {
   auto const stream = lasting_stream{};
   auto batches      = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get()).to_arrow();

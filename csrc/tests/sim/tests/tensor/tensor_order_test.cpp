@@ -14,7 +14,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// A producer's tensor, computed late on a stream. Its deleter overwrites the memory at once.
+/// A producer's tensor, computed late on a stream. Its deleter overwrites the memory.
 class tensor_producer {
  public:
   tensor_producer(cudaStream_t stream,
@@ -91,7 +91,7 @@ class tensor_order : public bridge_test {
     return to_tensor(*integer_schema().get(), lent.get(), policy, nullptr, stream, resource);
   }
 
-  /// Enqueues a consumer's read. @return The values, set once the stream has run
+  /// Enqueues a consumer's read. @return The values, set when the kernel has run
   static std::shared_ptr<integers_t> read_tensor_later(void const* data,
                                                        std::size_t size,
                                                        cudaStream_t on)
@@ -102,7 +102,7 @@ class tensor_order : public bridge_test {
   }
 };
 
-TEST_F(tensor_order, memory_is_freed_behind_default_streams_of_consumers)
+TEST_F(tensor_order, memory_is_freed_after_the_default_streams_of_consumers)
 {
   auto const values = integers_t{5, 6, 7};
   for (auto const reader : {cudaStreamLegacy, cudaStreamPerThread}) {
@@ -145,7 +145,7 @@ TEST_F(tensor_order, consumers_wait_for_exports)
   }
 }
 
-TEST_F(tensor_order, hosts_wait_for_exports)
+TEST_F(tensor_order, wait_blocks_until_the_export_is_ready)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -156,7 +156,7 @@ TEST_F(tensor_order, hosts_wait_for_exports)
   }
 }
 
-TEST_F(tensor_order, default_streams_are_of_the_memorys_device)
+TEST_F(tensor_order, default_streams_are_on_the_memorys_device)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -181,7 +181,7 @@ TEST_F(tensor_order, nulls_are_counted_after_the_event)
     auto const far          = lasting_stream{};
     auto const stream       = lasting_stream{};
     auto source             = column(type, values, far.get());
-    auto const expected     = std::to_string(source->null_count()) + " nulls found";
+    auto const expected     = "expected no nulls, got " + std::to_string(source->null_count());
     auto array              = to_arrow(std::move(source), far.get()).to_arrow();
     array->array.null_count = -1;
     try {
@@ -195,7 +195,7 @@ TEST_F(tensor_order, nulls_are_counted_after_the_event)
   }
 }
 
-TEST_F(tensor_order, copies_wait_for_the_export_and_keep_it)
+TEST_F(tensor_order, copies_wait_for_the_array_and_keep_it_alive)
 {
   auto const values = integers_t{3, 1, 4};
   for (auto seed = 0U; seed < many_seeds; ++seed) {
@@ -204,7 +204,7 @@ TEST_F(tensor_order, copies_wait_for_the_export_and_keep_it)
     auto const stream = lasting_stream{};
     auto const size   = values.size() * sizeof(std::int32_t);
     auto* memory      = sim::allocate(memory_kind::device, 0, size);
-    // This memory is overwritten when it is freed; a column's is not.
+    // Unlike the memory of a column, this memory is overwritten when it is freed.
     auto owner = std::shared_ptr<void const>{
       memory, [](void const* freed) { sim::deallocate(const_cast<void*>(freed)); }};
     sim::enqueue(far.get(), [=] { std::memcpy(memory, values.data(), size); });
@@ -220,7 +220,7 @@ TEST_F(tensor_order, copies_wait_for_the_export_and_keep_it)
   }
 }
 
-TEST_F(tensor_order, copies_keep_whose_stream_and_resource_they_use)
+TEST_F(tensor_order, copies_keep_their_owner)
 {
   auto const stream = lasting_stream{};
   auto const owner  = std::make_shared<int>(0);
@@ -234,7 +234,7 @@ TEST_F(tensor_order, copies_keep_whose_stream_and_resource_they_use)
   EXPECT_EQ(owner.use_count(), 1);
 }
 
-TEST_F(tensor_order, arrays_stay_the_callers_where_a_copy_would_be_elsewhere)
+TEST_F(tensor_order, to_tensor_does_not_consume_the_array_if_it_rejects_the_resource)
 {
   auto const stream = lasting_stream{};
   auto array        = to_arrow(integer_column(stream.get(), {1, 2}), stream.get()).to_arrow();
@@ -248,7 +248,7 @@ TEST_F(tensor_order, arrays_stay_the_callers_where_a_copy_would_be_elsewhere)
   EXPECT_TRUE(array.is_released());
 }
 
-TEST_F(tensor_order, labels_and_flags_are_told)
+TEST_F(tensor_order, dlpack_tensors_have_the_device_type_and_the_read_only_flag)
 {
   auto const stream = lasting_stream{};
   auto const tensor = export_integers({1, 2}, copy_policy::never, stream.get());
@@ -262,7 +262,7 @@ TEST_F(tensor_order, labels_and_flags_are_told)
   old->deleter(old);
 }
 
-TEST_F(tensor_order, tensors_keep_the_memory)
+TEST_F(tensor_order, dlpack_tensors_keep_the_memory_until_deleted)
 {
   auto const stream = lasting_stream{};
   auto const live   = sim::live_allocations();
@@ -286,7 +286,7 @@ TEST_F(tensor_order, imports_wait_for_the_default_streams_of_all_threads)
         cudaStreamPerThread, values, std::vector<std::int64_t>{4}, std::vector<std::int64_t>{1});
     }}.join();
     auto const owner = own(source->lend());
-    // The handle `cudaStreamPerThread` does not tell which thread's stream it was.
+    // The handle `cudaStreamPerThread` does not identify the thread of the stream.
     auto imported   = from_tensor(view_dlpack(owner.get()),
                                   owner,
                                   cuda::stream_ref{cudaStreamPerThread},
@@ -324,7 +324,7 @@ TEST_F(tensor_order, imports_wait_for_the_producers_stream)
   }
 }
 
-TEST_F(tensor_order, deleters_run_once_and_after_the_last_reader)
+TEST_F(tensor_order, deleters_run_once_after_the_last_reader)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -343,7 +343,7 @@ TEST_F(tensor_order, deleters_run_once_and_after_the_last_reader)
   }
 }
 
-TEST_F(tensor_order, gathering_keeps_the_source_until_it_is_done)
+TEST_F(tensor_order, source_is_kept_until_the_gather_has_run)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -363,7 +363,7 @@ TEST_F(tensor_order, gathering_keeps_the_source_until_it_is_done)
   }
 }
 
-TEST_F(tensor_order, refused_tensors_are_deleted_once)
+TEST_F(tensor_order, rejected_tensors_are_deleted_once)
 {
   auto const stream = lasting_stream{};
   auto source       = tensor_producer{stream.get(), {1, 2}, {2, 1, 1}, {1, 1, 1}};
@@ -373,7 +373,7 @@ TEST_F(tensor_order, refused_tensors_are_deleted_once)
   EXPECT_EQ(source.deleted(), 1);
 }
 
-TEST_F(tensor_order, other_devices_take_a_copy)
+TEST_F(tensor_order, memory_of_another_device_requires_a_copy)
 {
   auto const far  = stream_on(1);
   auto const here = lasting_stream{};
@@ -399,7 +399,7 @@ TEST_F(tensor_order, other_devices_take_a_copy)
   settle();
 }
 
-TEST_F(tensor_order, managed_memory_is_found_where_it_is)
+TEST_F(tensor_order, view_dlpack_finds_the_device_of_managed_memory)
 {
   auto const far = stream_on(1);
   auto source    = tensor_producer{far->get(), {7}, {1}, {1}, memory_kind::managed, 1};
@@ -409,7 +409,7 @@ TEST_F(tensor_order, managed_memory_is_found_where_it_is)
   managed->deleter(managed);
 }
 
-TEST_F(tensor_order, producers_streams_that_cuda_rejects_are_an_error)
+TEST_F(tensor_order, import_rejects_an_invalid_stream_of_the_producer)
 {
   auto const stream = lasting_stream{};
   auto source       = tensor_producer{stream.get(), {1}, {1}, {1}};
@@ -426,7 +426,7 @@ TEST_F(tensor_order, producers_streams_that_cuda_rejects_are_an_error)
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
-TEST_F(tensor_order, host_memory_is_uploaded_unless_copies_are_refused)
+TEST_F(tensor_order, host_memory_is_uploaded_unless_the_policy_forbids_copies)
 {
   auto const stream = lasting_stream{};
   auto values       = integers_t{1, 2, 3};

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudf_arrow_bridge/memory.hpp>
+
+#include <cudf/column/column_view.hpp>
+
+#include <rmm/cuda_device.hpp>
+#include <rmm/resource_ref.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+
+/// A half-open range of addresses.
+struct allocation_range {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+};
+
+/// @return The allocation that contains an address, according to the CUDA driver; the one byte at
+/// the address if the driver does not know it
+allocation_range allocation_around(void const* pointer);
+
+/// @return Whether the allocation at `pointer` is known to end before `size` bytes
+bool ends_before(void const* pointer, std::size_t size);
+
+/**
+ * @brief The resource for host memory that a function allocates, if the caller passed one for the
+ * results.
+ *
+ * Without a GPU the caller's resource allocates host memory. With a GPU it allocates device memory.
+ */
+rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr);
+
+/**
+ * @brief The resource for new buffers that have to be on the device of existing buffers.
+ *
+ * If `mr` is the resource of the current device, the default, the resource of the memory's device
+ * is used instead.
+ *
+ * @throws std::invalid_argument if `mr` allocates memory of another device
+ */
+rmm::device_async_resource_ref resource_on_device(memory_location const& location,
+                                                  rmm::device_async_resource_ref mr);
+
+/// Makes the device of some memory current during the lifetime of the result, because default
+/// streams belong to the current device. CPU memory leaves the current device unchanged.
+inline std::optional<rmm::cuda_set_device_raii> guard_device(memory_location const& location)
+{
+  if (location.device_type == ARROW_DEVICE_CPU) { return std::nullopt; }
+  return std::optional<rmm::cuda_set_device_raii>{
+    std::in_place, rmm::cuda_device_id{static_cast<int>(location.device_id)}};
+}
+
+/**
+ * @brief Finds the kind and device of the memory that holds all buffers of some columns.
+ *
+ * CUDA is asked once per allocation, not per buffer: all columns of a table from a memory pool may
+ * be in one. The results are kept only during the lifetime of the finder, because addresses may be
+ * freed and reused for another kind of memory.
+ */
+class location_finder {
+ public:
+  /**
+   * @brief Adds the buffers of a column and of its children.
+   *
+   * @throws std::invalid_argument if their memory is of another kind or device than that added
+   * before
+   * @throws rmm::cuda_error if `cudaPointerGetAttributes` fails
+   */
+  void add(cudf::column_view const& column);
+
+  /// @return The location of all buffers; if there are none, that of new columns
+  [[nodiscard]] memory_location result() const;
+
+ private:
+  struct allocation {
+    std::uintptr_t end;
+    memory_location location;
+  };
+
+  memory_location find(void const* pointer);
+
+  std::map<std::uintptr_t, allocation> allocations_;  ///< by their first address
+  std::optional<memory_location> location_;           ///< of the buffers added so far
+};
+
+/**
+ * @brief Asks CUDA at each call whether this process can use a device.
+ *
+ * @return False only if no driver is installed, no device is present, or `CUDA_VISIBLE_DEVICES`
+ * hides all devices. Other failures throw, so that a fault is not taken for a host without a GPU.
+ *
+ * @throws rmm::cuda_error if CUDA fails in another way: the driver is older than the runtime or
+ * does not start, or `CUDA_VISIBLE_DEVICES` names a device but none is usable
+ * @throws std::runtime_error if there is no GPU and `CUDF_ARROW_BRIDGE_REQUIRE_GPU` is set to
+ *   anything but "0"
+ */
+[[nodiscard]] bool find_gpu();
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversion of streams, memory resources and copy policies to C++, and detection of the GPU."""
+
+from cuda.bindings.cyruntime cimport cudaStream_t
+from libc.stdint cimport int64_t, uintptr_t
+from libcpp.memory cimport make_shared, shared_ptr
+from libcpp.vector cimport vector
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+from rmm.pylibrmm.memory_resource cimport DeviceMemoryResource, get_current_device_resource
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+
+
+def has_gpu() -> bool:
+    """Return whether this process can use a CUDA device.
+
+    Return False if no driver is installed or there is no device. Raise RuntimeError for any other
+    CUDA error, and for a missing GPU if the environment variable CUDF_ARROW_BRIDGE_REQUIRE_GPU is
+    set.
+    """
+    return core.has_gpu()
+
+
+def device_type(uintptr_t address) -> int:
+    """Return Arrow's device type of the memory at an address (1: CPU, 2: CUDA, ...)."""
+    return core.locate(<const void*>address).device_type
+
+
+cdef object resolve_resource(object mr):
+    """Return `mr`, or for None rmm's current resource, or without a GPU None for host memory.
+
+    The caller must keep the result alive while its memory is in use.
+    """
+    if mr is None and core.has_gpu():
+        return get_current_device_resource()
+    return mr
+
+
+cdef int check_resource(object mr) except -1:
+    """Raise TypeError if the argument ``mr=`` is neither None nor a memory resource."""
+    if mr is not None and not isinstance(mr, DeviceMemoryResource):
+        raise TypeError(
+            "mr: expected an rmm.mr.DeviceMemoryResource, or None for the current resource of rmm, "
+            f"got an object of type {type(mr).__name__}"
+        )
+    return 0
+
+
+cdef device_async_resource_ref resource_of(object resolved) except *:
+    """Return the C++ reference to a result of `resolve_resource`."""
+    if resolved is None:
+        return core.host_memory_resource()
+    check_resource(resolved)
+    return (<DeviceMemoryResource>resolved).get_mr()
+
+
+def order_after(uintptr_t later, uintptr_t earlier) -> None:
+    """Make future work on the stream `later` wait for the work that is on `earlier` now.
+
+    The arguments are stream handles. The host does not wait.
+    """
+    cdef stream_ref c_later = stream_ref(<cudaStream_t>later)
+    cdef stream_ref c_earlier = stream_ref(<cudaStream_t>earlier)
+    with nogil:
+        core.order_after(c_later, c_earlier)
+
+
+cdef stream_ref stream_of(object stream) except *:
+    """Return the C++ reference to a `Stream` on this thread. None is the default stream."""
+    handle = 0 if stream is None else stream.handle
+    return stream_ref(<cudaStream_t><uintptr_t>handle)
+
+
+cdef core.copy_policy policy_of(object copy) except *:
+    """Convert the argument ``copy=`` to the C++ copy policy."""
+    if copy is None:
+        return core.copy_policy.as_needed
+    if copy is False:
+        return core.copy_policy.never
+    if copy is True:
+        return core.copy_policy.always
+    raise ValueError(f"copy: expected None, False or True, got {copy!r}")
+
+
+cdef str text_of(core.string_view text):
+    return text.data()[:text.size()].decode()
+
+
+cdef list to_tuples(const vector[core.made_memory]& made):
+    """List the address, size and reason of each piece of memory that was allocated."""
+    return [
+        (<uintptr_t>made[i].address, made[i].size, text_of(made[i].reason))
+        for i in range(made.size())
+    ]
+
+
+#: All reasons as bytes. They are never freed, since C++ stores views of them. There are only a few.
+cdef dict reasons = {}
+
+
+cdef shared_ptr[vector[core.made_memory]] from_tuples(tuple made):
+    """Convert the result of `to_tuples` back to C++."""
+    cdef shared_ptr[vector[core.made_memory]] result = make_shared[vector[core.made_memory]]()
+    cdef core.made_memory memory
+    cdef bytes text
+    cdef uintptr_t address
+    for address, size, reason in made:
+        text = reasons.setdefault(reason, reason.encode())
+        memory.address = <const void*>address
+        memory.size = <int64_t>size
+        memory.reason = core.string_view(<const char*>text, <size_t>len(text))
+        result.get().push_back(memory)
+    return result

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Export of pylibcudf columns and tables as Arrow device arrays."""
+
+cimport cython
+from cuda.bindings.cyruntime cimport cudaStream_t, cudaStreamLegacy, cudaStreamPerThread
+from libc.stdint cimport uintptr_t
+from libcpp.memory cimport shared_ptr
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+from pylibcudf.column cimport Column
+from pylibcudf.libcudf.column.column_view cimport column_view
+from pylibcudf.libcudf.types cimport size_type
+from pylibcudf.table cimport Table
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.arguments cimport (
+    check_resource,
+    from_tuples,
+    policy_of,
+    resolve_resource,
+    resource_of,
+)
+from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray, ExportedArray
+from cudf_arrow_bridge._core.import_.columns cimport add_views, types_of
+from cudf_arrow_bridge._core.import_.imported_fields cimport fields_key
+from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec
+
+
+cdef class ExportInput:
+    """The columns of one object to export.
+
+    Parameters
+    ----------
+    kind
+        ``"table"`` for a record batch, ``"column"`` for an array.
+    columns
+        The pylibcudf columns. The export references them while their memory is in use. These
+        references also make cuDF copy the memory before it writes to it.
+    num_rows
+        The number of rows. A frame without columns can have rows.
+    schema_spec
+        The part of the schema that does not depend on the column types.
+    made
+        Address, size and reason of each piece of memory that was allocated for the export because
+        the memory of the source could not be shared.
+    """
+
+    def __init__(
+        self,
+        str kind not None,
+        columns not None,
+        size_type num_rows,
+        SchemaSpec schema_spec not None,
+        made=(),
+    ):
+        self.kind = kind
+        self.columns = tuple(columns)
+        self.num_rows = num_rows
+        self.schema_spec = schema_spec
+        self.made = tuple(made)
+
+    @staticmethod
+    cdef ExportInput of(
+        str kind, tuple columns, size_type num_rows, spec_of_types, spec_of_fields
+    ):
+        """Construct without parsing Python arguments."""
+        cdef ExportInput self = ExportInput.__new__(ExportInput)
+        cdef bytes types = types_of(columns)
+        cdef bytes fields = fields_key(columns, kind == "table")
+        self.kind = kind
+        self.columns = columns
+        self.num_rows = num_rows
+        if fields is None:
+            self.schema_spec = <SchemaSpec?>spec_of_types(types)
+        else:
+            self.schema_spec = cached_spec(types + fields, kind, columns, spec_of_fields)
+        return self
+
+
+#: Specs of recently exported columns that have imported fields. Each entry also references the
+#: owners of the fields whose addresses are in its key.
+cdef dict newest_specs = {}
+cdef Py_ssize_t MAX_SPECS = 16
+
+
+cdef SchemaSpec cached_spec(bytes key, str kind, tuple columns, spec_of_fields):
+    cdef tuple entry = newest_specs.get(key)
+    if entry is None:
+        entry = spec_of_fields(kind, columns)
+        while len(newest_specs) >= MAX_SPECS:
+            newest_specs.pop(next(iter(newest_specs)), None)
+        newest_specs[key] = entry
+    return <SchemaSpec?>entry[0]
+
+
+def pylibcudf_input(obj, spec_of_column, spec_of_table, spec_of_fields):
+    """Return the `ExportInput` of a pylibcudf column or table, or None for any other object.
+
+    Parameters
+    ----------
+    obj
+        The object.
+    spec_of_column, spec_of_table
+        Functions that return the spec for the result of `types_of`.
+    spec_of_fields
+        A function that returns the spec of imported columns and the owners of their fields.
+    """
+    if isinstance(obj, Column):
+        return ExportInput.of(
+            "column", (obj,), (<Column>obj)._size, spec_of_column, spec_of_fields
+        )
+    if isinstance(obj, Table):
+        return ExportInput.of(
+            "table",
+            tuple((<Table>obj)._columns),
+            (<Table>obj)._num_rows,
+            spec_of_table,
+            spec_of_fields,
+        )
+    return None
+
+
+cdef class ExportArguments:
+    """The arguments of exports, converted to C++ types; see `to_arrow_device`.
+
+    Parameters
+    ----------
+    stream
+        The `Stream` that produced the data.
+    compact
+        Whether all arrays must have the offset 0.
+    managed_as_cuda
+        Whether managed memory is reported as plain CUDA memory.
+    mr
+        The memory resource for converted buffers. None: rmm's current resource at each export.
+    copy
+        None: copy only the buffers that cannot be shared. False: never copy. True: copy all.
+
+    Raises
+    ------
+    TypeError
+        If `mr` is neither a memory resource nor None.
+    ValueError
+        If `copy` has another value.
+    """
+
+    def __cinit__(
+        self, stream not None, bint compact=False, bint managed_as_cuda=False, mr=None, copy=None
+    ):
+        check_resource(mr)
+        self.stream = stream
+        self.mr = mr
+        self.copy = copy
+        self.copy_policy = policy_of(copy)
+        self.compact = compact
+        self.managed_as_cuda = managed_as_cuda
+        self.is_freed_by_thread = stream.is_freed_by_thread
+        self.first_handle = stream.handle
+
+    @property
+    def handle(self) -> int:
+        """The handle of the stream on the calling thread."""
+        return self.handle_here()
+
+    cdef uintptr_t handle_here(self) except? 0:
+        # A stream whose memory is not freed by thread has the same handle on all threads.
+        return self.stream.handle if self.is_freed_by_thread else self.first_handle
+
+
+#: Memory for views, reused from an earlier call. glibc's malloc consolidates freed small chunks
+#: before each allocation larger than 1 KiB, which is slower than creating the views.
+cdef vector[column_view] spare_views
+#: Memory for more views than this is freed.
+cdef size_t MAX_SPARE_VIEWS = 10_000
+
+
+# Never part of a reference cycle, so the garbage collector does not need to track it.
+@cython.no_gc
+cdef class ExportCall:
+    """The arguments of one export, converted to C++ types."""
+
+    cdef vector[column_view] views
+    cdef core.export_input input
+    cdef core.export_options options
+    cdef stream_ref stream
+    cdef device_async_resource_ref resource
+    cdef shared_ptr[const void] owner
+    cdef Schema schema
+
+    @staticmethod
+    cdef ExportCall of(
+        ExportInput export_input, ExportArguments arguments, object requested_schema
+    ):
+        """Convert the arguments of `export_array`."""
+        cdef ExportCall self = ExportCall.__new__(ExportCall)
+        cdef bint is_table = export_input.kind == "table"
+        self.views.swap(spare_views)
+        add_views(self.views, export_input.columns)
+        if is_table:
+            self.input = core.export_input(self.views, export_input.num_rows)
+        else:
+            self.input = core.export_input(self.views[0])
+        mr = resolve_resource(arguments.mr)
+        self.schema = export_input.schema_spec.schema_of(
+            self.views, is_table, export_input.num_rows, requested_schema
+        )
+        self.options.schema = self.schema.schema
+        self.options.compact = arguments.compact
+        self.options.managed_as_cuda = arguments.managed_as_cuda
+        self.options.copy = arguments.copy_policy
+        if export_input.made:
+            self.options.made = from_tuples(export_input.made)
+        if arguments.copy_policy == core.copy_policy.always:
+            self.options.copy_owner = share_object((mr, arguments.stream))
+        cdef uintptr_t handle = arguments.handle_here()
+        self.stream = stream_ref(<cudaStream_t>handle)
+        self.resource = resource_of(mr)
+        # Converted buffers are freed on the stream by the resource, so both must outlive them.
+        self.owner = share_object((export_input.columns, mr, arguments.stream))
+        if arguments.is_freed_by_thread:
+            self.owner = released_after_readers(move(self.owner), handle)
+        return self
+
+    def __dealloc__(self):
+        self.views.clear()
+        if spare_views.capacity() < self.views.capacity() <= MAX_SPARE_VIEWS:
+            self.views.swap(spare_views)
+
+
+cdef shared_ptr[const void] released_after_readers(
+    shared_ptr[const void] owner, uintptr_t handle
+) except *:
+    """Return an owner that releases memory on the per-thread default stream after its readers.
+
+    If the export uses the default stream of this thread, the readers are on that stream. Otherwise
+    they can be on the default stream of any thread; the legacy default stream waits for all of
+    them.
+    """
+    cdef uintptr_t freed_on = cudaStreamPerThread
+    cdef uintptr_t read_on = freed_on if handle == freed_on else cudaStreamLegacy
+    return core.release_after(
+        move(owner), stream_ref(<cudaStream_t>freed_on), stream_ref(<cudaStream_t>read_on)
+    )
+
+
+cpdef export_array(
+    ExportInput export_input,
+    ExportArguments arguments,
+    object requested_schema,
+    object exporter,
+    type array_type,
+):
+    """Export columns. The array and all that share its memory reference the columns and the stream.
+
+    Parameters
+    ----------
+    export_input
+        The columns.
+    arguments
+        The arguments of the export.
+    requested_schema
+        The capsule of a schema, which is not consumed, or None.
+    exporter
+        The function that exports the same columns again with another schema.
+    array_type
+        The type of the result: `DeviceArray`.
+    """
+    cdef ExportCall call = ExportCall.of(export_input, arguments, requested_schema)
+    cdef core.device_array array
+    with nogil:
+        array = move(
+            core.to_arrow_device(call.input, call.owner, call.options, call.stream, call.resource)
+        )
+    # Skip the constructor, which would parse the arguments again.
+    cdef DescribedArray result = <DescribedArray?>array_type.__new__(array_type)
+    result._exporter = exporter
+    result._array = ExportedArray.wrap(move(array), arguments.stream)
+    result._arrow_schema = call.schema
+    result._kind = export_input.kind
+    result._labels = export_input.schema_spec.labels
+    return result
+
+
+cdef class InputExporter:
+    """An exporter of the columns of one object. It exports again for each requested schema.
+
+    Parameters
+    ----------
+    export_input
+        The columns.
+    arguments
+        The arguments of the exports.
+    """
+
+    def __cinit__(self, ExportInput export_input not None, ExportArguments arguments not None):
+        self.export_input = export_input
+        self.arguments = arguments
+
+    def export(self, requested_schema, type array_type not None):
+        """Export the columns; see `export_array`."""
+        return export_array(
+            self.export_input, self.arguments, requested_schema, self, array_type
+        )
+
+
+def schema_of_input(ExportInput export_input not None) -> Schema:
+    """Return the schema that columns are exported with, without reading their memory."""
+    cdef vector[column_view] views
+    add_views(views, export_input.columns)
+    return export_input.schema_spec.schema_of(
+        views, export_input.kind == "table", export_input.num_rows, None
+    )
+
+
+cdef class BatchSource:
+    """The source of the batches of a stream: wraps `cudf_arrow_bridge::batch_source`."""
+
+
+def export_slices(
+    ExportInput export_input not None,
+    size_type max_rows,
+    ExportArguments arguments not None,
+    requested_schema,
+) -> BatchSource:
+    """Return a source that exports batches of at most `max_rows` rows on demand.
+
+    The source and its batches keep the columns and the stream alive. `requested_schema` is the
+    capsule of a schema, which is not consumed, or None.
+    """
+    cdef BatchSource result = BatchSource.__new__(BatchSource)
+    cdef ExportCall call = ExportCall.of(export_input, arguments, requested_schema)
+    with nogil:
+        result.source = move(
+            core.slices(
+                call.input, call.owner, max_rows, call.options, call.stream, call.resource
+            )
+        )
+    return result
+
+
+def single_batch(Schema schema not None, ExportedArray array not None) -> BatchSource:
+    """Return a source of one array that is already exported."""
+    cdef BatchSource result = BatchSource.__new__(BatchSource)
+    cdef core.stream_batch batch
+    if array.array.is_released():
+        # A released array would signal the end of the stream.
+        raise ValueError("expected a device array with data, got a released one")
+    batch.schema = schema.schema
+    batch.array = array.array
+    result.source = move(core.single(batch))
+    return result

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+
+
+cdef class ExportedArray:
+    cdef core.device_array array
+    #: The `Stream` of the export; None for a copy in host memory.
+    cdef readonly object stream
+
+    @staticmethod
+    cdef ExportedArray wrap(core.device_array array, object stream)
+
+
+cdef class DescribedArray:
+    #: Declared first, so that it is dropped before `_array`, whose owner the exit waits for.
+    cdef public object _exporter
+    cdef public ExportedArray _array
+    cdef public object _arrow_schema
+    cdef public str _kind
+    cdef public tuple _labels
+    cdef public object _first_row
+
+    cdef tuple capsules(self)

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Import of Arrow device arrays as pylibcudf columns and tables."""
+
+from cpython.tuple cimport PyTuple_GetItem
+from cython.operator cimport dereference
+from libcpp.memory cimport unique_ptr
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+from pylibcudf.column cimport Column
+from pylibcudf.libcudf.types cimport size_type
+from pylibcudf.table cimport Table
+from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.arguments cimport (
+    check_resource,
+    policy_of,
+    resolve_resource,
+    resource_of,
+    to_tuples,
+)
+from cudf_arrow_bridge._core.capsules cimport (
+    device_array_capsule_from_array,
+    device_array_from_capsule,
+    schema_from_capsule,
+)
+from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray
+from cudf_arrow_bridge._core.import_.columns cimport ImportContext, table_of, wrap_columns
+from cudf_arrow_bridge._core.import_.imported_fields cimport ImportedFields, remember
+from cudf_arrow_bridge._core.schema cimport Schema, is_struct, marks_table
+
+
+cdef class ImportArguments:
+    """The arguments of imports, converted to C++ types; see `from_arrow_device`.
+
+    Parameters
+    ----------
+    stream
+        The CUDA stream of the imports.
+    reader
+        A second stream that reads the results, or None. Buffers are freed on the stream of the
+        import, after the work on both streams.
+    mr
+        The memory resource for converted buffers. None: rmm's current resource at each import.
+    copy
+        None: copy only the buffers that cannot be shared. False: never copy. True: copy all.
+    validate
+        The checks before the import: ``"minimal"`` or ``"full"``.
+    sanitize
+        Whether to convert nested nulls to the form that libcudf expects.
+
+    Raises
+    ------
+    TypeError
+        If `mr` is neither a memory resource nor None.
+    ValueError
+        If `copy` or `validate` has another value.
+    """
+
+    cdef core.import_options options
+    cdef object stream
+    cdef object reader
+    cdef object mr
+    cdef bint has_objects
+    #: Without a GPU, all imports share one context.
+    cdef ImportContext host_context
+
+    def __cinit__(self, stream, reader, mr, copy, validate, bint sanitize):
+        if validate not in ("minimal", "full"):
+            raise ValueError(f"validate: expected 'minimal' or 'full', got {validate!r}")
+        check_resource(mr)
+        self.options.copy = policy_of(copy)
+        self.options.sanitize = sanitize
+        if validate == "full":
+            self.options.validate = core.validation.full
+        self.stream = stream
+        self.reader = reader
+        self.mr = mr
+        # rmm's current resource and cuDF's stream are not objects of the caller.
+        self.has_objects = mr is not None or stream.owner is not None
+
+    cdef ImportContext context(self):
+        """Return the context of an import on the calling thread."""
+        mr = resolve_resource(self.mr)
+        if mr is None and self.host_context is not None:
+            return self.host_context
+        cdef ImportContext context
+        context = ImportContext(mr, self.stream, self.reader, self.has_objects)
+        if mr is None and not self.stream.is_freed_by_thread:
+            self.host_context = context
+        return context
+
+
+cdef class ArrayImporter:
+    """An importer of arrays of one schema, which is parsed once. It is thread-safe.
+
+    Parameters
+    ----------
+    schema
+        The capsule of the schema, which is not consumed.
+    """
+
+    cdef unique_ptr[core.array_importer] importer
+    #: A cache of objects that other modules derive from the schema, each with its own key.
+    cdef readonly dict derived
+    #: None until first used.
+    cdef ImportedFields fields
+
+    def __cinit__(self, schema):
+        cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+        self.derived = {}
+        with nogil:
+            self.importer.reset(new core.array_importer(dereference(c_schema)))
+
+    @property
+    def schema(self) -> Schema:
+        return Schema.wrap(self.importer.get().schema())
+
+    def import_array(self, array, bint is_table, ImportArguments arguments not None):
+        """Import an array as columns.
+
+        Parameters
+        ----------
+        array
+            The capsule of a device array, which is consumed.
+        is_table
+            True: the children of the array are the columns. False: the array is the only column.
+        arguments
+            The arguments of the import.
+
+        Returns
+        -------
+        tuple of (list of Column, int, list of tuple)
+            The columns, their number of rows, and the address, size and reason of each piece of
+            memory that was allocated instead of shared.
+        """
+        cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+        cdef ImportContext context = arguments.context()
+        cdef device_async_resource_ref resource = resource_of(context.mr)
+        cdef core.borrowed_table imported
+        with nogil:
+            if is_table:
+                imported = move(
+                    self.importer.get().borrow_table(
+                        c_array, arguments.options, context.stream, resource
+                    )
+                )
+            else:
+                imported = move(
+                    self.importer.get().borrow_column(
+                        c_array, arguments.options, context.stream, resource
+                    )
+                )
+        return wrap_columns(imported, context), imported.num_rows, to_tuples(imported.made)
+
+    cdef ImportedFields fields_of_schema(self):
+        if self.fields is None:
+            self.fields = ImportedFields.of(self.importer.get().schema())
+        return self.fields
+
+    def table(self, list columns not None, size_type num_rows, first_row) -> Table:
+        """Return a table of the columns of one array, and attach the Arrow fields to the columns.
+
+        Parameters
+        ----------
+        columns, num_rows
+            The columns of an array of this schema, and their number of rows.
+        first_row
+            Not used.
+        """
+        remember(columns, self.fields_of_schema(), True)
+        return table_of(columns, num_rows)
+
+    def column(self, list columns not None, size_type num_rows, first_row) -> Column:
+        """Return the only column of an array, and attach the Arrow field to it; see `table`."""
+        remember(columns, self.fields_of_schema(), False)
+        return columns[0]
+
+
+def select_children(schema, array, vector[size_t] positions) -> None:
+    """Reduce the struct array in a capsule to some of its children, in place.
+
+    Parameters
+    ----------
+    schema
+        The capsule of the schema of the whole array, which is not consumed.
+    array
+        The capsule of the device array.
+    positions
+        The indices of the children to keep, without duplicates.
+    """
+    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
+    with nogil:
+        core.select_children(dereference(c_schema), c_array, positions)
+
+
+#: The importers of recent schemas. The tuple is replaced as a whole, so that no lock is needed.
+cdef tuple newest_importers = ()
+cdef Py_ssize_t MAX_IMPORTERS = 16
+
+
+cpdef ArrayImporter importer_of(schema):
+    """Return the importer of the schema in a capsule, which is not consumed.
+
+    The importers of recent schemas are cached, since producers send many arrays of one schema.
+    """
+    global newest_importers
+    cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
+    cdef tuple importers = newest_importers
+    cdef ArrayImporter importer
+    cdef Py_ssize_t i
+    for i in range(len(importers)):
+        importer = <ArrayImporter>PyTuple_GetItem(importers, i)
+        if importer.importer.get().has_schema(dereference(c_schema)):
+            return importer
+    importer = ArrayImporter(schema)
+    newest_importers = (importer, *importers[: MAX_IMPORTERS - 1])
+    return importer
+
+
+cdef class SourceArray:
+    """One array that a producer exported.
+
+    Parameters
+    ----------
+    schema_capsule, array_capsule
+        The ``arrow_schema`` and ``arrow_device_array`` capsules. An import consumes the latter.
+    known_table
+        Whether the object is known to be a table, regardless of the flags of its schema.
+    labels
+        The labels of a `DeviceArray` of this process that cannot be represented in JSON.
+    first_row
+        For a batch of a stream, the number of rows before it, where its part of a range index
+        starts. None for a single array.
+    """
+
+    cdef readonly object schema_capsule
+    cdef readonly object array_capsule
+    cdef readonly tuple labels
+    cdef readonly object first_row
+    cdef bint known_table
+    cdef ArrayImporter parsed
+
+    def __init__(self, schema_capsule, array_capsule, bint known_table, tuple labels, first_row):
+        self.schema_capsule = schema_capsule
+        self.array_capsule = array_capsule
+        self.known_table = known_table
+        self.labels = labels
+        self.first_row = first_row
+
+    @property
+    def kind(self) -> str:
+        """Whether this is a table or a column. Depends on the object and the schema only."""
+        is_table = (
+            is_struct(self.schema_capsule) if self.known_table else marks_table(self.schema_capsule)
+        )
+        return "table" if is_table else "column"
+
+    @property
+    def importer(self) -> ArrayImporter:
+        """The importer of arrays of this schema."""
+        if self.parsed is None:
+            self.parsed = importer_of(self.schema_capsule)
+        return self.parsed
+
+    @property
+    def device_type(self) -> int:
+        """Arrow's device type of the array's memory."""
+        return device_array_from_capsule(self.array_capsule).device_type
+
+    def length(self) -> int:
+        """Return the number of rows."""
+        return device_array_from_capsule(self.array_capsule).array.length
+
+    def __arrow_c_device_array__(self, requested_schema=None) -> tuple:
+        """Return the capsules."""
+        return self.schema_capsule, self.array_capsule
+
+
+cdef tuple pair_of(capsules):
+    if not isinstance(capsules, (tuple, list)) or len(capsules) != 2:
+        raise TypeError(f"expected a pair of PyCapsules, got {capsules!r}")
+    return tuple(capsules)
+
+
+def find_array(obj, are_tables):
+    """Return the array that an object exports.
+
+    Parameters
+    ----------
+    obj
+        The object.
+    are_tables
+        A function that returns whether objects of a class are known to be tables.
+
+    Returns
+    -------
+    SourceArray or None
+        None if the object implements no array protocol.
+    """
+    export = getattr(obj, "__arrow_c_device_array__", None)
+    if export is not None:
+        schema, array = pair_of(export())
+    else:
+        export = getattr(obj, "__arrow_c_array__", None)
+        if export is None:
+            return None
+        schema, array = pair_of(export())
+        array = device_array_capsule_from_array(array)
+    cdef DescribedArray described
+    if isinstance(obj, DescribedArray):
+        described = <DescribedArray>obj
+        return SourceArray(
+            schema, array, described._kind == "table", described._labels, described._first_row
+        )
+    return SourceArray(schema, array, are_tables(type(obj)), (), None)

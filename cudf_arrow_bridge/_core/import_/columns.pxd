@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t, uintptr_t
+from libcpp.memory cimport shared_ptr, unique_ptr
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+from pylibcudf.column cimport Column
+from pylibcudf.libcudf.column.column cimport column as libcudf_column
+from pylibcudf.libcudf.column.column_view cimport column_view
+from pylibcudf.libcudf.types cimport size_type
+from pylibcudf.table cimport Table
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+
+
+cdef class Span:
+    cdef readonly uintptr_t ptr
+    cdef readonly size_t size
+    #: A counted reference to the `ImportedFields` that a level of a column was imported with, or
+    #: NULL. It is not an `object`, since the garbage collector would then traverse every span.
+    cdef PyObject* fields
+    cdef int32_t level  # the index in `fields`
+    cdef object __weakref__
+
+
+cdef class OwningSpan(Span):
+    cdef readonly object owner
+
+
+cdef int add_views(vector[column_view]& views, tuple columns) except -1
+cpdef Table table_of(object columns, size_type num_rows)
+cdef object main_span_of(Column column)
+cdef int add_types(string& types, Column column) except -1
+cpdef bytes types_of(object columns)
+
+
+cdef class ImportContext:
+    cdef object mr
+    cdef object freed_on
+    cdef object read_on
+    cdef bint has_objects
+    cdef stream_ref stream
+    cdef stream_ref reader
+
+    cdef shared_ptr[const void] released_in_order(self, shared_ptr[const void]) except *
+
+
+cdef Column wrap_column(
+    unique_ptr[libcudf_column] storage, size_type offset, size_type size, ImportContext context
+)
+cdef list wrap_columns(core.borrowed_table& table, ImportContext context)

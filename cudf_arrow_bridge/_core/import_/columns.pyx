@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Construction of pylibcudf columns without the constructor's checks, and views of them."""
+
+cimport cython
+from cpython.ref cimport Py_XDECREF, PyObject
+from cpython.tuple cimport PyTuple_GetItem
+from cython.operator cimport dereference
+from libc.stdint cimport int32_t, uintptr_t
+from libcpp.memory cimport shared_ptr, static_pointer_cast, unique_ptr
+from libcpp.string cimport string
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+from pylibcudf.column cimport Column
+from pylibcudf.gpumemoryview cimport gpumemoryview
+from pylibcudf.libcudf.column.column cimport column as libcudf_column, column_contents
+from pylibcudf.libcudf.column.column_view cimport column_view
+from pylibcudf.libcudf.types cimport bitmask_type, data_type, size_type, type_id
+from pylibcudf.table cimport Table
+from pylibcudf.types cimport DataType
+from rmm.librmm.device_buffer cimport device_buffer
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.arguments cimport stream_of
+from cudf_arrow_bridge._core.interpreter cimport drop_share
+
+ctypedef const void const_void
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(PyObject*)
+
+
+cdef class Span:
+    """A buffer with the interface that pylibcudf and cuDF expect. Subclasses own the memory."""
+
+    def __dealloc__(self):
+        Py_XDECREF(self.fields)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        # cuDF reads the size from this interface, also for host memory.
+        return {
+            "data": (self.ptr, False),
+            "shape": (self.size,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+
+cdef class OwningSpan(Span):
+    """A span that references the owner of its memory.
+
+    Parameters
+    ----------
+    ptr, size
+        The address and the size in bytes.
+    owner
+        The owner of the memory.
+    """
+
+    def __init__(self, uintptr_t ptr, size_t size, owner):
+        self.ptr = ptr
+        self.size = size
+        self.owner = owner
+
+
+cdef uintptr_t address_of(object span) except? 1:
+    # For known types, do not read the Python attribute, which is slower than the rest of a view.
+    if span is None:
+        return 0
+    if isinstance(span, Span):
+        return (<Span>span).ptr
+    if isinstance(span, gpumemoryview):
+        return (<gpumemoryview>span).ptr
+    return span.ptr
+
+
+cdef int add_view(vector[column_view]& views, Column column) except -1:
+    cdef vector[column_view] children
+    if column._num_children:  # faster than the length of the list
+        add_views(children, tuple(column._children))
+    views.emplace_back(
+        column._data_type.c_obj,
+        column._size,
+        <const void*>address_of(column._data),
+        <const bitmask_type*>address_of(column._mask),
+        column._null_count,
+        column._offset,
+        move(children),
+    )
+    return 0
+
+
+cdef int add_views(vector[column_view]& views, tuple columns) except -1:
+    """Append views of columns. Equivalent to `Column.view`, but faster."""
+    cdef Py_ssize_t i, size = len(columns)
+    views.reserve(views.size() + size)
+    for i in range(size):
+        # With the stable ABI, a loop over the tuple would use the slower sequence protocol.
+        add_view(views, <Column?>PyTuple_GetItem(columns, i))
+    return 0
+
+
+cpdef Table table_of(object columns, size_type num_rows):
+    """Return a table of columns that all have `num_rows` rows."""
+    # Skip the constructor, which would check the columns.
+    cdef Table table = Table.__new__(Table)
+    table._columns = tuple(columns)
+    table._num_rows = num_rows
+    return table
+
+
+cpdef Column rebuild(Column column, make_span, list children):
+    """Copy a column object with other buffers and children.
+
+    Parameters
+    ----------
+    column
+        The column.
+    make_span
+        A function that returns the buffer of the result for each buffer of the column.
+    children
+        The children of the result.
+    """
+    cdef Column result = Column.__new__(Column)
+    result._data_type = column._data_type
+    result._size = column._size
+    result._offset = column._offset
+    result._null_count = column._null_count
+    result._data = None if column._data is None else make_span(column._data)
+    result._mask = None if column._mask is None else make_span(column._mask)
+    result._children = children
+    result._num_children = <size_type>len(children)
+    return result
+
+
+cpdef Column rebuild_all(Column column, make_span):
+    """Copy a column object and its children, with a new span for each buffer; see `rebuild`."""
+    children = [rebuild_all(<Column?>child, make_span) for child in column._children]
+    return rebuild(column, make_span, children)
+
+
+cdef object main_span_of(Column column):
+    cdef type_id id = column._data_type.c_obj.id()
+    if id == type_id.STRING or id == type_id.LIST:
+        return (<Column?>column._children[0])._data if column._children else None
+    return column._data
+
+
+def main_span(Column column not None):
+    """Return the buffer that identifies one level of a column: its offsets, or its data.
+
+    Return None for a column without rows, and for a struct, which has neither buffer.
+    """
+    return main_span_of(column)
+
+
+cdef void add_number(string& types, int32_t number) noexcept:
+    types.append(<const char*>&number, sizeof(number))
+
+
+cdef int add_types(string& types, Column column) except -1:
+    cdef data_type c_type = column._data_type.c_obj
+    cdef int32_t scale = c_type.scale()
+    cdef int32_t num_children = column._num_children
+    # Type ids are less than 64. The two bits above them indicate which numbers follow.
+    types.push_back(
+        <char>(<int>c_type.id() | (64 if scale != 0 else 0) | (128 if num_children != 0 else 0))
+    )
+    if scale != 0:
+        add_number(types, scale)
+    if num_children != 0:
+        add_number(types, num_children)
+        for child in column._children:
+            add_types(types, <Column?>child)
+    return 0
+
+
+cpdef bytes types_of(object columns):
+    """Encode the types of columns and their children. Equal bytes mean equal types.
+
+    Most columns take one byte. The encoding is short because glibc's malloc consolidates its freed
+    small chunks, such as nanoarrow's structs, before each allocation larger than 1 KiB.
+    """
+    cdef tuple all_columns = tuple(columns)
+    cdef Py_ssize_t i, size = len(all_columns)
+    cdef string types
+    types.reserve(size)
+    for i in range(size):
+        add_types(types, <Column?>PyTuple_GetItem(all_columns, i))
+    return <bytes>types
+
+
+@cython.no_gc_clear
+cdef class ImportContext:
+    """The memory resource and the streams of the buffers of an import. The buffers reference it.
+
+    Parameters
+    ----------
+    mr
+        The resource that allocated the buffers.
+    stream
+        The CUDA stream that they are freed on.
+    reader
+        A second stream that reads them, or None.
+    has_objects
+        Whether resource or streams are objects of the caller, which can reference the buffers.
+    """
+
+    def __cinit__(self, mr, stream, reader, bint has_objects):
+        self.mr = mr
+        self.has_objects = has_objects
+        self.freed_on = stream
+        self.read_on = reader
+        # Resolve now, since per-thread default streams are different on other threads.
+        self.stream = stream_of(stream)
+        self.reader = self.stream if reader is None else stream_of(reader)
+
+    cdef shared_ptr[const void] released_in_order(self, shared_ptr[const void] owner) except *:
+        """Return an owner that releases the memory after the work on both streams."""
+        if owner.get() == NULL:
+            return owner
+        return core.release_after(move(owner), self.stream, self.reader)
+
+
+# `no_gc_clear`: __dealloc__ uses the referenced objects, so breaking a cycle must not clear them.
+# Each cycle contains an object of the caller, where the garbage collector can break it.
+@cython.no_gc_clear
+cdef class ProducerMemory:
+    """The memory of a producer's array, released when the last column that uses it is deleted."""
+
+    cdef shared_ptr[const void] owner
+    cdef ImportContext context
+
+    def __dealloc__(self):
+        drop_share(self.owner)
+
+
+@cython.no_gc
+cdef class ImportedSpan(Span):
+    """A buffer of an imported column. Freeing it can release the producer's array.
+
+    It replaces rmm's `DeviceBuffer`, which requires a driver. The garbage collector does not track
+    it, since otherwise it would run several times during the import of a wide table.
+    """
+
+    #: The owner of a `device_buffer`; null for a view of `ProducerMemory`.
+    cdef shared_ptr[const void] owner
+    cdef object kept_alive
+
+    def __dealloc__(self):
+        if self.owner.get() != NULL:
+            drop_share(self.owner)
+
+
+@cython.no_gc_clear
+cdef class TrackedSpan(ImportedSpan):
+    """An `ImportedSpan` that the garbage collector tracks because it can be part of a cycle."""
+
+    cdef object tracked
+
+    def __dealloc__(self):
+        # Release the memory here: the base class would do it after `tracked` is cleared, which
+        # references the stream that the memory is freed on.
+        if self.owner.get() != NULL:
+            drop_share(self.owner)
+
+
+cdef ImportedSpan make_span(uintptr_t ptr, size_t size, object kept_alive, bint tracked):
+    cdef ImportedSpan self
+    if tracked:
+        self = TrackedSpan.__new__(TrackedSpan)
+        (<TrackedSpan>self).tracked = kept_alive
+    else:
+        self = ImportedSpan.__new__(ImportedSpan)
+        self.kept_alive = kept_alive
+    self.ptr = ptr
+    self.size = size
+    return self
+
+
+cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportContext context):
+    if buffer.get() == NULL or buffer.get().size() == 0:
+        return None
+    cdef ImportedSpan self = make_span(
+        <uintptr_t>buffer.get().data(), buffer.get().size(), context, context.has_objects
+    )
+    cdef shared_ptr[device_buffer] owner
+    owner.reset(buffer.release())
+    self.owner = context.released_in_order(static_pointer_cast[const_void, device_buffer](owner))
+    return self
+
+
+cdef ImportedSpan view_memory(const void* address, size_t size, ProducerMemory memory):
+    if size == 0:
+        return None
+    return make_span(<uintptr_t>address, size, memory, memory.context.has_objects)
+
+
+# Cached, since DataType uses a Python enum, which is slower than the rest of a column.
+cdef dict _dtypes = {}
+
+
+cdef DataType wrap_type(data_type c_type):
+    # One int for both: ids are less than 64, so id 27 with scale -2 is 27 - 128 = -101. Python
+    # preallocates the ints from -5 to 256, which covers all types other than decimals.
+    key = <int>c_type.id() + 64 * c_type.scale()
+    dtype = _dtypes.get(key)
+    if dtype is None:
+        dtype = _dtypes[key] = DataType.from_libcudf(c_type)
+    return dtype
+
+
+cdef Column wrap_column(
+    unique_ptr[libcudf_column] storage, size_type offset, size_type size, ImportContext context
+):
+    # Skip the constructor, which would repeat the checks of the C++ core.
+    cdef Column self = Column.__new__(Column)
+    self._data_type = wrap_type(storage.get().type())
+    self._size = size
+    self._offset = offset
+    self._null_count = storage.get().null_count()
+    cdef column_contents contents = storage.get().release()
+    self._data = wrap_buffer(move(contents.data), context)
+    self._mask = wrap_buffer(move(contents.null_mask), context)
+    self._children = []
+    cdef size_type i, child_size
+    for i in range(<size_type>contents.children.size()):
+        child_size = contents.children[i].get().size()
+        self._children.append(wrap_column(move(contents.children[i]), 0, child_size, context))
+    self._num_children = <size_type>contents.children.size()
+    return self
+
+
+cdef void untrack(Column made, ProducerMemory memory) noexcept:
+    """Stop tracking a column by the garbage collector if it cannot be part of a cycle."""
+    if not memory.context.has_objects:
+        PyObject_GC_UnTrack(<PyObject*>made)
+
+
+cdef Column wrap_borrowed(
+    core.borrowed_column& borrowed, ProducerMemory memory, list no_children
+):
+    cdef Column self = Column.__new__(Column)
+    self._data_type = wrap_type(borrowed.type)
+    self._size = borrowed.size
+    self._offset = borrowed.offset
+    self._null_count = borrowed.null_count
+    self._data = view_memory(borrowed.data, borrowed.data_size, memory)
+    self._mask = view_memory(borrowed.mask, borrowed.mask_size, memory)
+    if borrowed.offsets == NULL:
+        self._children = no_children
+        self._num_children = 0
+    else:
+        self._children = [wrap_offsets(borrowed, memory, no_children)]
+        self._num_children = 1
+    untrack(self, memory)
+    return self
+
+
+cdef Column wrap_offsets(
+    core.borrowed_column& borrowed, ProducerMemory memory, list no_children
+):
+    cdef Column self = Column.__new__(Column)
+    self._data_type = wrap_type(borrowed.offsets_type)
+    self._size = borrowed.offset + borrowed.size + 1
+    self._data = view_memory(borrowed.offsets, borrowed.offsets_size, memory)
+    self._children = no_children
+    untrack(self, memory)
+    return self
+
+
+cdef list wrap_columns(core.borrowed_table& table, ImportContext context):
+    cdef ProducerMemory memory = ProducerMemory.__new__(ProducerMemory)
+    cdef core.borrowed_column* borrowed
+    cdef size_t i
+    memory.owner = context.released_in_order(move(table.owner))
+    memory.context = context
+    columns = []
+    no_children = []  # shared, since the garbage collector would track each list
+    for i in range(table.columns.size()):
+        borrowed = &table.columns[i]
+        if borrowed.imported.storage.get() == NULL:
+            columns.append(wrap_borrowed(dereference(borrowed), memory, no_children))
+        else:
+            columns.append(
+                wrap_column(
+                    move(borrowed.imported.storage),
+                    borrowed.imported.offset,
+                    borrowed.imported.size,
+                    context,
+                )
+            )
+    return columns

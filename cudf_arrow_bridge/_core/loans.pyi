@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-from .exported_array import ExportedArray
-from .fences import FenceSet
-from .protocols import Stream
-
-class DeviceLoan:
-    def __init__(self, array: ExportedArray, borrower: Stream) -> None: ...
-    def add_fence(self, fences: FenceSet) -> int: ...
-    def end(self) -> None: ...

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fences in CUDA streams, and use of exported arrays on another stream."""
+
+from cuda.bindings.cyruntime cimport cudaEvent_t
+from libc.stdint cimport uint64_t
+from libcpp.memory cimport shared_ptr, unique_ptr
+from libcpp.optional cimport optional
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+from rmm.librmm.cuda_stream_ref cimport stream_ref
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.arguments cimport stream_of
+from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule
+from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
+from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport fence_id, fence_set, fence_state
+
+REACHED = <int>fence_state.reached
+CANCELLED = <int>fence_state.cancelled
+FAILED = <int>fence_state.failed
+
+
+cdef class FenceSet:
+    """A set of fences, with a file descriptor that is readable after one of them ends.
+
+    Wraps `cudf_arrow_bridge::fence_set`.
+    """
+
+    def __cinit__(self):
+        self.fences = fence_set.make()
+
+    def fileno(self) -> int:
+        """Return the file descriptor, which is readable while `poll` has results."""
+        return self.fences.fileno()
+
+    def add(self) -> int:
+        """Add a fence that ends when `complete` is called."""
+        return self.fences.add()
+
+    def add_stream(self, stream) -> int:
+        """Add a fence after the work that is enqueued on a `Stream` now."""
+        cdef stream_ref c_stream = stream_of(stream)
+        cdef fence_id fence
+        with nogil:
+            fence = self.fences.add(c_stream)
+        return fence
+
+    def add_array(self, ExportedArray array not None) -> int:
+        """Add a fence that is reached when the data of an array is ready."""
+        cdef core.device_array handle = array.array
+        cdef fence_id fence
+        with nogil:
+            fence = handle.add_fence(self.fences)
+            handle.reset()
+        return fence
+
+    def add_capsule(self, capsule, uint64_t lane):
+        """Add a fence that is reached when the data of an array in a capsule is ready.
+
+        Parameters
+        ----------
+        capsule
+            An ``arrow_device_array`` PyCapsule. It is not consumed; the fence references it.
+        lane
+            The number of the producer, whose fences are reached in the order of addition.
+
+        Returns
+        -------
+        int
+            The fence, or 0 if the data is ready now.
+        """
+        cdef core.ArrowDeviceArray* array = device_array_from_capsule(capsule)
+        cdef shared_ptr[const void] keeper
+        cdef cudaEvent_t event
+        cdef fence_id fence
+        if array.sync_event == NULL:
+            return 0
+        event = (<cudaEvent_t*>array.sync_event)[0]
+        keeper = share_object(capsule)
+        with nogil:
+            fence = self.fences.add(event, <int>array.device_id, lane, move(keeper))
+        return fence
+
+    def complete(self, fence_id fence) -> None:
+        """End a fence of `add` as reached. No effect if it has ended."""
+        self.fences.complete(fence)
+
+    def cancel(self, fence_id fence) -> bool:
+        """End a fence as cancelled. Return False if it had already ended."""
+        return self.fences.cancel(fence)
+
+    def __len__(self) -> int:
+        return self.fences.num_pending()
+
+    def poll(self) -> list:
+        """List the number, state and error message of each fence that has ended."""
+        cdef optional[core.nanoseconds] at_once = core.nanoseconds(0)
+        cdef vector[core.fence_result] ended = self.fences.poll(at_once)
+        return [
+            (
+                result.fence,
+                <int>result.state,
+                core.error_text(result.error).decode()
+                if result.state == fence_state.failed
+                else "",
+            )
+            for result in ended
+        ]
+
+    def wake(self) -> None:
+        """Make the descriptor readable until the next `poll`."""
+        self.fences.wake()
+
+
+cdef class DeviceLoan:
+    """Use of an array on another `Stream` until `end`, ordered with the stream of the array.
+
+    Wraps `cudf_arrow_bridge::device_loan`.
+    """
+
+    cdef unique_ptr[core.device_loan] loan
+    #: Dropped after the loan, which uses them.
+    cdef object streams
+
+    def __cinit__(self, ExportedArray array not None, borrower):
+        cdef stream_ref c_owner = stream_of(array.stream)
+        cdef stream_ref c_borrower = stream_of(borrower)
+        cdef core.device_array handle = array.array
+        self.streams = (array.stream, borrower)
+        with nogil:
+            self.loan.reset(new core.device_loan(handle, c_owner, c_borrower))
+            handle.reset()
+
+    def add_fence(self, FenceSet fences not None) -> int:
+        """Add a fence after the work that is on the borrower's stream now. Not after `end`."""
+        cdef core.fence_id fence
+        with nogil:
+            fence = self.loan.get().add_fence(fences.fences)
+        return fence
+
+    def end(self) -> None:
+        """Make the owner's stream wait for the borrower's stream, and release the array."""
+        cdef unique_ptr[core.device_loan] loan = move(self.loan)
+        with nogil:
+            loan.reset()

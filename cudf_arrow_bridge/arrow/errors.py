@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors for objects that cannot be imported or exported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, NoReturn, SupportsIndex
+
+from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
+
+__all__ = ["ANY_PROTOCOL", "NotPicklable", "is_of_cudf", "object_error", "single_use_reason"]
+
+#: The names of the array and stream protocols, for error messages.
+ANY_PROTOCOL = f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
+
+
+def is_of_cudf(obj: Any) -> bool:
+    """Return whether an object is an instance of a cuDF class, without importing cuDF."""
+    return type(obj).__module__.partition(".")[0] == "cudf"
+
+
+def object_error(obj: Any, expected: str, takes_several: str | None = None) -> TypeError:
+    """Return the error for an object that a function does not accept.
+
+    Parameters
+    ----------
+    obj
+        The object.
+    expected
+        The objects that the function accepts.
+    takes_several
+        The name of the function that accepts several arrays, if this one does not.
+    """
+    if isinstance(obj, type):
+        return TypeError(f"expected {expected}, got the class {obj.__name__}")
+    advice = _advice(obj, takes_several)
+    message = f"expected {expected}, got an object of type {type(obj).__name__}"
+    return TypeError(f"{message}: {advice}" if advice else message)
+
+
+def single_use_reason(name: str) -> str:
+    """Return the reason why a source can be consumed only once.
+
+    Parameters
+    ----------
+    name
+        The name of the source's class.
+    """
+    article = "an" if name[0] in "AEIOUaeiou" else "a"
+    return (
+        f"{article} {name} can be consumed once, got a second consumer: create a stream "
+        "for each consumer, or use a list, a frame, a table or a file as the source"
+    )
+
+
+class NotPicklable:
+    """A mixin for streams, which cannot be pickled or copied."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Raise, because a stream cannot be pickled or copied. Its arrays can.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            f"expected arrays, got an object of type {type(self).__name__}: pickle or copy "
+            "the arrays of the stream"
+        )
+
+
+def _advice(obj: Any, takes_several: str | None) -> str:
+    if isinstance(obj, (str, os.PathLike)):
+        return "to_arrow_device_stream reads the file of a path"
+    if isinstance(obj, dict):
+        return "pyarrow.table makes a table of a dict"
+    if takes_several is not None and isinstance(obj, (list, tuple, Iterator)):
+        return f"{takes_several} takes several"
+    if is_of_cudf(obj) and hasattr(obj, "to_pylibcudf"):
+        return "this is cuDF data already, which to_arrow_device exports"
+    if hasattr(obj, "__dlpack__"):
+        return "from_dlpack imports tensors"
+    if hasattr(obj, "__cuda_array_interface__"):
+        return "from_cuda_array_interface imports tensors"
+    if hasattr(obj, "collect"):
+        return "its collect() may give one"
+    return ""

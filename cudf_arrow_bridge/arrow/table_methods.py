@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table methods of device arrays: columns by name, streams of one batch, and conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from .._core.capsules import check_keywords
+from .._core.export.array_exporter import single_batch
+from .._core.export.exported_array import DescribedArray
+from .._core.schema import Schema
+from .._core.stream.stream_export import ExportedStream, StreamState
+from ..cuda.residency import DeviceType
+from .metadata import without_extension
+from .schemas import as_field, as_schema, positions_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .._core.export.exported_array import ExportedArray
+    from .options import Kind
+
+__all__ = ["TableMethods", "available_if"]
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def available_if(check: Callable[[Any, str], None]) -> Callable[[Method], Method]:
+    """Return a decorator that hides a method from ``hasattr`` unless a check passes.
+
+    Parameters
+    ----------
+    check
+        Called with the object and the method's name. It raises AttributeError to hide the method.
+    """
+
+    def decorate(method: Method) -> Method:
+        name = method.__name__
+
+        def bind(self: Any) -> Any:
+            check(self, name)
+            return method.__get__(self)
+
+        # Type checkers see a method, as the protocols require.
+        return cast("Method", property(bind, doc=method.__doc__))
+
+    return decorate
+
+
+class TableMethods(DescribedArray):
+    """The methods of pyarrow record batches for an exported array."""
+
+    #: `len` counts rows but indexing returns columns, so Python must not iterate by index.
+    __iter__ = None
+
+    if TYPE_CHECKING:
+
+        def to_host(self, *, stream: Any = None) -> Self:
+            """See `DeviceArray.to_host`."""
+
+    def __arrow_c_schema__(self) -> object:
+        """Export the schema as an ``arrow_schema`` PyCapsule."""
+        return self._arrow_schema.__arrow_c_schema__()
+
+    @property
+    def schema(self) -> pa.Schema | pa.Field:
+        """The Arrow schema of a record batch, or the field of a column."""
+        if self._kind == "table":
+            return as_schema(self._arrow_schema)
+        return as_field(self._arrow_schema)
+
+    @property
+    def device_type(self) -> DeviceType:
+        """The Arrow device type of the memory."""
+        return DeviceType(self._array.device_type)
+
+    @property
+    def children(self) -> list[Self]:
+        """The columns of a record batch, the fields of a struct, the element of a list."""
+        arrow_type = without_extension(as_field(self._arrow_schema).type)
+        children = []
+        for i, child in enumerate(self._array.children):
+            field = arrow_type.field(i)
+            exporter = self._exporter_over(child, field, "column")
+            children.append(type(self)(child, field, "column", exporter=exporter))
+        return children
+
+    def _check_readable(self, name: str) -> None:
+        """Hide a method if the CPU cannot read the memory."""
+        if self.device_type == DeviceType.CUDA:
+            raise AttributeError(
+                f"{name}: expected memory that the CPU can read, got memory of "
+                f"CUDA device {self._array.device_id}: call to_host() first"
+            )
+
+    def _check_table(self, name: str) -> None:
+        """Hide an attribute that only tables have."""
+        if self._kind != "table":
+            raise AttributeError(f"{name}: expected a table, got a column")
+
+    def _check_readable_table(self, name: str) -> None:
+        self._check_table(name)
+        self._check_readable(name)
+
+    @available_if(_check_table)
+    def __arrow_c_device_stream__(
+        self, requested_schema: object | None = None, **kwargs: Any
+    ) -> object:
+        """Export a table as an ``arrow_device_array_stream`` PyCapsule, a stream of one batch.
+
+        ``hasattr`` returns False for a column. The parameters are those of
+        `__arrow_c_device_array__`.
+        """
+        check_keywords(kwargs)
+        return self._stream_of_one(requested_schema).device_stream_capsule()
+
+    @available_if(_check_readable_table)
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export a table as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
+
+        ``hasattr`` returns False for a column, and if the CPU cannot read the memory.
+        """
+        return self._stream_of_one(requested_schema).stream_capsule()
+
+    def _stream_of_one(self, requested_schema: object | None) -> ExportedStream:
+        exported = self.as_requested(requested_schema)
+        state = StreamState()
+        state.labels = exported._labels
+        schema = Schema.copy_of(exported.__arrow_c_schema__())
+        batch = single_batch(schema, exported._array)
+        return ExportedStream(iter((batch,)), state, schema)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self._array.length
+
+    @property
+    def num_columns(self) -> int:
+        """The number of columns; 0 for a column."""
+        self._check_table("num_columns")
+        return len(self._array.children)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns, in order; empty for a column."""
+        self._check_table("column_names")
+        names: list[str] = self.schema.names
+        return names
+
+    def __getitem__(self, key: str | int | slice | list[str]) -> Self:
+        """Return a column, several columns or some rows, sharing the buffers.
+
+        Parameters
+        ----------
+        key
+            The name or position of a column of a table, or of a field of a struct column; a list of
+            column names, for a table of these columns in this order; or a slice of rows. Negative
+            positions and rows count from the end.
+
+        Raises
+        ------
+        KeyError
+            If no column has the name.
+        IndexError
+            If the position is out of range.
+        TypeError
+            If this is a column and `key` is a list. If this is a column other than a struct and
+            `key` is a name or position.
+        ValueError
+            If several columns have the name, or the step of a slice is not 1. If this is a struct
+            column with an offset, whose fields have more rows than the column; export it with
+            ``compact=True``.
+
+        Notes
+        -----
+        As in Arrow, the nulls of a struct are not propagated to its fields. A frame imported from a
+        slice has the slice's part of a range index. Any other index is stored in columns, which a
+        list has to name. The nulls of a slice are counted. This synchronizes if the array is in
+        device memory and may have nulls.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> array = cab.to_arrow_device(pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}))
+        >>> array[1:][["b"]].to_pylist()
+        [{'b': 'y'}, {'b': 'z'}]
+        """
+        if isinstance(key, slice):
+            return self._rows(key)
+        if isinstance(key, list):
+            return self._columns(key)
+        names = self._names_of_children()
+        if isinstance(key, str):
+            if names.count(key) != 1:
+                raise KeyError(
+                    f"expected one column named {key!r}, got {names.count(key)} among {names}"
+                )
+            return self.children[names.index(key)]
+        try:
+            position = index(key)
+        except TypeError:
+            raise TypeError(f"expected the name or the position of a column, got {key!r}") from None
+        if not -len(names) <= position < len(names):
+            raise IndexError(
+                f"expected the position of one of {len(names)} columns, got {position}: {names}"
+            )
+        return self.children[position]
+
+    def head(self, n: int = 5) -> Self:
+        """Return the first `n` rows, sharing the buffers; all but the last ``-n`` if negative."""
+        return self[:n]
+
+    def _exporter_over(self, array: ExportedArray, schema: Any, kind: Kind) -> Any:
+        return None if self._exporter is None else self._exporter.over(array, schema, kind)
+
+    def _rows(self, rows: slice) -> Self:
+        start, stop, step = rows.indices(self.num_rows)
+        if step != 1:
+            raise ValueError(f"expected a slice with step 1, got step {step}")
+        array = self._array.slice(start, max(stop - start, 0), self._kind == "table")
+        first_row = (self._first_row or 0) + start
+        exporter = self._exporter_over(array, self._arrow_schema, self._kind)
+        return type(self)(array, self._arrow_schema, self._kind, self._labels, first_row, exporter)
+
+    def _columns(self, names: list[str]) -> Self:
+        if self._kind != "table":
+            raise TypeError(
+                f"expected a slice or the name of one field for a column, got {names!r}"
+            )
+        whole = self.schema
+        positions = positions_of(names, whole.names)
+        array = self._array.select(positions)
+        schema = pa.schema([whole.field(i) for i in positions], whole.metadata)
+        exporter = self._exporter_over(array, schema, "table")
+        return type(self)(array, schema, "table", self._labels, self._first_row, exporter)
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether a table has a column, or a struct column a field, with a name."""
+        return name in self._names_of_children()
+
+    def _names_of_children(self) -> list[str]:
+        if self._kind == "table":
+            return self.column_names
+        arrow_type = without_extension(self.schema.type)
+        if not pa.types.is_struct(arrow_type):
+            raise TypeError(
+                "expected a table or a column of structs, got a column of type "
+                f"{arrow_type}: to_arrow() returns its values"
+            )
+        if self._array.offset:
+            raise ValueError(
+                f"expected structs without an offset, got offset {self._array.offset}: "
+                "export them with compact=True"
+            )
+        return [field.name for field in arrow_type]
+
+    def to_arrow(self) -> pa.RecordBatch | pa.Array:
+        """Return a pyarrow record batch, or for a column a pyarrow array.
+
+        The result shares memory that the CPU can read, and the call waits until the data is ready.
+        Device memory is copied to the host.
+        """
+        readable = self.to_host() if self.device_type == DeviceType.CUDA else self
+        return (pa.record_batch if self._kind == "table" else pa.array)(readable)
+
+    def to_pandas(self) -> pd.DataFrame | pd.Series:
+        """Return a pandas frame, or for a column a pandas series, with pyarrow's conversion.
+
+        The index and dtypes are those in the metadata of the schema, which exports of frames write.
+        A batch of a stream keeps its part of a range index. A column keeps its name and has a new
+        range index. Data with a different layout in pandas is copied: nulls, strings, and columns
+        of one type that pandas combines in one block; see ``pyarrow.RecordBatch.to_pandas``.
+        """
+        arrow = self.to_arrow()
+        if self._kind == "table":
+            frame = arrow.to_pandas()
+            _place(frame, arrow.schema, self._first_row)
+            return frame
+        series = arrow.to_pandas()
+        series.name = self.schema.name or None
+        return series
+
+    def to_pylist(self) -> list[Any]:
+        """Return the rows as Python objects: a dict for each row of a table."""
+        rows: list[Any] = self.to_arrow().to_pylist()
+        return rows
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """Return a NumPy array in host memory.
+
+        A column is converted as by ``pyarrow.Array.to_numpy``: the memory is shared if there are no
+        nulls and NumPy has the type, otherwise it is copied. A table becomes a matrix; its columns
+        must be numbers of one type, without nulls.
+        """
+        if self._kind == "table":
+            return np.asarray(self)
+        values: np.ndarray[Any, Any] = self.to_arrow().to_numpy(zero_copy_only=False)
+        return values
+
+    def equals(self, other: Any) -> bool:
+        """Return whether another array has the same type and values, compared in host memory.
+
+        Parameters
+        ----------
+        other
+            A `DeviceArray`, or an object that ``pyarrow.record_batch`` or, for a column,
+            ``pyarrow.array`` accepts. As in pyarrow, metadata and the name of a single column are
+            not compared; the column names of a table are.
+        """
+        if isinstance(other, TableMethods):
+            if other._kind != self._kind:
+                return False
+            other = other.to_arrow()
+        mine = self.to_arrow()
+        if self._kind != "table":
+            return bool(mine.equals(other if isinstance(other, pa.Array) else pa.array(other)))
+        other = other if isinstance(other, pa.RecordBatch) else pa.record_batch(other)
+        return bool(mine.equals(other))
+
+    def release(self) -> None:
+        """Release this object's reference to the buffers. Consumers keep their references.
+
+        Further calls have no effect.
+        """
+        self._exporter = None
+        self._array.release()
+
+    @property
+    def is_released(self) -> bool:
+        """Whether `release` was called."""
+        return self._array.is_released
+
+    def close(self) -> None:
+        """Release the array, as `release` does."""
+        self.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.release()
+
+
+def _place(frame: pd.DataFrame, schema: pa.Schema, first_row: int | None) -> None:
+    """Set the index of a batch of a stream to its part of the range index of the stream."""
+    columns = (schema.pandas_metadata or {}).get("index_columns", [])
+    if first_row is None or len(columns) != 1 or not isinstance(columns[0], dict):
+        return
+    start, step = (int(columns[0][key]) for key in ("start", "step"))
+    begin = start + first_row * step
+    rows = range(begin, begin + len(frame) * step, step)
+    frame.index = type(frame.index)(rows, name=columns[0]["name"])

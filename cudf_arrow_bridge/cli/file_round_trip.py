@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The round trip of one file through cuDF and Arrow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.arrow import display
+from cudf_arrow_bridge.arrow.report import report_column
+from cudf_arrow_bridge.arrow.types import describe
+from cudf_arrow_bridge.cli import compare
+from cudf_arrow_bridge.cli.consumers import consume, only
+from cudf_arrow_bridge.cli.readers import SourceFile
+from cudf_arrow_bridge.cli.report import one_line
+
+STEPS = ("read", "frame", "export", "consume", "back", "compare")
+LIMITS = (NotImplementedError, OverflowError)
+
+Step = Callable[[str], None]
+
+
+@dataclass
+class Column:
+    """The report on one column; `result` is match, mismatch, unsupported or failed."""
+
+    name: str
+    arrow_type: str
+    cudf_type: str
+    rows: int
+    nulls: int
+    bytes: int | None = None
+    device: str | None = None
+    crossing: str | None = None
+    result: str = "failed"
+    note: str = ""
+
+
+@dataclass
+class FileResult:
+    """The report on one file; `seconds` has the duration of each finished step."""
+
+    file: str
+    format: str
+    rows: int
+    consumer: str | None = None
+    columns: list[Column] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Stages:
+    """The stages of a table's round trip; `exported` has the arrays of each column."""
+
+    exported: Sequence[Sequence[cab.DeviceArray]]
+    consumed: pa.RecordBatch
+    returned: pa.RecordBatch
+    consumer: str
+    seconds: dict[str, float]
+
+
+def round_trip(
+    source: SourceFile, rows: int | None, step: Step, max_rows: int | None = None
+) -> FileResult:
+    """Import a file to cuDF, export it, import it again, and compare.
+
+    Parameters
+    ----------
+    source : SourceFile
+        The file.
+    rows : int, optional
+        Read only this many rows.
+    step : callable
+        Called with the name of each step at its start.
+    max_rows : int, optional
+        Use batches of at most this many rows, through the stream interfaces.
+
+    Returns
+    -------
+    FileResult
+        The report, with one `Column` for each column of the file, in order.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read or does not fit into one frame.
+    """
+    seconds: dict[str, float] = {}
+    with timed(seconds, "read", step):
+        expected = batch = source.batch(rows)
+    result = FileResult(str(source.path), source.format, batch.num_rows, seconds=seconds)
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        types = str(array.type), describe(array.type).cudf_type
+        column = Column(display.printable(name), *types, len(array), array.null_count)
+        result.columns.append(column)
+
+    stages: Stages | None = None
+    kept: Sequence[int] = range(batch.num_columns)
+    if cab.has_gpu() and source.format == "parquet" and len(set(batch.schema.names)) == len(kept):
+        try:
+            stages = run_stages(partial(read_on_gpu, source, rows), step, max_rows)
+            expected = as_read_by_cudf(batch)
+        except Exception as error:
+            result.notes.append(f"read with pyarrow, since cuDF's reader failed: {one_line(error)}")
+    if stages is None:
+        stages, kept = run_supported(batch, result, step, max_rows)
+    if stages is not None:
+        result.consumer = stages.consumer
+        result.seconds |= stages.seconds
+        with timed(result.seconds, "compare", step):
+            for index in kept:
+                name = expected.schema.field(index).name
+                report(result.columns[index], name, expected[index], stages)
+    return result
+
+
+def run_supported(
+    batch: pa.RecordBatch, result: FileResult, step: Step, max_rows: int | None = None
+) -> tuple[Stages | None, Sequence[int]]:
+    """Run the round trip with all columns or, if it fails, with those that each succeed alone."""
+
+    def run(indices: Sequence[int]) -> Stages:
+        part = batch
+        if len(indices) < batch.num_columns:
+            # Drop the metadata of the schema, which may name columns that are not in this batch.
+            part = batch.select(indices).replace_schema_metadata(None)
+        return run_stages(partial(to_frame, part, max_rows), step, max_rows)
+
+    first: dict[str, int] = {}
+    for index, name in enumerate(batch.schema.names):
+        if first.setdefault(name, index) != index:
+            column = result.columns[index]
+            column.result, column.note = "unsupported", "a frame holds one column of each name"
+    kept = list(first.values())
+    stages: Stages | None = None
+    try:
+        stages = run(kept)
+    except Exception:
+        kept = []
+        for index in first.values():
+            try:
+                run([index])
+                kept.append(index)
+            except Exception as error:
+                column, crossing = result.columns[index], describe(batch.schema.field(index).type)
+                known = isinstance(error, TypeError) and crossing.support == "unsupported"
+                column.result = "unsupported" if known or isinstance(error, LIMITS) else "failed"
+                column.note = one_line(error)
+        try:
+            stages = run(kept) if kept else None
+        except Exception as error:
+            for index in kept:
+                note = f"succeeds only without the other columns: {one_line(error)}"
+                result.columns[index].note = note
+    if kept and len(kept) < batch.num_columns and batch.schema.metadata:
+        result.notes.append("exported without the file's schema metadata")
+    return stages, kept
+
+
+def to_frame(batch: pa.RecordBatch, max_rows: int | None) -> Any:
+    """Create a frame from a batch, as a whole or in batches of at most this many rows."""
+    if max_rows is None:
+        return cab.from_arrow_device(batch)
+    return cab.from_arrow_device_stream(pa.Table.from_batches([batch]).to_reader(max_rows))
+
+
+def run_stages(make_frame: Callable[[], Any], step: Step, max_rows: int | None = None) -> Stages:
+    """Create a frame, export it, read it with a consumer, and import it again."""
+    seconds: dict[str, float] = {}
+    with timed(seconds, "frame", step):
+        frame = make_frame()
+    with timed(seconds, "export", step):
+        exported: cab.DeviceArray | cab.DeviceArrayStream
+        if max_rows is None:
+            exported = cab.to_arrow_device(frame)
+            arrays = [exported]
+        else:
+            exported = cab.to_arrow_device_stream(frame, max_rows=max_rows)
+            arrays = list(exported)
+    with timed(seconds, "consume", step):
+        consumed, consumer = consume(exported)
+    with timed(seconds, "back", step):
+        if max_rows is None:
+            returned = cab.from_arrow_device(exported)
+        else:
+            returned = cab.from_arrow_device_stream(only(exported, "__arrow_c_device_stream__"))
+    again, _ = consume(cab.to_arrow_device(returned))
+    columns = list(zip(*(array.children for array in arrays), strict=True))
+    return Stages(columns, consumed, again, consumer, seconds)
+
+
+def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
+    """Fill in the report on a column of the round trip."""
+    # By name, because the columns of an index may be at the end.
+    position = stages.consumed.schema.get_field_index(name)
+    position_returned = stages.returned.schema.get_field_index(name)
+    if position < 0 or position_returned < 0:
+        column.note = "missing from what came back"
+        return
+    consumed = stages.consumed.column(position)
+    arrays = stages.exported[position]
+    buffers = [buffer for array in arrays for buffer in array.buffers()]
+    column.bytes = distinct_bytes(buffers)
+    column.device = display.device(arrays[0])
+    column.cudf_type = describe(consumed.type).cudf_type
+    exported = report_column(name, str(consumed.type), buffers).reason
+    reasons = reasons_to_convert(name, source, exported, column.device)
+    column.crossing = "converted" if reasons else "zero-copy"
+    difference = compare.difference(source, consumed, may_become)
+    if not difference:
+        returned = stages.returned.column(position_returned)
+        difference = compare.difference(source, returned, may_become)
+        difference = difference and f"on the way back, {difference}"
+    column.result = "mismatch" if difference else "match"
+    if not compare.same_type(source.type, consumed.type):
+        reasons.insert(0, f"leaves as {consumed.type}")
+    column.note = difference or "; ".join(reasons)
+
+
+def distinct_bytes(buffers: Iterable[cab.BufferInfo]) -> int:
+    """Return the size of buffers; bytes that several share, such as a dictionary, count once."""
+    size = end = 0
+    for buffer in sorted(buffers, key=lambda buffer: buffer.address):
+        begin = max(buffer.address, end)
+        end = max(buffer.address + buffer.size, begin)
+        size += end - begin
+    return size
+
+
+def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) -> list[str]:
+    """Return why a column does not share the memory of its source on import and export.
+
+    Parameters
+    ----------
+    name : str
+        The name of the column.
+    source : pyarrow.Array
+        The column.
+    exported : str
+        The reason of its export.
+    device : str
+        The device of the frame. All data is uploaded to a GPU, so there the type alone decides.
+    """
+    crossing = describe(source.type)
+    reasons = []
+    if device == "CPU":
+        try:
+            cab.from_arrow_device(pa.record_batch({name: source}), copy=False)
+        except ValueError as error:
+            by_type = crossing.support in ("converted", "depends")
+            reasons = [crossing.note if by_type else one_line(error)]
+    elif crossing.support == "converted":
+        reasons = [crossing.note]
+    if exported and exported not in reasons:
+        reasons.append(exported)
+    return reasons
+
+
+def may_become(left: pa.DataType, right: pa.DataType) -> bool:
+    """Return whether cuDF may convert the first type to the second.
+
+    It may if the type table has the same cuDF type for both. The indices of a dictionary may become
+    narrower, and a dictionary in lists and structs is decoded. A null column becomes strings.
+    """
+    if pa.types.is_null(left):
+        return bool(pa.types.is_string(right))
+    if pa.types.is_dictionary(left):
+        if pa.types.is_dictionary(right):
+            return bool(right.index_type.bit_width <= left.index_type.bit_width)
+        return compare.same_type(left.value_type, right, may_become)
+    before, after = describe(left), describe(right)
+    return bool(before.support != "unsupported" and before.cudf_type == after.cudf_type)
+
+
+def read_on_gpu(source: SourceFile, rows: int | None) -> Any:
+    """Read with cuDF's Parquet reader."""
+    import cudf
+
+    return cudf.read_parquet(str(source.path), nrows=rows)
+
+
+def as_read_by_cudf(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Drop the properties of columns that cuDF's reader does not keep."""
+    columns = [c.cast(compare.without_reader_losses(c.type)) for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+@contextmanager
+def timed(seconds: dict[str, float], name: str, step: Step) -> Iterator[None]:
+    """Announce a step and record its duration."""
+    step(name)
+    start = time.perf_counter()
+    yield
+    seconds[name] = time.perf_counter() - start

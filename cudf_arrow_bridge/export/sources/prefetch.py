@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of asynchronous work in order, with a bounded number ahead of the consumer."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from itertools import islice
+from typing import Any, TypeVar
+
+__all__ = ["AHEAD", "results_ahead"]
+
+#: The number of results that are computed or fetched ahead of the consumer.
+AHEAD = 2
+
+Item = TypeVar("Item")
+Started = TypeVar("Started")
+
+
+def results_ahead(
+    items: Iterable[Item], start: Callable[[Item], Started], result: Callable[[Started], Any]
+) -> Iterator[Any]:
+    """Yield the results of items in order. Closing the iterator cancels those not yet requested.
+
+    Parameters
+    ----------
+    items
+        The items, each requested when its work starts.
+    start
+        Starts the work of an item. A returned ``concurrent.futures.Future`` is cancelled at the
+        end if its result was not requested.
+    result
+        Waits for started work and returns its result.
+    """
+    rest = iter(items)
+    started = deque(map(start, islice(rest, 1 + AHEAD)))
+    try:
+        while started:
+            # No local variable, which would extend the lifetime of the result.
+            yield result(started.popleft())
+            started.extend(map(start, islice(rest, 1)))
+    finally:
+        # Dask keeps the exceptions of tasks, and their tracebacks refer to this frame.
+        while started:
+            if isinstance(started[0], Future):
+                started[0].cancel()
+            started.popleft()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`from_messages`: decoding of Arrow IPC messages to arrays over their buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from ..arrow.device_array_stream import DeviceArrayStream
+from ..cuda.streams import resolve_stream
+from .decoder import Checks, DecodeOptions, IncomingMessage
+from .message_source import stream_of_messages
+from .metadata.headers import HEADERS
+
+__all__ = ["from_messages"]
+
+
+def from_messages(
+    messages: Iterable[Any], *, stream: Any = None, mr: Any = None, validate: Checks = "sizes"
+) -> DeviceArrayStream:
+    """Create arrays from Arrow IPC messages, over their buffers.
+
+    No buffer is copied or read, except compressed buffers and deltas of dictionaries. Buffers may
+    be in any memory, but all buffers of a batch and its dictionaries must be in the same.
+
+    Parameters
+    ----------
+    messages
+        An iterable of `Message` objects, pairs ``(metadata, buffers)``, or messages of
+        ``pyarrow.ipc``. Metadata is the flatbuffer without the preceding length. Buffers are all
+        buffers of the metadata, or one buffer with the whole packed body. Each has the buffer
+        protocol, ``__cuda_array_interface__`` or ``__dlpack__``, and is kept alive while the data
+        is in use.
+    stream : optional
+        The CUDA stream that waits for the stream of a ``__cuda_array_interface__``, and that
+        produces the arrays; see `to_arrow_device`.
+    mr : optional
+        The memory resource for conversions if a consumer requests another schema.
+    validate : {"sizes", "minimal", "full"}
+        The checks. ``"sizes"``: each buffer is large enough for its rows; buffers are not read, and
+        their offsets are trusted. ``"minimal"``: also that the first and last offset of strings and
+        lists are in range, and that the last run end covers all rows; for device memory this
+        synchronizes once for each batch. ``"full"``: also all checks of ``validate="full"`` of
+        `from_arrow_device`.
+
+    Returns
+    -------
+    DeviceArrayStream
+        The record batches; each is decoded when it is requested. A stream of an iterator can be
+        consumed once.
+
+    Raises
+    ------
+    TypeError
+        For a schema with unsupported types, or big-endian data.
+    ValueError
+        If the first message is not a schema. The stream raises errors of later messages.
+
+    Notes
+    -----
+    Source: Arrow columnar format, "Encapsulated message format".
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"a": [1, 2, 3]})
+    >>> stream = cab.ipc.from_messages(cab.ipc.messages(table))
+    >>> cab.from_arrow_device_stream(stream)
+       a
+    0  1
+    1  2
+    2  3
+    """
+    options = DecodeOptions(resolve_stream(stream), validate, mr)
+    single_use_reason = ""
+    if isinstance(messages, Iterator):
+        single_use_reason = f"a {type(messages).__name__} of messages can be consumed once"
+    return stream_of_messages(lambda: _receive(messages), options, single_use_reason)
+
+
+def _receive(messages: Iterable[Any]) -> Iterator[IncomingMessage]:
+    for message in messages:
+        metadata, buffers = _taken_apart(message)
+        received = IncomingMessage(HEADERS.read(metadata), buffers)
+        del message, metadata, buffers
+        yield received
+        del received
+
+
+def _taken_apart(message: Any) -> tuple[Any, list[Any]]:
+    if isinstance(message, pa.ipc.Message):
+        return message.metadata, [message.body]
+    if isinstance(message, tuple):
+        metadata, buffers = message
+    elif hasattr(message, "metadata") and hasattr(message, "buffers"):
+        metadata, buffers = message.metadata, message.buffers
+    else:
+        raise TypeError(
+            "expected a message with metadata and buffers, or a pair of them, got an "
+            f"object of type {type(message).__name__}"
+        )
+    return metadata, list(buffers)

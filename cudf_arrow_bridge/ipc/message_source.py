@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The batches of messages as a source of streams; see `ReplayableSource`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from .._core.export.array_exporter import ExportArguments
+from .._core.schema import Schema
+from .._core.stream.stream_export import ExportedStream, StreamState
+from ..arrow.device_array_stream import DeviceArrayStream
+from ..export.exporter import ArrayExporter
+from ..export.streams import StreamExporter
+from .decoder import DecodeOptions, IncomingMessage, MessageDecoder
+
+__all__ = ["MessageStreamSource", "Start", "exporter_of", "stream_of_messages"]
+
+#: Reads the first message and returns the decoder and the messages after the schema.
+Start = Callable[[], tuple[MessageDecoder, Iterator[IncomingMessage]]]
+
+
+def stream_of_messages(
+    receive: Callable[[], Iterator[IncomingMessage]],
+    options: DecodeOptions,
+    single_use_reason: str = "",
+) -> DeviceArrayStream:
+    """Return the record batches of messages as a stream. Reads the schema immediately.
+
+    Parameters
+    ----------
+    receive
+        Returns all messages.
+    options
+        Options for decoding messages.
+    single_use_reason
+        If `receive` can be called only once, the reason.
+    """
+
+    def start() -> tuple[MessageDecoder, Iterator[IncomingMessage]]:
+        received = receive()
+        return MessageDecoder.begin(received, options), received
+
+    return DeviceArrayStream(
+        MessageStreamSource(start, options, single_use_reason), exporter_of(options)
+    )
+
+
+def exporter_of(options: DecodeOptions) -> Callable[..., ArrayExporter]:
+    """Return the function that creates the exporters of the arrays of messages."""
+    return partial(ArrayExporter, ExportArguments(options.stream, mr=options.mr))
+
+
+class MessageStreamSource:
+    """Opens iterations over the batches of messages; see `ReplayableSource`.
+
+    Parameters
+    ----------
+    start
+        Starts an iteration.
+    options
+        Options for decoding messages.
+    single_use_reason
+        If `start` can be called only once, the reason.
+    """
+
+    def __init__(self, start: Start, options: DecodeOptions, single_use_reason: str = "") -> None:
+        self._start: Start | None = start
+        self._options = options
+        self._why_once = single_use_reason
+        self._schema: Schema | None = None
+
+    @property
+    def single_use_reason(self) -> str:
+        """The reason why no other iteration can be opened; empty if one can."""
+        return self._why_once if self._schema is not None else ""
+
+    def open(self) -> ExportedStream:
+        """Open an iteration; see `ReplayableSource`."""
+        if self._start is None:
+            raise ValueError("expected an open stream, got a released stream")
+        decoder, received = self._start()
+        self._schema = decoder.schema
+        state = StreamState()
+        arguments = ExportArguments(self._options.stream, mr=self._options.mr)
+        exporter = StreamExporter(arguments, state, None, None)
+        batches = exporter.batch_sources(decoder.batches(received))
+        stream = ExportedStream(batches, state, decoder.schema)
+        # The batches already have it, because there is no request.
+        state.given_schema = state.requested_schema = None
+        return stream
+
+    def known_schema(self) -> Schema | None:
+        """Return the schema of the messages; see `ReplayableSource`."""
+        return self._schema
+
+    def release(self) -> None:
+        """Release the source; see `ReplayableSource`."""
+        self._start = None

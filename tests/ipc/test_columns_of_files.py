@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`open_file(columns=)`, compared with the columns of the whole file."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cudf_arrow_bridge as bridge
+from testing import strategies
+
+ROWS = 40
+COLUMNS = {
+    "n": pa.array([None if i % 3 else i for i in range(ROWS)]),
+    "view": pa.array([f"longer than twelve bytes {i}" for i in range(ROWS)], pa.string_view()),
+    "key": pa.array([f"k{i % 3}" for i in range(ROWS)]).dictionary_encode(),
+    "none": pa.nulls(ROWS),
+    "struct": pa.array([{"x": [i], "y": str(i)} for i in range(ROWS)]),
+    "runs": pa.RunEndEncodedArray.from_arrays([9, ROWS], pa.array(["a", None])),
+    "views": pa.array(
+        [[f"another long text {i}"] for i in range(ROWS)], pa.list_(pa.string_view())
+    ),
+    "keys": pa.ListArray.from_arrays(
+        list(range(ROWS + 1)), pa.array([i % 5 for i in range(ROWS)]).dictionary_encode()
+    ),
+    "bits": pa.array([i % 2 == 0 for i in range(ROWS)]),
+    "uuid": pa.array([bytes(16)] * ROWS, pa.binary(16)).cast(pa.uuid()),
+    "half": pa.array(np.arange(ROWS, dtype=np.float16)),
+    "list_view": pa.array([[i] for i in range(ROWS)], pa.list_view(pa.int16())),
+}
+TABLE = pa.table(COLUMNS).replace_schema_metadata({"k": "v"})
+CHOICES = [[], ["views", "n"], ["keys", "view"], ["half", "none", "struct"], list(COLUMNS)]
+CHOICES += [[name] for name in COLUMNS]
+
+
+class CountingFile(io.FileIO):
+    """A file that has no descriptor and counts the bytes that are read."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.count = 0
+
+    def fileno(self):
+        raise io.UnsupportedOperation("fileno")
+
+    def readinto(self, view):
+        count = super().readinto(view)
+        self.count += count
+        return count
+
+
+def written(table, compression=None, max_chunksize=15):
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize)
+    return sink.getvalue()
+
+
+@pytest.fixture(params=[None, "lz4", "zstd"])
+def path(request, tmp_path):
+    path = tmp_path / "file.arrow"
+    path.write_bytes(written(TABLE, request.param))
+    return path
+
+
+@pytest.mark.parametrize("memory_map", [False, True])
+@pytest.mark.parametrize("columns", CHOICES, ids=",".join)
+def test_open_file_with_columns_reads_the_same_columns_as_pyarrow(path, columns, memory_map):
+    expected = [batch.select(columns) for batch in pa.ipc.open_file(path).read_all().to_batches()]
+    with bridge.ipc.open_file(path, columns=columns, memory_map=memory_map) as file:
+        assert pa.schema(file).equals(expected[0].schema, check_metadata=True)
+        assert (len(file), file.num_rows) == (3, ROWS)
+        last = file[-1].to_arrow()
+        batches = [batch.to_arrow() for batch in file]
+    for batch, other in zip([*batches, last], [*expected, expected[-1]], strict=True):
+        batch.validate(full=True)
+        assert batch.equals(other)
+
+
+@given(st.data())
+def test_open_file_selects_columns_of_random_files(data):
+    size = data.draw(st.integers(0, 30))
+    types = data.draw(st.lists(strategies.types, min_size=1, max_size=4))
+    columns = [data.draw(strategies.arrays_of(type_, size)) for type_ in types]
+    names = [f"c{i}" for i in range(len(types))]
+    table = bridge.to_arrow_device(pa.RecordBatch.from_arrays(columns, names))
+    sink = io.BytesIO()
+    bridge.ipc.write_file(table, sink)
+    chosen = data.draw(st.permutations(names))[: data.draw(st.integers(0, len(names)))]
+    for source in (sink.getvalue(), io.BufferedReader(io.BytesIO(sink.getvalue()))):
+        with bridge.ipc.open_file(source, columns=chosen) as file:
+            assert file[0].to_arrow().equals(table.to_arrow().select(chosen))
+
+
+def test_open_file_with_columns_reads_no_bytes_of_other_columns(tmp_path):
+    size = 200_000
+    path = tmp_path / "wide.arrow"
+    table = pa.table({name: pa.array(np.full(size, ord(name))) for name in "abcdefgh"})
+    table = table.append_column("key", pa.array(list(map(str, range(size)))).dictionary_encode())
+    path.write_bytes(written(table, max_chunksize=size // 4))
+    with CountingFile(path) as source:
+        with bridge.ipc.open_file(source, columns=["g", "b"]) as file:
+            batches = [batch.to_arrow() for batch in file]
+        count = source.count
+    assert pa.Table.from_batches(batches).equals(table.select(["g", "b"]))
+    assert 16 * size < count < 16 * size + 40_000
+
+
+def test_open_file_with_columns_shares_the_bytes_in_memory():
+    memory = pa.py_buffer(written(TABLE))
+    with bridge.ipc.open_file(memory, columns=["bits", "n"]) as file:
+        buffers = file[1].buffers()
+    used = [buffer for buffer in buffers if buffer.address and buffer.size]
+    assert used
+    for buffer in used:
+        assert memory.address <= buffer.address < memory.address + memory.size
+
+
+def test_open_file_with_columns_keeps_the_index_of_a_frame():
+    index = pd.MultiIndex.from_product([range(2), ["x", "y"]], names=["i", "j"])
+    frame = bridge.from_arrow_device(pd.DataFrame({"a": range(4), "b": list("pqrs")}, index))
+    sink = io.BytesIO()
+    bridge.ipc.write_file(frame, sink)
+    with bridge.ipc.open_file(sink.getvalue(), columns=["b"]) as file:
+        found = bridge.from_arrow_device(file[0])
+    pd.testing.assert_frame_equal(found.to_pandas(), frame.to_pandas()[["b"]])
+
+
+def test_open_file_rejects_wrong_columns():
+    data = written(TABLE)
+    for columns, error in ((["zz"], KeyError), ("n", TypeError), (["n", "n"], ValueError)):
+        with pytest.raises(error, match="columns"):
+            bridge.ipc.open_file(data, columns=columns)
+
+
+@given(st.data())
+def test_damaged_files_raise_errors(data):
+    """Nothing is read outside of the file, whatever its metadata says."""
+    damaged = bytearray(DAMAGED)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(8, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    for memory in (bytes(damaged), io.BufferedReader(io.BytesIO(damaged))):
+        try:
+            with bridge.ipc.open_file(memory, columns=["view", "n"], validate="full") as file:
+                for batch in file:
+                    batch.to_arrow()
+        except (ValueError, TypeError, KeyError, OverflowError, UnicodeDecodeError):
+            pass
+
+
+DAMAGED = written(TABLE.select(["n", "view", "key"]).slice(0, 6))
