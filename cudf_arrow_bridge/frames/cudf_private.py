@@ -142,9 +142,7 @@ def make_column(column: plc.Column, dtype: Any, *, validate: bool = True) -> Col
 
 
 def _buffer_of(span: Any) -> Buffer:
-    """Wrap imported memory as cuDF's as_buffer does, but protected from writes."""
-    if isinstance(span, Buffer):
-        return span
+    """Wrap memory as cuDF's as_buffer does, but protected from writes."""
     # The constructor is not called, because it would set `_slices`.
     owner = BufferOwner.__new__(BufferOwner)
     owner._ptr = span.ptr

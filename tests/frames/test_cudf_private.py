@@ -65,7 +65,7 @@ def test_make_column_marks_buffers_as_shared_at_every_depth():
     ids=["int64", "string", "list", "struct", "timestamp"],
 )
 @pytest.mark.parametrize("spills", [False, True])
-def test_column_maker_makes_the_same_column_as_make_column(array, dtype, spills, monkeypatch):
+def test_make_column_without_validation_makes_the_same_column(array, dtype, spills, monkeypatch):
     if spills:
         turn_on(monkeypatch)
     checked = private.make_column(to_plc(array), dtype)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,19 @@ def violations(source: str, path: Path) -> list[str]:
     return wrong
 
 
+def import_graph(files: dict[Path, str]) -> dict[str, set[str]]:
+    """Return the modules of the package that each module imports, nested imports included."""
+    graph: dict[str, set[str]] = {module_of(path): set() for path in files}
+    for path, source in files.items():
+        module = module_of(path)
+        is_package, is_cython = path.stem == "__init__", path.suffix in (".pyx", ".pxd")
+        for origin, name in imports(source, module, is_package, is_cython):
+            targets = (f"{origin}.{name}", origin, f"{origin}.__init__")
+            graph[module] |= {target for target in targets if target in graph}
+        graph[module].discard(module)
+    return graph
+
+
 def sources() -> list[Path]:
     """Return the source files of the package, relative to the root of the sources."""
     kinds = (".py", ".pyi", ".pyx", ".pxd")
@@ -111,6 +126,29 @@ def test_components_import_lower_layers_only():
 
 def read(path: Path) -> str:
     return (ROOT / path).read_text()
+
+
+def test_no_modules_import_each_other():
+    TopologicalSorter(import_graph({path: read(path) for path in sources()})).prepare()
+
+
+def test_modules_that_import_each_other_are_found():
+    files = {
+        Path(PACKAGE, "arrow/loans.py"): "def late():\n    from . import options",
+        Path(PACKAGE, "arrow/options.pyx"): "from .sources import batches",
+        Path(PACKAGE, "arrow/sources.py"): f"from {PACKAGE}.arrow.loans import Loan",
+    }
+    with pytest.raises(CycleError):
+        TopologicalSorter(import_graph(files)).prepare()
+    del files[Path(PACKAGE, "arrow/sources.py")]
+    TopologicalSorter(import_graph(files)).prepare()
+
+
+def test_folders_have_at_most_20_source_files():
+    kinds = (".py", ".pyi", ".pyx", ".pxd", ".hpp", ".cpp")
+    files = [path for folder in (PACKAGE, "csrc") for path in (ROOT / folder).rglob("*")]
+    counts = Counter(path.parent for path in files if path.suffix in kinds)
+    assert {folder: count for folder, count in counts.items() if count > 20} == {}
 
 
 def test_every_component_has_a_layer():
