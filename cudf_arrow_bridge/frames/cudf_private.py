@@ -77,6 +77,7 @@ class _AlwaysShared:
 
 
 _ALWAYS_SHARED = _AlwaysShared()
+_BUFFERS = (Buffer, SpillableBuffer)
 
 
 def columns_of(obj: Any) -> Sequence[ColumnBase]:
@@ -142,7 +143,9 @@ def make_column(column: plc.Column, dtype: Any, *, validate: bool = True) -> Col
 
 
 def _buffer_of(span: Any) -> Buffer:
-    """Wrap memory as cuDF's as_buffer does, but protected from writes."""
+    """Wrap imported memory as cuDF's as_buffer does, but protected from writes."""
+    if type(span) in _BUFFERS:
+        return span
     # The constructor is not called, because it would set `_slices`.
     owner = BufferOwner.__new__(BufferOwner)
     owner._ptr = span.ptr
