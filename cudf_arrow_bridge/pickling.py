@@ -25,7 +25,7 @@ def register_pickling() -> None:
     DeviceArray._reduce = staticmethod(_reduce)
 
 
-def restore(header: bytes, labels: tuple[Any, ...], *buffers: Any) -> DeviceArray:
+def restore(header: tuple[Any, ...], labels: tuple[Any, ...], *buffers: Any) -> DeviceArray:
     """Return the array of a pickle; see `unpack`."""
     from .processes.packing import unpack
 

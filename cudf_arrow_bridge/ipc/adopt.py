@@ -17,7 +17,7 @@ from ..import_.tensors import import_tensor
 __all__ = ["DeviceAdopter"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DeviceAdopter:
     """Adopts the memory of objects without the buffer protocol.
 

@@ -21,6 +21,7 @@ from .metadata.schema_messages import StoredSchema, read_schema
 from .read_dictionaries import ReadDictionaries
 
 if TYPE_CHECKING:
+    from .._core.export.exported_array import ExportedArray
     from .._core.schema import Schema
     from ..cuda.streams import Stream
 
@@ -48,7 +49,7 @@ class IncomingMessage(NamedTuple):
     is_decompressed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DecodeOptions:
     """Options for decoding messages.
 
@@ -60,11 +61,14 @@ class DecodeOptions:
         The checks.
     mr
         The memory resource for later conversions, for consumers that request another schema.
+    on_device
+        Whether a body without bytes counts as memory of the current device.
     """
 
     stream: Stream
     checks: Checks
     mr: Any = None
+    on_device: bool = False
 
     def __post_init__(self) -> None:
         check_option("validate", self.checks, ("sizes", "minimal", "full"))
@@ -127,7 +131,15 @@ class MessageDecoder:
                 del batch
 
     def read(self, message: IncomingMessage, first_row: int = 0) -> DeviceArray | None:
-        """Read one message; return a record batch if it is one.
+        """Read one message; return a record batch if it is one; see `read_array`."""
+        array = self.read_array(message)
+        if array is None:
+            return None
+        exporter = ArrayExporter(self._arguments, array, self.schema, "table")
+        return DeviceArray(array, self.schema, "table", (), first_row, exporter)
+
+    def read_array(self, message: IncomingMessage) -> ExportedArray | None:
+        """Read one message; return a record batch as a struct array if it is one.
 
         Raises
         ------
@@ -142,12 +154,9 @@ class MessageDecoder:
             self._dictionaries.add(header.dictionary_id, parts, header.is_delta)
             return None
         options = self._options
-        array = self._decoder.batch(
+        return self._decoder.batch(
             parts, self._dictionaries.values(), options.checks, options.stream
         )
-        schema = self.schema
-        exporter = ArrayExporter(self._arguments, array, schema, "table")
-        return DeviceArray(array, schema, "table", (), first_row, exporter)
 
     def _parts_of(self, message: IncomingMessage) -> BatchParts:
         header, buffers, is_decompressed = message
@@ -159,7 +168,7 @@ class MessageDecoder:
             header.layout,
             header.length,
             header.variadic_counts,
-            BodyMemory(buffers, is_packed, self._adopt),
+            BodyMemory(buffers, is_packed, self._adopt, self._options.on_device),
             is_decompressed,
             self._frees(buffers),
         )

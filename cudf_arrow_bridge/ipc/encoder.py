@@ -21,6 +21,7 @@ from .written_dictionaries import WrittenDictionaries
 
 if TYPE_CHECKING:
     from ..arrow.device_array import DeviceArray
+    from ..arrow.options import Kind
 
 __all__ = ["EncodedBatch", "MessageEncoder", "arrays_of"]
 
@@ -62,7 +63,10 @@ class MessageEncoder:
     Parameters
     ----------
     schema
-        The schema of the arrays; a column becomes a batch of one column.
+        The schema of the arrays, an object with ``__arrow_c_schema__``.
+    kind
+        Whether the arrays are record batches; a column becomes a batch of one column. None: as the
+        schema marks them.
     stream
         The CUDA stream for reads of offsets and copies of slices.
     may_read
@@ -79,13 +83,14 @@ class MessageEncoder:
 
     def __init__(
         self,
-        schema: Schema,
+        schema: Any,
+        kind: Kind | None,
         stream: Stream,
         may_read: Callable[[int], bool],
         is_file: bool = False,
     ) -> None:
         self._stream = stream
-        self.schema_metadata, self._is_table = _metadata_of(schema)
+        self.schema_metadata, self._is_table = _metadata_of(schema, kind)
         stored = read_schema(self.schema_metadata)
         self._dictionaries = WrittenDictionaries(stored, stream, may_read, is_file)
 
@@ -98,15 +103,22 @@ class MessageEncoder:
 
 
 #: The schema messages of the newest arrays, and whether these are record batches.
-_known: BoundedCache[Schema, tuple[bytes, bool]] = BoundedCache()
+_known: BoundedCache[tuple[Schema, Kind | None], tuple[bytes, bool]] = BoundedCache()
 
 
-def _metadata_of(schema: Schema) -> tuple[bytes, bool]:
+def _metadata_of(schema: Any, kind: Kind | None) -> tuple[bytes, bool]:
     """Return the message of a schema, and whether it is the schema of record batches."""
-    known = _known.find(schema.shares)
+    if not isinstance(schema, Schema):
+        return _new_metadata(schema, kind)
+    known = _known.find(lambda key: key[1] == kind and key[0].shares(schema))
     if known is None:
-        is_table = marks_table(schema.__arrow_c_schema__())
-        arrow_schema = as_schema(schema) if is_table else pa.schema([as_field(schema)])
-        known = (schema_message(arrow_schema), is_table)
-        _known.add(schema, known)
+        known = _new_metadata(schema, kind)
+        _known.add((schema, kind), known)
     return known
+
+
+def _new_metadata(schema: Any, kind: Kind | None) -> tuple[bytes, bool]:
+    is_table = marks_table(schema.__arrow_c_schema__()) if kind is None else kind == "table"
+    return schema_message(
+        as_schema(schema) if is_table else pa.schema([as_field(schema)])
+    ), is_table

@@ -101,7 +101,7 @@ def messages(
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
     arrays = arrays_of(source, stream, preserve_index, max_rows)
-    encoder = MessageEncoder(arrays._schema_handle(), resolve_stream(stream), _may_read)
+    encoder = MessageEncoder(arrays._schema_handle(), None, resolve_stream(stream), _may_read)
     yield Message(encoder.schema_metadata, [])
     for array in arrays:
         for batch in encoder.encode(array):

@@ -89,7 +89,7 @@ def open_file(
     """
     c_stream = resolve_stream(stream)
     body_reader = BodyReader.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
-    options = DecodeOptions(c_stream, validate, mr)
+    options = DecodeOptions(c_stream, validate, mr, not body_reader.is_host)
     opened = open_source(source, memory_map)
     try:
         return DeviceArrayFile(_FileReader(opened, body_reader, columns), options)

@@ -86,7 +86,7 @@ def open_stream(
     """
     c_stream = resolve_stream(stream)
     body_reader = BodyReader.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
-    options = DecodeOptions(c_stream, validate, mr)
+    options = DecodeOptions(c_stream, validate, mr, not body_reader.is_host)
     single_use_reason = ""
     if is_read_once(source):
         single_use_reason = f"a {type(source).__name__} can be read once"

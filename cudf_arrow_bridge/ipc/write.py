@@ -147,6 +147,7 @@ class _Writer:
         # equal.
         self._encoder = MessageEncoder(
             self._arrays._schema_handle(),
+            None,
             self._stream,
             lambda device_type: is_file or device_type == DeviceType.CPU,
             is_file,

@@ -1,51 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packing of arrays into a header and buffers, for pickle, Dask and Ray.
 
-The header has `HEAD`, the schema as the metadata of an IPC message, zeros up to a multiple of 8,
-and the numbers of `_core.ipc.packed`. Absent buffers are not sent.
+The header has the metadata of Arrow IPC messages: the schema, the dictionaries, and one record
+batch. Absent buffers are not sent.
 """
 
 from __future__ import annotations
 
-import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from .._core.export.array_exporter import ExportArguments
-from .._core.ipc.body_decoder import BodyDecoder
+from .._core.ipc.body_decoder import aligned, take_buffers
 from .._core.ipc.body_transfer import BodyDownload
-from .._core.ipc.packed import bodies_of, buffers_of, numbers_of, read_parts
 from .._core.schema import Schema
-from ..arrow.bounded_cache import BoundedCache
 from ..arrow.device_array import DeviceArray
-from ..arrow.schemas import as_field, as_schema
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
 from ..export.exporter import ArrayExporter
-from ..ipc.adopt import DeviceAdopter
-from ..ipc.metadata.headers import BytesLike, bytes_of
-from ..ipc.metadata.schema_messages import read_schema, schema_message
+from ..ipc.decoder import DecodeOptions, IncomingMessage, MessageDecoder
+from ..ipc.encoder import MessageEncoder
+from ..ipc.metadata.headers import HEADERS
+from ..ipc.metadata.schema_messages import StoredSchema, read_schema
 from ..ipc.transport.framing import CHUNK_SIZE
 from ..ipc.transport.sources import open_source
 
 if TYPE_CHECKING:
-    from .._core.export.exported_array import ExportedArray
     from .._core.ipc.body import IpcBody
-    from ..arrow.options import Kind
     from ..cuda.streams import Stream
 
 __all__ = ["Packed", "pack", "unpack"]
-
-#: Magic and version, kind, whether buffers are packed bodies, device type, size of the schema, rows
-#: before the array in the object that it is a batch of.
-HEAD = struct.Struct("<4sBBHqq")
-MAGIC = b"CAB\x01"
-KINDS: tuple[Kind, ...] = ("column", "table")
-
-#: The checks, see `BodyDecoder.batch`: reject buffers whose size does not match the header.
-CHECKS = "minimal"
 
 #: Device types whose memory is copied back to a device if the reader has one.
 ON_DEVICE = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
@@ -57,12 +43,13 @@ class Packed(NamedTuple):
     Attributes
     ----------
     header
-        The description of the array and its buffers.
+        The kind, the device type, whether each buffer is the packed body of a message, the rows
+        before the array in its stream, and the metadata of the messages.
     buffers
         The buffers that are not empty, in place.
     """
 
-    header: bytes
+    header: tuple[Any, ...]
     buffers: list[Any]
 
 
@@ -85,30 +72,31 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
     ValueError
         If the array is released, or is a record batch with null rows.
     """
-    kind: Kind = array._kind
-    stream = array._array.stream or resolve_stream(None)
-    bodies = bodies_of(array._array, kind == "table", stream)
+    stream: Any = array._array.stream or resolve_stream(None)
+    encoder = MessageEncoder(array._arrow_schema, array._kind, stream, lambda _: False)
+    encoded = list(encoder.encode(array))
     device_type = array._array.device_type
     is_packed = to_host and device_type != DeviceType.CPU
     buffers: list[Any]
     if is_packed:
-        buffers = [_download(body) for body in bodies if body.packed_size]
+        buffers = [_download(batch.body) for batch in encoded if batch.body.packed_size]
     else:
-        for body in bodies:
-            body.wait()
-        buffers = buffers_of(bodies)
-    first_row = -1 if array._first_row is None else array._first_row
-    schema = _metadata_of(array._arrow_schema, kind)
-    head = HEAD.pack(MAGIC, kind == "table", is_packed, device_type, len(schema), first_row)
-    return Packed(numbers_of(head + schema, bodies), buffers)
+        buffers = []
+        for batch in encoded:
+            batch.body.wait()
+            buffers += batch.body.buffers(with_absent=False)
+    messages = (encoder.schema_metadata, *(batch.metadata() for batch in encoded))
+    return Packed((array._kind, device_type, is_packed, array._first_row, *messages), buffers)
 
 
-def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) -> DeviceArray:
+def unpack(
+    header: tuple[Any, ...], buffers: list[Any], labels: tuple[Any, ...] = ()
+) -> DeviceArray:
     """Create an array from a header and buffers.
 
-    The array shares the buffers and keeps them alive. Host buffers are copied if their alignment is
-    smaller than before, up to 8 bytes. Packed device memory is copied to the current device if this
-    process has one, otherwise it stays on the host.
+    The array shares the buffers and keeps them alive. Host buffers whose address is not a multiple
+    of 8 are copied. Packed device memory is copied to the current device if this process has one,
+    otherwise it stays on the host.
 
     Parameters
     ----------
@@ -127,41 +115,35 @@ def unpack(header: BytesLike, buffers: list[Any], labels: tuple[Any, ...] = ()) 
     BufferError
         For memory that is not contiguous.
     """
-    header = bytes_of(header)
-    if len(header) < HEAD.size:
-        raise ValueError(f"header: expected at least {HEAD.size} bytes, got {len(header)}")
-    magic, is_table, is_packed, device_type, schema_size, first_row = HEAD.unpack_from(header)
-    if magic != MAGIC:
-        raise ValueError(f"header: expected {MAGIC!r} at the beginning, got {magic!r}")
-    if is_table > 1 or is_packed > 1 or first_row < -1:
-        raise ValueError(f"header: expected flags, got {is_table}, {is_packed} and {first_row}")
-    end = HEAD.size + schema_size
-    if schema_size < 0 or end > len(header):
-        raise ValueError(f"header: expected a shorter schema, got {schema_size:,} bytes")
-    decoder, schema = _decoder_of(header[HEAD.size : end], KINDS[is_table])
+    kind, device_type, is_packed, first_row, schema_message, *messages = header
+    if kind not in ("table", "column"):
+        raise ValueError(f"header: expected the kind 'table' or 'column', got {kind!r}")
+    stored = read_schema(schema_message)
     stream = resolve_stream(None)
-    is_on_device = device_type in ON_DEVICE and has_gpu()
-    if is_packed and is_on_device:
+    on_device = device_type in ON_DEVICE and has_gpu()
+    if is_packed and on_device:
         buffers = [_upload(buffer, stream) for buffer in buffers]
-    batch, *dictionaries = read_parts(
-        header,
-        end,
-        1 + decoder.num_dictionaries,
-        buffers,
-        is_packed,
-        is_on_device,
-        DeviceAdopter(stream),
-    )
-    values: list[ExportedArray | None] = [None] * len(dictionaries)
-    # Dictionaries within the values of others have greater indices.
-    for index in reversed(range(len(dictionaries))):
-        values[index] = decoder.dictionary(index, dictionaries[index], values, CHECKS, stream)
-    array = decoder.batch(batch, values, CHECKS, stream)
-    kind = KINDS[is_table]
+    decoder = MessageDecoder(stored, DecodeOptions(stream, "minimal", on_device=on_device))
+    array, position = None, 0
+    for metadata in messages:
+        message = HEADERS.read(metadata)
+        if not is_packed:
+            body, position = take_buffers(buffers, position, metadata, message.layout)
+        elif message.body_length:
+            body = list(map(aligned, buffers[position : position + 1]))
+            position += 1
+        else:
+            body = [None]
+        array = decoder.read_array(IncomingMessage(message, body))
+    if array is None:
+        raise ValueError("header: expected a record batch as the last message, got none")
+    if position != len(buffers):
+        raise ValueError(f"expected {position} buffers, got {len(buffers)}")
+    schema = decoder.schema
     if kind == "column":
-        array = array.children[0]
+        array, schema = array.children[0], _schema_of_column(stored)
     exporter = ArrayExporter(ExportArguments(stream), array, schema, kind)
-    return DeviceArray(array, schema, kind, labels, None if first_row < 0 else first_row, exporter)
+    return DeviceArray(array, schema, kind, labels, first_row, exporter)
 
 
 def _download(body: IpcBody) -> memoryview:
@@ -178,34 +160,8 @@ def _upload(buffer: Any, stream: Stream) -> Any:
     return open_source(buffer).upload(memoryview(buffer).nbytes, stream, None, CHUNK_SIZE)
 
 
-#: The padded metadata of the newest schemas.
-_known: BoundedCache[tuple[Schema, Kind], bytes] = BoundedCache()
-
-
-def _metadata_of(schema: Any, kind: Kind) -> bytes:
-    if not isinstance(schema, Schema):
-        return _padded_metadata(schema, kind)
-    known = _known.find(lambda key: key[1] == kind and key[0].shares(schema))
-    if known is None:
-        known = _padded_metadata(schema, kind)
-        _known.add((schema, kind), known)
-    return known
-
-
-def _padded_metadata(schema: Any, kind: Kind) -> bytes:
-    metadata = schema_message(
-        as_schema(schema) if kind == "table" else pa.schema([as_field(schema)])
-    )
-    return metadata + bytes(-len(metadata) % 8)
-
-
 @lru_cache(maxsize=32)
-def _decoder_of(metadata: bytes, kind: Kind) -> tuple[BodyDecoder, Any]:
-    """Return the decoder for arrays of a schema, and their schema."""
-    stored = read_schema(metadata)
-    if kind == "column" and len(stored.schema) != 1:
+def _schema_of_column(stored: StoredSchema) -> Schema:
+    if len(stored.schema) != 1:
         raise ValueError(f"header: expected 1 column, got {len(stored.schema)}")
-    decoder = BodyDecoder(stored.schema.__arrow_c_schema__())
-    if kind == "table":
-        return decoder, decoder.schema
-    return decoder, Schema.copy_of(stored.schema.field(0).__arrow_c_schema__())
+    return Schema.copy_of(stored.schema.field(0).__arrow_c_schema__())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import io
+import itertools
 import json
 import os
 import signal
@@ -191,11 +192,16 @@ def test_batch_keeps_only_its_own_body_alive():
     assert kept() is None
 
 
-@pytest.mark.parametrize("form", ["messages", "stream", "file"])
-@pytest.mark.parametrize("validate", ["sizes", "minimal", "full"])
+@pytest.mark.parametrize(
+    ("form", "validate"),
+    [
+        *itertools.product(["messages", "stream", "file"], ["sizes", "minimal", "full"]),
+        ("packed", "minimal"),
+    ],
+)
 def test_random_mutants_raise_errors_or_give_valid_arrays(form, validate):
     # The metadata of messages has the most cases.
-    count = MUTANTS // (5 if form == "messages" else 15)
+    count = MUTANTS // (15 if form in ("stream", "file") else 5)
     done = subprocess.run(
         [sys.executable, "-m", "testing.ipc.mutants", "--count", str(count),
          "--form", form, "--validate", validate],

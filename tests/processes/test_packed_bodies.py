@@ -6,10 +6,9 @@ from __future__ import annotations
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge._core.ipc.packed import bodies_of
 from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.ipc.encoder import MessageEncoder
 from cudf_arrow_bridge.processes import packing
-from testing.exchange.packs import IS_PACKED
 from testing.exchange.pickles import adopted, batch_in
 from testing.ipc import samples
 
@@ -23,18 +22,20 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_unpack_reads_downloaded_bodies(name):
-    """Each body is one buffer. The bodies of its dictionaries follow. Empty bodies are omitted."""
+    """Each body is one buffer, dictionaries first. Empty bodies are omitted."""
     batches = CASES[name]
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
-        bodies = bodies_of(array._array, True, resolve_stream(None))
+        encoder = MessageEncoder(
+            array._arrow_schema, "table", resolve_stream(None), lambda _: False
+        )
+        bodies = [message.body for message in encoder.encode(array)]
         buffers = [packing._download(body) for body in bodies if body.packed_size]
         assert [buffer.nbytes for buffer in buffers] == [
             body.packed_size for body in bodies if body.packed_size
         ]
         assert all(buffer.readonly for buffer in buffers)
-        header = bytearray(packing.pack(array).header)
-        header[IS_PACKED] = True
-        found = packing.unpack(header, buffers)
+        kind, device_type, _, *rest = packing.pack(array).header
+        found = packing.unpack((kind, device_type, True, *rest), buffers)
         # `found` must not use the memory of the source.
         array.release()
         assert batch_in(found).equals(batch)

@@ -126,9 +126,14 @@ cdef class IpcBody:
         with nogil:
             body.wait(stream)
 
-    def buffers(self) -> list:
-        """List the buffers as `BodyBuffer`, including absent ones."""
-        return [BodyBuffer.of(buffer, self) for buffer in self.body.buffers]
+    def buffers(self, bint with_absent=True) -> list:
+        """List the buffers as `BodyBuffer`, with or without absent ones."""
+        cdef ipc_buffer buffer
+        return [
+            BodyBuffer.of(buffer, self)
+            for buffer in self.body.buffers
+            if with_absent or buffer.size > 0
+        ]
 
     def nodes(self) -> list:
         """List the length and null count of each node."""

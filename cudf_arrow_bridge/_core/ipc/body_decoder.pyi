@@ -5,12 +5,18 @@ from ..export.exported_array import ExportedArray
 from ..protocols import Stream
 from ..schema import Schema
 
+def aligned(buffer: Any) -> Any: ...
+def take_buffers(
+    buffers: list[Any], position: int, metadata: bytes, layout: Any
+) -> tuple[list[Any], int]: ...
+
 class BodyMemory:
     def __init__(
         self,
         buffers: list[Any],
         is_packed: bool,
         adopt_device: Callable[[Any], tuple[int, int, Any]],
+        on_device: bool = False,
     ) -> None: ...
 
 class BatchParts:

@@ -7,7 +7,7 @@ from cpython.buffer cimport (
     PyObject_CheckBuffer,
     PyObject_GetBuffer,
 )
-from cpython.bytes cimport PyBytes_AsString
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
 from libcpp.memory cimport unique_ptr
@@ -35,6 +35,12 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
 )
 from cudf_arrow_bridge._core.schema cimport Schema
 
+cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
+    cdef cppclass cuda_device_id:
+        int value() noexcept
+
+    cuda_device_id get_current_cuda_device() except +
+
 cdef dict CHECKS = {
     "sizes": <int>body_checks.sizes,
     "minimal": <int>body_checks.ends,
@@ -60,6 +66,56 @@ cdef class HeldBuffer:
             PyBuffer_Release(&self.view)
 
 
+cpdef aligned(buffer):
+    """Return a buffer, or a copy of host memory whose address is not a multiple of 8."""
+    cdef HeldBuffer held
+    if isinstance(buffer, BodyBuffer) or not PyObject_CheckBuffer(buffer):
+        return buffer
+    held = HeldBuffer.of(buffer)
+    if <uintptr_t>held.view.buf % 8 == 0:
+        return buffer
+    return PyBytes_FromStringAndSize(<const char*>held.view.buf, held.view.len)
+
+
+def take_buffers(list buffers not None, size_t position, bytes metadata not None, layout) -> tuple:
+    """List the buffers of a message if absent buffers were not sent.
+
+    Host memory whose address is not a multiple of 8 is copied.
+
+    Parameters
+    ----------
+    buffers
+        The buffers of all messages that are not absent.
+    position
+        The number of those of earlier messages.
+    metadata, layout
+        The metadata of the message, and the positions of its numbers; see `MessageLayout`.
+
+    Returns
+    -------
+    tuple
+        A list with a buffer or None for each buffer in the metadata, and the next position.
+    """
+    cdef size_t count = layout.num_buffers
+    cdef size_t first = layout.buffers
+    cdef const char* data = PyBytes_AsString(metadata)
+    cdef int64_t size
+    cdef size_t i
+    cdef list taken = []
+    if first + count * sizeof(int64_t[2]) > <size_t>len(metadata):
+        raise ValueError("expected buffers within the metadata, got others")
+    for i in range(count):
+        memcpy(&size, data + first + i * sizeof(int64_t[2]) + sizeof(size), sizeof(size))
+        if size == 0:
+            taken.append(None)
+            continue
+        if position == <size_t>len(buffers):
+            raise ValueError(f"expected more buffers, got {len(buffers)}")
+        taken.append(aligned(buffers[position]))
+        position += 1
+    return taken, position
+
+
 cdef class BodyMemory:
     """The received buffers of a message. It references their owners.
 
@@ -72,14 +128,21 @@ cdef class BodyMemory:
         Whether there is one buffer with the packed body.
     adopt_device
         A function that returns the address, size and owner of device memory.
+    on_device
+        Whether the memory counts as memory of the current device if all buffers are absent.
     """
 
-    def __init__(self, list buffers not None, bint is_packed, adopt_device not None):
+    def __init__(
+        self, list buffers not None, bint is_packed, adopt_device not None, bint on_device=False
+    ):
         self.is_packed = is_packed
         self.owners = []
         self.buffers.reserve(len(buffers))
         for buffer in buffers:
             self.add(buffer, adopt_device)
+        if on_device and not self.is_located:
+            self.location.device_type = core.ARROW_DEVICE_CUDA
+            self.location.device_id = get_current_cuda_device().value()
 
     cdef int add(self, object obj, object adopt_device) except -1:
         cdef HeldBuffer held

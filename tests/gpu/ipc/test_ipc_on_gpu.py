@@ -116,6 +116,19 @@ def test_streams_and_files_are_read_into_device_memory(type_, compression, chunk
         assert rows(array) == batch.to_pylist()
 
 
+@pytest.mark.parametrize("value_type", [pa.int64(), pa.string()], ids=str)
+def test_empty_dictionaries_are_read_into_device_memory(value_type):
+    """The body of such a dictionary has no bytes whose address would tell the memory."""
+    indices, values = pa.array([None, None], pa.int8()), pa.array([], value_type)
+    batch = pa.record_batch({"a": pa.DictionaryArray.from_arrays(indices, values)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    (array,) = cab.ipc.open_stream(sink.getvalue())
+    assert array.device_type == cab.DeviceType.CUDA
+    assert array.to_arrow().equals(batch)
+
+
 def test_frames_round_trip_through_a_stream(tmp_path):
     frame = cab.from_arrow_device(pa.table({"a": [1, None, 3], "b": ["x", "yy", None]}))
     cab.ipc.write_stream(frame, tmp_path / "frame.arrows", max_rows=2)

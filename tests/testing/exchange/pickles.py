@@ -76,23 +76,23 @@ def _copy(view):
 def referred(array):
     """Return address and size of the buffers that an array's rows use, in the order of Arrow IPC.
 
+    Dictionaries come first.
+
     The address is None if the buffer must be computed: masks that do not start at a word of 32
     rows, and offsets that do not start with 0.
     """
-    dictionaries = []
-    found = [place for place in _referred(array, dictionaries) if place[1]]
-    for values in dictionaries:
-        found += referred(values)
-    return found
+    return referred_of_columns([array])
 
 
 def referred_of_batch(batch):
-    """Return the result of `referred` for all columns. Dictionaries follow all columns."""
+    """Return the result of `referred` for all columns, dictionaries first."""
+    return referred_of_columns(batch.columns)
+
+
+def referred_of_columns(columns):
     dictionaries = []
-    found = [place for c in batch.columns for place in _referred(c, dictionaries) if place[1]]
-    for values in dictionaries:
-        found += referred(values)
-    return found
+    found = [place for c in columns for place in _referred(c, dictionaries) if place[1]]
+    return [*(place for values in dictionaries for place in referred(values)), *found]
 
 
 def _referred(array, dictionaries):

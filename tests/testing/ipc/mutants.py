@@ -23,7 +23,10 @@ from pathlib import Path
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.processes.packing import unpack
 from testing.ipc import mutations as ipc_mutations
+from testing.ipc.metadata import RECORD_BATCH as BATCH
+from testing.ipc.metadata import Metadata
 from testing.ipc.reach import spans
 from testing.peers.arrays import DeviceOnly
 
@@ -90,7 +93,46 @@ class Bytes:
             yield from cab.ipc.open_stream(mutant, validate=validate)
 
 
-FORMS = {"messages": Messages, "stream": partial(Bytes, False), "file": partial(Bytes, True)}
+class Packed:
+    """Mutants of packed arrays: tables and columns, and bodies in one piece or in buffers."""
+
+    def __init__(self):
+        self._streams = [
+            stream[: 1 + next(i for i, (m, _) in enumerate(stream) if Metadata(m).kind == BATCH)]
+            for stream in ipc_mutations.messages()
+        ]
+
+    def mutant(self, rng, change_body):
+        messages = ipc_mutations.mutated_messages(rng, rng.choice(self._streams))
+        is_packed = rng.random() < 0.2
+        bodies = [[part for part in parts if part.size] for _, parts in messages]
+        if is_packed:
+            bodies = [[pa.py_buffer(b"".join(map(padded, parts)))] for parts in bodies if parts]
+        kind = "table" if rng.random() < 0.8 else "column"
+        device_type = rng.choice((1, 2, 13))
+        header = (kind, device_type, is_packed, None, *(metadata for metadata, _ in messages))
+        return header, [part for parts in bodies for part in parts]
+
+    @staticmethod
+    def ranges(mutant):
+        return [(part.address, part.address + part.size) for part in mutant[1]]
+
+    @staticmethod
+    def arrays(mutant, validate):
+        yield unpack(*mutant)
+
+
+def padded(buffer):
+    """Return the bytes of a buffer with the zeros that follow it in a packed body."""
+    return buffer.to_pybytes() + bytes(-buffer.size % 64)
+
+
+FORMS = {
+    "messages": Messages,
+    "stream": partial(Bytes, False),
+    "file": partial(Bytes, True),
+    "packed": Packed,
+}
 
 
 def try_one(number, form, validate):
