@@ -72,6 +72,30 @@ def test_signal_ends_a_blocked_write(connection):
         writer.close()
 
 
+@pytest.mark.parametrize("connection", CONNECTIONS)
+def test_write_and_read_continue_after_signals_whose_handler_returns(connection):
+    signals, found = [], []
+    before = signal.signal(signal.SIGALRM, lambda *_: signals.append(1))
+    reader, writer = CONNECTIONS[connection]()
+
+    def read():
+        with reader:
+            found.extend(bridge.ipc.open_stream(reader))
+
+    reading = threading.Thread(target=read)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+        reading.start()
+        with writer:
+            bridge.ipc.write_stream(TABLE, writer)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        reading.join()
+    assert pa.Table.from_batches(map(pa.record_batch, found)) == TABLE
+    assert signals
+
+
 @pytest.mark.parametrize("num_bytes", [0, 3, 100, 1000, 100_000])
 @pytest.mark.parametrize("connection", CONNECTIONS)
 def test_signal_ends_a_blocked_read(connection, num_bytes):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge._core.ipc.body_transfer import host_body
+from cudf_arrow_bridge.ipc.transport import files
 from cudf_arrow_bridge.ipc.transport.framing import END_OF_STREAM, Block
 from cudf_arrow_bridge.ipc.transport.sinks import JOINED, SMALL, open_sink
 from testing.ipc.bytes import (
@@ -129,7 +129,7 @@ def test_sink_writes_to_compressed_files_and_archives(tmp_path):
 def test_sink_calls_write_of_a_subclass_of_fileio(tmp_path):
     class Inverted(io.FileIO):
         def write(self, data):
-            return super().write(bytes(255 - b for b in memoryview(data)))
+            return super().write(bytes(255 - b for b in memoryview(data).cast("B")))
 
     with Inverted(tmp_path / "file", "w") as file:
         write_all(file)
@@ -260,12 +260,20 @@ def test_bodies_start_at_multiples_of_64_bytes(length):
         assert sink.position == len(writer.data)
 
 
-def test_sink_writes_host_bodies():
-    body = host_body([b"abc", b"", b"d" * 64])
-    writer = SlowWriter(1 << 30)
-    with open_sink(writer) as sink:
-        assert sink.write_message(b"", body, CHUNK).body_length == 128
-    assert writer.data[64:] == b"abc" + bytes(61) + b"d" * 64
+@pytest.mark.parametrize("blocks", [True, False])
+@pytest.mark.parametrize("connect", [os.pipe, lambda: [end.detach() for end in narrow_sockets()]])
+def test_any_number_of_pieces_passes_through_a_small_connection(connect, blocks):
+    """There are more pieces than one system call accepts, and partial writes within pieces."""
+    ends = connect()
+    reader, writer = ends if connect is os.pipe else reversed(ends)
+    os.set_blocking(writer, blocks)
+    sizes = [0, 5000, 1, 64, 300_000, 63, *[70] * 3000, 0]
+    pieces = [bytes([i % 251]) * size for i, size in enumerate(sizes)]
+    thread = ReadingThread(reader)
+    files.write_all(writer, pieces)
+    os.close(writer)
+    assert thread.result() == b"".join(pieces)
+    os.close(reader)
 
 
 def test_objects_that_cannot_be_written_to_are_rejected(tmp_path):

@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -273,47 +272,5 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   struct state;
   std::unique_ptr<state> state_;
 };
-
-/// Checks for signals; an exception ends the call.
-using signal_function = std::function<void()>;
-
-/**
- * @brief Writes a packed body to a file, pipe or socket in place: many buffers with each system
- * call, and device memory through `body_download`.
- *
- * A descriptor that does not block is waited for.
- *
- * @throws std::system_error if a system call fails, with its errno; a part may be written then
- * @throws std::invalid_argument, std::logic_error, rmm::cuda_error as `body_download`
- *
- * @param fd Descriptor to write to, at its own position
- * @param head Bytes before the body, such as the message's metadata
- * @param body Body to write
- * @param chunk_size Bytes of each piece of device memory at most
- * @param stream Stream that copies are enqueued on
- * @param check_signals Called before each wait and after each interruption
- */
-CUDF_ARROW_BRIDGE_EXPORT void write_body(int fd,
-                                         std::span<std::byte const> head,
-                                         ipc_body const& body,
-                                         std::size_t chunk_size,
-                                         cuda::stream_ref stream,
-                                         signal_function const& check_signals);
-
-/**
- * @brief Reads from a file, pipe or socket until `target` is full or the input ends.
- *
- * A descriptor that does not block is waited for.
- *
- * @throws std::system_error if a system call fails, with its errno
- *
- * @param fd Descriptor to read from, at its own position
- * @param target Memory to fill
- * @param check_signals Called before each wait and after each interruption
- * @return The number of bytes read, less than the size of `target` only at the end of the file
- */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::size_t read_fully(int fd,
-                                                              std::span<std::byte> target,
-                                                              signal_function const& check_signals);
 
 }  // namespace cudf_arrow_bridge

@@ -3,13 +3,14 @@
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/transfer/pinned_chunks.hpp"
-#include "ipc/packed_runs.hpp"
 
 #include <cudf_arrow_bridge/ipc.hpp>
 
 #include <rmm/detail/error.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -17,11 +18,53 @@
 #include <utility>
 
 namespace cudf_arrow_bridge {
-namespace {
+namespace detail {
 
-constexpr std::array<std::byte, ipc_alignment> zeros{};
+constexpr std::array<std::byte, ipc_alignment> padding{};
 
-}  // namespace
+/// @return Whether the pieces of a body are its buffers
+inline bool is_read_in_place(memory_location const& location)
+{
+  return location.device_type == ARROW_DEVICE_CPU || location.device_type == ARROW_DEVICE_CUDA_HOST;
+}
+
+/// Consecutive bytes of a packed body.
+struct packed_run {
+  void const* address;  ///< null: zeros, no more than `ipc_alignment`
+  std::size_t size;     ///< 0 at the end of the body
+};
+
+/// Iterates over a packed body: each buffer, and the zeros after it.
+class packed_runs {
+ public:
+  /// @param body Must outlive this
+  explicit packed_runs(ipc_body const& body) : body_{body} {}
+
+  /// @return The next run, of one buffer or of the zeros after it: at most `limit` bytes
+  [[nodiscard]] packed_run take(std::size_t limit) noexcept
+  {
+    for (; buffer_ < body_.buffers.size(); ++buffer_, taken_ = 0) {
+      auto const& buffer = body_.buffers[buffer_];
+      auto const size    = static_cast<std::size_t>(buffer.size);
+      auto const padded  = static_cast<std::size_t>(ipc_padded(buffer.size));
+      if (taken_ == padded) { continue; }
+      auto const is_data = taken_ < size;
+      auto const run =
+        packed_run{is_data ? static_cast<std::byte const*>(buffer.address) + taken_ : nullptr,
+                   std::min(limit, (is_data ? size : padded) - taken_)};
+      taken_ += run.size;
+      return run;
+    }
+    return {nullptr, 0};
+  }
+
+ private:
+  ipc_body const& body_;
+  std::size_t buffer_{0};  ///< the buffer of the next run
+  std::size_t taken_{0};   ///< consumed bytes of it and of the zeros after it
+};
+
+}  // namespace detail
 
 struct body_download::state {
   state(ipc_body&& all, std::size_t chunk_size, cuda::stream_ref copied_on)
@@ -54,7 +97,7 @@ struct body_download::state {
       is_written = true;
     }
     auto const run = runs.take(std::numeric_limits<std::size_t>::max());
-    if (run.address == nullptr) { return std::span{zeros}.first(run.size); }
+    if (run.address == nullptr) { return std::span{detail::padding}.first(run.size); }
     return {static_cast<std::byte const*>(run.address), run.size};
   }
 

@@ -315,4 +315,11 @@ void ipc_body::wait(cuda::stream_ref stream) const
   RMM_CUDA_TRY(detail::synchronize(stream));
 }
 
+std::int64_t ipc_body::packed_size() const noexcept
+{
+  auto size = std::int64_t{0};
+  for (auto const& buffer : buffers) { size += ipc_padded(buffer.size); }
+  return size;
+}
+
 }  // namespace cudf_arrow_bridge

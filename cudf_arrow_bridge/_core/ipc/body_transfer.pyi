@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Iterable
 from typing import Any
-
-from typing_extensions import Buffer
 
 from ..protocols import Stream
 from .body import IpcBody
-
-def host_body(pieces: Iterable[Buffer]) -> IpcBody: ...
 
 class BodyDownload:
     def __init__(self, body: IpcBody, chunk_size: int) -> None: ...
     def __iter__(self) -> BodyDownload: ...
     def __next__(self) -> memoryview: ...
-
-def write_body(body: IpcBody, head: Buffer, fd: int, chunk_size: int) -> None: ...
-def read_fully(fd: int, target: Buffer) -> int: ...
 
 class DeviceMemory:
     @property

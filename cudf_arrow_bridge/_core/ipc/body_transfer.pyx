@@ -1,94 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfer of message bodies between devices, host memory and files."""
+"""Transfer of message bodies between devices and host memory."""
 
 cimport cython
-from cpython.buffer cimport (
-    PyBUF_C_CONTIGUOUS,
-    PyBUF_SIMPLE,
-    PyBUF_WRITABLE,
-    PyBuffer_FillInfo,
-    PyBuffer_Release,
-    PyObject_GetBuffer,
-)
+from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport uintptr_t
-from libcpp.functional cimport function
 from libcpp.memory cimport shared_ptr, static_pointer_cast
 from libcpp.utility cimport move
+from pylibcudf.exception_handler cimport libcudf_exception_handler
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport resolve_resource, resource_of, stream_of
-from cudf_arrow_bridge._core.interpreter cimport (
-    drop_share,
-    enter_interpreter,
-    leave_interpreter,
-    share_object,
-)
+from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.ipc.body cimport IpcBody
 
 ctypedef const void const_void
 
-cdef extern from "body_transfer.hpp" namespace "cudf_arrow_bridge" nogil:
-    void file_exception_handler()
-    function[void()] signals_by(int (*)() noexcept nogil) except +file_exception_handler
-    shared_ptr[device_buffer] finish_upload(core.body_upload&) except +file_exception_handler
-    # Declared here to use file_exception_handler.
-    void c_write_body "cudf_arrow_bridge::write_body"(
-        int, core.const_byte_span, const core.ipc_body&, size_t, stream_ref, function[void()]
-    ) except +file_exception_handler
-    size_t c_read_fully "cudf_arrow_bridge::read_fully"(
-        int, core.byte_span, function[void()]
-    ) except +file_exception_handler
-
-
-cdef extern from * nogil:
-    core.byte_span bytes_of "std::span<std::byte>"(char*, size_t) noexcept
-    core.const_byte_span const_bytes_of "std::span<std::byte const>"(
-        const char*, size_t
-    ) noexcept
-    char* as_bytes "reinterpret_cast<std::byte*>"(void*) noexcept
-    const char* as_const_bytes "reinterpret_cast<std::byte const*>"(const void*) noexcept
-
-
-cdef int check_signals() noexcept nogil:
-    """Run Python's signal handlers. Return -1 with an exception set if a handler raises."""
-    if not enter_interpreter():
-        return 0
-    cdef int result
-    with gil:
-        result = run_signal_handlers()
-    leave_interpreter()
-    return result
-
-
 cdef extern from *:
-    # Declared without `except`, so that the exception stays set.
-    int run_signal_handlers "PyErr_CheckSignals"() noexcept
-
-
-def host_body(pieces) -> IpcBody:
-    """Describe objects in host memory as a body.
-
-    Parameters
-    ----------
-    pieces
-        Objects with the buffer protocol, one for each buffer. The body references them.
     """
-    cdef IpcBody self = IpcBody.__new__(IpcBody)
-    cdef core.ipc_buffer buffer
-    cdef Py_buffer view
-    kept = []
-    for piece in pieces:
-        kept.append(memoryview(piece))  # prevents reallocation of the memory
-        PyObject_GetBuffer(kept[-1], &view, PyBUF_SIMPLE)
-        buffer.address = view.buf
-        buffer.size = view.len
-        PyBuffer_Release(&view)
-        self.body.buffers.push_back(buffer)
-    self.body.owner = share_object(kept)
-    return self
+    #include <cudf_arrow_bridge/ipc.hpp>
+
+    static inline std::shared_ptr<rmm::device_buffer> finish_upload(
+      cudf_arrow_bridge::body_upload& upload)
+    {
+      return std::make_shared<rmm::device_buffer>(upload.finish());
+    }
+    """
+    shared_ptr[device_buffer] finish_upload(
+        core.body_upload&
+    ) except +libcudf_exception_handler nogil
 
 
 @cython.no_gc
@@ -190,76 +132,6 @@ cdef class BodyDownload:
         self.piece = make_piece(found.data(), found.size(), False, self.share())
         self.view = memoryview(self.piece)
         return self.view
-
-
-def write_body(IpcBody body not None, head, int fd, size_t chunk_size) -> None:
-    """Write a packed body to a file descriptor.
-
-    If the descriptor is non-blocking, wait for it. Python's signal handlers run during the call.
-
-    Parameters
-    ----------
-    body
-        The body.
-    head
-        The bytes before the body.
-    fd
-        The file descriptor. Data is written at its current position.
-    chunk_size
-        The maximum size in bytes of a piece of device memory.
-
-    Raises
-    ------
-    OSError
-        If a system call fails. A part of the data may have been written.
-    """
-    cdef stream_ref stream = stream_of(body.stream)
-    cdef function[void()] run_handlers = signals_by(&check_signals)
-    cdef Py_buffer view
-    PyObject_GetBuffer(head, &view, PyBUF_SIMPLE)
-    try:
-        with nogil:
-            c_write_body(
-                fd,
-                const_bytes_of(as_const_bytes(view.buf), <size_t>view.len),
-                body.body,
-                chunk_size,
-                stream,
-                run_handlers,
-            )
-    finally:
-        PyBuffer_Release(&view)
-
-
-def read_fully(int fd, target) -> int:
-    """Fill memory from a file descriptor. Return the number of bytes read, fewer only at its end.
-
-    If the descriptor is non-blocking, wait for it. Python's signal handlers run during the call.
-
-    Parameters
-    ----------
-    fd
-        The file descriptor. Data is read from its current position.
-    target
-        Writable contiguous memory.
-
-    Raises
-    ------
-    OSError
-        If a system call fails.
-    """
-    cdef function[void()] run_handlers = signals_by(&check_signals)
-    cdef Py_buffer view
-    cdef size_t num_read
-    PyObject_GetBuffer(target, &view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS)
-    try:
-        with nogil:
-            num_read = c_read_fully(
-                fd, bytes_of(as_bytes(view.buf), <size_t>view.len), run_handlers
-            )
-    finally:
-        PyBuffer_Release(&view)
-    return num_read
 
 
 @cython.no_gc_clear

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of operating system files, and atomic replacement of files."""
+"""Detection, reading, writing and atomic replacement of operating system files."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ import contextlib
 import io
 import os
 import secrets
+import select
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 __all__ = [
     "check_binary",
     "follow_descriptor",
     "raw_file_of",
+    "read_some",
     "replace_file",
     "socket_descriptor",
     "upload_file",
+    "write_all",
 ]
 
 # Exactly these classes: a subclass may change the bytes that it reads and writes.
 _BUFFERED = (io.BufferedWriter, io.BufferedReader, io.BufferedRandom)
+#: The maximum number of buffers of a system call.
+_MAX_PIECES = os.sysconf("SC_IOV_MAX")
 
 
 def raw_file_of(file: Any) -> io.FileIO | None:
@@ -54,6 +59,44 @@ def check_binary(file: Any, method: str, what: str) -> None:
             f"{what}: expected a path, a binary file, a socket, or an object with "
             f"{method}(), got an object of type {type(file).__name__}"
         )
+
+
+def read_some(fd: int, view: memoryview) -> int:
+    """Fill the beginning of writable memory from a descriptor; return 0 only at the end.
+
+    A descriptor that does not block is waited for.
+    """
+    while True:
+        try:
+            return os.readv(fd, [view])
+        except BlockingIOError:
+            _wait(fd, select.POLLIN)
+
+
+def write_all(fd: int, pieces: Sequence[Any]) -> None:
+    """Write buffers to a descriptor, many with each system call.
+
+    A descriptor that does not block is waited for.
+    """
+    rest = list(filter(len, pieces))
+    first = 0
+    while first < len(rest):
+        try:
+            written = os.writev(fd, rest[first : first + _MAX_PIECES])
+        except BlockingIOError:
+            _wait(fd, select.POLLOUT)
+            continue
+        while first < len(rest) and written >= len(rest[first]):
+            written -= len(rest[first])
+            first += 1
+        if written:
+            rest[first] = memoryview(rest[first])[written:]
+
+
+def _wait(fd: int, event: int) -> None:
+    poll = select.poll()
+    poll.register(fd, event)
+    poll.poll()
 
 
 def follow_descriptor(file: Any, raw: io.FileIO) -> None:

@@ -8,10 +8,10 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..._core.ipc.body import BodyBuffer, IpcBody
-from ..._core.ipc.body_transfer import BodyDownload, host_body, write_body
+from ..._core.ipc.body import IpcBody
+from ..._core.ipc.body_transfer import BodyDownload
 from ...cuda.residency import DeviceType
 from .files import (
     check_binary,
@@ -20,11 +20,9 @@ from .files import (
     replace_file,
     socket_descriptor,
     upload_file,
+    write_all,
 )
-from .framing import Block, frame_metadata
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from .framing import ALIGNMENT, Block, frame_metadata
 
 __all__ = ["Sink", "open_sink"]
 
@@ -32,8 +30,7 @@ __all__ = ["Sink", "open_sink"]
 SMALL = 4096
 #: The maximum number of bytes that are joined.
 JOINED = 65536
-#: The chunk size for data without a body: nothing is copied.
-_NO_CHUNK = 1
+_ZEROS = bytes(ALIGNMENT)
 
 
 class Sink(ABC):
@@ -51,7 +48,7 @@ class Sink(ABC):
     def write_message(
         self,
         metadata: bytes,
-        body: IpcBody | Sequence[ReadableBuffer] | None,
+        body: IpcBody | Sequence[bytes] | None,
         chunk_size: int,
     ) -> Block:
         """Write a message; its body starts at a multiple of 64 bytes.
@@ -70,21 +67,51 @@ class Sink(ABC):
         Block
             The location of the message.
         """
-        described = body if isinstance(body, IpcBody) else host_body(body or ())
         offset = self.position
         head = frame_metadata(metadata, offset)
-        size = described.packed_size
-        self._write(described, head, chunk_size)
+        if isinstance(body, IpcBody) and body.device_type != DeviceType.CPU:
+            size = body.packed_size
+            self._write([head])
+            for chunk in BodyDownload(body, chunk_size):
+                self._write([chunk])
+        else:
+            buffers = body.buffers(with_absent=False) if isinstance(body, IpcBody) else body or ()
+            padded = [piece for buffer in buffers for piece in (buffer, _padding_of(buffer))]
+            size = sum(map(len, padded))
+            self._write([head, *padded])
         self.position += len(head) + size
         return Block(offset, len(head), size)
 
     def write(self, data: bytes) -> None:
         """Write bytes outside of a message, such as the end-of-stream marker."""
-        self._write(host_body(()), data, _NO_CHUNK)
+        self._write([data])
         self.position += len(data)
 
     @abstractmethod
-    def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None: ...
+    def _write(self, pieces: list[Any]) -> None:
+        """Write buffers one after the other, and keep no reference to them."""
+
+
+def _padding_of(buffer: Any) -> bytes:
+    return _ZEROS[: -len(buffer) % ALIGNMENT]
+
+
+def _joined(pieces: list[Any]) -> Iterator[Any]:
+    """Yield buffers; small ones next to each other are copied and joined."""
+    small: list[Any] = []
+    size = 0
+    for piece in pieces:
+        is_small = len(piece) < SMALL
+        if small and (not is_small or size >= JOINED):
+            yield b"".join(small)
+            small, size = [], 0
+        if is_small:
+            small.append(piece)
+            size += len(piece)
+        else:
+            yield piece
+    if small:
+        yield b"".join(small)
 
 
 class _Descriptor(Sink):
@@ -94,8 +121,8 @@ class _Descriptor(Sink):
         super().__init__()
         self._fd = fd
 
-    def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None:
-        write_body(body, head, self._fd, chunk_size)
+    def _write(self, pieces: list[Any]) -> None:
+        write_all(self._fd, pieces)
 
 
 class _Writer(Sink):
@@ -114,20 +141,11 @@ class _Writer(Sink):
         self._write_some = write
         self._is_raw = is_raw
 
-    def _write(self, body: IpcBody, head: bytes, chunk_size: int) -> None:
-        if body.device_type == DeviceType.CPU:
-            first: int | None = 0
-            while first is not None:
-                pieces, first = body.pieces(first, head, SMALL, JOINED)
-                for piece in pieces:
-                    self._write_all(piece)
-                head = b""
-            return
-        self._write_all(head)
-        for chunk in BodyDownload(body, chunk_size):
-            self._write_all(chunk)
+    def _write(self, pieces: list[Any]) -> None:
+        for piece in _joined(pieces):
+            self._write_all(piece)
 
-    def _write_all(self, data: bytes | BodyBuffer | memoryview) -> None:
+    def _write_all(self, data: Any) -> None:
         written = self._write_some(data)
         rest: Any = data
         while written != len(rest):

@@ -13,13 +13,14 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..._core.ipc.body_transfer import BodyUpload, read_fully
-from .files import check_binary, follow_descriptor, raw_file_of, socket_descriptor
+from ..._core.ipc.body_transfer import BodyUpload
+from .files import check_binary, follow_descriptor, raw_file_of, read_some, socket_descriptor
 
 if TYPE_CHECKING:
     from ..._core.ipc.body_transfer import DeviceMemory
@@ -256,34 +257,16 @@ class _Memory(Source):
     def _seek(self, position: int) -> None: ...
 
 
-class _Descriptor(Source):
-    """A file, pipe or socket; its descriptor is read directly into the destination."""
-
-    def __init__(self, fd: int, close: Callable[[], object]) -> None:
-        super().__init__(close)
-        self._fd = fd
-        is_regular = stat.S_ISREG(os.fstat(fd).st_mode)
-        self._origin = os.lseek(fd, 0, os.SEEK_CUR) if is_regular else None
-
-    @property
-    def size(self) -> int | None:
-        if self._origin is None:
-            return None
-        return max(os.fstat(self._fd).st_size - self._origin, 0)
-
-    def _read(self, view: memoryview) -> int:
-        return read_fully(self._fd, view)
-
-    def _seek(self, position: int) -> None:
-        assert self._origin is not None
-        os.lseek(self._fd, self._origin + position, os.SEEK_SET)
-
-
 class _Reader(Source):
     """An object with a function that fills a buffer, possibly only in part."""
 
-    def __init__(self, read_into: Callable[[memoryview], int | None], file: Any) -> None:
-        super().__init__(lambda: None)
+    def __init__(
+        self,
+        read_into: Callable[[memoryview], int | None],
+        file: Any,
+        close: Callable[[], object] = lambda: None,
+    ) -> None:
+        super().__init__(close)
         self._read_some = read_into
         self._file = file
         self._known_size: int | None = None
@@ -318,6 +301,29 @@ class _Reader(Source):
 
     def _seek(self, position: int) -> None:
         self._file.seek(position - self.position, os.SEEK_CUR)
+
+
+class _Descriptor(_Reader):
+    """A file, pipe or socket; its descriptor is read directly into the destination."""
+
+    def __init__(self, fd: int, close: Callable[[], object]) -> None:
+        super().__init__(partial(read_some, fd), None, close)
+        self._fd = fd
+        is_regular = stat.S_ISREG(os.fstat(fd).st_mode)
+        self._origin = os.lseek(fd, 0, os.SEEK_CUR) if is_regular else None
+
+    @property
+    def size(self) -> int | None:
+        if self._origin is None:
+            return None
+        return max(os.fstat(self._fd).st_size - self._origin, 0)
+
+    def _end(self) -> int | None:
+        return self.size
+
+    def _seek(self, position: int) -> None:
+        assert self._origin is not None
+        os.lseek(self._fd, self._origin + position, os.SEEK_SET)
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:
