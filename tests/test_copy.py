@@ -101,7 +101,7 @@ def test_export_without_copy_shares_or_rejects_random_columns(array, data):
     column = samples.cut_column(
         column,
         data.draw(slices(len(array))),
-        lambda start, size: foreign.landed(array.slice(start, size)).null_count,
+        lambda start, size: foreign.expected_import(array.slice(start, size)).null_count,
     )
     check_export(column, compact=data.draw(st.booleans()))
 

@@ -25,7 +25,7 @@ from testing.strategies import NOT_SLOW, arrays, edits, has_unsigned_indices, si
 def test_import_of_random_arrays_matches_pyarrow(array, edit, data):
     array = cut(array, data.draw(slices(len(array))))
     column = column_from(Producer(array, edit))
-    expected = foreign.landed(array)
+    expected = foreign.expected_import(array)
     assert column.null_count() == expected.null_count
     if not has_unsigned_indices(array.type):
         assert_same(host.to_arrow(column, array.type), expected)
@@ -35,7 +35,7 @@ def test_import_of_random_arrays_matches_pyarrow(array, edit, data):
 @given(arrays(signed), edits, st.booleans())
 def test_round_trip_of_random_arrays_matches(array, edit, compact):
     exported = bridge.to_arrow_device(Producer(array, edit), compact=compact)
-    assert_same(read(exported), foreign.landed(array))
+    assert_same(read(exported), foreign.expected_import(array))
 
 
 @NOT_SLOW
@@ -47,7 +47,7 @@ def test_round_trip_of_random_slices_matches(array, edit, data):
     column = cut_column(
         column_from(Producer(array, edit)),
         between,
-        lambda start, size: foreign.landed(array.slice(start, size)).null_count,
+        lambda start, size: foreign.expected_import(array.slice(start, size)).null_count,
     )
     expected = cut(array, between)
     back = read(bridge.to_arrow_device(column))
@@ -70,4 +70,4 @@ def test_round_trip_of_random_batches_keeps_schema_and_values(columns, data):
     back = pa.record_batch(DeviceOnly(bridge.to_arrow_device(DeviceOnly(batch))))
     back.validate(full=True)
     assert back.schema.equals(schema, check_metadata=True)
-    assert back.equals(pa.record_batch([foreign.landed(c) for c in columns], schema))
+    assert back.equals(pa.record_batch([foreign.expected_import(c) for c in columns], schema))

@@ -69,7 +69,7 @@ def assert_same_rows(tables, expected):
         part = expected.slice(begin, table.num_rows()).combine_chunks()
         begin += table.num_rows()
         for column, given in zip(table.columns(), part.columns, strict=True):
-            array = foreign.landed(given.combine_chunks().cast(plain(given.type)))
+            array = foreign.expected_import(given.combine_chunks().cast(plain(given.type)))
             found = to_arrow(column, array.type)
             found.validate(full=True)
             assert found.to_pylist() == array.to_pylist()

@@ -9,7 +9,7 @@ import pytest
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.export import pandas_objects
 from cudf_arrow_bridge.export.pandas_objects import arrow_of_pandas
-from testing.labels import INDEXES, same
+from testing.labels import INDEXES, are_same_labels
 
 
 # pyarrow also warns about a MultiIndex with a level of tuples, whose names are not mixed.
@@ -19,7 +19,7 @@ def test_column_labels_of_any_type_are_restored(labels):
     frame = pd.DataFrame([list(range(len(labels)))], columns=labels)
     found = cab.from_arrow_device(arrow_of_pandas(frame)).columns
     pd.testing.assert_index_equal(found, labels, exact=True)
-    assert all(same(*pair) for pair in zip(found, labels, strict=True))
+    assert all(are_same_labels(*pair) for pair in zip(found, labels, strict=True))
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
@@ -27,9 +27,9 @@ def test_names_of_index_and_series_of_any_type_are_restored(labels):
     for label in labels:
         index = pd.Index([1, 2], name=label)
         found = cab.from_arrow_device(arrow_of_pandas(pd.DataFrame({"a": [3, 4]}, index)))
-        assert same(found.index.name, label)
+        assert are_same_labels(found.index.name, label)
         series = cab.from_arrow_device(arrow_of_pandas(pd.Series([3, 4], name=label)))
-        assert same(series.name, label)
+        assert are_same_labels(series.name, label)
 
 
 def test_chunked_strings_become_one_array():

@@ -12,7 +12,7 @@ import pytest
 
 from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import addresses, arrays_of, schema_of, table_of, to_plc
-from testing.host_frames import again, assert_same_object, column, dtypes, frame, series
+from testing.host_frames import assert_same_object, column, dtypes, frame, round_trip, series
 
 D = decimal.Decimal
 STRINGS = pa.array(["a", None, "ccc", "", "é" * 9])
@@ -140,7 +140,7 @@ def test_round_trip_of_a_frame_shares_its_memory(name, begin, end):
     array, dtype = CASES[name]
     part = array.slice(begin, end - begin)
     source = frame({name: column(part, dtype)})
-    found = again(source)
+    found = round_trip(source)
     assert_same_object(found, source)
     if name != "arrow null":
         assert found._columns[0].offset == source._columns[0].offset
@@ -150,14 +150,14 @@ def test_round_trip_of_a_frame_shares_its_memory(name, begin, end):
 @pytest.mark.parametrize("name", CASES)
 def test_round_trip_of_a_series_keeps_values_and_dtype(name):
     source = series(column(*CASES[name]), name)
-    assert_same_object(again(source), source)
+    assert_same_object(round_trip(source), source)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_round_trip_of_a_series_keeps_its_index(name):
     labels = cudf.Index._from_column(column(INTS, np.dtype("int64")), name="i")
     source = series(column(*CASES[name]), name, labels)
-    assert_same_object(again(source, True), source)
+    assert_same_object(round_trip(source, True), source)
 
 
 @pytest.mark.parametrize(("begin", "end"), SLICES)
@@ -295,7 +295,7 @@ def test_cudf_writes_in_place_after_the_export_is_deleted():
 
 
 def test_imported_memory_is_never_written_in_place():
-    (found,) = again(frame({"x": column(INTS, np.dtype("int64"))}))._columns
+    (found,) = round_trip(frame({"x": column(INTS, np.dtype("int64"))}))._columns
     for buffer in (found.data, found.mask):
         assert len(buffer.owner._slices) > 1
 

@@ -16,7 +16,6 @@ from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import schema_of, table_of
 from testing.host_frames import (
-    again,
     assemble_frame,
     assert_same_object,
     column,
@@ -25,9 +24,10 @@ from testing.host_frames import (
     index,
     multi,
     numbers,
+    round_trip,
     series,
 )
-from testing.labels import INDEXES, LABELS, same
+from testing.labels import INDEXES, LABELS, are_same_labels
 
 STRINGS = column(pa.array(["p", "q", "r"]), pd.StringDtype(na_value=np.nan))
 STAMPS = column(pa.array([1, 2, 3], pa.timestamp("ns")), np.dtype("datetime64[ns]"))
@@ -47,13 +47,13 @@ def labelled(labels):
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
 def test_round_trip_keeps_column_labels(labels):
     source = labelled(labels)
-    assert_same_object(again(source), source)
+    assert_same_object(round_trip(source), source)
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
 def test_round_trip_keeps_column_labels_and_the_index(labels):
     source = frame([numbers() for _ in labels], labels, index(STRINGS, "rows"))
-    assert_same_object(again(source), source)
+    assert_same_object(round_trip(source), source)
 
 
 @given(st.lists(LABELS, max_size=5))
@@ -67,8 +67,8 @@ def test_round_trip_keeps_arbitrary_column_labels(labels):
         source.columns  # noqa: B018
     except ValueError:
         reject()  # cuDF lets pandas split nested tuples into levels
-    found = again(source, objects=False)
-    assert all(same(*pair) for pair in zip(found.columns, source.columns, strict=True))
+    found = round_trip(source, objects=False)
+    assert all(are_same_labels(*pair) for pair in zip(found.columns, source.columns, strict=True))
     assert found.columns.dtype == source.columns.dtype
     assert content(found) == content(source)
 
@@ -76,14 +76,14 @@ def test_round_trip_keeps_arbitrary_column_labels(labels):
 def test_label_without_a_json_form_is_kept_only_within_the_process():
     label = frozenset("a")
     source = labelled(pd.Index([label, "b"], dtype=object))
-    assert again(source).columns[0] is label
-    assert again(source, objects=False).columns[0] == str(label)
+    assert round_trip(source).columns[0] is label
+    assert round_trip(source, objects=False).columns[0] == str(label)
 
 
 def test_labels_that_differ_only_in_type_have_equal_field_names():
     source = labelled(pd.Index([1, "1", None, "None"], dtype=object))
     assert schema_of(disassemble(source)).names == ["1", "1", "None", "None"]
-    assert_same_object(again(source), source)
+    assert_same_object(round_trip(source), source)
 
 
 FAITHFUL = [
@@ -125,7 +125,7 @@ def test_import_without_bridge_metadata_uses_pandas_metadata(name):
     if name == "tuple name":
         labels = labels.rename("n")
     source = frame([numbers() for _ in labels], labels, index(STAMPS, "when"))
-    found = again(source, peer=only(PANDAS_KEY))
+    found = round_trip(source, peer=only(PANDAS_KEY))
     pd.testing.assert_index_equal(found.columns, labels, exact="equiv")
     assert found.index.name == "when"
     assert content(found.index) == content(source.index)
@@ -148,8 +148,8 @@ def rows():
 @pytest.mark.parametrize("name", rows())
 def test_round_trip_keeps_the_index(name):
     source = frame({"a": numbers(), 7: STRINGS}, index=rows()[name])
-    assert_same_object(again(source), source)
-    assert_same_object(again(source, objects=False), source)
+    assert_same_object(round_trip(source), source)
+    assert_same_object(round_trip(source, objects=False), source)
 
 
 @pytest.mark.parametrize("name", rows())
@@ -175,7 +175,7 @@ def test_pandas_reads_the_exported_index(name):
 def test_preserve_index_decides_whether_the_index_is_exported(name, preserve):
     source = frame({"a": numbers()}, index=rows()[name])
     export_input = disassemble(source, preserve)
-    found = again(source, preserve)
+    found = round_trip(source, preserve)
     if not preserve:
         assert schema_of(export_input).names == ["a"]
         assert_same_object(found, frame({"a": numbers()}))
@@ -194,14 +194,14 @@ def test_round_trip_keeps_the_rows_of_a_frame_without_columns(count):
     source = frame([], pd.Index([], dtype="str", name="n"), cudf.RangeIndex(5, 5 + count))
     export_input = disassemble(source)
     assert (export_input.num_rows, export_input.columns) == (count, ())
-    assert_same_object(again(source), source)
+    assert_same_object(round_trip(source), source)
     only_index = frame([], pd.RangeIndex(0), index(STRINGS, "i"))
-    assert_same_object(again(only_index), only_index)
+    assert_same_object(round_trip(only_index), only_index)
 
 
 def test_import_without_metadata_uses_field_names_and_a_rangeindex():
     source = frame({"a": numbers(), "b": STRINGS}, index=index(STAMPS, "i"))
-    found = again(source, peer=lambda schema: schema.remove_metadata())
+    found = round_trip(source, peer=lambda schema: schema.remove_metadata())
     assert found.columns.tolist() == ["a", "b", "i"]
     assert isinstance(found.index, cudf.RangeIndex)
     pd.testing.assert_index_equal(
@@ -212,10 +212,10 @@ def test_import_without_metadata_uses_field_names_and_a_rangeindex():
 def test_round_trip_keeps_attrs_that_json_can_store():
     source = frame({"a": numbers()})
     source.attrs = {"unit": "m", "deep": [1, {"x": None}]}
-    assert again(source).attrs == source.attrs
+    assert round_trip(source).attrs == source.attrs
     assert table_of(disassemble(source)).to_pandas().attrs == source.attrs
     source.attrs = {"f": len}
-    assert again(source).attrs == {}
+    assert round_trip(source).attrs == {}
 
 
 SERIES_NAMES = [None, "x", "", 1, 1.5, float("nan"), True, ("a", 1), b"\xff", pd.Timestamp("2020")]
@@ -224,19 +224,19 @@ SERIES_NAMES = [None, "x", "", 1, 1.5, float("nan"), True, ("a", 1), b"\xff", pd
 @pytest.mark.parametrize("name", SERIES_NAMES, ids=repr)
 def test_round_trip_keeps_the_name_of_a_series(name):
     source = series(numbers(), name)
-    assert_same_object(again(source), source)
+    assert_same_object(round_trip(source), source)
 
 
 @pytest.mark.parametrize("name", SERIES_NAMES, ids=repr)
 def test_round_trip_keeps_the_name_and_the_index_of_a_series(name):
     source = series(numbers(), name, index(STRINGS, name))
-    assert_same_object(again(source, True), source)
+    assert_same_object(round_trip(source, True), source)
 
 
 def test_round_trip_keeps_the_rangeindex_of_a_series():
     source = series(numbers(), "x", cudf.RangeIndex(2, 8, 2, name="r"))
-    assert_same_object(again(source), source)
-    assert_same_object(again(source, False), series(numbers(), "x"))
+    assert_same_object(round_trip(source), source)
+    assert_same_object(round_trip(source, False), series(numbers(), "x"))
 
 
 def test_export_of_a_plain_series_writes_no_metadata():
@@ -249,7 +249,7 @@ def test_export_of_a_plain_series_writes_no_metadata():
 def test_series_with_an_index_is_exported_without_it_or_as_a_table():
     source = series(numbers(), "x", index(STRINGS, "i"))
     assert disassemble(source).kind == "column"
-    assert_same_object(again(source), series(numbers(), "x"))
+    assert_same_object(round_trip(source), series(numbers(), "x"))
     export_input = disassemble(source, True)
     assert export_input.kind == "table"
     found = table_of(export_input).to_pandas()
@@ -259,14 +259,14 @@ def test_series_with_an_index_is_exported_without_it_or_as_a_table():
 @pytest.mark.parametrize("name", [None, "i", 3], ids=repr)
 def test_exported_index_is_imported_as_a_series(name):
     source = index(STRINGS, name)
-    assert_same_object(again(source), series(STRINGS, name))
-    assert_same_object(again(cudf.RangeIndex(4, 10, 2, name=name)), series(
+    assert_same_object(round_trip(source), series(STRINGS, name))
+    assert_same_object(round_trip(cudf.RangeIndex(4, 10, 2, name=name)), series(
         column(pa.array([4, 6, 8]), np.dtype("int64")), name
     ))  # fmt: skip
 
 
 def test_exported_multiindex_is_imported_as_a_frame():
-    found = again(multi([numbers(), STRINGS, STAMPS], ["u", None, 7]))
+    found = round_trip(multi([numbers(), STRINGS, STAMPS], ["u", None, 7]))
     assert_same_object(
         found, frame([numbers(), STRINGS, STAMPS], pd.Index(["u", 1, 7], dtype=object))
     )

@@ -17,7 +17,7 @@ from cudf_arrow_bridge.frames.labels import (
     index_level_name,
     stringify,
 )
-from testing.labels import INDEXES, LABELS, same
+from testing.labels import INDEXES, LABELS, are_same_labels
 
 
 class Point(typing.NamedTuple):
@@ -34,7 +34,7 @@ def test_label_is_unchanged_after_encoding_as_json(label):
     objects = []
     form = json.loads(json.dumps(encode_label(label, objects)))
     assert objects == []
-    assert same(decode_label(form), label)
+    assert are_same_labels(decode_label(form), label)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from cudf_arrow_bridge.frames import layout
 from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import schema_of, to_plc
 from testing.host_frames import (
-    again,
     assemble_frame,
     assemble_series,
     column,
@@ -27,6 +26,7 @@ from testing.host_frames import (
     frame,
     index,
     numbers,
+    round_trip,
     series,
 )
 
@@ -55,7 +55,7 @@ def source():
 
 
 def test_a_renamed_column_loses_only_its_own_label_and_dtype():
-    found = again(source(), peer=renamed("2.5", "new"))
+    found = round_trip(source(), peer=renamed("2.5", "new"))
     assert found.columns.tolist() == [1, "new", ("t", 0)]
     assert [str(d) for d in found.dtypes] == ["int64", "int64", "object"]
     assert found.index.name == 7
@@ -125,7 +125,7 @@ def damage(value):
     [b"", b"{", b"[]", b"\xff", b'{"version": 2}', b'{"version": 1, "fields": 3}'],
 )
 def test_import_uses_the_pandas_key_if_bridge_metadata_is_damaged(value):
-    found = again(source(), peer=damage(value))
+    found = round_trip(source(), peer=damage(value))
     assert found.columns.tolist() == ["1", "2.5", "('t', '0')"]
     assert found.index.name == "7"
     assert content(found) == content(source())
@@ -222,7 +222,7 @@ def test_import_ignores_an_invalid_range(span):
 def test_import_ignores_metadata_that_is_nested_too_deeply():
     deep = b"[" * 100_000 + b"]" * 100_000
     for key in (BRIDGE_KEY, PANDAS_KEY):
-        found = again(source(), peer=lambda schema, key=key: schema.with_metadata({key: deep}))
+        found = round_trip(source(), peer=lambda schema, key=key: schema.with_metadata({key: deep}))
         assert found.columns.tolist() == ["1", "2.5", "('t', '0')", "7"]
 
 
@@ -233,9 +233,9 @@ def test_import_ignores_metadata_whose_decoding_exceeds_the_recursion_limit(monk
         raise RecursionError
 
     monkeypatch.setattr(layout, "decode_index", give_up)
-    assert again(source()).columns.tolist() == ["1", "2.5", "('t', '0')"]
+    assert round_trip(source()).columns.tolist() == ["1", "2.5", "('t', '0')"]
     monkeypatch.setattr(layout, "decode_label", give_up)
-    assert again(series(numbers(), 5)).name == "5"
+    assert round_trip(series(numbers(), 5)).name == "5"
 
 
 def test_import_of_a_pandas_table_of_pyarrow_restores_index_and_dtypes():
@@ -303,9 +303,9 @@ def test_schema_metadata_becomes_the_attrs_of_the_frame():
         assert frame.attrs == USER_METADATA
         found = cab.to_arrow_device(frame).schema.metadata
         assert {key: found[key.encode()].decode() for key in USER_METADATA} == USER_METADATA
-        again = cab.from_arrow_device(cab.to_arrow_device(frame))
-        assert again.attrs == USER_METADATA
-        assert again.to_pandas().attrs == USER_METADATA
+        round_trip = cab.from_arrow_device(cab.to_arrow_device(frame))
+        assert round_trip.attrs == USER_METADATA
+        assert round_trip.to_pandas().attrs == USER_METADATA
 
 
 def test_export_writes_the_attrs_of_each_frame():
@@ -321,6 +321,6 @@ def test_export_writes_the_attrs_of_each_frame():
 def test_attrs_do_not_replace_the_pandas_metadata():
     frame = cab.from_arrow_device(pa.table({"a": [1, 2]}))
     frame.attrs = {"pandas": "no", "cudf_arrow_bridge": "no"}
-    again = cab.from_arrow_device(cab.to_arrow_device(frame))
-    assert again.attrs == frame.attrs
+    round_trip = cab.from_arrow_device(cab.to_arrow_device(frame))
+    assert round_trip.attrs == frame.attrs
     assert pa.record_batch(cab.to_arrow_device(frame)).to_pandas().equals(frame.to_pandas())

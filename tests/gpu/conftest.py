@@ -42,7 +42,7 @@ def current(resource):
     rmm.mr.set_current_device_resource(resource)
     yield resource
     gc.collect()
-    device.settle()
+    device.synchronize()
     rmm.mr.set_current_device_resource(before)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing import samples
-from testing.device import GPU, on_device, rows, sliced, unloaded, unnamed, wait_until
+from testing.device import GPU, on_device, pylibcudf_rows, rows, sliced, unnamed, wait_until
 from testing.peers.arrays import (
     Capsules,
     DeviceOnly,
@@ -43,7 +43,7 @@ def test_slices_of_every_type_round_trip(type_, nulls):
     column = on_device(array)
     for offset, size in SLICES:
         back = column_from(bridge.to_arrow_device(sliced(column, offset, size)))
-        assert unloaded(back) == unnamed(array.slice(offset, size).to_pylist())
+        assert pylibcudf_rows(back) == unnamed(array.slice(offset, size).to_pylist())
 
 
 @pytest.mark.parametrize("compact", [False, True])
@@ -71,7 +71,7 @@ def test_import_counts_the_nulls_of_an_unknown_null_count(type_):
     producer = Producer(bridge.to_arrow_device(on_device(array)), forget_null_counts)
     column = column_from(producer)
     assert column.null_count() == array.null_count
-    assert unloaded(column) == unnamed(array.to_pylist())
+    assert pylibcudf_rows(column) == unnamed(array.to_pylist())
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
@@ -107,7 +107,7 @@ def test_import_with_copy_releases_the_producer():
     back = column_from(producer, copy=True)
     assert wait_until(lambda: producer.releases == 1)
     assert back.data().ptr != column.data().ptr
-    assert unloaded(back) == [1, None, 3]
+    assert pylibcudf_rows(back) == [1, None, 3]
 
 
 def test_memory_of_another_device_is_refused():
@@ -120,7 +120,7 @@ def test_memory_of_another_device_is_refused():
         assert exported.device_id == 1
     with pytest.raises(ValueError, match="CUDA device 1"):
         column_from(exported)
-    assert unloaded(column_from(exported, copy=True)) == [1, 2]
+    assert pylibcudf_rows(column_from(exported, copy=True)) == [1, 2]
 
 
 def test_capsules_keep_the_memory_of_a_deleted_column():
@@ -128,7 +128,7 @@ def test_capsules_keep_the_memory_of_a_deleted_column():
     capsules = bridge.to_arrow_device(column).__arrow_c_device_array__()
     del column
     back = bridge.from_arrow_device(Capsules(*capsules), to="pylibcudf")
-    assert unloaded(back) == ["a", None, "c"] * 100
+    assert pylibcudf_rows(back) == ["a", None, "c"] * 100
 
 
 def test_sliced_table_round_trips():
@@ -136,7 +136,7 @@ def test_sliced_table_round_trips():
     part = plc.copying.slice(plc.Table.from_arrow(table), [1, 3])[0]
     exported = bridge.to_arrow_device(part)
     back = bridge.from_arrow_device(exported, to="pylibcudf")
-    assert [unloaded(column) for column in back.columns()] == [
+    assert [pylibcudf_rows(column) for column in back.columns()] == [
         [None, 3],
         ["yy", None],
         [False, None],

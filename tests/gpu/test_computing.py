@@ -9,7 +9,7 @@ import pytest
 import cudf_arrow_bridge as bridge
 from testing import samples
 from testing.computing import CASES, beginning_at, cases_of
-from testing.device import GPU, on_device, sliced, unloaded, unnamed
+from testing.device import GPU, on_device, pylibcudf_rows, sliced, unnamed
 from testing.peers.arrays import DeviceOnly, Producer, column_from
 
 pytestmark = GPU
@@ -41,7 +41,7 @@ def test_libcudf_computes_on_imported_slices(case, nulls, way):
     _, computation, type_ = case
     array = samples.values(type_, samples.MANY, nulls)
     for rows, offset, size in cases_of(computation, array):
-        found = unloaded(computation.libcudf(way(rows, offset, size)))
+        found = pylibcudf_rows(computation.libcudf(way(rows, offset, size)))
         expected = computation.expected(rows.slice(offset, size))
         assert found == unnamed(expected), (offset, size)
 

@@ -10,7 +10,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing import samples
-from testing.device import GPU, as_cupy, on_device, side_stream, sliced, unloaded, unnamed
+from testing.device import GPU, as_cupy, on_device, pylibcudf_rows, side_stream, sliced, unnamed
 from testing.peers.arrays import DeviceOnly, column_from, read
 
 pytestmark = GPU
@@ -32,14 +32,14 @@ def test_pylibcudf_imports_exported_columns(type_):
         part = sliced(column, offset, size)
         exported = bridge.to_arrow_device(part, compact=True)
         theirs = plc.Column.from_arrow(DeviceOnly(exported))
-        assert unloaded(theirs) == unnamed(array.slice(offset, size).to_pylist())
+        assert pylibcudf_rows(theirs) == unnamed(array.slice(offset, size).to_pylist())
 
 
 def test_pylibcudf_imports_exported_tables():
     table = pa.table({"a": [1, None, 3], "b": ["x", None, "zz"]})
     exported = bridge.to_arrow_device(plc.Table.from_arrow(table))
     theirs = plc.Table.from_arrow(DeviceOnly(exported))
-    assert [unloaded(c) for c in theirs.columns()] == [
+    assert [pylibcudf_rows(c) for c in theirs.columns()] == [
         [1, None, 3],
         ["x", None, "zz"],
     ]
@@ -126,4 +126,4 @@ def test_nanoarrow_passes_device_memory_through():
 
     exported = bridge.to_arrow_device(on_device(pa.array(["a", None, "c"])))
     passed = nanoarrow.device.c_device_array(DeviceOnly(exported))
-    assert unloaded(column_from(passed)) == ["a", None, "c"]
+    assert pylibcudf_rows(column_from(passed)) == ["a", None, "c"]

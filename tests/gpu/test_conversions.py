@@ -10,8 +10,14 @@ import pytest
 import cudf_arrow_bridge as bridge
 from testing import foreign, host, samples
 from testing.device import GPU, fetched
-from testing.dirt import BELOW_MASKS, OTHERS, WITH_OFFSETS, dirt, dirty
 from testing.peers.arrays import Producer, assert_same, column_from, forget_null_counts
+from testing.unsanitized import (
+    BELOW_MASKS,
+    OTHERS,
+    WITH_OFFSETS,
+    data_below_nulls,
+    with_nulls_at_each_level,
+)
 
 pytestmark = GPU
 
@@ -24,7 +30,7 @@ def test_import_converts_types_that_cudf_lacks(type_, nesting, nulls):
     base = foreign.nest(type_, nesting, samples.MANY, nulls, (9, 1))
     for offset, size in SLICES:
         array = base.slice(offset, size)
-        expected = foreign.landed(array)
+        expected = foreign.expected_import(array)
         column = fetched(column_from(Producer(array, forget_null_counts)))
         assert column.null_count() == array.null_count
         assert_same(host.to_arrow(column, expected.type), expected)
@@ -40,12 +46,12 @@ def test_import_converts_every_half_float():
 
 @pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS, *OTHERS], ids=str)
 def test_import_removes_data_below_nulls(type_):
-    base = dirty(foreign.values(type_, samples.MANY, "none"))
+    base = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
     for offset, size in SLICES:
         array = base.slice(offset, size)
-        expected = foreign.landed(array)
+        expected = foreign.expected_import(array)
         column = fetched(column_from(array))
-        assert dirt(column) == []
+        assert data_below_nulls(column) == []
         assert_same(host.to_arrow(column, expected.type), expected)
 
 

@@ -14,7 +14,16 @@ import pyarrow as pa
 import pylibcudf as plc
 
 import cudf_arrow_bridge as bridge
-from testing.device import GPU, ROWS, Address, as_cupy, blank, settle, side_stream, wait_until
+from testing.device import (
+    GPU,
+    ROWS,
+    Address,
+    as_cupy,
+    read_target,
+    side_stream,
+    synchronize,
+    wait_until,
+)
 from testing.peers.arrays import Producer, column_from
 
 pytestmark = GPU
@@ -30,7 +39,7 @@ def warm_up(late):
     """Load the kernels of a sum in cuDF, because loading a kernel may wait for the device."""
     frame = bridge.from_arrow_device(late_table(late, side_stream()), stream=side_stream())
     assert frame["0"].sum() == SUM
-    settle()
+    synchronize()
 
 
 def test_cudf_reads_frames_imported_on_another_stream(late):
@@ -46,7 +55,7 @@ def test_release_of_a_frame_waits_for_the_work_of_cudf(late):
     import cupy
 
     warm_up(late)
-    producer, consumer, found = side_stream(), side_stream(), blank()
+    producer, consumer, found = side_stream(), side_stream(), read_target()
     source = Producer(late_table(late, producer))
     frame = bridge.from_arrow_device(source, stream=consumer, kind="table")
     producer.synchronize()
@@ -83,7 +92,7 @@ def test_export_waits_for_the_default_stream_of_its_thread(late):
     """Handle 2 is another stream on the thread that reads."""
     import cupy
 
-    exported, consumer, found = [], side_stream(), blank()
+    exported, consumer, found = [], side_stream(), read_target()
 
     def produce():
         exported.append(
@@ -114,10 +123,10 @@ def test_a_release_on_another_thread_waits_for_the_reader(late):
     """The column was imported on this thread's default stream and is released on another thread."""
     import cupy
 
-    found = blank()
-    settle()
+    found = read_target()
+    synchronize()
     source = Producer(bridge.to_arrow_device(late.column(side_stream())))
-    settle()
+    synchronize()
     held = [column_from(source, stream=2)]
     reader = cupy.cuda.Stream.ptds
     late.copy(as_cupy(held[0].data()), found, reader)

@@ -16,10 +16,10 @@ from testing.device import (
     ROWS,
     Address,
     as_cupy,
-    blank,
     on_device,
-    settle,
+    read_target,
     side_stream,
+    synchronize,
     wait_until,
 )
 from testing.peers.arrays import DeviceOnly, Producer, column_from
@@ -46,7 +46,7 @@ class Reusing:
         self._target = Address(exported.buffers()[-1].address)
         self._stream = side_stream()
         self._late = late
-        self._garbage = blank()
+        self._garbage = read_target()
         self.producer = Producer(exported)
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._reuse)
@@ -72,14 +72,14 @@ def values_of(late):
     import cupy
 
     column = late.column(cupy.cuda.Stream.null)
-    settle()
+    synchronize()
     return column
 
 
 def test_a_release_waits_for_the_reader(late):
     """libcudf 26.10 releases at once, even if a kernel is still reading."""
     source = values_of(late)
-    reader, found = side_stream(), blank()
+    reader, found = side_stream(), read_target()
     with Reusing(late, bridge.to_arrow_device(source)) as producer:
         column = column_from(producer, stream=reader)
         late.copy(as_cupy(Address(column.data().ptr)), found, reader)
@@ -93,7 +93,7 @@ def test_a_release_waits_for_the_reader(late):
 
 
 def test_copied_columns_are_freed_in_stream_order_without_a_wait(late, counted):
-    source, stream, found = values_of(late), side_stream(), blank()
+    source, stream, found = values_of(late), side_stream(), read_target()
     held = counted.allocation_counts.current_bytes
     column = column_from(bridge.to_arrow_device(source), stream=stream, copy=True)
     late.copy(as_cupy(Address(column.data().ptr)), found, stream)
@@ -111,7 +111,7 @@ def test_last_buffer_of_an_import_releases_the_producer():
     child = column.children()[1]
     del column
     gc.collect()
-    settle()
+    synchronize()
     assert not wait_until(lambda: producer.releases, seconds=0.2)
     del child
     assert wait_until(lambda: producer.releases == 1)
@@ -162,7 +162,7 @@ def test_thousands_of_round_trips_leak_no_memory_or_threads(name, counted):
             exported = bridge.to_arrow_device(source)
             column_from(DeviceOnly(exported), stream=stream)
         del exported
-        settle()
+        synchronize()
         gc.collect()
 
     source, stream = on_device(ARRAYS[name]), side_stream()

@@ -14,12 +14,12 @@ from testing.device import (
     ROWS,
     Address,
     as_cupy,
-    blank,
     on_device,
+    pylibcudf_rows,
+    read_target,
     rows,
     side_stream,
     sliced,
-    unloaded,
     unnamed,
     zeros,
 )
@@ -59,7 +59,7 @@ def test_slices_in_memory_of_each_resource_round_trip(resource, type_):
         exported = bridge.to_arrow_device(sliced(column, offset, size))
         expected = unnamed(array.slice(offset, size).to_pylist())
         assert unnamed(rows(exported)) == expected
-        assert unloaded(column_from(exported)) == expected
+        assert pylibcudf_rows(column_from(exported)) == expected
 
 
 def test_upload_allocates_from_the_current_resource(resource):
@@ -88,7 +88,7 @@ def test_export_allocates_conversions_from_the_given_resource(resource):
 
 
 def test_export_and_import_do_not_wait_for_a_slow_producer(resource, late):
-    producer, consumer, found = side_stream(), side_stream(), blank()
+    producer, consumer, found = side_stream(), side_stream(), read_target()
     exported = bridge.to_arrow_device(late.column(producer, resource[0]), stream=producer)
     column = column_from(exported, stream=consumer)
     late.copy(as_cupy(column.data()), found, consumer, cycles=0)
@@ -112,7 +112,7 @@ def test_freed_memory_is_not_reused_before_the_reader_is_done(resource, late):
     """Issue 3 item 5: the reader is still running when the resource could reuse the memory."""
     import rmm
 
-    reader, found = side_stream(), blank()
+    reader, found = side_stream(), read_target()
     buffer = zeros(resource[0])
     as_cupy(buffer)[:] = late.values
     address = buffer.ptr

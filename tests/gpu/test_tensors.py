@@ -16,11 +16,11 @@ from testing.device import (
     GPU,
     ROWS,
     as_cupy,
-    blank,
     on_device,
-    settle,
+    pylibcudf_rows,
+    read_target,
     side_stream,
-    unloaded,
+    synchronize,
     wait_until,
 )
 
@@ -110,7 +110,7 @@ def test_tensors_of_cupy_wait_for_the_stream_of_the_export(late, way):
     """cupy passes its current stream to DLPack, and waits for ours with the array interface."""
     import cupy
 
-    producer, consumer, found = side_stream(), side_stream(), blank()
+    producer, consumer, found = side_stream(), side_stream(), read_target()
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
     with consumer:
         tensor = getattr(cupy, way)(exported)
@@ -125,9 +125,9 @@ def test_tensors_of_cupy_wait_for_the_stream_of_the_export(late, way):
 def test_tensor_imports_wait_for_the_stream_of_cupy(late, door):
     import cupy
 
-    producer, consumer, found = side_stream(), side_stream(), blank()
+    producer, consumer, found = side_stream(), side_stream(), read_target()
     source = cupy.zeros(ROWS, "int32")
-    settle()
+    synchronize()
     late.copy(late.values, source, producer)
     with producer:
         column = door(source, stream=consumer, to="pylibcudf")
@@ -155,7 +155,7 @@ def test_strided_cupy_arrays_are_copied(part):
     cupy = pytest.importorskip("cupy")
     source = cupy.arange(100, dtype="int16")[part]
     column = bridge.from_dlpack(source, to="pylibcudf")
-    assert unloaded(column) == source.get().tolist()
+    assert pylibcudf_rows(column) == source.get().tolist()
     with pytest.raises(ValueError, match="copy=False: expected a tensor that can be shared"):
         bridge.from_dlpack(source, copy=False)
 
@@ -166,7 +166,7 @@ def test_cupy_bools_are_shared():
     column = bridge.from_dlpack(source, to="pylibcudf")
     assert column.type().id() == plc.TypeId.BOOL8
     assert column.data().ptr == source.data.ptr
-    assert unloaded(column) == [True, False, True]
+    assert pylibcudf_rows(column) == [True, False, True]
 
 
 def test_torch_matrices_and_columns_are_imported():
@@ -187,7 +187,7 @@ def test_cudf_computes_on_imported_matrices():
 def test_numpy_arrays_are_uploaded():
     source = np.arange(10)
     column = bridge.from_dlpack(source, to="pylibcudf")
-    assert unloaded(column) == list(range(10))
+    assert pylibcudf_rows(column) == list(range(10))
     with pytest.raises(ValueError, match="copy=False: expected a tensor that can be shared"):
         bridge.from_dlpack(source, copy=False)
 
@@ -196,9 +196,9 @@ def test_cupy_array_is_released_after_the_last_kernel(late):
     """The memory must not be reused while the copy of half a second runs."""
     import cupy
 
-    stream, found = side_stream(), blank()
+    stream, found = side_stream(), read_target()
     source = cupy.arange(ROWS, dtype="int32")
-    settle()
+    synchronize()
     gone = weakref.ref(source)
     column = bridge.from_cuda_array_interface(source, stream=stream, to="pylibcudf")
     late.copy(as_cupy(column.data()), found, stream)

@@ -8,7 +8,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing import samples, views
-from testing.device import GPU, unloaded, unnamed
+from testing.device import GPU, pylibcudf_rows, unnamed
 from testing.peers.arrays import DeviceOnly
 from testing.peers.device_memory import OnDevice
 
@@ -49,7 +49,7 @@ CASES = [pytest.param(array, expected, id=name) for name, array, expected in cas
 def test_import_decodes_views_and_runs_of_host_memory(array, expected):
     for offset, size in SLICES:
         column = column_from(array.slice(offset, size))
-        assert unloaded(column) == unnamed(expected.slice(offset, size).to_pylist())
+        assert pylibcudf_rows(column) == unnamed(expected.slice(offset, size).to_pylist())
 
 
 @pytest.mark.parametrize("validate", ["minimal", "full"])
@@ -58,7 +58,7 @@ def test_import_decodes_views_and_runs_of_host_memory(array, expected):
 def test_import_decodes_views_and_runs_of_device_memory(array, expected, copy, validate):
     pytest.importorskip("cupy")
     column = column_from(OnDevice(array), copy=copy, validate=validate)
-    assert unloaded(column) == unnamed(expected.to_pylist())
+    assert pylibcudf_rows(column) == unnamed(expected.to_pylist())
 
 
 def test_import_rejects_a_null_column_below_a_list_view():

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testing import foreign, host, samples
-from testing.dirt import dirt
 from testing.peers.arrays import Producer, assert_same, column_from, forget_null_counts
 from testing.strategies import NOT_SLOW, slices
+from testing.unsanitized import data_below_nulls
 
 leaves = st.one_of(
     past.binary_type,
@@ -88,9 +88,9 @@ def test_import_of_random_arrays_keeps_the_rows(data):
     array.validate(full=True)
     array = samples.cut(array, data.draw(slices(len(array))))
     edit = data.draw(st.sampled_from([None, forget_null_counts]))
-    expected = foreign.landed(array)
+    expected = foreign.expected_import(array)
     for options in ({}, {"sanitize": False}, {"copy": True}):
         column = column_from(Producer(array, edit), **options)
         assert column.null_count() == array.null_count
         assert_same(host.to_arrow(column, expected.type), expected)
-        assert options == {"sanitize": False} or dirt(column) == []
+        assert options == {"sanitize": False} or data_below_nulls(column) == []

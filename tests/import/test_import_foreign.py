@@ -27,7 +27,7 @@ def check(array, edit=None, **options):
     column = column_from(Producer(array, edit), **options)
     assert column.size() == len(array)
     assert column.null_count() == array.null_count
-    expected = foreign.landed(array)
+    expected = foreign.expected_import(array)
     assert_same(host.to_arrow(column, expected.type), expected)
 
 
@@ -60,7 +60,7 @@ def test_import_of_slices_with_copy_keeps_their_rows(type_, nesting, nulls):
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
 def test_export_converts_to_the_nearest_type_on_request(type_):
     array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
-    landed = foreign.landed(array)
+    landed = foreign.expected_import(array)
     asked = bridge.to_arrow_device(Producer(array), requested_schema=pa.field("", landed.type))
     assert_same(read(asked), landed)
 
@@ -70,7 +70,7 @@ def test_export_of_pyarrow_arrays_keeps_values_and_type(type_):
     array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
     found = read(bridge.to_arrow_device(Producer(array)))
     assert found.to_pylist() == array.to_pylist()
-    if foreign.can_leave_again(type_):
+    if foreign.can_be_exported(type_):
         assert found.type.equals(type_, check_metadata=True)
 
 

@@ -9,7 +9,6 @@ from hypothesis import given
 
 import cudf_arrow_bridge as bridge
 from testing import foreign, host, samples
-from testing.dirt import BELOW_MASKS, OTHERS, WITH_OFFSETS, dirt, dirty
 from testing.peers.arrays import (
     DeviceOnly,
     Producer,
@@ -19,22 +18,29 @@ from testing.peers.arrays import (
     read,
 )
 from testing.strategies import NOT_SLOW, arrays, signed, slices
+from testing.unsanitized import (
+    BELOW_MASKS,
+    OTHERS,
+    WITH_OFFSETS,
+    data_below_nulls,
+    with_nulls_at_each_level,
+)
 
 
 def check(array, edit=None):
-    expected = foreign.landed(array)
+    expected = foreign.expected_import(array)
     column = column_from(Producer(array, edit))
-    assert dirt(column) == []
+    assert data_below_nulls(column) == []
     assert column.null_count() == array.null_count
     assert_same(host.to_arrow(column, expected.type), expected)
 
 
 @pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS, *OTHERS], ids=str)
 def test_import_sanitizes_dirty_columns(type_):
-    array = dirty(foreign.values(type_, samples.MANY, "none"))
+    array = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
     array.validate(full=True)
     before = column_from(Producer(array), sanitize=False)
-    assert dirt(before), "nothing to do"
+    assert data_below_nulls(before), "nothing to do"
     for steps in samples.cuts(len(array)):
         part = samples.cut(array, steps)
         check(part)
@@ -55,7 +61,7 @@ def test_import_shares_the_buffers_of_clean_columns(type_, nulls):
 def test_import_sanitizes_random_columns(array, steps):
     array = samples.cut(array, [s for s in steps if s[0] + s[1] <= len(array)][:1])
     column = column_from(Producer(array))
-    assert dirt(column) == []
+    assert data_below_nulls(column) == []
     left = host.to_arrow(column_from(Producer(array), sanitize=False), array.type)
     assert_same(host.to_arrow(column, array.type), left)
 
@@ -69,7 +75,7 @@ def buffers(array):
 
 @pytest.mark.parametrize("type_", BELOW_MASKS[:1], ids=str)
 def test_sanitizing_a_struct_copies_only_the_masks_of_its_fields(type_):
-    array = dirty(foreign.values(type_, samples.MANY, "none"))
+    array = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
     column = column_from(array)
     child = column.children()[0]
     assert column.null_mask().ptr == array.buffers()[0].address
@@ -88,7 +94,7 @@ def test_fields_that_are_already_null_keep_their_masks():
 
 def test_sanitizing_copies_only_dirty_columns():
     clean = samples.values(pa.list_(pa.int64()), samples.MANY, "some")
-    spoiled = dirty(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
+    spoiled = with_nulls_at_each_level(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
     array = pa.StructArray.from_arrays([clean, spoiled], ["clean", "spoiled"])
     left, right = column_from(array).children()
     assert {s.ptr for s in host.spans(left)} == buffers(clean)
@@ -97,17 +103,17 @@ def test_sanitizing_copies_only_dirty_columns():
 
 def test_import_without_sanitize_shares_all_buffers():
     for type_ in (*BELOW_MASKS[:1], pa.string(), pa.list_(pa.int32())):
-        array = dirty(foreign.values(type_, samples.MANY, "none"))
+        array = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
         column = column_from(array, sanitize=False)
         assert {s.ptr for s in host.spans(column)} == buffers(array)
 
 
 def test_export_of_a_dirty_pyarrow_array_shares_its_buffers():
-    array = dirty(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
+    array = with_nulls_at_each_level(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
     assert buffers(read(bridge.to_arrow_device(DeviceOnly(array)))) == buffers(array)
 
 
 def test_import_as_a_series_sanitizes_the_column():
-    array = dirty(samples.values(pa.string(), samples.MANY, "none"))
+    array = with_nulls_at_each_level(samples.values(pa.string(), samples.MANY, "none"))
     series = bridge.from_arrow_device(DeviceOnly(array))
-    assert dirt(series._column.plc_column) == []
+    assert data_below_nulls(series._column.plc_column) == []

@@ -77,7 +77,7 @@ def assert_no_larger(stream, batches):
 
 def landed(batch):
     """Return a batch as it is after an import, without data under its nulls."""
-    return pa.table([foreign.landed(column) for column in batch.columns], batch.schema)
+    return pa.table([foreign.expected_import(column) for column in batch.columns], batch.schema)
 
 
 @NOT_SLOW
@@ -94,7 +94,7 @@ def test_write_stream_of_sliced_columns_writes_only_their_rows(batch, data):
     steps = data.draw(slices(len(batch)))
 
     def sliced(array):
-        nulls_in = lambda start, size: foreign.landed(array.slice(start, size)).null_count  # noqa: E731
+        nulls_in = lambda start, size: foreign.expected_import(array.slice(start, size)).null_count  # noqa: E731
         return cut_column(column_from(DeviceOnly(array)), steps, nulls_in)
 
     found = check(plc.Table([sliced(column) for column in batch.columns]))

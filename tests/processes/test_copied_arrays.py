@@ -12,7 +12,14 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing import owners, samples
-from testing.exchange.pickles import adopted, batch_in, column_in, referred, referred_of_batch, sent
+from testing.exchange.pickles import (
+    adopted,
+    batch_in,
+    column_in,
+    pickle_round_trip,
+    referred,
+    referred_of_batch,
+)
 from testing.host_frames import assert_same_object, frame, numbers
 from testing.ipc import samples as ipc_samples
 from testing.ipc.samples import ALL_TYPES
@@ -92,9 +99,9 @@ def test_deep_copy_of_a_slice_omits_rows_outside_of_the_slice(type_):
 def test_copies_can_be_copied_and_pickled_again():
     batch = ipc_samples.batch_of(pa.dictionary(pa.int8(), pa.string()))
     (array,) = adopted(batch.schema, [batch])
-    made = copy.deepcopy(copy.copy(copy.deepcopy(sent(array))))
+    made = copy.deepcopy(copy.copy(copy.deepcopy(pickle_round_trip(array))))
     assert batch_in(made).equals(batch)
-    assert batch_in(sent(made)).equals(batch)
+    assert batch_in(pickle_round_trip(made)).equals(batch)
     assert len(referred_of_batch(batch_in(made))) == len(referred_of_batch(batch_in(array)))
 
 
@@ -147,7 +154,7 @@ def sources_of(array):
     batch = pa.record_batch({"a": array})
     (table,) = adopted(batch.schema, [batch])
     yield table["a"]
-    yield sent(table)["a"]
+    yield pickle_round_trip(table)["a"]
     yield copy.deepcopy(cab.to_arrow_device(array))
 
 

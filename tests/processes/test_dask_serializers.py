@@ -198,7 +198,7 @@ def test_bodies_received_over_tcp_are_not_copied(shard, monkeypatch):
         monkeypatch.setattr(tcp.TCP, "max_shard_size", shard)
     sent = [*dask_comms.arrays_to_send(), cab.to_arrow_device(TABLE)]
     with dask_comms.noting_memory(tcp) as received:
-        found = dask_comms.over("tcp://127.0.0.1:0", sent)
+        found = dask_comms.send_over("tcp://127.0.0.1:0", sent)
     for array, original in zip(found, sent, strict=True):
         assert contents(array).equals(contents(original))
         # distributed joins bodies that arrive in shards.

@@ -14,7 +14,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.exchange import shared_blocks
-from testing.exchange.pickles import adopted, batch_in, column_in, echo, taken_apart
+from testing.exchange.pickles import adopted, batch_in, column_in, echo, pickle_out_of_band
 from testing.host_frames import assert_same_object, frame, numbers
 from testing.ipc import samples as ipc_samples
 from testing.peers.arrays import DeviceOnly
@@ -91,7 +91,7 @@ def test_arrays_of_two_processes_use_one_block_of_shared_memory(pool):
     batch = ipc_samples.batch_of(pa.list_(pa.string())).select(["some", "list", "struct"])
     batch = pa.concat_batches([batch] * 50)
     (array,) = adopted(batch.schema, [batch])
-    data, buffers = taken_apart(array)
+    data, buffers = pickle_out_of_band(array)
     sizes = [memoryview(buffer).nbytes for buffer in buffers]
     block = SharedMemory(create=True, size=sum(map(shared_blocks.padded, sizes)))
     try:

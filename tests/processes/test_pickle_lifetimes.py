@@ -20,7 +20,15 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing import owners
-from testing.exchange.pickles import WAYS, adopted, batch_in, column_in, copied, sent, taken_apart
+from testing.exchange.pickles import (
+    PICKLE_OPTIONS,
+    adopted,
+    batch_in,
+    column_in,
+    copied,
+    pickle_out_of_band,
+    pickle_round_trip,
+)
 from testing.ipc import samples as ipc_samples
 from testing.ipc.mutants import resident
 
@@ -37,7 +45,7 @@ class Body(bytearray):
 def test_out_of_band_buffers_keep_their_source_alive():
     column, gone = owners.watched(STRUCT)
     array = cab.to_arrow_device(column)
-    data, buffers = taken_apart(array)
+    data, buffers = pickle_out_of_band(array)
     array.release()
     del array, column
     gc.collect()
@@ -52,7 +60,7 @@ def test_out_of_band_buffers_keep_their_source_alive():
 
 
 def test_unpickled_array_keeps_its_buffers_alive():
-    data, buffers = taken_apart(cab.to_arrow_device(STRUCT))
+    data, buffers = pickle_out_of_band(cab.to_arrow_device(STRUCT))
     given = [Body(buffer) for buffer in buffers]
     alive = [weakref.ref(body) for body in given]
     array = pickle.loads(data, buffers=given)
@@ -69,7 +77,7 @@ def test_unpickled_array_keeps_its_buffers_alive():
 
 
 def test_rejected_buffers_are_released():
-    data, buffers = taken_apart(cab.to_arrow_device(STRUCT))
+    data, buffers = pickle_out_of_band(cab.to_arrow_device(STRUCT))
     given = [Body(buffer) for buffer in buffers]
     given[-1] = Body(given[-1][:-1])
     alive = [weakref.ref(body) for body in given]
@@ -88,8 +96,8 @@ def test_pickles_and_copies_do_not_leak_memory():
     def go(rounds):
         for _ in range(rounds):
             for way in ("protocol 4", "out of band"):
-                sent(array, way)
-                sent(large, way)
+                pickle_round_trip(array, way)
+                pickle_round_trip(large, way)
             copy.copy(large)
             copy.deepcopy(large)
 
@@ -108,9 +116,9 @@ def test_several_threads_pickle_one_array():
     wrong = []
 
     def work():
-        for way in [*WAYS, *WAYS]:
+        for way in [*PICKLE_OPTIONS, *PICKLE_OPTIONS]:
             for _ in range(20):
-                if not pa.record_batch(sent(array, way)).equals(batch):
+                if not pa.record_batch(pickle_round_trip(array, way)).equals(batch):
                     wrong.append(way)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -121,7 +129,7 @@ def test_several_threads_pickle_one_array():
     assert wrong == []
 
 
-@pytest.mark.parametrize("carry", [pickle.dumps, copy.copy, copy.deepcopy, sent])
+@pytest.mark.parametrize("carry", [pickle.dumps, copy.copy, copy.deepcopy, pickle_round_trip])
 def test_pickle_and_copy_of_a_released_array_raise_an_error(carry):
     array = cab.to_arrow_device(pa.array([1]))
     array.release()
@@ -151,7 +159,7 @@ def test_pickle_and_copy_of_a_stream_raise_a_type_error(name, carry):
 
     stream = asyncio.run(main())
     if name == "DeviceArrayStream":
-        (array,) = sent(list(stream))
+        (array,) = pickle_round_trip(list(stream))
         assert batch_in(array).to_pylist() == [{"a": 1}]
 
 
@@ -178,7 +186,7 @@ def named(restore, *arguments):
 def test_subclass_overrides_how_it_is_pickled():
     array = cab.to_arrow_device(STRUCT)
     mine = Named(array._array, array._arrow_schema, array._kind)
-    found = sent(mine)
+    found = pickle_round_trip(mine)
     assert type(found) is Named
     assert column_in(found).equals(STRUCT)
 

@@ -24,11 +24,11 @@ from testing.exchange.pickles import (
     batch_in,
     column_in,
     copied,
+    pickle_out_of_band,
+    pickle_round_trip,
     places,
     referred,
     referred_of_batch,
-    sent,
-    taken_apart,
 )
 from testing.ipc import samples as ipc_samples
 from testing.ipc.samples import ALL_TYPES
@@ -58,7 +58,7 @@ def assert_in_place(found, expected):
 
 def check_column(array):
     rows = column_in(array)
-    data, buffers = taken_apart(array)
+    data, buffers = pickle_out_of_band(array)
     assert_in_place(places(buffers), referred(rows))
     given = copied(buffers)
     back = pickle.loads(data, buffers=given)
@@ -67,7 +67,7 @@ def check_column(array):
     assert_in_place(places(given), referred(found))
     if len(rows):
         # The unpickled array is not a slice: pickling it again makes no bytes.
-        assert places(taken_apart(back)[1]) == places(given)
+        assert places(pickle_out_of_band(back)[1]) == places(given)
 
 
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
@@ -87,7 +87,7 @@ def test_pickling_of_slices_copies_only_masks_and_offsets():
     texts = pa.array(["ab"] * 100)
     for begin in (0, 32, 8, 9):
         array = cab.to_arrow_device(samples.column_of(numbers, [(begin, 50)]))
-        (mask, data) = places(taken_apart(array)[1])
+        (mask, data) = places(pickle_out_of_band(array)[1])
         rows = column_in(array)
         assert (mask[1], data[1]) == (7, 400)
         assert data[0] == rows.buffers()[1].address + 8 * rows.offset
@@ -96,7 +96,7 @@ def test_pickling_of_slices_copies_only_masks_and_offsets():
         whole = range(rows.buffers()[0].address, rows.buffers()[0].address + 13)
         assert (mask[0] in whole) == (begin % 32 == 0)
         column = samples.column_of(texts, [(begin, 50)])
-        (offsets, data) = places(taken_apart(cab.to_arrow_device(column))[1])
+        (offsets, data) = places(pickle_out_of_band(cab.to_arrow_device(column))[1])
         assert (offsets[1], data) == (204, (column.data().ptr + 2 * begin, 100))
         at = column.child(0).data().ptr + 4 * begin
         assert (offsets[0] == at) == (begin == 0)
@@ -106,7 +106,7 @@ def test_pickling_of_slices_copies_only_masks_and_offsets():
 def test_whole_tables_are_not_copied(type_):
     batch = ipc_samples.batch_of(type_)
     (array,) = adopted(batch.schema, [batch])
-    data, buffers = taken_apart(array)
+    data, buffers = pickle_out_of_band(array)
     expected = referred_of_batch(batch_in(array))
     assert_in_place(places(buffers), expected)
     given = copied(buffers)
@@ -122,7 +122,7 @@ def test_pickled_slices_of_tables_contain_only_their_rows():
     )
     table = plc.Table([samples.column_of(column, [(16, 30)]) for column in batch.columns])
     array = cab.to_arrow_device(table)
-    _, buffers = taken_apart(array)
+    _, buffers = pickle_out_of_band(array)
     expected = referred_of_batch(batch_in(array))
     assert_in_place(places(buffers), expected)
     whole = sum(size for _, size in referred_of_batch(batch))
@@ -138,13 +138,13 @@ def test_whole_array_with_offsets_that_do_not_start_at_0_is_not_copied():
     array = unpack(header, buffers)
     rows = column_in(array)
     assert rows.to_pylist() == [[False] * 3, [False] * 2, None, [True, False, None]]
-    assert column_in(sent(array)).equals(rows)
-    assert places(taken_apart(array)[1]) == places(buffers)
+    assert column_in(pickle_round_trip(array)).equals(rows)
+    assert places(pickle_out_of_band(array)[1]) == places(buffers)
 
 
 def test_buffers_and_unpickled_arrays_are_read_only():
     array = cab.to_arrow_device(pa.table({"a": [1, 2], "b": ["x", None]}))
-    data, buffers = taken_apart(array)
+    data, buffers = pickle_out_of_band(array)
     assert len(buffers) == 4
     assert all(buffer.raw().readonly for buffer in buffers)
     # Arrays are read-only even over writable buffers.
@@ -161,7 +161,7 @@ def test_buffers_and_unpickled_arrays_are_read_only():
 
 def test_only_misaligned_buffers_are_copied():
     source = pa.array([1, None, 3])
-    data, buffers = taken_apart(cab.to_arrow_device(source))
+    data, buffers = pickle_out_of_band(cab.to_arrow_device(source))
     memory = bytearray(128)
     begin = -ctypes.addressof(ctypes.c_char.from_buffer(memory)) % 64
     for shift in range(1, 9):
@@ -176,10 +176,10 @@ def test_only_misaligned_buffers_are_copied():
 
 def test_out_of_band_pickling_allocates_no_memory_for_the_data():
     array = cab.to_arrow_device(pa.table({"a": np.arange(1 << 20), "b": np.arange(1 << 20)}))
-    sent(array)
+    pickle_round_trip(array)
     before = pa.total_allocated_bytes()
     tracemalloc.start()
-    back = sent(array)
+    back = pickle_round_trip(array)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(back) == 1 << 20

@@ -11,7 +11,7 @@ import pytest
 from pyarrow.types import is_fixed_size_list
 
 import cudf_arrow_bridge as cab
-from testing.exchange.pickles import WAYS, adopted, batch_in, column_in, sent
+from testing.exchange.pickles import PICKLE_OPTIONS, adopted, batch_in, column_in, pickle_round_trip
 from testing.host_frames import assert_same_object, frame, multi, numbers, series
 from testing.ipc import samples
 from testing.ipc.peers import has_type, polars_reads
@@ -21,7 +21,7 @@ from testing.peers.arrays import DeviceOnly, assert_same
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
-ways = pytest.mark.parametrize("way", WAYS)
+ways = pytest.mark.parametrize("way", PICKLE_OPTIONS)
 
 
 def assert_batch(array, expected):
@@ -37,8 +37,8 @@ def test_pickled_tables_of_every_type_are_equal(type_):
     batches = [samples.batch_of(type_), *samples.batches_of(type_)]
     arrays = adopted(batches[0].schema, batches)
     for array, batch in zip(arrays, batches, strict=True):
-        for way in WAYS:
-            found = sent(array, way)
+        for way in PICKLE_OPTIONS:
+            found = pickle_round_trip(array, way)
             assert_batch(found, batch)
             assert found._kind == "table"
             # Polars fails on fixed-size lists without null rows, even on those of pyarrow.
@@ -51,11 +51,13 @@ def test_pickled_columns_of_every_type_are_equal(type_):
     batches = samples.batches_of(type_)
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
         for name in batch.schema.names:
-            for way in WAYS:
-                found = sent(array[name], way)
+            for way in PICKLE_OPTIONS:
+                found = pickle_round_trip(array[name], way)
                 assert found.schema.equals(batch.schema.field(name), check_metadata=True)
                 assert_same(column_in(found), batch[name])
-        assert_same(column_in(sent(array["struct"]["lists"])), batch["struct"].field("lists"))
+        assert_same(
+            column_in(pickle_round_trip(array["struct"]["lists"])), batch["struct"].field("lists")
+        )
 
 
 @pytest.mark.parametrize("name", [name for name, (_, batches) in UNUSUAL.items() if batches])
@@ -63,9 +65,9 @@ def test_pickled_tables_keep_unusual_schemas(name):
     """The schemas have metadata, duplicate names, extension types and nested dictionaries."""
     schema, batches = UNUSUAL[name]
     for array, batch in zip(adopted(schema, batches), batches, strict=True):
-        assert_batch(sent(array), batch)
+        assert_batch(pickle_round_trip(array), batch)
         for i, column in enumerate(array.children):
-            found = sent(column)
+            found = pickle_round_trip(column)
             assert found.schema.equals(schema.field(i), check_metadata=True)
             assert column_in(found).equals(batch.column(i))
 
@@ -73,14 +75,14 @@ def test_pickled_tables_keep_unusual_schemas(name):
 def test_pickled_struct_columns_stay_columns():
     """A column of structs keeps its null rows, and its field if that is not nullable."""
     structs = pa.array([{"a": 1}, None, {"a": None}])
-    found = sent(cab.to_arrow_device(structs))
+    found = pickle_round_trip(cab.to_arrow_device(structs))
     assert found.null_count == 1
     assert_same(column_in(found), structs)
     field = pa.field("s", structs.type, nullable=False, metadata={"k": "v"})
     batch = pa.record_batch([structs[:1]], schema=pa.schema([field]))
     (array,) = adopted(batch.schema, [batch])
-    assert sent(array["s"]).schema.equals(field, check_metadata=True)
-    assert sent(array["s"])._kind == "column"
+    assert pickle_round_trip(array["s"]).schema.equals(field, check_metadata=True)
+    assert pickle_round_trip(array["s"])._kind == "column"
 
 
 def test_tables_with_null_rows_are_refused():
@@ -92,7 +94,7 @@ def test_tables_with_null_rows_are_refused():
         ValueError,
         match=r"column '\(top level\)': expected no null rows in a.* got some: send it as a col",
     ):
-        sent(table)
+        pickle_round_trip(table)
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
@@ -103,8 +105,10 @@ def test_pickled_frames_keep_their_labels(labels):
 
 
 def assert_frames_cross(source):
-    for way in WAYS:
-        assert_same_object(cab.from_arrow_device(sent(cab.to_arrow_device(source), way)), source)
+    for way in PICKLE_OPTIONS:
+        assert_same_object(
+            cab.from_arrow_device(pickle_round_trip(cab.to_arrow_device(source), way)), source
+        )
 
 
 @pytest.mark.parametrize("label", [frozenset("a"), range(3), pa.int8()], ids=str)
@@ -112,16 +116,18 @@ def test_labels_without_a_json_form_are_pickled(label):
     source = frame([numbers(), numbers(start=3)], pd.Index([label, "b"], dtype=object))
     array = cab.to_arrow_device(source)
     assert array._labels, "expected labels that the schema cannot hold, got none"
-    for way in WAYS:
-        back = cab.from_arrow_device(sent(array, way))
+    for way in PICKLE_OPTIONS:
+        back = cab.from_arrow_device(pickle_round_trip(array, way))
         assert_same_object(back, source)
         assert type(back.columns[0]) is type(label)
 
 
 def test_pickled_series_keep_their_names():
     for source in (series(numbers(), ("a", 1)), series(numbers(), None)):
-        assert_same_object(cab.from_arrow_device(sent(cab.to_arrow_device(source))), source)
-    found = sent(cab.to_arrow_device(series(numbers(), "n")))
+        assert_same_object(
+            cab.from_arrow_device(pickle_round_trip(cab.to_arrow_device(source))), source
+        )
+    found = pickle_round_trip(cab.to_arrow_device(series(numbers(), "n")))
     assert found.to_pandas().equals(pd.Series([0, 1, 2], name="n"))
 
 
@@ -129,7 +135,7 @@ def test_pickled_series_keep_their_names():
 def test_pickled_batches_keep_their_part_of_the_index(way):
     source = frame({"a": numbers(7)}, index=cudf.RangeIndex(10, 24, 2))
     batches = list(cab.to_arrow_device_stream(source, max_rows=3))
-    found = [sent(batch, way) for batch in batches]
+    found = [pickle_round_trip(batch, way) for batch in batches]
     parts = [list(array.to_pandas().index) for array in found]
     assert parts == [[10, 12, 14], [16, 18, 20], [22]]
     for array, batch in zip(found, batches, strict=True):
@@ -140,12 +146,12 @@ def test_pickled_batches_keep_their_part_of_the_index(way):
 def test_unpickled_arrays_can_be_pickled_again(way):
     batch = samples.batch_of(pa.list_(pa.string()))
     (array,) = adopted(batch.schema, [batch])
-    assert_batch(sent(sent(array, way), way), batch)
-    column = sent(sent(array, way)["struct"], way)
+    assert_batch(pickle_round_trip(pickle_round_trip(array, way), way), batch)
+    column = pickle_round_trip(pickle_round_trip(array, way)["struct"], way)
     assert_same(column_in(column), batch["struct"])
 
 
 def test_unpickled_arrays_support_requested_schemas():
-    array = sent(cab.to_arrow_device(pa.array(["a", None])))
+    array = pickle_round_trip(cab.to_arrow_device(pa.array(["a", None])))
     found = pa.array(DeviceOnly(array), pa.large_string())
     assert_same(found, pa.array(["a", None], pa.large_string()))

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 import cudf_arrow_bridge as cab
 from testing import foreign
 from testing.exchange.pickles import (
-    WAYS,
+    PICKLE_OPTIONS,
     batch_in,
     copied,
+    pickle_out_of_band,
+    pickle_round_trip,
     places,
     referred_of_batch,
-    sent,
-    taken_apart,
 )
 from testing.peers.arrays import DeviceOnly, Producer, column_from
 from testing.samples import cut, cut_column
@@ -41,21 +41,25 @@ def batches(draw):
 def check(array, way):
     """Check that an array is equal after pickling and copying, and that buffers are not moved."""
     expected = batch_in(array)
-    data, buffers = taken_apart(array)
+    data, buffers = pickle_out_of_band(array)
     for (found, size), (address, wanted) in zip(
         places(buffers), referred_of_batch(expected), strict=True
     ):
         assert size == wanted
         assert address in (found, None)
     given = copied(buffers)
-    for back in (pickle.loads(data, buffers=given), sent(array, way), copy.deepcopy(array)):
+    for back in (
+        pickle.loads(data, buffers=given),
+        pickle_round_trip(array, way),
+        copy.deepcopy(array),
+    ):
         found = batch_in(back)
         assert found.schema.equals(expected.schema, check_metadata=True)
         assert found.equals(expected)
-    assert batch_in(sent(pickle.loads(data, buffers=given))).equals(expected)
+    assert batch_in(pickle_round_trip(pickle.loads(data, buffers=given))).equals(expected)
 
 
-ways = st.sampled_from([*WAYS])
+ways = st.sampled_from([*PICKLE_OPTIONS])
 
 
 @NOT_SLOW
@@ -72,7 +76,7 @@ def test_pickled_tables_of_sliced_columns_are_equal_and_not_copied(batch, way, d
     steps = data.draw(slices(len(batch)))
 
     def sliced(array):
-        nulls_in = lambda start, size: foreign.landed(array.slice(start, size)).null_count  # noqa: E731
+        nulls_in = lambda start, size: foreign.expected_import(array.slice(start, size)).null_count  # noqa: E731
         return cut_column(column_from(DeviceOnly(array)), steps, nulls_in)
 
     check(cab.to_arrow_device(plc.Table([sliced(column) for column in batch.columns])), way)

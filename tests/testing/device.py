@@ -44,7 +44,7 @@ class Late:
         self.values = cupy.arange(ROWS, dtype="int32")
         # Loading a kernel may wait for the device, so load it before the slow copies.
         self.copy(self.values, cupy.empty_like(self.values), cupy.cuda.Stream.null, cycles=0)
-        settle()
+        synchronize()
 
     def copy(self, source, target, stream, cycles=CYCLES):
         import numpy as np
@@ -62,7 +62,7 @@ class Late:
         """Yield columns like `column`. Each copy is enqueued only when its column is requested."""
         # Allocating waits for the device, so allocate all buffers before the slow kernels.
         buffers = [zeros(mr) for _ in range(count)]
-        settle()
+        synchronize()
         for buffer in buffers:
             self.copy(self.values, as_cupy(buffer), stream)
             yield plc.Column.from_rmm_buffer(buffer, plc.DataType(plc.TypeId.INT32), ROWS, [])
@@ -79,12 +79,12 @@ def zeros(mr=None):
     return buffer
 
 
-def blank():
+def read_target():
     """Return the target of a read. It waits for the device: call it before enqueuing slow work."""
     import cupy
 
     made = cupy.full(ROWS, -1, "int32")
-    settle()
+    synchronize()
     return made
 
 
@@ -106,7 +106,7 @@ class Address:
         return {"data": (self.ptr, False), "shape": (4 * ROWS,), "typestr": "|u1", "version": 3}
 
 
-def settle():
+def synchronize():
     import cupy
 
     cupy.cuda.Device().synchronize()
@@ -161,7 +161,7 @@ def names_by_position(column, name=""):
     return plc.interop.ColumnMetadata(name=name, children_meta=children)
 
 
-def unloaded(column):
+def pylibcudf_rows(column):
     """Return rows that pylibcudf copies to the host. Fields of structs are named by position."""
     return column.to_arrow(names_by_position(column)).to_pylist()
 

@@ -110,7 +110,7 @@ def nest(type_, nesting, size, nulls, inner=()):
     return values(wanted[nesting], size, nulls, inner)
 
 
-def landed(array):
+def expected_import(array):
     """Return the expected result of an import of the array."""
     type_ = array.type
     if pa.types.is_float16(type_):
@@ -128,20 +128,20 @@ def landed(array):
             entries = array.values
             lists = pa.list_(pa.field("entries", entries.type, nullable=False))
             own = array.buffers()[:2]
-            return landed(
+            return expected_import(
                 pa.Array.from_buffers(
                     lists, len(array), own, offset=array.offset, children=[entries]
                 )
             )
         lengths = [0 if row is None else len(row) for row in array.to_pylist()]
         offsets = pa.array([0, *accumulate(lengths)], pa.int32())
-        child = landed(array.flatten())
+        child = expected_import(array.flatten())
         field = type_.value_field.with_type(child.type)
         mask = samples.pack(array.is_null().to_pylist())
         buffers = [mask, offsets.buffers()[1]]
         return pa.Array.from_buffers(pa.list_(field), len(array), buffers, children=[child])
     if pa.types.is_struct(type_):
-        children = [landed(array.field(i)) for i in range(type_.num_fields)]
+        children = [expected_import(array.field(i)) for i in range(type_.num_fields)]
         fields = [f.with_type(c.type) for f, c in zip(type_, children, strict=True)]
         mask = samples.pack(array.is_null().to_pylist())
         return pa.Array.from_buffers(pa.struct(fields), len(array), [mask], children=children)
@@ -151,7 +151,7 @@ def landed(array):
         places = pc.cumulative_sum(values.is_valid().cast(type_.index_type))
         places = pc.if_else(values.is_valid(), pc.subtract(places, pa.scalar(1, places.type)), None)
         return pa.DictionaryArray.from_arrays(
-            places.take(array.indices), landed(values.drop_null()), ordered=type_.ordered
+            places.take(array.indices), expected_import(values.drop_null()), ordered=type_.ordered
         )
     return array
 
@@ -185,8 +185,8 @@ def unknown_of(size, nulls):
     return None if nulls == "none" else np.array(samples.mask(size, nulls), "bool")
 
 
-def can_leave_again(type_):
+def can_be_exported(type_):
     """Return whether an export restores the type. Half floats and fixed-size lists are lost."""
     if pa.types.is_float16(type_) or pa.types.is_fixed_size_list(type_):
         return False
-    return all(can_leave_again(type_.field(i).type) for i in range(type_.num_fields))
+    return all(can_be_exported(type_.field(i).type) for i in range(type_.num_fields))

@@ -13,7 +13,7 @@ from cudf.core.column_accessor import ColumnAccessor
 from cudf_arrow_bridge.frames.assemble import Assembler
 from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import arrays_of, field_of, schema_of, to_plc
-from testing.labels import same
+from testing.labels import are_same_labels
 
 
 def column(array, dtype):
@@ -65,7 +65,7 @@ def assemble_series(column, field, labels=()):
     return Assembler(field, labels)([column], column.size(), None)
 
 
-def again(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True):
+def round_trip(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True):
     """Disassemble an object and assemble it again, like an export and an import.
 
     ``peer`` changes the schema in between. Without ``objects``, labels are read from the metadata.
@@ -115,7 +115,7 @@ def dtypes(obj):
 
 def assert_same_index(found, expected):
     assert type(found) is type(expected)
-    assert all(same(*pair) for pair in zip(found.names, expected.names, strict=True))
+    assert all(are_same_labels(*pair) for pair in zip(found.names, expected.names, strict=True))
     assert len(found) == len(expected)
     if isinstance(expected, cudf.RangeIndex):
         assert (found.start, found.stop, found.step) == (
@@ -139,4 +139,4 @@ def assert_same_object(found, expected):
         assert found.columns.dtype == expected.columns.dtype
         assert [type(x) for x in found.columns] == [type(x) for x in expected.columns]
     else:
-        assert same(found.name, expected.name)
+        assert are_same_labels(found.name, expected.name)

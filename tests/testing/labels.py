@@ -48,16 +48,16 @@ SCALARS = st.one_of(
 LABELS = st.recursive(SCALARS, lambda part: st.lists(part, max_size=3).map(tuple))
 
 
-def same(left, right):
+def are_same_labels(left, right):
     """Return whether labels are equal and of one type. NaN equals NaN; 0.0 differs from -0.0."""
     if type(left) is not type(right):
         return False
     if isinstance(left, tuple):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(are_same_labels, left, right))
     if isinstance(left, pd.Interval):
-        return left.closed == right.closed and same(left.left, right.left)
+        return left.closed == right.closed and are_same_labels(left.left, right.left)
     if isinstance(left, complex):
-        return same(left.real, right.real) and same(left.imag, right.imag)
+        return are_same_labels(left.real, right.real) and are_same_labels(left.imag, right.imag)
     if isinstance(left, pd.Timestamp | pd.Timedelta) and left.unit != right.unit:
         return False
     if isinstance(left, pd.Timestamp) and repr(left.tz) != repr(right.tz):

@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from testing.device import outcome, settle
+from testing.device import outcome, synchronize
 from testing.peers import arrays, dlpack
 
 #: Producers that pylibcudf never released: C code may still have pointers to their callbacks.
@@ -35,7 +35,7 @@ def asked(theirs):
     kinds = (arrays.Producer, dlpack.Producer)
     before = [set(kind.alive) for kind in kinds]
     text = outcome(theirs)
-    settle()
+    synchronize()
     gc.collect()
     for kind, known in zip(kinds, before, strict=True):
         NEVER_RELEASED.extend(kind.alive - known)

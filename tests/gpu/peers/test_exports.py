@@ -19,7 +19,17 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing.device import GPU, ROWS, as_cupy, blank, on_device, rows, settle, side_stream, sliced
+from testing.device import (
+    GPU,
+    ROWS,
+    as_cupy,
+    on_device,
+    read_target,
+    rows,
+    side_stream,
+    sliced,
+    synchronize,
+)
 from testing.peers.arrays import column_from, nodes, struct_of
 from testing.peers.pylibcudf_interop import (
     EMPTY_DICTIONARY,
@@ -225,7 +235,7 @@ def test_exports_do_not_leak_host_memory(beside):
             for _ in range(count):
                 _schema, _array = export(column).__arrow_c_device_array__()
             del _schema, _array
-            settle()
+            synchronize()
             time.sleep(0.2)  # a thread of ours may still be releasing exports
 
         repeat(1000)
@@ -269,7 +279,7 @@ def test_exports_on_several_threads_keep_the_reference_count(beside):
 
 def test_export_is_ordered_after_the_stream_that_made_the_data(late, beside):
     def last(export):
-        producer, consumer, found = side_stream(), side_stream(), blank()
+        producer, consumer, found = side_stream(), side_stream(), read_target()
         column = late.column(producer)
         column = column_from(export(column, producer), stream=consumer)
         late.copy(as_cupy(column.data()), found, consumer, cycles=0)

@@ -11,7 +11,16 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from testing import foreign
-from testing.device import GPU, as_cupy, blank, on_device, settle, side_stream, unloaded, unnamed
+from testing.device import (
+    GPU,
+    as_cupy,
+    on_device,
+    pylibcudf_rows,
+    read_target,
+    side_stream,
+    synchronize,
+    unnamed,
+)
 from testing.peers.arrays import DeviceOnly, Producer, column_from, forget_null_counts
 from testing.peers.device_memory import OnDevice
 from testing.peers.pylibcudf_interop import (
@@ -40,13 +49,13 @@ def test_import_counts_the_nulls_of_an_unknown_null_count(beside):
         row="I1",
         what="[1, None, 3] with a null_count of -1 arrives",
         right=array.to_pylist(),
-        ours=lambda: unloaded(column_from(producer())),
-        theirs=lambda: unloaded(their_column(producer())),
+        ours=lambda: pylibcudf_rows(column_from(producer())),
+        theirs=lambda: pylibcudf_rows(their_column(producer())),
     )
 
 
 def by_row(table):
-    columns = [unloaded(column) for column in table.columns()]
+    columns = [pylibcudf_rows(column) for column in table.columns()]
     return [{"0": number, "1": text} for number, text in zip(*columns, strict=True)]
 
 
@@ -64,12 +73,12 @@ def test_import_applies_the_offsets_of_structs(row, kind, edit, kept, beside):
 
     def ours():
         found = bridge.from_arrow_device(producer(), to="pylibcudf", kind=kind)
-        return by_row(found) if kind == "table" else unloaded(found)
+        return by_row(found) if kind == "table" else pylibcudf_rows(found)
 
     def theirs():
         if kind == "table":
             return by_row(plc.Table.from_arrow(producer()))
-        return unloaded(plc.Column.from_arrow(producer()))
+        return pylibcudf_rows(plc.Column.from_arrow(producer()))
 
     place = "parent's" if edit is slice_the_parent else "children's"
     beside(
@@ -102,8 +111,8 @@ def test_import_applies_offsets_beyond_32_bits(beside):
         row="I4",
         what="three rows behind an offset of 2^32 + 5, where [1, 2, 3] is",
         right=[1, 2, 3],
-        ours=lambda: unloaded(column_from(producer())),
-        theirs=lambda: unloaded(their_column(producer())),
+        ours=lambda: pylibcudf_rows(column_from(producer())),
+        theirs=lambda: pylibcudf_rows(their_column(producer())),
     )
 
 
@@ -112,8 +121,8 @@ def test_import_keeps_the_null_values_of_a_dictionary(beside):
         row="I5",
         what="a dictionary one of whose values is null",
         right=NULL_VALUE.dictionary_decode().to_pylist(),
-        ours=lambda: unloaded(column_from(OnDevice(NULL_VALUE))),
-        theirs=lambda: unloaded(their_column(OnDevice(NULL_VALUE))),
+        ours=lambda: pylibcudf_rows(column_from(OnDevice(NULL_VALUE))),
+        theirs=lambda: pylibcudf_rows(their_column(OnDevice(NULL_VALUE))),
     )
 
 
@@ -129,9 +138,9 @@ def test_import_supports_types_that_pylibcudf_rejects(array, beside):
     beside(
         row=row_of(array.type),
         what=f"{array.type} arrives",
-        right=unnamed(foreign.landed(plain).to_pylist()),
-        ours=lambda: unloaded(column_from(OnDevice(array))),
-        theirs=lambda: unloaded(their_column(OnDevice(array))),
+        right=unnamed(foreign.expected_import(plain).to_pylist()),
+        ours=lambda: pylibcudf_rows(column_from(OnDevice(array))),
+        theirs=lambda: pylibcudf_rows(their_column(OnDevice(array))),
     )
 
 
@@ -185,10 +194,10 @@ def test_a_release_waits_for_the_reader(late, beside):
     import cupy
 
     source = late.column(cupy.cuda.Stream.null)
-    settle()
+    synchronize()
 
     def releases(take):
-        reader, found = side_stream(), blank()
+        reader, found = side_stream(), read_target()
         producer = Producer(bridge.to_arrow_device(source))
         column = take(producer, reader)
         late.copy(as_cupy(column.data()), found, reader)

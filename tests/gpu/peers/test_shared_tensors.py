@@ -10,7 +10,16 @@ import pyarrow as pa
 import pylibcudf as plc
 
 import cudf_arrow_bridge as bridge
-from testing.device import GPU, ROWS, as_cupy, blank, on_device, outcome, settle, side_stream
+from testing.device import (
+    GPU,
+    ROWS,
+    as_cupy,
+    on_device,
+    outcome,
+    read_target,
+    side_stream,
+    synchronize,
+)
 from testing.peers import dlpack
 
 pytestmark = GPU
@@ -79,10 +88,10 @@ def test_dlpack_import_deletes_the_tensor_in_stream_order(late, beside):
     import cupy
 
     memory = cupy.arange(ROWS, dtype="int32")
-    settle()
+    synchronize()
 
     def deletions(take):
-        stream, target = side_stream(), blank()
+        stream, target = side_stream(), read_target()
         producer = dlpack.Producer(np.empty(ROWS, "int32"), on_gpu(memory), versioned=False)
         late.copy(late.values, target, stream)
         kept = take(producer, stream)
@@ -124,9 +133,9 @@ def test_cuda_array_interface_import_waits_for_the_producer(late, beside):
     import cupy
 
     def last(take):
-        producer, consumer, found = side_stream(), side_stream(), blank()
+        producer, consumer, found = side_stream(), side_stream(), read_target()
         source = cupy.zeros(ROWS, "int32")
-        settle()
+        synchronize()
         late.copy(late.values, source, producer)
         with producer:
             column = take(source, consumer)

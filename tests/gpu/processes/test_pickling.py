@@ -14,7 +14,7 @@ import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.processes.packing import pack, unpack
 from testing import samples
 from testing.device import GPU, ROWS, on_device, rows, side_stream, sliced, unnamed
-from testing.exchange.pickles import WAYS, sent, taken_apart
+from testing.exchange.pickles import PICKLE_OPTIONS, pickle_out_of_band, pickle_round_trip
 
 pytestmark = GPU
 
@@ -45,15 +45,15 @@ def assert_on_device(array, expected):
 @types
 def test_unpickled_columns_are_on_the_device(type_):
     for column, expected in columns_of(type_):
-        for way in WAYS:
-            assert_on_device(sent(cab.to_arrow_device(column), way), expected)
+        for way in PICKLE_OPTIONS:
+            assert_on_device(pickle_round_trip(cab.to_arrow_device(column), way), expected)
 
 
 @types
 def test_unpickled_tables_are_on_the_device(type_):
     for column, expected in columns_of(type_):
         array = cab.to_arrow_device(plc.Table([column, column]))
-        found = sent(array)
+        found = pickle_round_trip(array)
         assert_on_device(found, [{"0": value, "1": value} for value in expected])
         assert addresses(found).isdisjoint(addresses(array))
         assert found.schema.equals(array.schema, check_metadata=True)
@@ -62,7 +62,7 @@ def test_unpickled_tables_are_on_the_device(type_):
 @types
 def test_pickled_body_is_one_buffer_of_host_memory(type_):
     for column, expected in columns_of(type_):
-        data, buffers = taken_apart(cab.to_arrow_device(column))
+        data, buffers = pickle_out_of_band(cab.to_arrow_device(column))
         assert len(buffers) <= 1
         assert all(memoryview(buffer).readonly for buffer in buffers)
         given = [bytes(buffer) for buffer in buffers]
@@ -78,14 +78,14 @@ def test_pickled_frames_round_trip():
 
     frame = cudf.DataFrame({"a": [1, None, 3], "b": ["x", "yy", None]}, index=[5, 7, 9])
     frame["c"] = frame["b"].astype("category")
-    assert_frame_equal(cab.from_arrow_device(sent(cab.to_arrow_device(frame))), frame)
+    assert_frame_equal(cab.from_arrow_device(pickle_round_trip(cab.to_arrow_device(frame))), frame)
     *_, last = cab.to_arrow_device_stream(frame, max_rows=2)
-    assert_frame_equal(cab.from_arrow_device(sent(last)), frame.iloc[2:])
+    assert_frame_equal(cab.from_arrow_device(pickle_round_trip(last)), frame.iloc[2:])
 
 
 def test_pickled_empty_columns_round_trip():
     for empty in (pa.array([], pa.int32()), pa.array([], pa.string()), pa.array([[]])[:0]):
-        assert_on_device(sent(cab.to_arrow_device(on_device(empty))), [])
+        assert_on_device(pickle_round_trip(cab.to_arrow_device(on_device(empty))), [])
 
 
 def test_pickled_memory_of_every_resource_round_trips(resource):
@@ -93,8 +93,8 @@ def test_pickled_memory_of_every_resource_round_trips(resource):
     column = on_device(pa.array([1, None, 3]))
     array = cab.to_arrow_device(column)
     assert array.device_type == cab.DeviceType[label]
-    for way in WAYS:
-        found = sent(array, way)
+    for way in PICKLE_OPTIONS:
+        found = pickle_round_trip(array, way)
         assert rows(found) == [1, None, 3]
         # The reader's resource allocates the memory. Pinned memory is host memory and stays there.
         on_host = label == "CUDA_HOST"
@@ -143,7 +143,12 @@ def test_deep_copies_and_pickles_of_string_views_are_equal():
         writer.write_batch(batch)
     (array,) = cab.ipc.open_stream(sink.getvalue())
     assert array.device_type == cab.DeviceType.CUDA
-    for made in (array, copy.deepcopy(array), sent(array), sent(copy.deepcopy(array))):
+    for made in (
+        array,
+        copy.deepcopy(array),
+        pickle_round_trip(array),
+        pickle_round_trip(copy.deepcopy(array)),
+    ):
         assert made.nbytes == array.nbytes
         assert made.to_arrow().equals(batch)
 
@@ -168,7 +173,7 @@ def test_deep_copies_are_ordered_after_the_stream_of_the_data(late, pool):
 
 
 def test_unpickled_arrays_stay_on_the_host_without_a_gpu(monkeypatch):
-    data, buffers = taken_apart(cab.to_arrow_device(on_device(pa.array([1, None, 3]))))
+    data, buffers = pickle_out_of_band(cab.to_arrow_device(on_device(pa.array([1, None, 3]))))
     monkeypatch.setattr("cudf_arrow_bridge.processes.packing.has_gpu", lambda: False)
     found = pickle.loads(data, buffers=buffers)
     assert found.device_type == cab.DeviceType.CPU

@@ -14,13 +14,13 @@ from testing.device import (
     GPU,
     ROWS,
     as_cupy,
-    blank,
     frame_rows,
     on_device,
+    pylibcudf_rows,
+    read_target,
     rows,
-    settle,
     side_stream,
-    unloaded,
+    synchronize,
     wait_until,
 )
 from testing.peers.arrays import DeviceOnly
@@ -63,7 +63,7 @@ def test_pylibcudf_reads_every_batch():
     found = []
     for batch in bridge.to_arrow_device_stream(frame, max_rows=9):
         table = plc.Table.from_arrow(DeviceOnly(batch))
-        found += zip(*(unloaded(column) for column in table.columns()), strict=True)
+        found += zip(*(pylibcudf_rows(column) for column in table.columns()), strict=True)
     assert found == [(row["number"], row["text"]) for row in BATCH.to_pylist()]
 
 
@@ -108,7 +108,7 @@ def test_a_parquet_file_is_read_by_row_groups(tmp_path):
 
 def test_every_batch_waits_for_its_own_event(late):
     producer, consumer = side_stream(), side_stream()
-    targets = [blank() for _ in range(3)]
+    targets = [read_target() for _ in range(3)]
 
     tables = (plc.Table([column]) for column in late.columns(len(targets), producer))
     stream = bridge.to_arrow_device_stream(tables, stream=producer)
@@ -147,7 +147,7 @@ def test_memory_is_constant_over_ten_thousand_batches(counted):
     ):
         if index % 2000 == 1000:
             gc.collect()
-            settle()
+            synchronize()
             looks += 1
             # A few batches may still be in use; a leak of a thousand would be 40 KB and more.
             assert wait_until(lambda: in_use() < held + (1 << 12))

@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing.device import GPU, ROWS, as_cupy, blank, side_stream
+from testing.device import GPU, ROWS, as_cupy, read_target, side_stream
 
 pytestmark = GPU
 
@@ -22,7 +22,7 @@ def lent_column(late, owner):
 
 
 def test_writes_of_the_owner_wait_for_the_borrower(late):
-    owner, borrower, found = side_stream(), side_stream(), blank()
+    owner, borrower, found = side_stream(), side_stream(), read_target()
     exported, memory = lent_column(late, owner)
     with exported.borrow(stream=borrower) as lent:
         with borrower:
@@ -38,7 +38,7 @@ def test_writes_of_the_owner_wait_for_the_borrower(late):
 
 
 def test_writes_of_the_borrower_wait_for_the_owner_and_precede_its_reads(late):
-    owner, borrower, found = side_stream(), side_stream(), blank()
+    owner, borrower, found = side_stream(), side_stream(), read_target()
     exported = bridge.to_arrow_device(late.column(owner), stream=owner)
     with exported.borrow(stream=borrower) as lent, borrower:
         memory = as_cupy(lent)
@@ -50,7 +50,7 @@ def test_writes_of_the_borrower_wait_for_the_owner_and_precede_its_reads(late):
 
 def test_writes_of_the_owner_wait_for_a_borrower_in_torch(late):
     torch = pytest.importorskip("torch")
-    owner, found = side_stream(), blank()
+    owner, found = side_stream(), read_target()
     exported, memory = lent_column(late, owner)
     borrower = torch.cuda.Stream()
     with exported.borrow(stream=borrower) as lent, torch.cuda.stream(borrower):
@@ -63,7 +63,7 @@ def test_writes_of_the_owner_wait_for_a_borrower_in_torch(late):
 
 
 def test_async_borrow_waits_for_the_borrower_without_blocking(late):
-    owner, borrower, found = side_stream(), side_stream(), blank()
+    owner, borrower, found = side_stream(), side_stream(), read_target()
     exported = bridge.to_arrow_device(late.column(owner), stream=owner)
 
     async def lend():

@@ -11,7 +11,7 @@ import pylibcudf as plc
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.cuda.event_loops import fences_of_running_loop
-from testing.device import GPU, ROWS, blank, settle, side_stream, wait_until
+from testing.device import GPU, ROWS, read_target, side_stream, synchronize, wait_until
 
 pytestmark = GPU
 
@@ -21,7 +21,7 @@ def late_array(late, stream):
 
 
 def test_fence_is_reached_when_the_work_of_its_stream_is_done(late):
-    stream, target = side_stream(), blank()
+    stream, target = side_stream(), read_target()
     late.copy(late.values, target, stream)
     fences = bridge.Fences()
     fence = fences.add(stream)
@@ -34,7 +34,7 @@ def test_fence_is_reached_when_the_work_of_its_stream_is_done(late):
 
 
 def test_late_stream_does_not_delay_the_fence_of_another_stream(late):
-    slow, prompt, target = side_stream(), side_stream(), blank()
+    slow, prompt, target = side_stream(), side_stream(), read_target()
     late.copy(late.values, target, slow)
     fences = bridge.Fences()
     first, second = fences.add(slow), fences.add(prompt)
@@ -45,7 +45,7 @@ def test_late_stream_does_not_delay_the_fence_of_another_stream(late):
 
 
 def test_cancelled_fence_is_reported_once(late):
-    stream, target = side_stream(), blank()
+    stream, target = side_stream(), read_target()
     late.copy(late.values, target, stream)
     fences = bridge.Fences()
     fence = fences.add(stream)
@@ -114,8 +114,8 @@ def test_event_loop_may_end_while_the_device_works(late):
 
 def test_fence_keeps_an_array_alive_until_the_array_is_ready(late, counted):
     stream = side_stream()
-    late.copy(late.values, blank(), stream, cycles=0)
-    settle()
+    late.copy(late.values, read_target(), stream, cycles=0)
+    synchronize()
     held = counted.allocation_counts.current_bytes
     fences = bridge.Fences()
     array = late_array(late, stream)

@@ -10,7 +10,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.cuda.streams import stream_handle
-from testing.device import GPU, assert_late, blank, side_stream, wait_until
+from testing.device import GPU, assert_late, read_target, side_stream, wait_until
 from testing.peers.arrays import column_from
 
 pytestmark = GPU
@@ -84,7 +84,7 @@ STREAMS = [
 
 @pytest.mark.parametrize("make", STREAMS, ids=lambda make: make.__name__)
 def test_export_accepts_streams_of_every_library(make, late):
-    producer, consumer, found = make(), side_stream(), blank()
+    producer, consumer, found = make(), side_stream(), read_target()
     column = late.column(cupy_stream(producer))
     column = column_from(bridge.to_arrow_device(column, stream=producer), stream=consumer)
     assert_late(late, [(found, column, consumer)], cupy_stream(producer))
@@ -92,7 +92,7 @@ def test_export_accepts_streams_of_every_library(make, late):
 
 @pytest.mark.parametrize("make", STREAMS, ids=lambda make: make.__name__)
 def test_import_accepts_streams_of_every_library(make, late):
-    producer, consumer, found = side_stream(), make(), blank()
+    producer, consumer, found = side_stream(), make(), read_target()
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
     column = column_from(exported, stream=consumer)
     assert_late(late, [(found, column, cupy_stream(consumer))], producer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pylibcudf as plc
 
 import cudf_arrow_bridge as bridge
-from testing.device import GPU, ROWS, as_cupy, assert_late, blank, settle, side_stream
+from testing.device import GPU, ROWS, as_cupy, assert_late, read_target, side_stream, synchronize
 from testing.peers.arrays import Producer, column_from, read
 
 pytestmark = GPU
@@ -18,7 +18,7 @@ pytestmark = GPU
 
 def test_export_and_import_do_not_wait_for_a_slow_producer(late):
     """pylibcudf 26.10 takes no stream, and works on the default one."""
-    producer, consumer, found = side_stream(), side_stream(), blank()
+    producer, consumer, found = side_stream(), side_stream(), read_target()
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
     column = column_from(exported, stream=consumer)
     assert_late(late, [(found, column, consumer)], producer)
@@ -26,7 +26,7 @@ def test_export_and_import_do_not_wait_for_a_slow_producer(late):
 
 def test_slices_with_a_mask_do_not_wait_for_a_slow_producer(late):
     """Shifted pointers and masks with a known null count need no wait."""
-    producer, consumer, found = side_stream(), side_stream(), blank()
+    producer, consumer, found = side_stream(), side_stream(), read_target()
     mask = plc.gpumemoryview(plc.null_mask.create_null_mask(ROWS, plc.types.MaskState.ALL_VALID))
 
     def cut(column):
@@ -34,7 +34,7 @@ def test_slices_with_a_mask_do_not_wait_for_a_slow_producer(late):
 
     # Loading libcudf's kernels may wait for the device.
     column_from(bridge.to_arrow_device(cut(late.column(producer)), stream=producer))
-    settle()
+    synchronize()
     column = cut(late.column(producer))
     exported = bridge.to_arrow_device(column, stream=producer)
     column = column_from(exported, stream=consumer)
@@ -52,7 +52,7 @@ def test_frames_do_not_wait_for_a_slow_producer(late):
     warm = bridge.to_arrow_device(plc.Table([late.column(producer)]), stream=producer)
     warm = bridge.from_arrow_device(warm, stream=producer)
     assert warm["0"].sum() == ROWS * (ROWS - 1) // 2
-    settle()
+    synchronize()
     table = plc.Table(list(late.columns(2, producer)))
     exported = bridge.to_arrow_device(table, stream=producer)
     frame = bridge.from_arrow_device(exported, stream=consumer)
@@ -74,7 +74,7 @@ def pack_late(late, pool):
         buffer = rmm.DeviceBuffer(size=ROWS, mr=pool)
         target = as_cupy(buffer)
         target.fill(0)
-        settle()
+        synchronize()
         dtype = plc.DataType(plc.TypeId.BOOL8)
         return target, plc.Column.from_rmm_buffer(buffer, dtype, ROWS, [])
 
@@ -104,7 +104,7 @@ def test_unpacking_of_bits_does_not_block_the_host(late, pool):
         return column_from(bits, stream=consumer, mr=pool)
 
     unpack()  # loads the kernel
-    settle()
+    synchronize()
     column = unpack()
     waited = producer.done
     consumer.synchronize()
@@ -120,7 +120,7 @@ def as_bits(schema, array):
 
 
 def test_export_of_an_import_is_ordered_after_the_first_producer(late):
-    producer, middle, consumer, found = *(side_stream() for _ in range(3)), blank()
+    producer, middle, consumer, found = *(side_stream() for _ in range(3)), read_target()
     first = bridge.to_arrow_device(late.column(producer), stream=producer)
     imported = column_from(first, stream=middle)
     again = column_from(bridge.to_arrow_device(imported, stream=middle), stream=consumer)
@@ -129,7 +129,7 @@ def test_export_of_an_import_is_ordered_after_the_first_producer(late):
 
 def test_every_capsule_of_an_array_is_ordered_after_the_producer(late):
     producer = side_stream()
-    targets = [(blank(), side_stream()) for _ in range(3)]
+    targets = [(read_target(), side_stream()) for _ in range(3)]
     exported = bridge.to_arrow_device(late.column(producer), stream=producer)
     readers = [(target, column_from(exported, stream=stream), stream) for target, stream in targets]
     assert_late(late, readers, producer)

@@ -19,7 +19,7 @@ def address_of(frame):
     return np.frombuffer(frame, "u1").ctypes.data
 
 
-def over(address, objects):
+def send_over(address, objects):
     """Send objects over a transport, one after the other; return the received objects."""
 
     async def run():

@@ -35,7 +35,7 @@ def copied():
     """Return the number of arrays, and of buffers outside the memory that UCX receives into."""
     sent = list(dask_comms.arrays_to_send())
     with dask_comms.noting_memory(distributed_ucxx.ucxx) as received:
-        found = dask_comms.over("ucx://127.0.0.1", sent)
+        found = dask_comms.send_over("ucx://127.0.0.1", sent)
     pairs = zip(found, sent, strict=True)
     assert all(contents(array).equals(contents(original)) for array, original in pairs)
     return len(found), sum(len(dask_comms.bodies_elsewhere(array, received)) for array in found)

@@ -15,24 +15,24 @@ from testing.ipc.samples import written
 from testing.peers.arrays import DeviceOnly
 
 #: Pickle protocols, and whether buffers are out of band.
-WAYS = {
+PICKLE_OPTIONS = {
     **{f"protocol {protocol}": (protocol, False) for protocol in (2, 3, 4, 5)},
     "out of band": (5, True),
 }
 
 
-def taken_apart(obj):
+def pickle_out_of_band(obj):
     """Return a pickle and its out-of-band buffers."""
     buffers = []
     return pickle.dumps(obj, protocol=5, buffer_callback=buffers.append), buffers
 
 
-def sent(obj, way="out of band"):
+def pickle_round_trip(obj, way="out of band"):
     """Pickle and unpickle an object; return the copy."""
-    protocol, is_out_of_band = WAYS[way]
+    protocol, is_out_of_band = PICKLE_OPTIONS[way]
     if not is_out_of_band:
         return pickle.loads(pickle.dumps(obj, protocol))
-    data, buffers = taken_apart(obj)
+    data, buffers = pickle_out_of_band(obj)
     return pickle.loads(data, buffers=buffers)
 
 

@@ -10,7 +10,7 @@ from multiprocessing.shared_memory import SharedMemory
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
-from testing.exchange.pickles import places, taken_apart
+from testing.exchange.pickles import pickle_out_of_band, places
 
 
 def padded(size):
@@ -40,7 +40,7 @@ def read(name, data, pieces):
     try:
         (start, _), *_ = places([block.buf])
         array = pickle.loads(data, buffers=parts(block, *zip(*pieces, strict=True)))
-        found = [address - start for address, _ in places(taken_apart(array)[1])]
+        found = [address - start for address, _ in places(pickle_out_of_band(array)[1])]
         rows = pa.ipc.read_record_batch(pa.record_batch(array).serialize(), pa.schema(array))
         del array
         gc.collect()

@@ -31,27 +31,29 @@ OTHERS = [
 ]
 
 
-def dirty(array, seed=0):
+def with_nulls_at_each_level(array, seed=0):
     """Return the same data with random nulls at each level, independent of the level above."""
     type_, size = array.type, len(array)
     children, buffers = [], array.buffers()
     if pa.types.is_dictionary(type_):
         return pa.DictionaryArray.from_arrays(
-            dirty_mask(array.indices, seed), dirty(array.dictionary, seed + 1)
+            with_nulls(array.indices, seed), with_nulls_at_each_level(array.dictionary, seed + 1)
         )
     if pa.types.is_struct(type_):
-        children = [dirty(array.field(i), seed + 1 + i) for i in range(type_.num_fields)]
+        children = [
+            with_nulls_at_each_level(array.field(i), seed + 1 + i) for i in range(type_.num_fields)
+        ]
     elif pa.types.is_map(type_):
         children = [pa.StructArray.from_arrays([array.keys, array.items], fields=entries(type_))]
     elif foreign.is_list(type_):
-        children = [dirty(array.values, seed + 1)]
+        children = [with_nulls_at_each_level(array.values, seed + 1)]
     if pa.types.is_null(type_):
         return array
     own = buffers[1 : type_.num_buffers]
     return pa.Array.from_buffers(type_, size, [bits(size, seed), *own], children=children)
 
 
-def dirty_mask(array, seed):
+def with_nulls(array, seed):
     return pa.Array.from_buffers(
         array.type, len(array), [bits(len(array), seed), *array.buffers()[1:]]
     )
@@ -77,7 +79,7 @@ def valid(column):
     return np.unpackbits(mask, bitorder="little")[:size].astype("bool")
 
 
-def dirt(column):
+def data_below_nulls(column):
     """Describe the data that libcudf does not expect. Read masks and offsets without libcudf."""
     found, kind, children = [], column.type().id(), column.children()
     null = ~valid(column)
@@ -92,7 +94,7 @@ def dirt(column):
         if (np.diff(offsets)[: len(null)][null] != 0).any():
             found.append(f"a null {kind.name} with a length")
     for child in children:
-        found += dirt(child)
+        found += data_below_nulls(child)
         if child.type().id() != plc.TypeId.EMPTY:
             assert child.null_count() == (~valid(child)).sum()
     return found
