@@ -12,15 +12,13 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from .._core.ipc.body import ALIGNMENT, BodyBuffer, IpcBody
-from .metadata.batch_templates import batch_template
+from .._core.ipc.body import BodyBuffer, IpcBody
 from .metadata.headers import Codec, Header
 
 __all__ = [
     "Compression",
     "check_compression",
     "compress",
-    "compressed_metadata",
     "decompress",
 ]
 
@@ -43,10 +41,10 @@ def check_compression(compression: object) -> Compression | None:
     return compression
 
 
-def compress(body: IpcBody, compression: Compression) -> list[bytes]:
-    """Return the compressed buffers of a body in host memory."""
+def compress(body: IpcBody, compression: Compression) -> IpcBody:
+    """Return a body in host memory with compressed buffers."""
     codec = pa.Codec(compression)
-    return [_compressed(codec, buffer) for buffer in body.buffers()]
+    return body.with_buffers([_compressed(codec, buffer) for buffer in body.buffers()])
 
 
 def _compressed(codec: pa.Codec, buffer: BodyBuffer) -> bytes:
@@ -56,25 +54,6 @@ def _compressed(codec: pa.Codec, buffer: BodyBuffer) -> bytes:
     if len(data) < buffer.size:
         return b"".join((SIZE.pack(buffer.size), data))
     return b"".join((SIZE.pack(NOT_COMPRESSED), buffer))
-
-
-def compressed_metadata(
-    buffers: list[bytes],
-    body: IpcBody,
-    compression: Compression,
-    dictionary: tuple[int, bool] | None = None,
-) -> bytes:
-    """Return the metadata of a compressed body; `dictionary` is an id and whether it is a delta."""
-    pairs = []
-    offset = 0
-    for buffer in buffers:
-        pairs.append((offset, len(buffer)))
-        offset += len(buffer) + -len(buffer) % ALIGNMENT
-    template = batch_template(
-        *body.shape, is_dictionary=dictionary is not None, compression=CODECS[compression]
-    )
-    counts = body.variadic_counts()
-    return template.fill(body.length, body.nodes(), pairs, offset, counts, *(dictionary or ()))
 
 
 def decompress(header: Header, buffers: list[Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from ..arrow.schemas import as_field, as_schema
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device_stream
 from .metadata.batch_templates import batch_template
+from .metadata.headers import Codec
 from .metadata.schema_messages import read_schema, schema_message
 from .written_dictionaries import WrittenDictionaries
 
@@ -40,9 +41,10 @@ class EncodedBatch(NamedTuple):
     body: IpcBody
     dictionary: tuple[int, bool] | None = None
 
-    def metadata(self) -> bytes:
-        """Return the flatbuffer."""
-        template = batch_template(*self.body.shape, is_dictionary=self.dictionary is not None)
+    def metadata(self, codec: Codec | None = None) -> bytes:
+        """Return the flatbuffer, for buffers that are compressed with a codec."""
+        is_dictionary = self.dictionary is not None
+        template = batch_template(*self.body.shape, is_dictionary, codec)
         return self.body.fill(template.data, template.layout, *(self.dictionary or ()))
 
 

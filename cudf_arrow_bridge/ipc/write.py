@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.ipc.body import IpcBody
 from ..arrow.options import check_max_rows
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
-from .compression import Compression, check_compression, compress, compressed_metadata
-from .encoder import EncodedBatch, MessageEncoder, arrays_of
+from .compression import CODECS, Compression, check_compression, compress
+from .encoder import MessageEncoder, arrays_of
 from .metadata.footer import make_footer
 from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
 from .transport.sinks import Sink, open_sink
@@ -140,6 +139,7 @@ class _Writer:
         is_file: bool = False,
     ) -> None:
         self._compression = check_compression(compression)
+        self._codec = None if self._compression is None else CODECS[self._compression]
         self._chunk_size = check_chunk_size(chunk_size)
         self._arrays = arrays_of(source, stream, preserve_index, max_rows)
         self._stream = resolve_stream(stream)
@@ -165,14 +165,9 @@ class _Writer:
             if self._compression is not None:
                 array = array.to_host(stream=self._stream)
             for batch in self._encoder.encode(array):
-                metadata, body = self._packed(batch)
-                block = out.write_message(metadata, body, self._chunk_size)
+                if self._compression is not None:
+                    batch = batch._replace(body=compress(batch.body, self._compression))
+                metadata = batch.metadata(self._codec)
+                block = out.write_message(metadata, batch.body, self._chunk_size)
                 blocks[batch.dictionary is None].append(block)
         return blocks
-
-    def _packed(self, batch: EncodedBatch) -> tuple[bytes, IpcBody | list[bytes]]:
-        if self._compression is None:
-            return batch.metadata(), batch.body
-        buffers = compress(batch.body, self._compression)
-        dictionary = batch.dictionary
-        return compressed_metadata(buffers, batch.body, self._compression, dictionary), buffers

@@ -10,7 +10,6 @@ import socket
 import tempfile
 import zipfile
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,6 +20,7 @@ from testing.ipc.bytes import (
     ReadingThread,
     SlowWriter,
     address_of,
+    body_of,
     message_parts,
     narrow_sockets,
     packed,
@@ -34,7 +34,7 @@ PARTS = message_parts(TABLE, 1024)
 
 def write_all(sink, parts=PARTS):
     with open_sink(sink) as opened:
-        blocks = [opened.write_message(metadata, body, CHUNK) for metadata, body in parts]
+        blocks = [opened.write_message(metadata, body_of(body), CHUNK) for metadata, body in parts]
         opened.write(END_OF_STREAM)
         assert opened.position == len(packed(parts)) + 8
     return blocks
@@ -129,7 +129,7 @@ def test_sink_writes_to_compressed_files_and_archives(tmp_path):
 def test_sink_calls_write_of_a_subclass_of_fileio(tmp_path):
     class Inverted(io.FileIO):
         def write(self, data):
-            return super().write(bytes(255 - b for b in memoryview(data).cast("B")))
+            return super().write(bytes(255 - b for b in memoryview(data)))
 
     with Inverted(tmp_path / "file", "w") as file:
         write_all(file)
@@ -198,10 +198,10 @@ def test_write_that_returns_none_has_written_all_bytes():
 
 
 def test_large_buffers_are_written_without_a_copy():
-    large, small = np.ones(SMALL, "uint8"), np.ones(64, "uint8")
+    large, small = b"y" * SMALL, b"z" * 64
     writer = SlowWriter(1 << 30)
     with open_sink(writer) as sink:
-        sink.write_message(b"x" * 16, [small, large, small, large[: SMALL - 1]], CHUNK)
+        sink.write_message(b"x" * 16, body_of([small, large, small, large[: SMALL - 1]]), CHUNK)
     sizes = [size for _, size in writer.calls]
     assert sizes == [64 + 64, SMALL, 64 + SMALL]
     assert writer.calls[1][0] == address_of(large)
@@ -210,7 +210,7 @@ def test_large_buffers_are_written_without_a_copy():
 def test_small_buffers_are_joined_into_few_writes():
     writer = SlowWriter(1 << 30)
     with open_sink(writer) as sink:
-        sink.write_message(b"", [np.ones(64, "uint8")] * 3000, CHUNK)
+        sink.write_message(b"", body_of([bytes(64)] * 3000), CHUNK)
     assert len(writer.data) == 64 * 3001
     assert len(writer.calls) == 64 * 3001 // JOINED + 1
 
@@ -236,7 +236,7 @@ def test_write_message_returns_the_position_of_the_body():
         assert writer.data[offset + 8 :].startswith(metadata)
         assert (offset + head) % 64 == 0
         assert writer.data[offset + head :].startswith(b"".join(map(memoryview, buffers)))
-        assert size == sum(buffer.size for buffer in buffers)
+        assert size == sum(len(buffer) for buffer in buffers)
     file = pa.BufferReader(bytes(writer.data))
     for offset, head, size in blocks:
         file.seek(offset)
@@ -250,7 +250,7 @@ def test_bodies_start_at_multiples_of_64_bytes(length):
     writer = SlowWriter(1 << 30)
     with open_sink(writer) as sink:
         sink.write(b"x" * length)
-        block = sink.write_message(b"y" * 8, [b"z"], CHUNK)
+        block = sink.write_message(b"y" * 8, body_of([b"z"]), CHUNK)
         assert block.offset == length
         assert (block.offset + block.metadata_length) % 64 == 0
         assert block.metadata_length - 16 < 64

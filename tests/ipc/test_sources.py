@@ -38,7 +38,7 @@ def read_all(source, parts=PARTS):
     while (message := read_message(source)) is not None:
         metadata, position = message
         assert position == source.position
-        size = sum(buffer.size for buffer in parts[len(found)][1]) if len(found) < len(parts) else 0
+        size = sum(len(buffer) for buffer in parts[len(found)][1]) if len(found) < len(parts) else 0
         found.append((metadata, bytes(source.take(size))))
     return found
 
@@ -48,7 +48,7 @@ def expect_messages(found, parts=PARTS):
     for (metadata, body), (expected, buffers) in zip(found, parts, strict=True):
         assert metadata.startswith(expected)
         assert not any(metadata[len(expected) :])
-        assert body == b"".join(map(memoryview, buffers))
+        assert body == b"".join(buffers)
 
 
 class Parts:

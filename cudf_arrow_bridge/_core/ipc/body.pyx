@@ -5,15 +5,22 @@ cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport int8_t, int64_t, uintptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from libcpp.utility cimport move
+from libcpp.vector cimport vector
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport ipc_body, ipc_buffer, ipc_node
+from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    ipc_body,
+    ipc_buffer,
+    ipc_node,
+    memory_location,
+)
 
 #: The alignment in bytes of each buffer in a packed body.
 ALIGNMENT = core.ipc_alignment
@@ -80,6 +87,19 @@ cdef class BodyBuffer:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.size} bytes at {self.address:#x}>"
+
+
+cdef bytes join(vector[ipc_buffer]& runs, int64_t size):
+    """Concatenate copies of pieces of memory. Pieces without an address are zeros."""
+    cdef bytes joined = PyBytes_FromStringAndSize(NULL, size)
+    cdef char* target = PyBytes_AsString(joined)
+    for run in runs:
+        if run.address == NULL:
+            memset(target, 0, run.size)
+        else:
+            memcpy(target, run.address, run.size)
+        target += run.size
+    return joined
 
 
 cdef class IpcBody:
@@ -149,6 +169,79 @@ cdef class IpcBody:
             if self.body.buffers[i].size != other.body.buffers[i].size:
                 return False
         return True
+
+    def pieces(
+        self, size_t first, bytes head not None, int64_t small, int64_t joined
+    ) -> tuple:
+        """List pieces of the packed body, which must be in host-accessible memory.
+
+        Parameters
+        ----------
+        first
+            The index of the first buffer.
+        head
+            The bytes before the first buffer.
+        small
+            Smaller buffers, in bytes, are copied and joined with adjacent bytes.
+        joined
+            The approximate number of bytes that a call copies.
+
+        Returns
+        -------
+        tuple
+            The pieces, and `first` of the next call, which takes an empty `head`; None at the end.
+        """
+        cdef vector[ipc_buffer] runs
+        cdef ipc_buffer run
+        cdef ipc_buffer buffer
+        cdef int64_t copied = len(head)
+        cdef int64_t pending = copied
+        cdef list result = []
+        cdef size_t i
+        run.address = PyBytes_AsString(head)
+        run.size = pending
+        runs.push_back(run)
+        for i in range(first, self.body.buffers.size()):
+            buffer = self.body.buffers[i]
+            if copied >= joined:
+                break
+            if buffer.size >= small:
+                if pending:
+                    result.append(join(runs, pending))
+                    runs.clear()
+                    pending = 0
+                result.append(BodyBuffer.of(buffer, self))
+            elif buffer.size > 0:
+                runs.push_back(buffer)
+                pending += buffer.size
+                copied += buffer.size
+            run.address = NULL
+            run.size = core.ipc_padded(buffer.size) - buffer.size
+            if run.size > 0:
+                runs.push_back(run)
+                pending += run.size
+                copied += run.size
+        else:
+            i = self.body.buffers.size()
+        if pending:
+            result.append(join(runs, pending))
+        return result, None if i == self.body.buffers.size() else i
+
+    def with_buffers(self, list buffers not None) -> IpcBody:
+        """Return a body with `bytes` objects as its buffers, such as compressed buffers."""
+        cdef IpcBody result = IpcBody.__new__(IpcBody)
+        cdef memory_location host
+        cdef ipc_buffer buffer
+        result.stream = self.stream
+        result.body = self.body
+        result.body.buffers.clear()
+        for data in buffers:
+            buffer.address = PyBytes_AsString(data)
+            buffer.size = len(data)
+            result.body.buffers.push_back(buffer)
+        result.body.location = host
+        result.body.owner = share_object(buffers)
+        return result
 
     def fill(self, bytes template not None, layout, int64_t dictionary_id=0, bint is_delta=False):
         """Return the metadata of the message: a copy of a template with the numbers of this body.

@@ -78,19 +78,24 @@ def write_all(fd: int, pieces: Sequence[Any]) -> None:
 
     A descriptor that does not block is waited for.
     """
-    rest = list(filter(len, pieces))
+    for start in range(0, len(pieces), _MAX_PIECES):
+        rest = pieces[start : start + _MAX_PIECES]
+        while size := sum(map(len, rest)):
+            try:
+                written = os.writev(fd, rest)
+            except BlockingIOError:
+                _wait(fd, select.POLLOUT)
+                continue
+            rest = [] if written == size else _without_start(rest, written)
+
+
+def _without_start(pieces: Sequence[Any], size: int) -> Sequence[Any]:
+    """Return buffers without their first bytes."""
     first = 0
-    while first < len(rest):
-        try:
-            written = os.writev(fd, rest[first : first + _MAX_PIECES])
-        except BlockingIOError:
-            _wait(fd, select.POLLOUT)
-            continue
-        while first < len(rest) and written >= len(rest[first]):
-            written -= len(rest[first])
-            first += 1
-        if written:
-            rest[first] = memoryview(rest[first])[written:]
+    while size >= len(pieces[first]):
+        size -= len(pieces[first])
+        first += 1
+    return [memoryview(pieces[first])[size:], *pieces[first + 1 :]]
 
 
 def _wait(fd: int, event: int) -> None:

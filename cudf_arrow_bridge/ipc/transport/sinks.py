@@ -7,7 +7,7 @@ import contextlib
 import io
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..._core.ipc.body import IpcBody
@@ -22,15 +22,14 @@ from .files import (
     upload_file,
     write_all,
 )
-from .framing import ALIGNMENT, Block, frame_metadata
+from .framing import Block, frame_metadata
 
 __all__ = ["Sink", "open_sink"]
 
-#: Buffers smaller than this are joined before they are written to an object with ``write``.
+#: Buffers smaller than this are joined before they are written.
 SMALL = 4096
 #: The maximum number of bytes that are joined.
 JOINED = 65536
-_ZEROS = bytes(ALIGNMENT)
 
 
 class Sink(ABC):
@@ -45,12 +44,7 @@ class Sink(ABC):
     def __init__(self) -> None:
         self.position = 0
 
-    def write_message(
-        self,
-        metadata: bytes,
-        body: IpcBody | Sequence[bytes] | None,
-        chunk_size: int,
-    ) -> Block:
+    def write_message(self, metadata: bytes, body: IpcBody | None, chunk_size: int) -> Block:
         """Write a message; its body starts at a multiple of 64 bytes.
 
         Parameters
@@ -58,7 +52,7 @@ class Sink(ABC):
         metadata
             The flatbuffer of the message.
         body
-            The body, or its buffers in host memory. Each buffer is padded to 64 bytes.
+            The body. Each buffer is padded to 64 bytes.
         chunk_size
             The number of bytes of device memory per copy.
 
@@ -69,16 +63,20 @@ class Sink(ABC):
         """
         offset = self.position
         head = frame_metadata(metadata, offset)
-        if isinstance(body, IpcBody) and body.device_type != DeviceType.CPU:
-            size = body.packed_size
+        if body is None:
+            self._write([head])
+        elif body.device_type == DeviceType.CPU:
+            first: int | None = 0
+            before = head
+            while first is not None:
+                pieces, first = body.pieces(first, before, SMALL, JOINED)
+                self._write(pieces)
+                before = b""
+        else:
             self._write([head])
             for chunk in BodyDownload(body, chunk_size):
                 self._write([chunk])
-        else:
-            buffers = body.buffers(with_absent=False) if isinstance(body, IpcBody) else body or ()
-            padded = [piece for buffer in buffers for piece in (buffer, _padding_of(buffer))]
-            size = sum(map(len, padded))
-            self._write([head, *padded])
+        size = 0 if body is None else body.packed_size
         self.position += len(head) + size
         return Block(offset, len(head), size)
 
@@ -90,28 +88,6 @@ class Sink(ABC):
     @abstractmethod
     def _write(self, pieces: list[Any]) -> None:
         """Write buffers one after the other, and keep no reference to them."""
-
-
-def _padding_of(buffer: Any) -> bytes:
-    return _ZEROS[: -len(buffer) % ALIGNMENT]
-
-
-def _joined(pieces: list[Any]) -> Iterator[Any]:
-    """Yield buffers; small ones next to each other are copied and joined."""
-    small: list[Any] = []
-    size = 0
-    for piece in pieces:
-        is_small = len(piece) < SMALL
-        if small and (not is_small or size >= JOINED):
-            yield b"".join(small)
-            small, size = [], 0
-        if is_small:
-            small.append(piece)
-            size += len(piece)
-        else:
-            yield piece
-    if small:
-        yield b"".join(small)
 
 
 class _Descriptor(Sink):
@@ -142,7 +118,7 @@ class _Writer(Sink):
         self._is_raw = is_raw
 
     def _write(self, pieces: list[Any]) -> None:
-        for piece in _joined(pieces):
+        for piece in pieces:
             self._write_all(piece)
 
     def _write_all(self, data: Any) -> None:

@@ -30,6 +30,9 @@ __all__ = ["Source", "is_read_once", "open_source"]
 
 #: The size in bytes of the first allocation if the size of the source is unknown.
 STEP = 1 << 24
+#: The size in bytes of reads that are tried without a look at the size of the source, which may
+#: be a system call.
+SMALL = 4096
 
 
 class Source(ABC):
@@ -105,9 +108,10 @@ class Source(ABC):
         ValueError
             As for `read_exact`.
         """
-        self._check(n, what)
+        if n > SMALL:
+            self._check(n, what)
         start = self.position
-        memory = _allocate(n if self._end() is not None else min(n, STEP))
+        memory = _allocate(n if n <= STEP or self._end() is not None else STEP)
         found = self._fill(memory)
         while found == len(memory) < n:
             larger = _allocate(min(n, 2 * found))
@@ -285,10 +289,9 @@ class _Reader(Source):
         return self._known_size
 
     def _read(self, view: memoryview) -> int:
-        done = 0
-        while done < len(view):
-            with view[done:] as rest:
-                count = self._read_some(rest)
+        done, rest = 0, view
+        while rest:
+            count = self._read_some(rest)
             if count is None:
                 raise BlockingIOError(
                     f"byte {self.position + done:,}: expected a blocking source, got one "
@@ -297,6 +300,7 @@ class _Reader(Source):
             if count == 0:
                 break
             done += count
+            rest = view[done:]
         return done
 
     def _seek(self, position: int) -> None:

@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge._core.ipc.body import describe_body
+from cudf_arrow_bridge.cuda.streams import resolve_stream
+
 #: A number of rows whose columns need no padding. pyarrow pads bodies to only 8 bytes.
 ROWS = 4096
 
@@ -30,9 +34,16 @@ def message_parts(table, max_chunksize=None):
     for message in pa.ipc.MessageReader.open_stream(sink.getvalue()):
         body = message.body
         step = body.size // max(table.num_columns, 1) if body is not None else 0
-        columns = [body.slice(i * step, step) for i in range(table.num_columns)] if step else []
+        data = b"" if body is None else body.to_pybytes()
+        columns = [data[i * step :][:step] for i in range(table.num_columns)] if step else []
         parts.append((message.metadata.to_pybytes(), columns))
     return parts
+
+
+def body_of(buffers):
+    """Return a body with these buffers, which are `bytes`."""
+    empty = cab.to_arrow_device(pa.record_batch({}))
+    return describe_body(empty._array, True, resolve_stream(None)).with_buffers(buffers)
 
 
 def packed(parts):
@@ -42,7 +53,7 @@ def packed(parts):
         padding = bytes(-(len(result) + 8 + len(metadata)) % 64)
         length = len(metadata) + len(padding)
         result += b"\xff\xff\xff\xff" + length.to_bytes(4, "little") + metadata + padding
-        result += b"".join(memoryview(buffer) for buffer in buffers)
+        result += b"".join(buffers)
     return bytes(result)
 
 
