@@ -110,6 +110,7 @@ def test_unpack_reads_packed_bodies_in_host_memory():
     assert places([found.buffers()[1]]) == [(memory.address + 64, 16)]
     shifted = unpack(as_packed(BATCH), [pa.py_buffer(b"." + body)[1:]])
     assert column_in(shifted).equals(SOURCE)
+    assert all(address % 8 == 0 for address, _ in places(column_in(shifted).buffers()))
     for wrong in ([MASK, OFFSETS, TEXT], [], [memory[:130]], [memory, memory]):
         with pytest.raises(ValueError, match=r"expected .* got "):
             unpack(as_packed(BATCH), wrong)

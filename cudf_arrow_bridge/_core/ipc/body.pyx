@@ -141,14 +141,6 @@ cdef class IpcBody:
             if with_absent or buffer.size > 0
         ]
 
-    def nodes(self) -> list:
-        """List the length and null count of each node."""
-        return [(node.length, node.null_count) for node in self.body.nodes]
-
-    def variadic_counts(self) -> list:
-        """List the number of data buffers of each array with a view type."""
-        return list(self.body.variadic_counts)
-
     def dictionaries(self) -> list:
         """List the values of each dictionary as `ExportedArray`."""
         return [ExportedArray.wrap(values, self.stream) for values in self.body.dictionaries]
