@@ -106,11 +106,6 @@ cdef class IpcBody:
     """The body of a message: wraps `cudf_arrow_bridge::ipc_body`."""
 
     @property
-    def length(self) -> int:
-        """The number of rows."""
-        return self.body.length
-
-    @property
     def shape(self) -> tuple:
         """The numbers of nodes, buffers and variadic buffer counts."""
         return self.body.nodes.size(), self.body.buffers.size(), self.body.variadic_counts.size()
