@@ -24,6 +24,9 @@ class async_consumer;
 class async_producer;
 }  // namespace detail
 
+/// @addtogroup async Asynchronous streams
+/// @{
+
 /// An error of an asynchronous stream, with the metadata of its producer.
 class CUDF_ARROW_BRIDGE_EXPORT async_stream_error : public stream_error {
  public:
@@ -77,7 +80,9 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
    */
   async_stream_reader(std::int64_t prefetch, std::function<void()> notify);
 
+  /// Moves the stream; `other` may then only be destroyed or assigned to.
   async_stream_reader(async_stream_reader&& other) noexcept;
+  /// Ends this stream as the destructor does, then moves `other`.
   async_stream_reader& operator=(async_stream_reader&& other) noexcept;
 
   /// Cancels the stream if it has not ended.
@@ -162,7 +167,9 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
    */
   async_stream_writer(ArrowAsyncDeviceStreamHandler* handler, std::function<void()> wanted);
 
+  /// Moves the stream; `other` may then only be destroyed or assigned to.
   async_stream_writer(async_stream_writer&& other) noexcept;
+  /// Ends this stream as the destructor does, then moves `other`.
   async_stream_writer& operator=(async_stream_writer&& other) noexcept;
 
   /// If the stream has not ended, ends it with the error ECANCELED.
@@ -234,5 +241,7 @@ CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(array_stream_reader source,
  * that a source or handler may take, such as the GIL.
  */
 CUDF_ARROW_BRIDGE_EXPORT void stop_async() noexcept;
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

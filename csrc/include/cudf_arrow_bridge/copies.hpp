@@ -6,6 +6,9 @@
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup copies Copies
+/// @{
+
 /// Whether buffers are copied.
 enum class copy_policy : std::int8_t {
   as_needed,  ///< buffers that cannot be shared
@@ -16,9 +19,11 @@ enum class copy_policy : std::int8_t {
 
 /// Memory that was allocated because a buffer could not be shared.
 struct made_memory {
-  void const* address;
+  void const* address;      ///< first byte
   std::int64_t size;        ///< bytes
   std::string_view reason;  ///< the reason; its text outlives all objects over the memory
 };
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

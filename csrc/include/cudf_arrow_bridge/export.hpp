@@ -29,6 +29,9 @@ struct array_tree;
 class stream_join_guard;
 }  // namespace detail
 
+/// @addtogroup export Export
+/// @{
+
 /// Describes one buffer of an exported array. `size` is the size that Arrow reads, not the
 /// allocated size.
 struct buffer_info {
@@ -46,7 +49,7 @@ struct buffer_info {
 struct export_input {
   std::span<cudf::column_view const> columns;  ///< one, unless this is a table
   cudf::size_type num_rows{0};                 ///< rows, known even without columns
-  bool is_table{true};
+  bool is_table{true};                         ///< false for a column
 
   /// A table without columns or rows.
   export_input() = default;
@@ -279,7 +282,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_loan {
    * @brief Adds a fence that is reached when the work that is enqueued on `borrower` is done.
    *
    * @throws std::invalid_argument after the end
-   * @throws ... the exceptions of `fence_set::add`
+   * @throws std::exception the exceptions of `fence_set::add`
    */
   fence_id add_fence(fence_set& fences) const;
 
@@ -332,5 +335,7 @@ to_arrow_device(export_input const& input,
                 export_options const& options,
                 cuda::stream_ref stream,
                 rmm::device_async_resource_ref mr);
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

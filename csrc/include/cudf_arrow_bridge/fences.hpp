@@ -21,6 +21,9 @@ class fence_board;
 class pooled_event;
 }  // namespace detail
 
+/// @addtogroup fences Fences
+/// @{
+
 /// Identifies a fence within its set. Never 0, and never reused.
 using fence_id = std::uint64_t;
 
@@ -33,8 +36,8 @@ enum class fence_state : std::int8_t {
 
 /// The result of a fence, reported once.
 struct fence_result {
-  fence_id fence;
-  fence_state state;
+  fence_id fence;     ///< the fence
+  fence_state state;  ///< its final state
   cudaError_t error;  ///< cudaSuccess unless `state` is `failed`
 };
 
@@ -138,5 +141,7 @@ class CUDF_ARROW_BRIDGE_EXPORT fence_set {
 
   std::shared_ptr<detail::fence_board> board_;
 };
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -20,6 +20,9 @@
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup import Import
+/// @{
+
 /// The checks of an array before it is used.
 enum class validation : std::int8_t {
   /// The C structs, and in host memory the first and last offset of each column. O(columns).
@@ -65,8 +68,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_column {
 
 /// An imported record batch; each column may have its own offset.
 struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
-  std::vector<imported_column> columns;
-  cudf::size_type num_rows{0};  ///< rows, known even without columns
+  std::vector<imported_column> columns;  ///< the columns, in order
+  cudf::size_type num_rows{0};           ///< rows, known even without columns
 
   /// @return A view of all columns; valid during their lifetime
   [[nodiscard]] cudf::table_view view() const;
@@ -79,11 +82,11 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
  * A borrowed column has the fields of a `cudf::column_view` and the sizes of its buffers.
  */
 struct CUDF_ARROW_BRIDGE_EXPORT borrowed_column {
-  cudf::data_type type{};
-  cudf::size_type offset{0};  ///< rows in the buffers before the first imported one
-  cudf::size_type size{0};    ///< imported rows
-  cudf::size_type null_count{0};
-  void const* data{nullptr};
+  cudf::data_type type{};          ///< libcudf type
+  cudf::size_type offset{0};       ///< rows in the buffers before the first imported one
+  cudf::size_type size{0};         ///< imported rows
+  cudf::size_type null_count{0};   ///< null rows among the imported ones
+  void const* data{nullptr};       ///< values, or the characters of a string column
   std::int64_t data_size{0};       ///< bytes
   void const* mask{nullptr};       ///< null: no row is null
   std::int64_t mask_size{0};       ///< bytes
@@ -98,8 +101,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_column {
 
 /// A record batch whose fixed-width and string columns are borrowed if they need no conversion.
 struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
-  std::vector<borrowed_column> columns;
-  cudf::size_type num_rows{0};  ///< rows, known even without columns
+  std::vector<borrowed_column> columns;  ///< the columns, in order
+  cudf::size_type num_rows{0};           ///< rows, known even without columns
   /// Keeps the producer's array alive. After its destruction, the array is released when the work
   /// that is then enqueued on the stream of the import is done.
   std::shared_ptr<void const> owner;
@@ -251,5 +254,7 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
   struct state;
   std::shared_ptr<state const> state_;
 };
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -24,6 +24,9 @@
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup ipc Arrow IPC
+/// @{
+
 /// The alignment in bytes of buffers in a packed body, as Arrow recommends.
 inline constexpr std::int64_t ipc_alignment = 64;
 
@@ -33,8 +36,8 @@ constexpr std::int64_t ipc_padded(std::int64_t size) noexcept
 
 /// One array of a record batch, as the flatbuffer struct `FieldNode` describes it.
 struct ipc_node {
-  std::int64_t length;
-  std::int64_t null_count;
+  std::int64_t length;      ///< rows
+  std::int64_t null_count;  ///< null rows
 };
 
 /// One buffer of a body.
@@ -108,8 +111,8 @@ enum class body_checks : std::int8_t {
 
 /// The location of the buffers of a batch, and their owner.
 struct ipc_memory {
-  memory_location location;
-  std::shared_ptr<void const> owner;
+  memory_location location;           ///< location of the buffers
+  std::shared_ptr<void const> owner;  ///< keeps them alive
   bool owner_frees_on_stream{false};  ///< as in `export_options`
 };
 
@@ -163,7 +166,11 @@ class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
    * @brief Creates the values of a dictionary; see `batch`.
    *
    * @param index Index of the dictionary
+   * @param batch Metadata and buffers of the values
    * @param dictionaries As in `batch`; those within the values of this one are used
+   * @param memory Location and owner of the buffers
+   * @param checks The checks
+   * @param stream Stream whose enqueued work writes the buffers
    */
   [[nodiscard]] device_array dictionary(std::size_t index,
                                         ipc_batch const& batch,
@@ -228,7 +235,8 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   /**
    * @throws std::logic_error without a GPU
    * @throws std::invalid_argument if `chunk_size` is 0
-   * @throws rmm::cuda_error, rmm::bad_alloc
+   * @throws rmm::cuda_error if a call of CUDA fails
+   * @throws rmm::bad_alloc if memory runs out
    *
    * @param size Bytes of the body
    * @param chunk_size Bytes of each piece at most, as for `body_download`
@@ -272,5 +280,7 @@ class CUDF_ARROW_BRIDGE_EXPORT body_upload {
   struct state;
   std::unique_ptr<state> state_;
 };
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -10,11 +10,15 @@
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup memory Memory
+/// @{
+
 /// The kind and device of memory, as Arrow's C device data interface names them.
 struct memory_location {
-  ArrowDeviceType device_type{ARROW_DEVICE_CPU};
+  ArrowDeviceType device_type{ARROW_DEVICE_CPU};  ///< kind of memory
   std::int64_t device_id{-1};  ///< CUDA ordinal of the owning device; -1 for CPU memory
 
+  /// Compares kind and device.
   bool operator==(memory_location const&) const = default;
 };
 
@@ -57,5 +61,7 @@ struct memory_location {
  * take back their pages.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT rmm::device_async_resource_ref host_memory_resource();
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -9,6 +9,9 @@
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup ordering Stream ordering
+/// @{
+
 /**
  * @brief Makes later work on `later` wait for the work that is enqueued on `earlier`.
  *
@@ -42,5 +45,7 @@ CUDF_ARROW_BRIDGE_EXPORT void order_after(cuda::stream_ref later, cuda::stream_r
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::shared_ptr<void const> release_after(
   std::shared_ptr<void const> owner, cuda::stream_ref freed, cuda::stream_ref reader);
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -7,6 +7,9 @@
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup owners Owners of C structs
+/// @{
+
 /**
  * @brief Sole owner of one C struct of the Arrow C data interface.
  *
@@ -18,14 +21,17 @@ namespace cudf_arrow_bridge {
 template <typename Struct>
 class unique_struct {
  public:
+  /// A released struct.
   unique_struct() noexcept = default;
 
   /// Moves the struct out of `source` and marks `source` released, as the specification requires.
   explicit unique_struct(Struct* source) noexcept : value_{*source}
   { release_callback(*source) = nullptr; }
 
+  /// Moves the struct; `other` is released then.
   unique_struct(unique_struct&& other) noexcept : unique_struct{&other.value_} {}
 
+  /// Releases the struct, then moves that of `other`.
   unique_struct& operator=(unique_struct&& other) noexcept
   {
     if (this != &other) {
@@ -39,14 +45,19 @@ class unique_struct {
   unique_struct(unique_struct const&)            = delete;
   unique_struct& operator=(unique_struct const&) = delete;
 
+  /// Releases the struct.
   ~unique_struct() { reset(); }
 
+  /// @return The address of the struct, which this object keeps
   [[nodiscard]] Struct* get() noexcept { return &value_; }
 
+  /// @copydoc get()
   [[nodiscard]] Struct const* get() const noexcept { return &value_; }
 
+  /// Accesses the members of the struct.
   Struct* operator->() noexcept { return &value_; }
 
+  /// Accesses the members of the struct.
   Struct const* operator->() const noexcept { return &value_; }
 
   /// @return Whether the struct is released
@@ -91,5 +102,7 @@ using unique_device_array = unique_struct<ArrowDeviceArray>;  ///< Owner of one 
 using unique_array_stream = unique_struct<ArrowArrayStream>;  ///< Owner of one `ArrowArrayStream`
 /// Owner of one `ArrowDeviceArrayStream`
 using unique_device_array_stream = unique_struct<ArrowDeviceArrayStream>;
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -5,6 +5,9 @@
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup release Release of memory
+/// @{
+
 /**
  * @brief Waits until all producers whose last buffer is freed are released, at most 30 seconds.
  *
@@ -25,5 +28,7 @@ namespace cudf_arrow_bridge {
  * @return Whether a producer was released since the last call; false on a thread of the library
  */
 CUDF_ARROW_BRIDGE_EXPORT bool drain_releases() noexcept;
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -20,6 +20,9 @@ struct schema_access;
 struct schema_tree;
 }  // namespace detail
 
+/// @addtogroup schema Schemas
+/// @{
+
 /// Key and value pairs of an Arrow schema's metadata, in order.
 using key_value_metadata = std::vector<std::pair<std::string, std::string>>;
 
@@ -37,7 +40,7 @@ struct column_metadata {
   int precision{0};               ///< of decimals; 0: the maximum of the width
   bool ordered{false};            ///< of dictionaries: whether the order of values matters
   key_value_metadata metadata{};  ///< the field's own metadata, extension types included
-  std::vector<column_metadata> children{};
+  std::vector<column_metadata> children{};  ///< of the fields or elements, in order
 
   /// Schema that the column was imported with, or null. The column is exported with the same Arrow
   /// types where its libcudf type still allows it; its values are not checked for that. Plain
@@ -73,6 +76,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
   [[nodiscard]] bool is(shared_schema const& other) const noexcept { return tree_ == other.tree_; }
 
  private:
+  /// @cond
   friend struct detail::schema_access;
   friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::column_view const&,
                                                             column_metadata const&,
@@ -82,6 +86,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
                                                             key_value_metadata const&,
                                                             ArrowSchema const*);
   friend CUDF_ARROW_BRIDGE_EXPORT shared_schema copy_schema(ArrowSchema const&);
+  /// @endcond
   explicit shared_schema(std::shared_ptr<detail::schema_tree const> tree) noexcept
     : tree_{std::move(tree)}
   {
@@ -183,5 +188,7 @@ to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata
 to_arrow_schema(cudf::table_view const& table,
                 std::vector<column_metadata> const& columns,
                 key_value_metadata const& metadata);
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -25,6 +25,9 @@
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup stream Streams
+/// @{
+
 /// An error that the producer of a stream reported: an `errno` code and a message.
 class CUDF_ARROW_BRIDGE_EXPORT stream_error : public std::runtime_error {
  public:
@@ -143,7 +146,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * @throws std::invalid_argument if the stream has no default schema, and either no batch or a
    *   first batch without a schema
-   * @throws ... what the source throws for the first batch
+   * @throws std::exception what the source throws for the first batch
    */
   [[nodiscard]] shared_schema const& schema();
 
@@ -152,7 +155,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * For a stream without batches: CUDA, or CPU without a GPU.
    *
-   * @throws ... what the source throws for the first batch
+   * @throws std::exception what the source throws for the first batch
    */
   [[nodiscard]] ArrowDeviceType device_type();
 
@@ -160,7 +163,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    * @brief Pulls the next batch.
    *
    * @throws std::invalid_argument if the batch has another schema or kind of memory
-   * @throws ... what the source throws
+   * @throws std::exception what the source throws
    */
   [[nodiscard]] stream_batch next();
 
@@ -181,7 +184,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    * std::bad_alloc, EINVAL for std::logic_error, else EIO.
    * Source: Arrow specification, "The Arrow C Device data interface", "Device stream interface".
    *
-   * @throws ... what `device_type` throws; the stream is then still here
+   * @throws std::exception what `device_type` throws; the stream is then still here
    *
    * @param give_back Receives the stream if it is released before the first call of `get_next`; if
    *   empty, the stream is destroyed
@@ -194,7 +197,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    * It has no events, so its `get_next` waits for each batch.
    *
    * @throws std::invalid_argument if the batches are in GPU memory; the stream is then still here
-   * @throws ... what `device_type` throws; the stream is then still here
+   * @throws std::exception what `device_type` throws; the stream is then still here
    *
    * @param give_back As in `to_arrow`
    */
@@ -287,5 +290,7 @@ class CUDF_ARROW_BRIDGE_EXPORT array_stream_reader {
   unique_schema schema_;
   std::optional<stream_error> failure_;
 };
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

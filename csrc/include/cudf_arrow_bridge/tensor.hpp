@@ -24,6 +24,9 @@ struct DLManagedTensorVersioned;
 
 namespace cudf_arrow_bridge {
 
+/// @addtogroup tensor Tensors
+/// @{
+
 /// The kind of a tensor's elements. The values are DLPack's type codes.
 enum class element_kind : std::uint8_t {
   integer          = 0,
@@ -61,6 +64,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
    */
   shared_tensor(tensor_view view, unique_device_array&& memory, bool is_copy);
 
+  /// @return The description of the tensor
   [[nodiscard]] tensor_view const& view() const noexcept { return view_; }
 
   /// @return Whether the memory was copied for this tensor, so that writing to it is safe
@@ -225,7 +229,7 @@ from_tensor(tensor_view const& tensor,
  * Takes ownership of the tensor, even if this throws: its deleter is called once. Adopts and
  * gathers columns as `from_tensor` does.
  *
- * @throws ... what `view_dlpack` and `from_tensor` throw
+ * @throws std::exception what `view_dlpack` and `from_tensor` throw
  *
  * @param tensor Tensor to import
  * @param policy Whether to copy
@@ -238,12 +242,14 @@ from_dlpack(DLManagedTensorVersioned* tensor,
             cuda::stream_ref stream,
             rmm::device_async_resource_ref mr);
 
-/// @copydoc
-/// from_dlpack(DLManagedTensorVersioned*,copy_policy,cuda::stream_ref,rmm::device_async_resource_ref)
+/// @copydoc from_dlpack(DLManagedTensorVersioned*, copy_policy, cuda::stream_ref, \
+/// rmm::device_async_resource_ref)
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_dlpack(DLManagedTensor* tensor,
             copy_policy policy,
             cuda::stream_ref stream,
             rmm::device_async_resource_ref mr);
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -9,7 +9,11 @@
 #include <span>
 #include <string_view>
 
+/// Exchange of libcudf columns and tables through Arrow's C interfaces.
 namespace cudf_arrow_bridge {
+
+/// @addtogroup types Types
+/// @{
 
 /// How the buffers of a type are exported or imported.
 enum class crossing : std::int8_t {
@@ -64,5 +68,7 @@ struct type_row {
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT type_row const& export_row(cudf::type_id type,
                                                                   bool large_offsets = false);
+
+/// @}
 
 }  // namespace cudf_arrow_bridge

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of the documentation site. `bash dev/docs.sh` builds it."""
+
+from pathlib import Path
+
+import cudf_arrow_bridge
+
+ROOT = Path(__file__).resolve().parent.parent
+
+project = "cudf-arrow-bridge"
+author = "the authors of cudf-arrow-bridge"
+version = release = cudf_arrow_bridge.__version__
+
+extensions = [
+    "breathe",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinxcontrib.mermaid",
+]
+# The source folder is the root of the repository, so that the links of README.md work.
+root_doc = "docs/index"
+include_patterns = ["*.md", "csrc/tests/sim/*.md", "docs/**", "examples/data/*.md"]
+exclude_patterns = [".venv", "build"]
+nitpicky = True
+nitpick_ignore_regex = [
+    # Types in C++ signatures, most of which belong to other libraries.
+    ("cpp:identifier", ".*"),
+    # Names that the modules of these docstrings import, but that the reference lists elsewhere.
+    ("py:obj", "DeviceArray|rmm.*|to_arrow_device_stream"),
+]
+
+# Pages are written for GitHub, too: anchors and fenced diagrams as there.
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+myst_fence_as_directive = ["mermaid"]
+myst_links_external_new_tab = False
+
+default_role = "autolink"
+autosummary_generate = False
+autodoc_typehints = "none"  # numpydoc shows the types of the docstrings
+autodoc_member_order = "groupwise"
+numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False
+
+breathe_projects = {project: str(ROOT / "build" / "doxygen" / "xml")}
+breathe_default_project = project
+breathe_show_include = False
+
+mermaid_cmd = "mermaidx"
+mermaid_output_format = "png"  # unlike SVG, it has an alternative text
+mermaid_params = ["--scale", "2", "--background", "white"]
+
+templates_path = ["_templates"]
+html_additional_pages = {"index": "redirect.html"}
+html_theme = "pydata_sphinx_theme"
+html_title = f"{project} {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/icon.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
+html_theme_options = {"logo": {"text": project}, "navbar_align": "left"}

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site that dev/docs.sh builds: the reference is complete, and the pages work in a browser."""
+
+import re
+import shutil
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+from sphinx.util.inventory import InventoryFile
+
+import cudf_arrow_bridge as cab
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "build" / "site"
+SCREENSHOTS = ROOT / "build" / "screenshots"
+FOLDERS = ["csrc", "docs", "examples"]
+PAGES = [
+    path.relative_to(SITE).as_posix()
+    for pattern in ("[!i]*.html", *(f"{folder}/**/*.html" for folder in FOLDERS))
+    for path in sorted(SITE.glob(pattern))
+]
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    handler = partial(QuietHandler, directory=SITE)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        # Chromium's sandbox does not run as root.
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Open pages of the site; fail if they report errors or request data of other hosts."""
+    faults = []
+    contexts = []
+
+    def open_page(name, *, width=1280, height=900, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda line: line.type == "error" and faults.append(line.text))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("response", lambda response: response.ok or faults.append(response.url))
+        page.on(
+            "request",
+            lambda request: (
+                urlsplit(request.url).hostname == "127.0.0.1"
+                or request.url.startswith("data:")
+                or faults.append(request.url)
+            ),
+        )
+        page.goto(f"{address}/{name}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+@pytest.fixture(scope="module")
+def inventory():
+    return InventoryFile.loads((SITE / "objects.inv").read_bytes(), uri="")
+
+
+def python_names():
+    modules = {"cudf_arrow_bridge": cab} | {
+        f"cudf_arrow_bridge.{name}": getattr(cab, name) for name in ("dask", "ipc", "ray")
+    }
+    for module_name, module in modules.items():
+        for name in module.__all__:
+            if name != "__version__" and f"{module_name}.{name}" not in modules:
+                yield f"{module_name}.{name}"
+
+
+def cpp_names():
+    types = r"^(?:class|enum class|struct|using) (?:CUDF_ARROW_BRIDGE_EXPORT )?(\w+)\b(?!;)"
+    functions = r"^(?:\[\[nodiscard\]\] )?CUDF_ARROW_BRIDGE_EXPORT [^;{()]*?(\w+)\("
+    for header in sorted((ROOT / "csrc/include/cudf_arrow_bridge").glob("*.hpp")):
+        if header.name != "arrow_abi.hpp":
+            text = header.read_text()
+            for pattern in (types, functions):
+                yield from re.findall(pattern, text, re.MULTILINE)
+
+
+def test_reference_has_every_public_python_name(inventory):
+    documented = {name for kind in ("class", "function") for name in inventory.data[f"py:{kind}"]}
+    assert set(python_names()) - documented == set()
+
+
+def test_reference_has_every_public_cpp_name(inventory):
+    kinds = ("class", "enum", "function", "type")
+    documented = {
+        name.rpartition("::")[2] for kind in kinds for name in inventory.data[f"cpp:{kind}"]
+    }
+    names = set(cpp_names())
+    assert len(names) > 50
+    assert names - documented == set()
+
+
+def test_links_and_images_have_targets():
+    missing = []
+    for page in PAGES:
+        text = (SITE / page).read_text()
+        for target in re.findall(r'(?:href|src)="([^"#?][^"]*)"', text):
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            if not ((SITE / page).parent / parts.path).exists():
+                missing.append((page, target))
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page_has_no_serious_accessibility_fault(open_page, page, scheme):
+    opened = open_page(page, color_scheme=scheme)
+    opened.wait_for_load_state("networkidle")
+    # Preloading would request style sheets at wrong addresses.
+    results = Axe().run(opened, options={"preload": False})
+    serious = [
+        (fault["id"], fault["nodes"][0]["html"])
+        for fault in results.response["violations"]
+        if fault["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_fits_on_a_phone(open_page, page):
+    opened = open_page(page, width=390, height=844, is_mobile=True, has_touch=True)
+    article = opened.locator("article, #search-results").first
+    assert article.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
+
+
+def test_root_redirects_to_the_first_page(open_page):
+    page = open_page("")
+    page.wait_for_url("**/docs/index.html")
+
+
+def test_search_finds_a_function(open_page):
+    page = open_page("docs/index.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("from_arrow_device")
+    page.keyboard.press("Enter")
+    link = page.locator("ul.search a", has_text="cudf_arrow_bridge.from_arrow_device").first
+    link.click()
+    expect(page.locator("[id='cudf_arrow_bridge.from_arrow_device']")).to_be_in_viewport()
+
+
+def test_theme_switch_changes_the_theme(open_page):
+    page = open_page("docs/streams.html", color_scheme="light")
+    html = page.locator("html")
+    expect(html).to_have_attribute("data-theme", "light")
+    background = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(background)
+    page.locator("button.theme-switch-button:visible").click()
+    page.get_by_role("button", name="Dark").click()
+    expect(html).to_have_attribute("data-theme", "dark")
+    assert page.evaluate(background) != before
+
+
+def test_sidebar_leads_to_the_pages_of_the_section(open_page):
+    page = open_page("docs/streams.html")
+    page.locator(".bd-sidebar-primary").get_by_role("link", name="Arrow IPC").click()
+    expect(page.locator("h1")).to_contain_text("Arrow IPC")
+
+
+def test_copy_button_copies_the_code(open_page):
+    page = open_page("docs/index.html", permissions=["clipboard-read", "clipboard-write"])
+    block = page.locator("div.highlight-python").first
+    block.hover()
+    block.locator("button.copybtn").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == block.locator("pre").inner_text().strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("light", {"color_scheme": "light"}),
+        ("dark", {"color_scheme": "dark"}),
+        ("phone", {"width": 390, "height": 844, "is_mobile": True}),
+    ],
+)
+def test_diagrams_are_drawn(open_page, name, options):
+    page = open_page("docs/ownership.html", **options)
+    image = page.locator("img[src*=mermaid]")
+    expect(image).to_be_visible()
+    box = image.bounding_box()
+    assert box is not None
+    assert min(box["width"], box["height"]) > 100
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
