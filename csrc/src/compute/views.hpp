@@ -129,20 +129,10 @@ struct list_range {
 /// The elements of one row. Empty for a null row.
 list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column_path const& path);
 
-string_buffers strings_from_views(view_rows const& rows,
-                                  column_path const& path,
-                                  execution const& exec);
-gathered_lists lists_from_views(list_view_rows const& rows,
-                                column_path const& path,
-                                execution const& exec);
 /// Index of the run of each row, as INT32.
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
                                            execution const& exec);
-std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
-                                          run_rows const& rows,
-                                          column_path const& path,
-                                          execution const& exec);
 }  // namespace host
 
 namespace device {

@@ -2,7 +2,6 @@
 #include "base/child_column.hpp"
 #include "compute/cast.hpp"
 #include "compute/gather.hpp"
-#include "compute/null_rows.hpp"
 #include "export/array_builder.hpp"
 #include "export/export_checks.hpp"
 

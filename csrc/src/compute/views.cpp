@@ -16,8 +16,10 @@
 #include <string>
 #include <utility>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 using cudf::size_type;
 using cudf::type_id;
@@ -91,9 +93,9 @@ template <typename Ref>
 
 }  // namespace
 
-std::span<std::byte const> bytes_of_view(view_rows const& rows,
-                                         std::int64_t row,
-                                         column_path const& path)
+std::span<std::byte const> host::bytes_of_view(view_rows const& rows,
+                                               std::int64_t row,
+                                               column_path const& path)
 {
   if (is_null(rows.mask, row)) { return {}; }
   auto const* view  = static_cast<std::byte const*>(rows.views) + (rows.begin + row) * view_bytes;
@@ -104,7 +106,7 @@ std::span<std::byte const> bytes_of_view(view_rows const& rows,
   return {bytes, static_cast<std::size_t>(ref.size)};
 }
 
-bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes)
+bool host::has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes)
 {
   auto const view = load<ArrowBinaryView>(rows.views, rows.begin + row);
   // Short strings are stored in the view itself and have no separate prefix.
@@ -223,7 +225,9 @@ bool is_within(list_range const& list, std::int64_t num_elements)
 
 }  // namespace
 
-list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column_path const& path)
+host::list_range host::elements_of_view(list_view_rows const& rows,
+                                        std::int64_t row,
+                                        column_path const& path)
 {
   if (is_null(rows.mask, row)) { return {0, 0}; }
   auto const list =
@@ -302,6 +306,7 @@ string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
                                   execution const& exec)
 {
+  if (!exec.host) { return device::strings_from_views(rows, exec); }
   auto made = offsets_of_views<std::int32_t>(rows, type_id::INT32, path, exec);
   if (made.total > max_offset) {
     made = offsets_of_views<std::int64_t>(rows, type_id::INT64, path, exec);
@@ -316,6 +321,7 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 execution const& exec)
 {
+  if (!exec.host) { return device::lists_from_views(rows, path, exec); }
   auto const count  = rows.size + 1;
   auto offsets      = allocate(std::int64_t{count} * 4, exec);
   auto const out    = values_of<std::int32_t>(offsets);
@@ -335,4 +341,4 @@ gathered_lists lists_from_views(list_view_rows const& rows,
           width};
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+}  // namespace cudf_arrow_bridge::detail

@@ -2,9 +2,8 @@
 #include "compute/dictionary.hpp"
 
 #include "base/child_column.hpp"
+#include "compute/bits.hpp"
 #include "compute/gather.hpp"
-#include "compute/host/bits.hpp"
-#include "compute/host/buffers.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/type_dispatcher.hpp>
@@ -16,8 +15,10 @@
 #include <utility>
 #include <vector>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 using cudf::size_type;
 
@@ -117,7 +118,7 @@ std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
                                       map.data(),
                                       nullptr,
                                       0};
-  return host::gather_rows(source, view, path, exec);
+  return gather_rows(source, view, path, exec);
 }
 
 }  // namespace
@@ -128,6 +129,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 column_path const& path,
                                 execution const& exec)
 {
+  if (!exec.host) { return device::drop_null_keys(indices, keys, mask, exec); }
   auto valid_keys       = std::vector<size_type>{};
   auto new_index_of_key = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
   for (size_type key = 0; key < keys.size(); ++key) {
@@ -151,7 +153,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   });
   auto bits        = make_bits_of(
     size, exec, [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)] != no_key; });
-  auto const nulls = host::count_nulls({bits.data(), 0, size});
+  auto const nulls = count_nulls({bits.data(), 0, size}, exec);
   return {std::make_unique<cudf::column>(
             indices.type(), size, std::move(new_indices), allocate(0, exec), 0),
           gather(keys, valid_keys, path, exec),
@@ -163,6 +165,7 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 column_path const& path,
                                                 execution const& exec)
 {
+  if (!exec.host) { return device::decode_dictionary(dictionary, exec); }
   auto const& indices = child_of(dictionary, 0);
   auto const& keys    = child_of(dictionary, 1);
   auto const mask     = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
@@ -172,4 +175,4 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
   return gather(keys, rows.keys, path, exec);
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+}  // namespace cudf_arrow_bridge::detail
