@@ -64,24 +64,6 @@ constexpr auto bools_of_byte = [] {
   return result;
 }();
 
-/// Calls `use` with a value of the C++ type of an integer `type_id`.
-template <typename Use>
-rmm::device_buffer with_integer(cudf::type_id type, Use use)
-{
-  using cudf::type_id;
-  switch (type) {
-    case type_id::INT8: return use(std::int8_t{});
-    case type_id::INT16: return use(std::int16_t{});
-    case type_id::INT32: return use(std::int32_t{});
-    case type_id::INT64: return use(std::int64_t{});
-    case type_id::UINT8: return use(std::uint8_t{});
-    case type_id::UINT16: return use(std::uint16_t{});
-    case type_id::UINT32: return use(std::uint32_t{});
-    case type_id::UINT64: return use(std::uint64_t{});
-    default: throw cudf::logic_error{"no such conversion on host memory"};
-  }
-}
-
 }  // namespace
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
 #include "compute/cast.hpp"
-#include "compute/device/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <algorithm>

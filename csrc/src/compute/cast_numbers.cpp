@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/bits.hpp"
 #include "compute/cast.hpp"
-#include "compute/device/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/error.hpp>

@@ -42,19 +42,6 @@ struct row_keys {
   std::span<size_type const> keys;
 };
 
-/// Calls `use` with a value of the C++ type of dictionary indices.
-template <typename Use>
-auto with_index(cudf::data_type type, Use use)
-{
-  auto const is_unsigned = cudf::is_unsigned(type);
-  switch (cudf::size_of(type)) {
-    case 1: return is_unsigned ? use(std::uint8_t{}) : use(std::int8_t{});
-    case 2: return is_unsigned ? use(std::uint16_t{}) : use(std::int16_t{});
-    case 4: return is_unsigned ? use(std::uint32_t{}) : use(std::int32_t{});
-    default: return is_unsigned ? use(std::uint64_t{}) : use(std::int64_t{});
-  }
-}
-
 /// @throws std::invalid_argument for the first index that is out of bounds
 void check_indices(dictionary_rows const& rows, column_path const& path)
 {
@@ -104,8 +91,8 @@ row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, exec
 
 row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, execution const& exec)
 {
-  return with_index(rows.indices.type(),
-                    [&](auto index) { return keys_of_rows<decltype(index)>(rows, path, exec); });
+  return with_integer(rows.indices.type().id(),
+                      [&](auto index) { return keys_of_rows<decltype(index)>(rows, path, exec); });
 }
 
 std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
@@ -144,7 +131,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   std::transform(old.keys.begin(), old.keys.end(), rows.begin(), [&](size_type key) {
     return key == no_key ? no_key : new_index_of_key[static_cast<std::size_t>(key)];
   });
-  auto new_indices = with_index(indices.type(), [&]<typename Index>(Index) {
+  auto new_indices = with_integer(indices.type().id(), [&]<typename Index>(Index) {
     auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(Index)}, exec);
     std::transform(rows.begin(), rows.end(), static_cast<Index*>(result.data()), [](size_type key) {
       return static_cast<Index>(std::max(key, 0));
@@ -154,8 +141,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   auto bits        = make_bits_of(
     size, exec, [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)] != no_key; });
   auto const nulls = count_nulls({bits.data(), 0, size}, exec);
-  return {std::make_unique<cudf::column>(
-            indices.type(), size, std::move(new_indices), allocate(0, exec), 0),
+  return {make_column(indices.type(), size, std::move(new_indices), exec),
           gather(keys, valid_keys, path, exec),
           nulls == 0 ? allocate(0, exec) : std::move(bits),
           nulls};

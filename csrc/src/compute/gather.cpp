@@ -122,15 +122,10 @@ class gatherer {
                             std::int64_t begin,
                             std::span<size_type const> map)
   {
-    auto const width = static_cast<std::int64_t>(cudf::size_of(source.type()));
-    auto const* data = source.head<std::byte>() + begin * width;
-    switch (width) {
-      case 1: return gather_width<1>(data, map, exec_);
-      case 2: return gather_width<2>(data, map, exec_);
-      case 4: return gather_width<4>(data, map, exec_);
-      case 8: return gather_width<8>(data, map, exec_);
-      default: return gather_width<16>(data, map, exec_);
-    }
+    return with_width(source.type(), [&](auto width) {
+      auto const* data = source.head<std::byte>() + begin * std::int64_t{width};
+      return gather_width<width>(data, map, exec_);
+    });
   }
 
   rmm::device_buffer strings(cudf::column_view const& source,
@@ -140,7 +135,11 @@ class gatherer {
   {
     // libcudf's empty string column has no offsets. All rows gathered from it are null.
     if (source.num_children() == 0) {
-      if (!map.empty()) { children.push_back(no_bytes(map.size())); }
+      auto const count = std::ssize(map) + 1;
+      auto const int32 = cudf::data_type{type_id::INT32};
+      if (count > 1) {
+        children.push_back(make_column(int32, count, zeros(count * 4, exec_), exec_));
+      }
       return none();
     }
     return child_of(source, 0).type().id() == type_id::INT64
@@ -216,9 +215,8 @@ class gatherer {
       auto offset = std::int64_t{0};
       *out++      = 0;
       for (auto const row : map) { *out++ = static_cast<T>(offset += source.length(row)); }
-      return new_offsets{
-        std::make_unique<cudf::column>(cudf::data_type{type}, count, std::move(buffer), none(), 0),
-        offset};
+      return new_offsets{make_column(cudf::data_type{type}, count, std::move(buffer), exec_),
+                         offset};
     };
     if constexpr (sizeof(Offset) == sizeof(std::int32_t)) {
       auto narrow = fill(type_id::INT32, std::int32_t{});
@@ -230,14 +228,6 @@ class gatherer {
   template <typename Offset>
   static source_offsets<Offset> offsets_of(cudf::column_view const& source, std::int64_t begin)
   { return {child_of(source, 0).begin<Offset>() + begin, source_mask{source, begin}}; }
-
-  /// The offsets of empty strings.
-  std::unique_ptr<cudf::column> no_bytes(std::size_t rows)
-  {
-    auto const count = static_cast<size_type>(rows) + 1;
-    return std::make_unique<cudf::column>(
-      cudf::data_type{type_id::INT32}, count, count_up(count, 0, exec_), none(), 0);
-  }
 
   rmm::device_buffer gather_mask(source_mask const& source,
                                  std::span<size_type const> map,
@@ -265,10 +255,7 @@ class gatherer {
 std::unique_ptr<cudf::column> zeros_of(cudf::data_type type,
                                        cudf::size_type size,
                                        execution const& exec)
-{
-  return std::make_unique<cudf::column>(
-    type, size, zeros(size * bits_of(type) / 8, exec), zeros(0, exec), 0);
-}
+{ return make_column(type, size, zeros(size * bits_of(type) / 8, exec), exec); }
 
 }  // namespace
 

@@ -74,15 +74,10 @@ rmm::device_buffer repeat_values(cudf::column_view const& values,
                                  column_path const& path,
                                  execution const& exec)
 {
-  auto const width  = cudf::size_of(values.type());
-  auto const* first = values.head<std::byte>() + values.offset() * static_cast<std::int64_t>(width);
-  switch (width) {
-    case 1: return repeat<1>(first, rows, path, exec);
-    case 2: return repeat<2>(first, rows, path, exec);
-    case 4: return repeat<4>(first, rows, path, exec);
-    case 8: return repeat<8>(first, rows, path, exec);
-    default: return repeat<16>(first, rows, path, exec);
-  }
+  return with_width(values.type(), [&](auto width) {
+    auto const* first = values.head<std::byte>() + values.offset() * std::int64_t{width};
+    return repeat<width>(first, rows, path, exec);
+  });
 }
 
 rmm::device_buffer repeat_mask(cudf::column_view const& values,
@@ -109,8 +104,7 @@ std::unique_ptr<cudf::column> host::runs_of_rows(run_rows const& rows,
   visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
     std::fill(out + begin, out + end, static_cast<size_type>(run));
   });
-  return std::make_unique<cudf::column>(
-    cudf::data_type{cudf::type_id::INT32}, rows.size, std::move(buffer), allocate(0, exec), 0);
+  return make_column(cudf::data_type{cudf::type_id::INT32}, rows.size, std::move(buffer), exec);
 }
 
 std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,

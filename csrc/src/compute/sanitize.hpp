@@ -30,8 +30,6 @@ namespace cudf_arrow_bridge::detail {
  *
  * @param column The whole storage of an imported column, also rows before the first imported one
  * @param copies Whether copies are forbidden; created buffers are not recorded
- * @param path Names the column in errors
- * @param exec Location of the column and of copies
  */
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
                                        copy_log const& copies,

@@ -26,27 +26,13 @@ using cudf::type_id;
 
 constexpr std::int64_t max_offset = std::numeric_limits<std::int32_t>::max();
 
-/// @param buffer Data of `size` values
-std::unique_ptr<cudf::column> make_column(type_id type,
-                                          size_type size,
-                                          rmm::device_buffer&& buffer,
-                                          execution const& exec)
-{
-  return std::make_unique<cudf::column>(
-    cudf::data_type{type}, size, std::move(buffer), allocate(0, exec), 0);
-}
-
 bool is_null(row_mask const& mask, std::int64_t row)
 { return mask.bits != nullptr && !bit_at(mask.bits, row); }
 
 [[noreturn]] void fail_row(column_path const& path, std::int64_t row, std::string const& what)
 { fail_invalid(path, "row " + std::to_string(row) + ": " + what); }
 
-}  // namespace
-
 // -- strings -----------------------------------------------------------------------------------
-
-namespace {
 
 constexpr auto inlined_bytes = std::int64_t{NANOARROW_BINARY_VIEW_INLINE_SIZE};
 constexpr auto view_bytes    = std::int64_t{sizeof(ArrowBinaryView)};
@@ -173,7 +159,7 @@ view_offsets offsets_of_views(view_rows const& rows,
     }
     *out++ = static_cast<Offset>(total);
   }
-  return {make_column(type, count, std::move(buffer), exec), total};
+  return {make_column(cudf::data_type{type}, count, std::move(buffer), exec), total};
 }
 
 /// Copies the bytes of checked views.
@@ -208,10 +194,6 @@ void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
 }
 
 // -- lists -------------------------------------------------------------------------------------
-
-}  // namespace
-
-namespace {
 
 template <typename Int>
 list_range read_list(list_view_rows const& rows, std::int64_t row)
@@ -297,7 +279,7 @@ std::unique_ptr<cudf::column> make_element_map(list_view_rows const& rows,
     std::iota(out, end, static_cast<std::int32_t>(list.begin - extent.first));
     out = end;
   }
-  return make_column(type_id::INT32, static_cast<size_type>(extent.total), std::move(buffer), exec);
+  return make_column(cudf::data_type{type_id::INT32}, extent.total, std::move(buffer), exec);
 }
 
 }  // namespace
@@ -335,7 +317,7 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 " in lists of " + std::to_string(width) +
                                 ": import it as a stream of smaller arrays");
   }
-  return {make_column(type_id::INT32, count, std::move(offsets), exec),
+  return {make_column(cudf::data_type{type_id::INT32}, count, std::move(offsets), exec),
           extent.in_order ? nullptr : make_element_map(rows, extent, path, exec),
           extent.first,
           width};

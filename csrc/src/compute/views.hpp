@@ -103,8 +103,6 @@ struct run_rows {
  *
  * @throws std::invalid_argument if the last run ends before the last row
  * @throws std::overflow_error as `gather_rows` does
- *
- * @param values Value of each run
  */
 std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
                                           run_rows const& rows,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The operations of compute/device/cast.hpp, with the implementations of the host. As in libcudf,
+/// The device operations of compute/cast.hpp, with the implementations of the host. As in libcudf,
 /// all operations except casts wait for the stream.
-#include "compute/device/cast.hpp"
-
 #include "compute/cast.hpp"
+
 #include "compute/device/buffers.hpp"
 #include "sim/fill_later.hpp"
 #include "sim/kernels.hpp"
