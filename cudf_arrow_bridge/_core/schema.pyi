@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .protocols import ColumnMetadata
 
@@ -11,12 +11,9 @@ class Schema:
     def copy_of(capsule: object) -> Schema: ...
 
 class SchemaSpec:
-    @property
-    def fields(self) -> Sequence[Any]: ...
-    @property
-    def metadata(self) -> Mapping[bytes, bytes]: ...
-    @property
-    def labels(self) -> tuple[Any, ...]: ...
+    fields: Final[Sequence[Any]]
+    metadata: Final[Mapping[bytes, bytes]]
+    labels: Final[tuple[Any, ...]]
     def __init__(
         self,
         fields: Sequence[ColumnMetadata],

@@ -86,18 +86,10 @@ cdef class Schema:
 cdef class SchemaSpec:
     """The parts of an Arrow schema that do not depend on the column types.
 
-    Exports with the same description share one spec and its schema.
-
-    Parameters
-    ----------
-    fields
-        The Arrow fields of the columns as `ColumnMetadata`. Empty for a table whose fields are
-        named by position.
-    metadata
-        The metadata of the schema. Empty for an array.
-    labels
-        Labels that cannot be represented in JSON. The metadata contains only their strings. The
-        array references the labels, and ``assemble_*`` uses them in this process.
+    Exports with the same description share one spec and its schema. `fields` are the
+    `ColumnMetadata` of the columns; empty for a table whose fields are named by position. `labels`
+    cannot be represented in JSON, so the metadata contains only their strings. The array references
+    them, and ``assemble_*`` uses them in this process.
     """
 
     def __cinit__(self, fields not None, metadata not None, tuple labels not None=()):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.capsules import length_of
-from .._core.export.array_exporter import ExportArguments, export_array
+from .._core.export.array_exporter import ExportArguments, InputExporter
 from .._core.import_.array_importer import ArrayImporter
 from ..arrow.device_array import DeviceArray
 from ..arrow.imported_columns import input_of_pylibcudf
@@ -107,7 +107,8 @@ def _concatenate_columns(
         return concatenate_on_gpu(columns, path, importer.streams.computing, importer.mr)
     arguments = ExportArguments(importer.streams.computing)
     inputs = [input_of_pylibcudf(column) for column in columns]
-    arrays = [pa.array(export_array(one, arguments, None, None, DeviceArray)) for one in inputs]
+    exporters = [InputExporter(one, arguments) for one in inputs]
+    arrays = [pa.array(exporter.export(None, DeviceArray)) for exporter in exporters]
     array = concatenate_on_host(arrays, path, "import the stream with concat=False")
     source = open_array(array)
     (result,), _ = importer.import_array(source.importer, source.array_capsule, "column")

@@ -24,7 +24,7 @@ LAYERS = (
 RANKS = {component: rank for rank, row in enumerate(LAYERS) for component in row}
 
 #: Implementations that only their own component may include. Others use its dispatch.
-INNER = ("compute/host", "compute/device")
+INNER = ("compute/device",)
 
 FILES = sorted(str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.[ch]pp"))
 
@@ -76,7 +76,7 @@ def test_headers_are_included_by_full_path():
         ("base/utf8.cpp", "cuda/ordering/events.hpp"),
         ("cuda/location/location.cpp", "cuda/release/deferred.hpp"),
         ("schema/negotiate.cpp", "arrays/array_tree.hpp"),
-        ("import/column_importer.cpp", "compute/host/convert.hpp"),
+        ("import/column_importer.cpp", "compute/device/convert.hpp"),
         ("compute/gather.hpp", "import/layouts.hpp"),
     ],
 )
@@ -88,8 +88,8 @@ def test_includes_of_higher_layers_are_found(path, included):
     ("path", "included"),
     [
         ("import/import.cpp", "arrays/foreign_array.hpp"),
-        ("compute/dispatch.cpp", "compute/host/convert.hpp"),
-        ("compute/host/gather.cpp", "compute/gather.hpp"),
+        ("compute/gather.cpp", "compute/device/convert.hpp"),
+        ("compute/device/gather.cpp", "compute/gather.hpp"),
         ("tensor/tensor_export.cpp", "import/column_importer.hpp"),
     ],
 )

@@ -61,13 +61,8 @@ class column_path {
   std::optional<std::size_t> position_{};
 };
 
-/**
- * @brief Throws an `Error` whose message begins with the path of the column.
- *
- * Bytes of names that are not UTF-8 are escaped, so the message is UTF-8.
- *
- * @param what What was found and what was expected
- */
+/// Throws an `Error` whose message begins with the path of the column. Bytes of names that are not
+/// UTF-8 are escaped, so the message is UTF-8.
 template <typename Error>
 [[noreturn]] void fail(column_path const& path, std::string const& what)
 { throw Error{detail::to_utf8("column '" + path.to_string() + "': " + what)}; }
@@ -80,17 +75,8 @@ template <typename Error>
 
 namespace cudf_arrow_bridge::detail {
 
-/**
- * @brief Throws if a call of nanoarrow's builders returned an error.
- *
- * They fail only if memory runs out, or for arguments that the caller should have rejected.
- *
- * @throws std::bad_alloc for ENOMEM
- * @throws std::invalid_argument for any other error
- *
- * @param code What the call returned
- * @param what What the call was to build, for the message
- */
+/// Throws if a call of nanoarrow's builders returned an error. They fail only if memory runs out,
+/// or for arguments that the caller should have rejected.
 inline void check_nanoarrow(ArrowErrorCode code, char const* what)
 {
   if (code == NANOARROW_OK) { return; }

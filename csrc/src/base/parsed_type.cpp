@@ -102,7 +102,8 @@ parsed_type parse_type(ArrowSchema const& schema)
                             : cudf::data_type{row->column},
           layout_of(view),
           view.layout.element_size_bits[1],
-          view.layout.child_size_elements};
+          view.layout.child_size_elements,
+          view.decimal_precision};
 }
 
 cudf::type_id index_type(ArrowSchema const& schema)

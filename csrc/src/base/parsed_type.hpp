@@ -20,6 +20,7 @@ struct parsed_type {
   array_layout layout;     ///< layout of its arrays; unused for types that are not supported
   std::int64_t element_bits;  ///< bits of an element in the data buffer of a fixed layout
   std::int64_t list_size;     ///< child rows for each row of fixed lists
+  int precision{0};           ///< decimal digits
 };
 
 /// The types of all levels of a schema, from `parse_types`. The schema must outlive it.

@@ -42,15 +42,10 @@ class struct_arena_scope {
 /// @return The owner of the `struct_arena_scope` that a piece belongs to; null if there is none
 [[nodiscard]] void const* owner_of_struct(void const* memory) noexcept;
 
-/// Replaces nanoarrow's `ArrowMalloc`, with the linker's `--wrap`.
-///
-/// @return Memory aligned to 16 bytes; null if it runs out
+// These replace nanoarrow's `ArrowMalloc`, `ArrowRealloc` and `ArrowFree`, with the linker's
+// `--wrap`. Memory is aligned to 16 bytes, or null if it runs out.
 void* allocate_struct(std::int64_t size) noexcept;
-
-/// Replaces nanoarrow's `ArrowRealloc`; see `allocate_struct`.
 void* reallocate_struct(void* memory, std::int64_t size) noexcept;
-
-/// Replaces nanoarrow's `ArrowFree`; see `allocate_struct`.
 void free_struct(void* memory) noexcept;
 
 }  // namespace cudf_arrow_bridge::detail

@@ -33,17 +33,12 @@ char const* name_of_child(ArrowSchema const& schema, std::int64_t child);
  *
  * @throws std::invalid_argument if a check fails
  *
- * @param schema Schema to check
- * @param array Array to check against it; null: none
- * @param path Names the column in errors
+ * @param array Array to check against the schema; null: none
  */
 void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path);
 
-/**
- * @brief Checks that one level of an array has the children and dictionary of its schema.
- *
- * @throws std::invalid_argument for a released array, or if children or dictionary differ
- */
+/// @throws std::invalid_argument for a released array, or unless one level of an array has the
+///   children and dictionary of its schema
 void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -28,10 +28,6 @@ struct dictionary_parts {
  * @throws std::invalid_argument on host memory for an index that is out of bounds
  *
  * @param indices Index of each row, without a mask
- * @param keys Keys, some of them null
- * @param mask Mask of the rows
- * @param path Column that errors name
- * @param exec Location of the columns and the result
  */
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
@@ -49,17 +45,6 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 column_path const& path,
                                                 execution const& exec);
-
-namespace host {
-dictionary_parts drop_null_keys(cudf::column_view const& indices,
-                                cudf::column_view const& keys,
-                                row_mask const& mask,
-                                column_path const& path,
-                                execution const& exec);
-std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
-                                                column_path const& path,
-                                                execution const& exec);
-}  // namespace host
 
 namespace device {
 dictionary_parts drop_null_keys(cudf::column_view const& indices,

@@ -20,9 +20,8 @@ namespace cudf_arrow_bridge::detail {
  * @throws cudf::data_type_error on device memory if a descendant is a null column, which libcudf
  *   cannot gather
  *
- * @param source Column of any type
- * @param map INT32 row numbers without nulls, all within the source
- * @param path Column that errors name
+ * @param map INT32 row numbers without nulls, all within the source. In host memory, negative
+ * numbers produce null rows.
  * @param exec Location of both columns. On device memory, gathering strings and lists waits for the
  *   size of the result.
  */
@@ -31,13 +30,10 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           column_path const& path,
                                           execution const& exec);
 
-namespace host {
-/// Negative numbers in `map` produce null rows.
-std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
-                                          cudf::column_view const& map,
-                                          column_path const& path,
-                                          execution const& exec);
-}  // namespace host
+/// Creates a column of null rows with the types of another column at every level.
+std::unique_ptr<cudf::column> null_rows_like(cudf::column_view const& column,
+                                             cudf::size_type size,
+                                             execution const& exec);
 
 namespace device {
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,

@@ -5,14 +5,21 @@
 
 #include "compute/buffers.hpp"
 
+#include <cudf/column/column.hpp>
+#include <cudf/utilities/error.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
+
 #include <rmm/device_buffer.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace cudf_arrow_bridge::detail::host {
 
@@ -81,9 +88,51 @@ inline void copy_string(std::span<std::byte const> string,
 inline rmm::device_buffer allocate(std::int64_t size, execution const& exec)
 { return rmm::device_buffer{static_cast<std::size_t>(size), exec.stream, exec.mr}; }
 
+/// A column of `size` fixed-width values without nulls.
+inline std::unique_ptr<cudf::column> make_column(cudf::data_type type,
+                                                 std::int64_t size,
+                                                 rmm::device_buffer&& values,
+                                                 execution const& exec)
+{
+  return std::make_unique<cudf::column>(
+    type, static_cast<cudf::size_type>(size), std::move(values), allocate(0, exec), 0);
+}
+
 /// A buffer as a span of values.
 template <typename T>
 std::span<T> values_of(rmm::device_buffer& buffer)
 { return {static_cast<T*>(buffer.data()), buffer.size() / sizeof(T)}; }
+
+/// Calls `use` with a value of the C++ type of an integer `type_id`.
+template <typename Use>
+auto with_integer(cudf::type_id type, Use use)
+{
+  using cudf::type_id;
+  switch (type) {
+    case type_id::INT8: return use(std::int8_t{});
+    case type_id::INT16: return use(std::int16_t{});
+    case type_id::INT32: return use(std::int32_t{});
+    case type_id::INT64: return use(std::int64_t{});
+    case type_id::UINT8: return use(std::uint8_t{});
+    case type_id::UINT16: return use(std::uint16_t{});
+    case type_id::UINT32: return use(std::uint32_t{});
+    case type_id::UINT64: return use(std::uint64_t{});
+    default: throw cudf::logic_error{"no such conversion on host memory"};
+  }
+}
+
+/// Calls `use` with the size in bytes of a fixed-width type, as a constant of the type of its
+/// argument.
+template <typename Use>
+auto with_width(cudf::data_type type, Use use)
+{
+  switch (cudf::size_of(type)) {
+    case 1: return use(std::integral_constant<std::size_t, 1>{});
+    case 2: return use(std::integral_constant<std::size_t, 2>{});
+    case 4: return use(std::integral_constant<std::size_t, 4>{});
+    case 8: return use(std::integral_constant<std::size_t, 8>{});
+    default: return use(std::integral_constant<std::size_t, 16>{});
+  }
+}
 
 }  // namespace cudf_arrow_bridge::detail::host

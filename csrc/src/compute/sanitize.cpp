@@ -2,8 +2,13 @@
 #include "compute/sanitize.hpp"
 
 #include "base/child_column.hpp"
+#include "compute/bits.hpp"
+#include "compute/gather.hpp"
+#include "compute/host_access.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -25,6 +30,20 @@ bool may_be_dirty(cudf::column_view const& column)
   return has_null_lists_or_strings(column) ||
          (column.type().id() == type_id::STRUCT && column.null_count() > 0) ||
          std::any_of(column.child_begin(), column.child_end(), may_be_dirty);
+}
+
+/// Whether a null row of a string or list column in host memory is not empty.
+template <typename Offset>
+bool has_nonempty_nulls(cudf::column_view const& column, void const* offsets)
+{
+  auto const valid = host::bit_words{{column.null_mask(), 0, column.size()}};
+  for (std::int64_t word = 0; word < valid.size(); ++word) {
+    for (auto nulls = valid.zeros(word); nulls != 0; nulls &= nulls - 1) {
+      auto const row = word * host::word_bits + std::countr_zero(nulls);
+      if (host::load<Offset>(offsets, row) != host::load<Offset>(offsets, row + 1)) { return true; }
+    }
+  }
+  return false;
 }
 
 /// The contents of a column, to rebuild it with some of them replaced.
@@ -59,15 +78,6 @@ std::unique_ptr<cudf::column> with_mask(std::unique_ptr<cudf::column> column, co
   *released.parts.null_mask = std::move(mask.mask);
   released.null_count       = mask.null_count;
   return released.rebuild();
-}
-
-std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
-                                       cudf::column_view const& child,
-                                       execution const& exec)
-{
-  if (child.type().id() == type_id::EMPTY) { return std::nullopt; }
-  return exec.host ? host::push_nulls(parent, child, exec)
-                   : device::push_nulls(parent, child, exec);
 }
 
 /// Checks whether copies of one column are allowed.
@@ -131,12 +141,40 @@ std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> colu
 bool needs_emptying(cudf::column_view const& column, execution const& exec)
 {
   if (!has_null_lists_or_strings(column)) { return false; }
-  if (exec.host) { return host::has_nonempty_nulls(column); }
-  return !has_null_column(column) && device::has_nonempty_nulls(column, exec);
+  if (!exec.host) { return !has_null_column(column) && device::has_nonempty_nulls(column, exec); }
+  if (column.num_children() == 0) { return false; }  // an empty string column
+  auto const& offsets = child_of(column, 0);
+  return offsets.type().id() == type_id::INT64
+           ? has_nonempty_nulls<std::int64_t>(column, offsets.head<void>())
+           : has_nonempty_nulls<std::int32_t>(column, offsets.head<void>());
 }
 
 std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec)
-{ return exec.host ? host::empty_nulls(column, exec) : device::empty_nulls(column, exec); }
+{
+  if (!exec.host) { return device::empty_nulls(column, exec); }
+  auto const rows = count_up(column.size(), 1, exec);
+  auto const map =
+    cudf::column_view{cudf::data_type{type_id::INT32}, column.size(), rows.data(), nullptr, 0};
+  return gather_rows(column, map, column_path{}, exec);
+}
+
+std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
+                                       cudf::column_view const& child,
+                                       execution const& exec)
+{
+  if (child.type().id() == type_id::EMPTY) { return std::nullopt; }
+  if (!exec.host) { return device::push_nulls(parent, child, exec); }
+  auto const size        = std::int64_t{child.size()};
+  auto const parent_bits = bit_range{parent.null_mask(), 0, size};
+  if (child.null_mask() == nullptr) {
+    return counted_mask{copy_bits(parent_bits, exec), count_nulls(parent_bits, exec)};
+  }
+  auto const child_bits = bit_range{child.null_mask(), 0, size};
+  if (nulls_within(parent_bits, child_bits, exec)) { return std::nullopt; }
+  auto result           = valid_in_both(child_bits, parent_bits, exec);
+  auto const null_count = count_nulls({result.data(), 0, size}, exec);
+  return counted_mask{std::move(result), null_count};
+}
 
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
                                        copy_log const& copies,

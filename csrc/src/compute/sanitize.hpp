@@ -30,8 +30,6 @@ namespace cudf_arrow_bridge::detail {
  *
  * @param column The whole storage of an imported column, also rows before the first imported one
  * @param copies Whether copies are forbidden; created buffers are not recorded
- * @param path Names the column in errors
- * @param exec Location of the column and of copies
  */
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
                                        copy_log const& copies,
@@ -50,14 +48,10 @@ struct counted_mask {
   cudf::size_type null_count;
 };
 
-// push_nulls: adds the nulls of the parent struct to a child's mask; none if nothing changes.
-namespace host {
+/// The mask of a struct's child with the nulls of the struct added; none if nothing changes.
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
                                        execution const& exec);
-bool has_nonempty_nulls(cudf::column_view const& column);
-std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec);
-}  // namespace host
 
 namespace device {
 std::optional<counted_mask> push_nulls(cudf::column_view const& parent,

@@ -103,8 +103,6 @@ struct run_rows {
  *
  * @throws std::invalid_argument if the last run ends before the last row
  * @throws std::overflow_error as `gather_rows` does
- *
- * @param values Value of each run
  */
 std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
                                           run_rows const& rows,
@@ -129,20 +127,10 @@ struct list_range {
 /// The elements of one row. Empty for a null row.
 list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column_path const& path);
 
-string_buffers strings_from_views(view_rows const& rows,
-                                  column_path const& path,
-                                  execution const& exec);
-gathered_lists lists_from_views(list_view_rows const& rows,
-                                column_path const& path,
-                                execution const& exec);
 /// Index of the run of each row, as INT32.
 std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& path,
                                            execution const& exec);
-std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
-                                          run_rows const& rows,
-                                          column_path const& path,
-                                          execution const& exec);
 }  // namespace host
 
 namespace device {

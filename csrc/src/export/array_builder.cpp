@@ -184,7 +184,12 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
   auto source_rows  = made ? rows_of_converted(rows, source) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
   if (step.forbids_nulls()) {
-    if (has_own_nulls(source, source_rows, exec_)) { throw_unexpected_nulls(step.nulls, path); }
+    if (has_own_nulls(source, source_rows, exec_)) {
+      fail_invalid(path,
+                   step.nulls == null_rule::forbidden_by_map
+                     ? "expected no nulls in the entries and keys of a map, got some"
+                     : "expected no nulls by the requested schema, got some");
+    }
     source_rows.null_count = 0;
   }
   fill_rows(index, {source, source_rows, step, target, path});

@@ -50,12 +50,7 @@ inline std::byte const* row_of(cudf::column_view const& column,
 /// Builds the nodes of an `array_tree` from column views.
 class array_builder {
  public:
-  /**
-   * @param tree Tree to fill, without nodes yet
-   * @param options Options of the export, and the schema
-   * @param known Known null counts
-   * @param exec Location of the columns, and stream and resource of conversions
-   */
+  /// @param tree Tree to fill, without nodes yet
   array_builder(array_tree& tree,
                 export_options const& options,
                 null_counts const& known,
@@ -153,6 +148,14 @@ class array_builder {
                   std::size_t slot,
                   copy_reason reason,
                   rmm::device_buffer&& buffer);
+
+  /// Sets the second buffer to the result of `make`. It is a copy if the array has rows.
+  template <typename Make>
+  void set_converted(array_node& node, copy_reason reason, column_path const& path, Make make)
+  {
+    if (node.offset + node.length > 0) { copies_.need(reason, path); }
+    set_copied(node, 1, reason, make());
+  }
 
   array_tree& tree_;
   schema_tree const* schema_;

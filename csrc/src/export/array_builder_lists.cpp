@@ -2,7 +2,6 @@
 #include "base/child_column.hpp"
 #include "compute/cast.hpp"
 #include "compute/gather.hpp"
-#include "compute/null_rows.hpp"
 #include "export/array_builder.hpp"
 #include "export/export_checks.hpp"
 
@@ -13,11 +12,6 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
-namespace {
-
-constexpr std::int64_t max_elements = std::numeric_limits<cudf::size_type>::max();
-
-}  // namespace
 
 /// Lists share their elements if every list, including null lists, has its own elements. If null
 /// lists are empty, as in libcudf, the elements are gathered, with arbitrary elements for null
@@ -30,9 +24,10 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
   auto const size     = step.list_size;
   auto const count    = rows.size * size;
-  node.per_row        = size;
-  node.num_children   = 1;
-  node.first_child    = tree_.add_nodes(1);
+  constexpr std::int64_t max_elements = std::numeric_limits<cudf::size_type>::max();
+  node.per_row                        = size;
+  node.num_children                   = 1;
+  node.first_child                    = tree_.add_nodes(1);
   if (count > max_elements) {
     fail<std::overflow_error>(path,
                               "expected at most " + std::to_string(max_elements) +

@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::int64_t max_bytes = std::numeric_limits<std::int32_t>::max();
 
-[[noreturn]] void fail_too_large(std::int64_t size, char const* advice, column_path const& path)
+[[noreturn]] void fail_too_large(std::int64_t size, column_path const& path)
 {
   fail<std::overflow_error>(path,
                             "expected at most " + std::to_string(max_bytes) +
-                              " bytes by the requested schema, got " + std::to_string(size) + ": " +
-                              advice);
+                              " bytes by the requested schema, got " + std::to_string(size) +
+                              ": ask for large_string");
 }
 
 std::int64_t width_of(cudf::column_view const& offsets)
@@ -79,11 +79,6 @@ byte_data bytes_of(cudf::column_view const& column,
 std::byte const* offset_address(cudf::column_view const& offsets, std::int64_t index)
 { return offsets.head<std::byte>() + (offsets.offset() + index) * width_of(offsets); }
 
-std::int64_t offset_at(cudf::column_view const& offsets, std::int64_t index, execution const& exec)
-{
-  return read_offset(offset_address(offsets, index), 0, width_of(offsets), exec.host, exec.stream);
-}
-
 }  // namespace
 
 /// @return Bytes to skip in the data buffer. It is not 0 if 64-bit offsets are narrowed and the
@@ -110,23 +105,17 @@ std::int64_t array_builder::fill_offsets(array_node& node,
     node.buffers[1] = first;
     return 0;
   }
-  copies_.need(copy_reason::offset_width, path);
   if (width == 8) {
-    set_copied(node,
-               1,
-               copy_reason::offset_width,
-               cast_values(first,
-                           static_cast<cudf::size_type>(size + 1),
-                           cudf::type_id::INT32,
-                           cudf::type_id::INT64,
-                           exec_));
+    set_converted(node, copy_reason::offset_width, path, [&] {
+      auto const count = static_cast<cudf::size_type>(size + 1);
+      return cast_values(first, count, cudf::type_id::INT32, cudf::type_id::INT64, exec_);
+    });
     return 0;
   }
+  copies_.need(copy_reason::offset_width, path);
   auto const ends = read_ends(first, size, 8, exec_);
   auto const base = ends.last > max_bytes ? ends.first : 0;
-  if (ends.last - base > max_bytes) {
-    fail_too_large(ends.last - base, "ask for large_string", path);
-  }
+  if (ends.last - base > max_bytes) { fail_too_large(ends.last - base, path); }
   set_copied(
     node,
     1,
@@ -154,16 +143,16 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
   auto view_bytes  = std::int64_t{0};
   if (size > 0) {
     auto const& offsets = checked_offsets(bytes.offsets, begin + size, level.path);
-    view_bytes          = offset_at(offsets, begin + size, exec_);
-    if (view_bytes > max_bytes) { fail_too_large(view_bytes, "ask for large_string", level.path); }
+    auto const* last    = offset_address(offsets, begin + size);
+    view_bytes          = read_offset(last, 0, width_of(offsets), exec_.host, exec_.stream);
+    if (view_bytes > max_bytes) { fail_too_large(view_bytes, level.path); }
     strings = {offset_address(offsets, begin),
                width_of(offsets),
                bytes.head,
                node.buffers[0],
                static_cast<cudf::size_type>(size)};
   }
-  if (size > 0) { copies_.need(copy_reason::views, level.path); }
-  set_copied(node, 1, copy_reason::views, make_views(strings, exec_));
+  set_converted(node, copy_reason::views, level.path, [&] { return make_views(strings, exec_); });
   node.buffers[2] = bytes.head;
   tree_.add_view_buffers(node, node.buffers.size() + 1);
   std::copy(node.buffers.begin(), node.buffers.end(), node.view_buffers);

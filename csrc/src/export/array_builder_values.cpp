@@ -45,18 +45,16 @@ void array_builder::fill_values(array_node& node, export_level const& level, std
   node.per_row    = level.step.element_bits;
   auto const size = static_cast<cudf::size_type>(node.offset + node.length);
 
-  auto const copy_values = [&](copy_reason reason, auto make) {
-    if (size > 0) { copies_.need(reason, level.path); }
-    set_copied(node, 1, reason, make());
-  };
   if (id == type_id::BOOL8) {
-    copy_values(copy_reason::bools,
-                [&] { return pack_bools(row_of(column, begin, 8), size, exec_); });
+    set_converted(node, copy_reason::bools, level.path, [&] {
+      return pack_bools(row_of(column, begin, 8), size, exec_);
+    });
   } else if (auto const stored = stored_as(id, node.per_row); stored != type_id::EMPTY) {
     auto const* values = row_of(column, begin, bits_of(column.type()));
     auto const from    = id == type_id::DURATION_DAYS ? id : type_id::INT64;
     auto const reason  = id == type_id::DURATION_DAYS ? copy_reason::days : copy_reason::times;
-    copy_values(reason, [&] { return cast_values(values, size, from, stored, exec_); });
+    set_converted(
+      node, reason, level.path, [&] { return cast_values(values, size, from, stored, exec_); });
   } else {
     node.buffers[1] = row_of(column, begin, node.per_row);
   }
@@ -105,11 +103,9 @@ void array_builder::fill_indices(array_node& node,
     return;
   }
   auto const size = static_cast<cudf::size_type>(node.offset + node.length);
-  if (size > 0) { copies_.need(copy_reason::index_width, level.path); }
-  set_copied(node,
-             1,
-             copy_reason::index_width,
-             cast_values(first, size, indices.type().id(), step.index, exec_));
+  set_converted(node, copy_reason::index_width, level.path, [&] {
+    return cast_values(first, size, indices.type().id(), step.index, exec_);
+  });
 }
 
 }  // namespace cudf_arrow_bridge::detail

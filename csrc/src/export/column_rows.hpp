@@ -61,12 +61,10 @@ std::int64_t rows_before(cudf::column_view const& column, column_rows const& row
 column_rows used_rows(column_rows const& rows);
 
 /**
- * @brief Returns the rows of a struct's field that belong to rows of the struct.
+ * @brief Returns the rows of a struct's field that belong to `rows` of the struct.
  *
- * @param field The field
  * @param begin First row of the struct's array, counted from the head of the buffers
  * @param size Number of rows of the struct's array, including those before its offset
- * @param rows Rows of the struct
  * @param outer Masks of the struct and its enclosing structs
  */
 column_rows field_rows(cudf::column_view const& field,

@@ -198,14 +198,6 @@ bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, exe
   return is_always || used.null_count > 0 || count_nulls(mask, exec) > 0;
 }
 
-void throw_unexpected_nulls(null_rule rule, column_path const& path)
-{
-  fail_invalid(path,
-               rule == null_rule::forbidden_by_map
-                 ? "expected no nulls in the entries and keys of a map, got some"
-                 : "expected no nulls by the requested schema, got some");
-}
-
 void check_input(export_input const& input)
 {
   if (!input.is_table && input.columns.size() != 1) {

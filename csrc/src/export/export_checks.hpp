@@ -25,46 +25,24 @@ struct checked_rows {
   cudf::column_view view;
 };
 
-/**
- * @brief Returns the used rows of a LIST or fixed-width column for checks of their values. Values
- * below a null struct are unspecified.
- *
- * Counts nulls, for which it waits on a device.
- *
- * @param column Column to check
- * @param rows Its rows
- * @param exec Where the masks are
- */
+/// Returns the used rows of a LIST or fixed-width column for checks of their values. Values below a
+/// null struct are unspecified. Counts nulls, for which it waits on a device.
 checked_rows rows_to_check(cudf::column_view const& column,
                            column_rows const& rows,
                            execution const& exec);
 
-/**
- * @brief Checks that all values that are not null fit the requested type.
- *
- * Reads the values, and on a device waits for the result.
- *
- * @throws std::invalid_argument if a value does not fit
- *
- * @param column Column to check
- * @param step The check
- * @param path Names the column in errors
- * @param exec Where the column is
- */
+/// Checks that all values that are not null fit the requested type. Waits for the result on a
+/// device.
+///
+/// @throws std::invalid_argument if a value does not fit
 void check_values(cudf::column_view const& column,
                   export_step const& step,
                   column_path const& path,
                   execution const& exec);
 
-/**
- * @brief Checks that a child has the offsets of `end` rows, and returns it.
- *
- * @throws std::invalid_argument if it has fewer
- *
- * @param offsets The offsets; null if there is no such child
- * @param end Rows, counted from the head
- * @param path Names the column in errors
- */
+/// Returns a child that has the offsets of at least `end` rows, counted from the head.
+///
+/// @throws std::invalid_argument if it has fewer, or is null
 cudf::column_view const& checked_offsets(cudf::column_view const* offsets,
                                          std::int64_t end,
                                          column_path const& path);
@@ -84,13 +62,9 @@ struct sized_lists {
  *
  * @throws std::invalid_argument for lists of another size
  *
- * @param column LIST column
- * @param used Its used rows, at least one
+ * @param used Used rows of the column, at least one
  * @param step Whether the lists were imported with that size
- * @param size The size, in `unit`
- * @param unit "bytes" or "elements"
- * @param path Names the column in errors
- * @param exec Where the column is
+ * @param unit "bytes" or "elements", for errors
  */
 sized_lists check_list_sizes(cudf::column_view const& column,
                              column_rows const& used,
@@ -100,31 +74,12 @@ sized_lists check_list_sizes(cudf::column_view const& column,
                              column_path const& path,
                              execution const& exec);
 
-/**
- * @brief Returns whether a used row is null in the column and in no enclosing struct.
- *
- * @param column Column to check
- * @param rows Its rows
- * @param exec Where the masks are
- */
+/// Returns whether a used row is null in the column and in no enclosing struct.
 bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, execution const& exec);
 
-/**
- * @brief Throws the error for unexpected nulls.
- *
- * @throws std::invalid_argument always
- *
- * @param rule The rule that forbids them
- * @param path Names the column
- */
-[[noreturn]] void throw_unexpected_nulls(null_rule rule, column_path const& path);
-
-/**
- * @brief Checks that an input is one column, or columns with the number of rows of their table.
- * O(columns).
- *
- * @throws std::invalid_argument if it is not
- */
+/// Checks that an input is one column, or columns with the number of rows of their table.
+///
+/// @throws std::invalid_argument if it is not
 void check_input(export_input const& input);
 
 }  // namespace cudf_arrow_bridge::detail

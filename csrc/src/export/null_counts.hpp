@@ -30,14 +30,8 @@ class null_counts {
   /// Adds a range to count.
   void add(bit_range const& range) { ranges_.push_back(range); }
 
-  /**
-   * @brief Adds the ranges that an export of `rows` has to count: the rows, and those of a struct's
-   *   fields.
-   *
-   * @param column Column; its mask is not read here
-   * @param rows Its rows, with a null count of -1 if that is unknown
-   * @param compact Whether the array may have no offset
-   */
+  /// Adds the ranges that an export of `rows` has to count: the rows, and those of a struct's
+  /// fields. The masks are not read here.
   void add(cudf::column_view const& column, column_rows const& rows, bool compact);
 
   /// Counts. Waits once on device memory, if there is something to count.
@@ -61,15 +55,8 @@ class null_counts {
   std::vector<std::pair<key, cudf::size_type>> counts_;  ///< sorted
 };
 
-/**
- * @brief Counts nulls on the device of the columns. Waits once on a device, if there is something
- * to count.
- *
- * @param columns Columns whose masks the ranges are in
- * @param counts Ranges to count
- * @param stream Stream that the columns are ready on
- * @param mr Resource as for `to_arrow_device`
- */
+/// Counts nulls on the device of the columns, whose masks the ranges are in. Waits once on a
+/// device, if there is something to count.
 void count_nulls_of(std::span<cudf::column_view const> columns,
                     null_counts& counts,
                     cuda::stream_ref stream,

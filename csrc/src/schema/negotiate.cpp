@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <string_view>
 
@@ -48,16 +47,6 @@ void check_precision(cudf::data_type type, column_metadata const& metadata, colu
                    std::to_string(bits_of(type)) + " bits, got " +
                    std::to_string(metadata.precision));
   }
-}
-
-/// The number after the colon of a format string, such as 9 of "d:9,2". nanoarrow has parsed the
-/// format before, so it is a number.
-int first_number(std::string_view format)
-{
-  auto number      = 0;
-  auto const colon = format.find(':') + 1;
-  std::from_chars(format.data() + colon, format.data() + format.size(), number);
-  return number;
 }
 
 /// EMPTY is excluded first: `cudf::is_fixed_point` throws for it, as `cudf::is_timestamp` does.
@@ -262,7 +251,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
 
   auto result = chosen_type{std::string{format}, plain_type(column, metadata, path).step};
   if (holds_decimals(column.type()) && holds_decimals(type.column)) {
-    return as_decimal(std::move(result), metadata, type.column, first_number(format));
+    return as_decimal(std::move(result), metadata, type.column, type.precision);
   }
   if (holds_timestamps(column.type()) && format.starts_with("td")) {
     return as_date(std::move(result), metadata, row.column);

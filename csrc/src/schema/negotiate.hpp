@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -26,13 +27,8 @@ struct chosen_type {
   export_step step;
 };
 
-/**
- * @brief The step that exports a column with its plain type, which depends on `cudf::data_type` and
- * the widths of offsets and indices. It describes only this level, not its children.
- *
- * @throws std::invalid_argument for a missing child
- * @throws cudf::data_type_error for a type that Arrow lacks
- */
+/// The step that exports a column with its plain type, which depends on `cudf::data_type` and the
+/// widths of offsets and indices. It describes only this level, not its children.
 export_step plain_step(cudf::column_view const& column, column_path const& path);
 
 /// @return Bits of a value, if the step exports fixed-width values zero-copy and without checks;
@@ -45,8 +41,7 @@ std::span<std::int64_t const> shared_bits_of_types();
 /**
  * @brief The plain Arrow type of a column, which is exported if no schema is requested.
  *
- * @throws std::invalid_argument for a precision that the decimal's width cannot hold, or a missing
- *   child
+ * @throws std::invalid_argument for a precision that the decimal's width cannot hold
  * @throws cudf::data_type_error for a type that Arrow lacks
  */
 chosen_type plain_type(cudf::column_view const& column,
@@ -73,10 +68,8 @@ std::string in_schema(schema_source source, std::exception const& error);
  *   another number of fields
  *
  * @param column Column to export; no buffer is read
- * @param metadata The column's metadata (time zone, precision)
  * @param wanted The requested schema's level for this column; has passed `check_structure`
  * @param source The origin of `wanted`, for errors
- * @param path Names the column in errors
  * @return Empty if the column cannot be converted to that type. String and binary views are chosen
  *   here, but are created only in host memory.
  */
@@ -97,10 +90,8 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
  * @throws std::invalid_argument for an origin that the specification does not allow
  *
  * @param column Column to export; no buffer is read
- * @param metadata The column's metadata (time zone, precision)
  * @param origin The imported schema's level for this column; has passed `check_structure`
  * @param exact Whether this level is part of the storage of an extension type
- * @param path Names the column in errors
  * @return Empty if the column must be exported with another type
  */
 std::optional<chosen_type> restore(cudf::column_view const& column,
@@ -109,11 +100,9 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                                    bool exact,
                                    column_path const& path);
 
-/// @return Whether an Arrow type has the same children as a libcudf LIST or STRUCT
-///
-/// @param schema The Arrow type
-/// @param parent `LIST` or `STRUCT`
-/// @param is_map Whether the LIST can be a map
+/// @return Whether an Arrow type has the same children as `parent`: a STRUCT, or a LIST that can be
+/// a
+///   map
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map);
 
 /// The maximum number of keys for indices of a type: 128 for INT8, 256 for UINT8.
@@ -121,5 +110,74 @@ std::int64_t max_keys(cudf::type_id index);
 
 /// @return A child of a schema; null if `schema` is null or has no such child
 ArrowSchema const* child_schema(ArrowSchema const* schema, std::int64_t index);
+
+/// One level of the two schemas that determine a column's exported type; null if there is none.
+struct requested_types {
+  ArrowSchema const* wanted;  ///< requested by the consumer
+  ArrowSchema const* origin;  ///< schema that the column was imported with
+  bool exact{false};  ///< whether the origin is storage of an extension type: restored exactly
+
+  /// For use with `child`: drops a schema whose children do not match a column of type `parent`.
+  [[nodiscard]] requested_types below(cudf::type_id parent, bool is_map = false) const
+  {
+    auto const fits = [=](ArrowSchema const* schema) {
+      return schema != nullptr && has_children_of(*schema, parent, is_map);
+    };
+    return {fits(wanted) ? wanted : nullptr, fits(origin) ? origin : nullptr, exact};
+  }
+
+  [[nodiscard]] requested_types child(std::int64_t index) const
+  { return {child_schema(wanted, index), child_schema(origin, index), exact}; }
+
+  [[nodiscard]] std::string_view name(std::string_view own) const
+  {
+    auto const named = wanted != nullptr && wanted->name != nullptr && *wanted->name != '\0';
+    return named ? std::string_view{wanted->name} : own;
+  }
+
+  [[nodiscard]] bool is_nullable(bool own) const
+  { return wanted == nullptr ? own : (wanted->flags & ARROW_FLAG_NULLABLE) != 0; }
+
+  [[nodiscard]] requested_types dictionary() const
+  {
+    return {wanted == nullptr ? nullptr : wanted->dictionary,
+            origin == nullptr ? nullptr : origin->dictionary,
+            exact};
+  }
+};
+
+/// Compares the chosen types of a level and its descendants with the requested and original types.
+struct negotiation_result {
+  bool met{true};       ///< all have the requested types
+  bool changed{false};  ///< a level has another type than without a request
+  bool kept{true};      ///< all imported levels keep the types of their origin
+
+  negotiation_result& operator&=(negotiation_result const& below)
+  {
+    met     = met && below.met;
+    changed = changed || below.changed;
+    kept    = kept && below.kept;
+    return *this;
+  }
+};
+
+/// @return Whether metadata has the name or metadata of an extension type
+bool has_extension(key_value_metadata const& metadata);
+
+/**
+ * @brief Sets the metadata of an exported level.
+ *
+ * Requested metadata replaces the column's. An extension name is kept only with the storage type it
+ * was stated for: the requested one if `agreed.met`, the column's if its type has not changed.
+ *
+ * @throws std::invalid_argument for metadata beyond 2 GiB
+ *
+ * @param own The column's metadata
+ * @param wanted Requested level; null: none requested
+ */
+void set_negotiated_metadata(ArrowSchema& schema,
+                             key_value_metadata const& own,
+                             ArrowSchema const* wanted,
+                             negotiation_result const& agreed);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schema/schema_builder.hpp"
-
 #include "base/child_column.hpp"
 #include "base/errors.hpp"
+#include "base/nvtx.hpp"
+#include "base/structure.hpp"
 #include "cuda/location/location.hpp"
 #include "schema/negotiate.hpp"
-#include "schema/requested_types.hpp"
 #include "schema/schema_structs.hpp"
+#include "schema/schema_tree.hpp"
+
+#include <cudf_arrow_bridge/schema.hpp>
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
 
 #include <nanoarrow/nanoarrow.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-namespace cudf_arrow_bridge::detail {
+namespace cudf_arrow_bridge {
+namespace detail {
 namespace {
 
 /// The children of the Arrow schema, which may differ from those of the libcudf column.
@@ -72,9 +82,11 @@ class schema_builder {
 
   void set_column(cudf::column_view const& column,
                   column_metadata const& metadata,
-                  ArrowSchema const* wanted,
-                  column_path const& path)
-  { fill(0, column, metadata, {wanted, metadata.origin}, path); }
+                  ArrowSchema const* wanted)
+  {
+    auto const top = column_path{};
+    fill(0, column, metadata, {wanted, metadata.origin}, column_path{top, metadata.name.c_str()});
+  }
 
   void set_table(std::span<cudf::column_view const> columns,
                  std::vector<column_metadata> const& fields,
@@ -263,26 +275,92 @@ class schema_builder {
   std::shared_ptr<schema_tree> tree_{std::make_shared<schema_tree>()};
 };
 
+/// No pointer in a foreign schema is used before this check.
+void check_schema(ArrowSchema const& schema, schema_source source, column_path const& path)
+{
+  try {
+    check_structure(schema, nullptr, path);
+  } catch (std::invalid_argument const& error) {
+    throw std::invalid_argument{in_schema(source, error)};
+  }
+}
+
+void check_request(ArrowSchema const* requested)
+{
+  if (requested != nullptr) { check_schema(*requested, schema_source::requested, column_path{}); }
+}
+
+/// Checks the schemas that a column and its children were imported with. A child's is mostly part
+/// of its parent's, and then checked with it.
+/// @param checked The part of the parent's schema for this column; null: none
+void check_origins(column_metadata const& metadata,
+                   ArrowSchema const* checked,
+                   column_path const& path)
+{
+  auto const* origin = metadata.origin;
+  if (origin != nullptr && origin != checked) {
+    check_schema(*origin, schema_source::imported, path);
+  }
+  for (std::size_t i = 0; i < metadata.children.size(); ++i) {
+    auto const& child  = metadata.children[i];
+    auto const* values = origin == nullptr ? nullptr : origin->dictionary;
+    auto const* below =
+      values != nullptr ? values : child_schema(origin, static_cast<std::int64_t>(i));
+    check_origins(child, below, column_path{path, child.name.c_str()});
+  }
+}
+
+/// The schema of a record batch is a struct, with a field for each column.
+void check_table_request(cudf::table_view const& table, ArrowSchema const* requested)
+{
+  if (requested == nullptr) { return; }
+  if (std::string_view{requested->format} != "+s") {
+    throw std::invalid_argument{
+      "expected a requested schema of a table, got a type that is not a struct"};
+  }
+  if (requested->n_children != table.num_columns()) {
+    throw std::invalid_argument{"expected a requested schema of " +
+                                std::to_string(table.num_columns()) + " fields, got " +
+                                std::to_string(requested->n_children)};
+  }
+}
+
 }  // namespace
+}  // namespace detail
 
-std::shared_ptr<schema_tree const> build_column_schema(cudf::column_view const& column,
-                                                       column_metadata const& metadata,
-                                                       ArrowSchema const* requested)
+shared_schema make_schema(cudf::column_view const& column,
+                          column_metadata const& metadata,
+                          ArrowSchema const* requested)
 {
-  auto builder   = schema_builder{0};
+  detail::nvtx_range const range{__func__};
+  detail::check_request(requested);
   auto const top = column_path{};
-  builder.set_column(column, metadata, requested, column_path{top, metadata.name.c_str()});
-  return std::move(builder).build();
+  detail::check_origins(metadata, nullptr, column_path{top, metadata.name.c_str()});
+  auto builder = detail::schema_builder{0};
+  builder.set_column(column, metadata, requested);
+  return shared_schema{std::move(builder).build()};
 }
 
-std::shared_ptr<schema_tree const> build_table_schema(std::span<cudf::column_view const> columns,
-                                                      std::vector<column_metadata> const& fields,
-                                                      key_value_metadata const& metadata,
-                                                      ArrowSchema const* requested)
+shared_schema make_schema(cudf::table_view const& table,
+                          std::vector<column_metadata> const& columns,
+                          key_value_metadata const& metadata,
+                          ArrowSchema const* requested)
 {
-  auto builder = schema_builder{columns.size()};
-  builder.set_table(columns, fields, metadata, requested);
-  return std::move(builder).build();
+  detail::nvtx_range const range{__func__};
+  auto const views = std::span<cudf::column_view const>{table.begin(), table.end()};
+  if (columns.size() > views.size()) {
+    throw std::invalid_argument{"expected metadata of at most " + std::to_string(views.size()) +
+                                " columns, got " + std::to_string(columns.size())};
+  }
+  detail::check_request(requested);
+  detail::check_table_request(table, requested);
+  auto const top = column_path{};
+  for (auto const& column : columns) {
+    detail::check_origins(column, nullptr, column_path{top, column.name.c_str()});
+  }
+  auto builder = detail::schema_builder{views.size()};
+  builder.set_table(views, columns, metadata, requested);
+  return shared_schema{std::move(builder).build()};
 }
 
-}  // namespace cudf_arrow_bridge::detail
+}  // namespace cudf_arrow_bridge

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/errors.hpp"
+#include "base/nvtx.hpp"
 #include "base/structure.hpp"
 #include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,61 +88,70 @@ std::string type_name(ArrowSchema const& schema)
   return {text.data(), static_cast<std::size_t>(std::min(size, std::ssize(text) - 1))};
 }
 
-/// Compares a batch's schema with a stream's, level by level.
-class comparison {
- public:
-  explicit comparison(bool any_nullability) : any_nullability_{any_nullability} {}
-
-  /// Compares the properties that must agree at every level. Names and flags are compared only
-  /// below the top level.
-  void check(ArrowSchema const& expected, ArrowSchema const& found, column_path const& path) const
-  {
-    if (std::string_view{expected.format} != found.format) {
-      check_same("the Arrow type", type_name(expected), type_name(found), path);
-    }
-    for (auto const* key : detail::extension_keys) {
-      check_same(key, metadata_value(expected, key), metadata_value(found, key), path);
-    }
-    if (expected.n_children != found.n_children) {
-      check_same("a number of children of",
-                 std::to_string(expected.n_children),
-                 std::to_string(found.n_children),
-                 path);
-    }
-    for (std::int64_t i = 0; i < expected.n_children; ++i) {
-      auto const child_path = column_path{path, detail::name_of_child(expected, i)};
-      check_field(*expected.children[i], *found.children[i], child_path);
-    }
-    if ((expected.dictionary == nullptr) != (found.dictionary == nullptr)) {
-      fail_invalid(path,
-                   found.dictionary == nullptr
-                     ? "expected a dictionary by the stream's schema, got plain values"
-                     : "expected plain values by the stream's schema, got a dictionary");
-    }
-    if (expected.dictionary != nullptr) { check(*expected.dictionary, *found.dictionary, path); }
+/// Compares a level of a batch's schema with the stream's, and the levels below. Names and flags
+/// are compared only below the top level.
+void check_level(ArrowSchema const& expected,
+                 ArrowSchema const& found,
+                 bool any_nullability,
+                 column_path const& path)
+{
+  if (std::string_view{expected.format} != found.format) {
+    check_same("the Arrow type", type_name(expected), type_name(found), path);
   }
-
- private:
-  void check_field(ArrowSchema const& expected,
-                   ArrowSchema const& found,
-                   column_path const& path) const
-  {
-    check_same("the name", text(expected.name), text(found.name), path);
-    auto const other = expected.flags ^ found.flags;
-    if ((other & ~ARROW_FLAG_NULLABLE) != 0) {
-      check_same("the flags", std::to_string(expected.flags), std::to_string(found.flags), path);
+  for (auto const* key : detail::extension_keys) {
+    check_same(key, metadata_value(expected, key), metadata_value(found, key), path);
+  }
+  if (expected.n_children != found.n_children) {
+    check_same("a number of children of",
+               std::to_string(expected.n_children),
+               std::to_string(found.n_children),
+               path);
+  }
+  for (std::int64_t i = 0; i < expected.n_children; ++i) {
+    auto const& field      = *expected.children[i];
+    auto const& other      = *found.children[i];
+    auto const field_path  = column_path{path, detail::name_of_child(expected, i)};
+    auto const other_flags = field.flags ^ other.flags;
+    check_same("the name", text(field.name), text(other.name), field_path);
+    if ((other_flags & ~ARROW_FLAG_NULLABLE) != 0) {
+      check_same("the flags", std::to_string(field.flags), std::to_string(other.flags), field_path);
     }
-    if (!any_nullability_ && (other & found.flags & ARROW_FLAG_NULLABLE) != 0) {
+    if (!any_nullability && (other_flags & other.flags & ARROW_FLAG_NULLABLE) != 0) {
       fail_invalid(
-        path, "expected a column that is not nullable by the stream's schema, got a nullable one");
+        field_path,
+        "expected a column that is not nullable by the stream's schema, got a nullable one");
     }
-    check(expected, found, path);
+    check_level(field, other, any_nullability, field_path);
   }
-
-  bool any_nullability_;
-};
+  if ((expected.dictionary == nullptr) != (found.dictionary == nullptr)) {
+    fail_invalid(path,
+                 found.dictionary == nullptr
+                   ? "expected a dictionary by the stream's schema, got plain values"
+                   : "expected plain values by the stream's schema, got a dictionary");
+  }
+  if (expected.dictionary != nullptr) {
+    check_level(*expected.dictionary, *found.dictionary, any_nullability, path);
+  }
+}
 
 }  // namespace
+
+unique_schema shared_schema::to_arrow() const
+{
+  detail::nvtx_range const range{__func__};
+  if (tree_ == nullptr) { throw std::invalid_argument{"expected a schema, got an empty handle"}; }
+  unique_schema schema;
+  detail::copy_struct(*tree_->schema.get(), *schema.get());
+  return schema;
+}
+
+unique_schema to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata)
+{ return make_schema(column, metadata).to_arrow(); }
+
+unique_schema to_arrow_schema(cudf::table_view const& table,
+                              std::vector<column_metadata> const& columns,
+                              key_value_metadata const& metadata)
+{ return make_schema(table, columns, metadata).to_arrow(); }
 
 shared_schema copy_schema(ArrowSchema const& schema)
 {
@@ -154,7 +165,7 @@ shared_schema copy_schema(ArrowSchema const& schema)
 void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bool any_nullability)
 {
   detail::check_structure(found, nullptr, column_path{});
-  comparison{any_nullability}.check(expected, found, column_path{});
+  check_level(expected, found, any_nullability, column_path{});
 }
 
 bool equal_schemas(ArrowSchema const& one, ArrowSchema const& other)

@@ -2,8 +2,10 @@
 #include "schema/schema_structs.hpp"
 
 #include "base/errors.hpp"
+#include "base/parsed_type.hpp"
 #include "base/struct_memory.hpp"
-#include "schema/requested_types.hpp"
+#include "base/structure.hpp"
+#include "schema/negotiate.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>
 
@@ -16,27 +18,14 @@ namespace {
 
 void check(ArrowErrorCode code) { check_nanoarrow(code, "a schema"); }
 
-ArrowType decimal_type(cudf::type_id type)
-{
-  switch (type) {
-    case cudf::type_id::DECIMAL32: return NANOARROW_TYPE_DECIMAL32;
-    case cudf::type_id::DECIMAL64: return NANOARROW_TYPE_DECIMAL64;
-    default: return NANOARROW_TYPE_DECIMAL128;
-  }
-}
-
 }  // namespace
 
 void set_type(ArrowSchema& schema, std::string const& format, std::int64_t num_children)
 {
-  if (format == "+l") {
-    check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_LIST));
-  } else if (format == "+L") {
-    check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_LARGE_LIST));
-  } else if (format == "+m") {
+  if (format == "+m") {
     check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_MAP));
-  } else if (format.starts_with("+w:")) {
-    // The child of a list, with another format: nanoarrow does not allow lists of fixed size 0.
+  } else if (is_list_format(format)) {
+    // Other lists have the child of a list. nanoarrow does not allow lists of fixed size 0.
     check(ArrowSchemaSetType(&schema, NANOARROW_TYPE_LIST));
     check(ArrowSchemaSetFormat(&schema, format.c_str()));
   } else if (format != "+s") {
@@ -50,10 +39,9 @@ void set_type(ArrowSchema& schema, std::string const& format, std::int64_t num_c
 
 std::string decimal_format(cudf::data_type type, int precision)
 {
-  nanoarrow::UniqueSchema schema;
-  ArrowSchemaInit(schema.get());
-  check(ArrowSchemaSetTypeDecimal(schema.get(), decimal_type(type.id()), precision, -type.scale()));
-  return schema->format;
+  auto const bits   = bits_of(type);
+  auto const format = "d:" + std::to_string(precision) + ',' + std::to_string(-type.scale());
+  return bits == 128 ? format : format + ',' + std::to_string(bits);
 }
 
 void set_name(ArrowSchema& schema, std::string const& name)

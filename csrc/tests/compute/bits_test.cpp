@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/host/bits.hpp"
+#include "compute/bits.hpp"
 
 #include <gtest/gtest.h>
 

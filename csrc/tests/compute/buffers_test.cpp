@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/host/buffers.hpp"
+#include "compute/buffers.hpp"
 
 #include "compute/on_host.hpp"
 #include "testing/columns.hpp"
@@ -76,7 +76,7 @@ TEST_P(HostBits, CopiedBitsBeginAtBitZero)
 {
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto const source = random_bits(begin);
-    auto const copy   = detail::host::copy_bits(source.range(), on_host());
+    auto const copy   = detail::copy_bits(source.range(), on_host());
     expect_bits(copy, [&](std::int64_t i) { return source.at(i); });
   }
 }
@@ -86,7 +86,7 @@ TEST_P(HostBits, ValidInBothIsTheAndOfTwoMasks)
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto const left  = random_bits(begin);
     auto const right = random_bits(last_begin - begin);
-    auto const both  = detail::host::valid_in_both(left.range(), right.range(), on_host());
+    auto const both  = detail::valid_in_both(left.range(), right.range(), on_host());
     expect_bits(both, [&](std::int64_t i) { return left.at(i) && right.at(i); });
   }
 }
@@ -97,13 +97,13 @@ TEST_P(HostBits, NullsWithinIsFalseIfOneNullIsOutside)
     auto outer = random_bits(begin);
     auto inner = random_bits(last_begin - begin);
     for (std::int64_t i = 0; i < outer.size; ++i) { outer.set(i, outer.at(i) && inner.at(i)); }
-    EXPECT_TRUE(detail::host::nulls_within(inner.range(), outer.range()));
+    EXPECT_TRUE(detail::nulls_within(inner.range(), outer.range(), on_host()));
     for (auto const alone : {std::int64_t{0}, outer.size / 2, outer.size - 1}) {
       if (outer.size == 0) { continue; }
       auto const before = std::pair{inner.at(alone), outer.at(alone)};
       inner.set(alone, false);
       outer.set(alone, true);
-      EXPECT_FALSE(detail::host::nulls_within(inner.range(), outer.range())) << alone;
+      EXPECT_FALSE(detail::nulls_within(inner.range(), outer.range(), on_host())) << alone;
       inner.set(alone, before.first);
       outer.set(alone, before.second);
     }
@@ -116,7 +116,7 @@ TEST_P(HostBits, CountNullsCountsZeroBits)
     auto const source = random_bits(begin);
     auto expected     = 0;
     for (std::int64_t i = 0; i < source.size; ++i) { expected += source.at(i) ? 0 : 1; }
-    EXPECT_EQ(detail::host::count_nulls(source.range()), expected) << "from " << begin;
+    EXPECT_EQ(detail::count_nulls(source.range(), on_host()), expected) << "from " << begin;
   }
 }
 
@@ -124,7 +124,7 @@ TEST_P(HostBits, UnpackedBoolsAreZeroOrOne)
 {
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {
     auto const source = random_bits(begin);
-    auto const bools  = detail::host::unpack_bools(source.range(), on_host());
+    auto const bools  = detail::unpack_bools(source.range(), on_host());
     ASSERT_EQ(static_cast<std::int64_t>(bools.size()), source.size);
     for (std::int64_t i = 0; i < source.size; ++i) {
       ASSERT_EQ(byte_at(bools, i), source.at(i) ? 1 : 0) << "bit " << i << " from " << begin;
@@ -140,7 +140,7 @@ TEST_P(HostBits, PackedBoolsAreTrueUnlessZero)
     auto bools = std::vector<std::uint8_t>(static_cast<std::size_t>(GetParam()));
     for (auto& b : bools) { b = static_cast<std::uint8_t>(below(random, kinds) * factor); }
     auto const packed =
-      detail::host::pack_bools(bools.data(), static_cast<cudf::size_type>(GetParam()), on_host());
+      detail::pack_bools(bools.data(), static_cast<cudf::size_type>(GetParam()), on_host());
     expect_bits(packed, [&](std::int64_t i) { return bools[static_cast<std::size_t>(i)] != 0; });
   }
 }
@@ -157,7 +157,7 @@ void expect_cast(cudf::type_id from, cudf::type_id to, std::vector<From> const& 
   auto memory = std::vector<char>(values.size() * sizeof(From) + 1);
   std::copy_n(
     reinterpret_cast<char const*>(values.data()), values.size() * sizeof(From), memory.begin() + 1);
-  auto const result = detail::host::cast_values(
+  auto const result = detail::cast_values(
     memory.data() + 1, static_cast<cudf::size_type>(values.size()), from, to, on_host());
   ASSERT_EQ(result.size(), values.size() * sizeof(To));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -177,15 +177,14 @@ TEST(HostCast, KeepsValues)
   expect_cast<std::int32_t, std::int64_t>(
     INT32, DURATION_MILLISECONDS, {0, -1, 2'147'483'647, -2'147'483'647 - 1}, 1);
   expect_cast<std::uint8_t, std::int16_t>(UINT8, INT16, {}, 1);
-  EXPECT_THROW((void)detail::host::cast_values(nullptr, 0, INT8, FLOAT64, on_host()),
-               cudf::logic_error);
+  EXPECT_THROW((void)detail::cast_values(nullptr, 0, INT8, FLOAT64, on_host()), cudf::logic_error);
 }
 
 TEST(HostHalves, WidenToFloatsOfTheSameValue)
 {
   auto halves = std::vector<std::uint16_t>(65'536);
   std::iota(halves.begin(), halves.end(), std::uint16_t{0});
-  auto const floats = detail::host::widen_halves(halves.data(), 65'536, on_host());
+  auto const floats = detail::widen_halves(halves.data(), 65'536, on_host());
   for (auto const half : halves) {
     auto const found    = static_cast<float const*>(floats.data())[half];
     auto const exponent = (half >> 10) & 31;
@@ -202,16 +201,16 @@ TEST(HostHalves, WidenToFloatsOfTheSameValue)
 TEST(HostCopy, CopiesTheBytes)
 {
   auto const text = std::string{"arrow"};
-  auto const copy = detail::host::copy_bytes(text.data(), 5, on_host());
+  auto const copy = detail::copy_bytes(text.data(), 5, on_host());
   EXPECT_EQ(std::string_view(static_cast<char const*>(copy.data()), copy.size()), text);
-  EXPECT_EQ(detail::host::copy_bytes(nullptr, 0, on_host()).size(), 0U);
+  EXPECT_EQ(detail::copy_bytes(nullptr, 0, on_host()).size(), 0U);
 }
 
 TEST(HostZeros, AreZero)
 {
-  auto const zeros = detail::host::zeros(100, on_host());
+  auto const zeros = detail::zeros(100, on_host());
   for (std::int64_t i = 0; i < 100; ++i) { EXPECT_EQ(byte_at(zeros, i), 0); }
-  EXPECT_EQ(detail::host::zeros(0, on_host()).size(), 0U);
+  EXPECT_EQ(detail::zeros(0, on_host()).size(), 0U);
 }
 
 TEST(HostOffsets, AreReadFromAnyAddress)
@@ -235,10 +234,10 @@ TEST(HostOffsets, AreRebasedToZero)
   auto const wide = std::array<std::int64_t, 4>{base, base + 3, base + 3, base + 2'147'483'647};
   auto memory     = std::array<char, 33>{};
   std::memcpy(memory.data() + 1, wide.data(), sizeof wide);
-  auto const ends = detail::host::read_ends(memory.data() + 1, 3, 8);
+  auto const ends = detail::read_ends(memory.data() + 1, 3, 8, on_host());
   EXPECT_EQ(ends.first, wide.front());
   EXPECT_EQ(ends.last, wide.back());
-  auto const narrow = detail::host::rebase_offsets(
+  auto const narrow = detail::rebase_offsets(
     {memory.data() + 1, 4, cudf::type_id::INT64}, base, cudf::type_id::INT32, on_host());
   auto const* found = static_cast<std::int32_t const*>(narrow.data());
   EXPECT_EQ(std::vector(found, found + 4), (std::vector<std::int32_t>{0, 3, 3, 2'147'483'647}));
@@ -246,11 +245,11 @@ TEST(HostOffsets, AreRebasedToZero)
 
 TEST(HostOffsets, CountUpInEqualSteps)
 {
-  auto const made   = detail::host::count_up(4, 715'827'882, on_host());
+  auto const made   = detail::count_up(4, 715'827'882, on_host());
   auto const* found = static_cast<std::int32_t const*>(made.data());
   EXPECT_EQ(std::vector(found, found + 4),
             (std::vector<std::int32_t>{0, 715'827'882, 1'431'655'764, 2'147'483'646}));
-  EXPECT_EQ(detail::host::count_up(0, 5, on_host()).size(), 0U);
+  EXPECT_EQ(detail::count_up(0, 5, on_host()).size(), 0U);
 }
 
 }  // namespace

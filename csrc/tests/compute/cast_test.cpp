@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/host/cast.hpp"
+#include "compute/cast.hpp"
 
 #include "compute/on_host.hpp"
 #include "testing/columns.hpp"
@@ -62,7 +62,7 @@ TEST(HostTimestamps, AreRoundedDownToDays)
         ? column_of(cudf::data_type{from}, std::vector<std::int32_t>(values.begin(), values.end()))
         : column_of(cudf::data_type{from}, values);
     for (auto const& [to, wanted] : units) {
-      auto const found = detail::host::cast_column(column->view(), cudf::data_type{to}, on_host());
+      auto const found = detail::cast_column(column->view(), cudf::data_type{to}, on_host());
       ASSERT_EQ(found->size(), std::ssize(values));
       for (std::size_t i = 0; i < values.size(); ++i) {
         auto const days = std::array{-20'000, -2, -1, 0, 1, 20'000}[i / 4];
@@ -77,15 +77,16 @@ TEST(HostTimestamps, AtMidnightAreWholeDays)
   for (auto const& [unit, ticks] : units) {
     if (unit == type_id::TIMESTAMP_DAYS) { continue; }
     auto values = std::vector<std::int64_t>{-3 * ticks, 0, 7 * ticks};
-    EXPECT_TRUE(detail::host::has_whole_days(column_of(cudf::data_type{unit}, values)->view()));
+    EXPECT_TRUE(
+      detail::has_whole_days(column_of(cudf::data_type{unit}, values)->view(), on_host()));
     for (auto const rest : {std::int64_t{1}, std::int64_t{-1}, ticks / 2}) {
       values[1]   = rest;
       auto column = column_of(cudf::data_type{unit}, values);
-      EXPECT_FALSE(detail::host::has_whole_days(column->view())) << rest;
+      EXPECT_FALSE(detail::has_whole_days(column->view(), on_host())) << rest;
       auto mask = std::vector<cudf::bitmask_type>(16);
       mask[0]   = 0b101;
       column->set_null_mask(host_buffer(mask), 1);
-      EXPECT_TRUE(detail::host::has_whole_days(column->view())) << "null";
+      EXPECT_TRUE(detail::has_whole_days(column->view(), on_host())) << "null";
     }
   }
 }
@@ -115,7 +116,7 @@ void expect_range(type_id type)
       }
       auto column = column_of(cudf::data_type{type}, values);
       if (nulls > 0) { column->set_null_mask(host_buffer(mask), nulls); }
-      auto const found = detail::host::range_of(column->view());
+      auto const found = detail::range_of(column->view(), on_host());
       EXPECT_EQ(found.any, least.has_value());
       EXPECT_TRUE(found.least == least.value_or(0) && found.greatest == most.value_or(0));
     }
@@ -139,7 +140,7 @@ TEST(HostEncoding, KeysAreInTheOrderOfTheirFirstRows)
         auto const values = samples(type, static_cast<std::size_t>(size) + 3, null_percent);
         auto const column = make_column(type, values);
         auto const source = slice(column->view(), 3, size + 3);
-        auto const found  = detail::host::encode_dictionary(source, on_host());
+        auto const found  = detail::encode_dictionary(source, on_host());
         auto const keys   = read_rows(found->child(1).view(), type);
         ASSERT_EQ(read_rows(found->view(), dictionary_of(type)),
                   rows(values.begin() + 3, values.end()));

@@ -45,8 +45,8 @@ TYPED_TEST(HostDictionary, RowsOfNullKeysBecomeNull)
   auto const keys    = make_column(type, {{}, text("a"), {}, text("bc")});
   auto const indices = integers<TypeParam>(cudf::type_to_id<TypeParam>(), {3, 0, 1, -9, 2, 3});
   auto const mask    = std::uint32_t{0b110111};
-  auto const parts   = detail::host::drop_null_keys(
-    indices->view(), keys->view(), {&mask, 1}, column_path{}, on_host());
+  auto const parts =
+    detail::drop_null_keys(indices->view(), keys->view(), {&mask, 1}, column_path{}, on_host());
   EXPECT_EQ(decoded(parts, type), (rows{text("bc"), {}, text("a"), {}, {}, text("bc")}));
   EXPECT_EQ(parts.indices->type(), indices->type());
   EXPECT_EQ(read_rows(parts.keys->view(), type), (rows{text("a"), text("bc")}));
@@ -62,8 +62,8 @@ TYPED_TEST(HostDictionary, UnsignedIndicesMayExceedTheSignedRange)
   auto const type    = flat("string");
   auto const keys    = make_column(type, texts);
   auto const indices = integers<unsigned_t>(cudf::type_to_id<unsigned_t>(), {far, 0, 1});
-  auto const parts   = detail::host::drop_null_keys(
-    indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host());
+  auto const parts =
+    detail::drop_null_keys(indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host());
   EXPECT_EQ(parts.indices->type(), indices->type());
   auto const found = parts.indices->view();
   EXPECT_EQ(found.template data<unsigned_t>()[0], far - 1);
@@ -76,8 +76,8 @@ TYPED_TEST(HostDictionary, HasNoKeysIfAllKeysAreNull)
   auto const type    = flat("int64");
   auto const keys    = make_column(type, {{}, {}});
   auto const indices = integers<TypeParam>(cudf::type_to_id<TypeParam>(), {1, 0});
-  auto const parts   = detail::host::drop_null_keys(
-    indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host());
+  auto const parts =
+    detail::drop_null_keys(indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host());
   EXPECT_EQ(parts.keys->size(), 0);
   EXPECT_EQ(parts.null_count, 2);
 }
@@ -88,7 +88,7 @@ TYPED_TEST(HostDictionary, IndicesBeyondTheKeysAreRejected)
   for (auto const index : {-1, 2}) {
     auto const indices =
       integers<TypeParam>(cudf::type_to_id<TypeParam>(), {0, static_cast<TypeParam>(index)});
-    EXPECT_THROW((void)detail::host::drop_null_keys(
+    EXPECT_THROW((void)detail::drop_null_keys(
                    indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host()),
                  std::invalid_argument);
   }
@@ -101,7 +101,7 @@ TEST(HostDictionaries, AreDecodedToTheirValues)
       auto const type   = dictionary_of(keys);
       auto const values = samples(type, 70, null_percent);
       auto const column = make_column(type, values);
-      auto const found  = detail::host::decode_dictionary(column->view(), column_path{}, on_host());
+      auto const found  = detail::decode_dictionary(column->view(), column_path{}, on_host());
       EXPECT_EQ(read_rows(found->view(), keys), values);
       expect_invariants(*found);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Tests of the functions that build lists of a fixed size.
-#include "compute/host/cast.hpp"
-#include "compute/null_rows.hpp"
+#include "compute/cast.hpp"
+#include "compute/gather.hpp"
 #include "compute/on_host.hpp"
 #include "testing/columns.hpp"
 #include "testing/expect_invariants.hpp"
@@ -27,7 +27,7 @@ std::vector<std::int32_t> numbers_in(rmm::device_buffer const& buffer)
 TEST(RowsOfLists, CountUpFromTheBeginOfEachList)
 {
   auto const begins = std::vector<std::int32_t>{4, 9, 4};
-  auto const made   = detail::host::rows_of_lists({begins.data(), 3, 3, 0, 100}, on_host());
+  auto const made   = detail::rows_of_lists({begins.data(), 3, 3, 0, 100}, on_host());
   EXPECT_EQ(numbers_in(made), (std::vector<std::int32_t>{4, 5, 6, 9, 10, 11, 4, 5, 6}));
 }
 
@@ -35,12 +35,12 @@ TEST(RowsOfLists, AreClampedToTheAllowedRange)
 {
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   auto const begins   = std::vector<std::int32_t>{0, 6, most};
-  auto const made     = detail::host::rows_of_lists({begins.data(), 3, 2, 1, 6}, on_host());
+  auto const made     = detail::rows_of_lists({begins.data(), 3, 2, 1, 6}, on_host());
   EXPECT_EQ(numbers_in(made), (std::vector<std::int32_t>{1, 1, 6, 6, 6, 6}));
 }
 
 TEST(RowsOfLists, AreEmptyWithoutLists)
-{ EXPECT_EQ(detail::host::rows_of_lists({nullptr, 0, 3, 0, 0}, on_host()).size(), 0U); }
+{ EXPECT_EQ(detail::rows_of_lists({nullptr, 0, 3, 0, 0}, on_host()).size(), 0U); }
 
 TEST(NullRows, HaveTheTypeOfTheColumn)
 {

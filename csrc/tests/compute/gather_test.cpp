@@ -24,7 +24,7 @@ std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
                                      std::vector<std::int32_t> const& map)
 {
   auto const numbers = integers(cudf::type_id::INT32, map);
-  return detail::host::gather_rows(source, numbers->view(), column_path{}, on_host());
+  return detail::gather_rows(source, numbers->view(), column_path{}, on_host());
 }
 
 using gather_case = std::tuple<shape, int>;

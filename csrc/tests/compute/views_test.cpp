@@ -82,7 +82,7 @@ struct view_array {
 
   [[nodiscard]] std::vector<std::string> read() const
   {
-    auto const found   = detail::host::strings_from_views(rows, path, on_host());
+    auto const found   = detail::strings_from_views(rows, path, on_host());
     auto const offsets = values_of<std::int32_t>(found.offsets->view());
     auto const* text   = static_cast<char const*>(found.data.data());
     auto result        = std::vector<std::string>{};
@@ -148,7 +148,7 @@ TEST(HostStringViews, OfMoreThan2GiBHave64BitOffsets)
   auto array       = view_array{std::vector<ArrowBinaryView>(16, reference(size, 0, 0))};
   array.data[0]    = big.get();
   array.sizes[0]   = size;
-  auto const found = detail::host::strings_from_views(array.rows, path, on_host());
+  auto const found = detail::strings_from_views(array.rows, path, on_host());
   ASSERT_EQ(found.offsets->type().id(), cudf::type_id::INT64);
   EXPECT_EQ(values_of<std::int64_t>(found.offsets->view()).back(), std::int64_t{1} << 31);
 }
@@ -163,15 +163,15 @@ struct list_array {
 
   [[nodiscard]] detail::gathered_lists read(detail::row_mask const& mask = {nullptr, 0}) const
   {
-    return detail::host::lists_from_views({offsets.data(),
-                                           sizes.data(),
-                                           sizeof(T),
-                                           0,
-                                           static_cast<cudf::size_type>(sizes.size()),
-                                           mask,
-                                           num_elements},
-                                          path,
-                                          on_host());
+    return detail::lists_from_views({offsets.data(),
+                                     sizes.data(),
+                                     sizeof(T),
+                                     0,
+                                     static_cast<cudf::size_type>(sizes.size()),
+                                     mask,
+                                     num_elements},
+                                    path,
+                                    on_host());
   }
 };
 
@@ -319,7 +319,7 @@ TEST(HostRunsOfValues, AreRepeated)
       auto const source = slice(column->view(), 2, static_cast<cudf::size_type>(values.size()));
       for (auto const begin : {0, 1, 63, 64, 65, 300}) {
         for (auto const size : {0, 1, 63, 64, 65, 128, 400}) {
-          auto const found = detail::host::repeat_runs(
+          auto const found = detail::repeat_runs(
             source, {runs.ends.data(), 4, std::ssize(runs.ends), begin, size}, path, on_host());
           auto expected = rows{};
           for (auto row = begin; row < begin + size; ++row) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import pylibcudf as plc
 
@@ -12,16 +12,11 @@ from .exported_array import DescribedArray, ExportedArray
 MadeMemory = tuple[int, int, str]
 
 class ExportInput:
-    @property
-    def kind(self) -> Literal["table", "column"]: ...
-    @property
-    def columns(self) -> tuple[plc.Column, ...]: ...
-    @property
-    def num_rows(self) -> int: ...
-    @property
-    def schema_spec(self) -> SchemaSpec: ...
-    @property
-    def made(self) -> tuple[MadeMemory, ...] | None: ...
+    kind: Final[Literal["table", "column"]]
+    columns: Final[tuple[plc.Column, ...]]
+    num_rows: Final[int]
+    schema_spec: Final[SchemaSpec]
+    made: Final[tuple[MadeMemory, ...] | None]
     def __init__(
         self,
         kind: Literal["table", "column"],
@@ -42,18 +37,13 @@ def pylibcudf_input(
 ) -> Any: ...
 
 class ExportArguments:
-    @property
-    def stream(self) -> Stream: ...
-    @property
-    def compact(self) -> bool: ...
-    @property
-    def managed_as_cuda(self) -> bool: ...
-    @property
-    def mr(self) -> Any: ...
+    stream: Final[Stream]
+    compact: Final[bool]
+    managed_as_cuda: Final[bool]
+    mr: Final[Any]
     @property
     def handle(self) -> int: ...
-    @property
-    def copy(self) -> bool | None: ...
+    copy: Final[bool | None]
     def __init__(
         self,
         stream: Stream,
@@ -65,19 +55,9 @@ class ExportArguments:
 
 Array = TypeVar("Array", bound=DescribedArray)
 
-def export_array(
-    export_input: ExportInput,
-    arguments: ExportArguments,
-    requested_schema: object | None,
-    exporter: Any,
-    array_type: type[Array],
-) -> Array: ...
-
 class InputExporter:
-    @property
-    def export_input(self) -> ExportInput: ...
-    @property
-    def arguments(self) -> ExportArguments: ...
+    export_input: Final[ExportInput]
+    arguments: Final[ExportArguments]
     def __init__(self, export_input: ExportInput, arguments: ExportArguments) -> None: ...
     def export(self, requested_schema: object | None, array_type: type[Array]) -> Array: ...
 

@@ -32,21 +32,17 @@ from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec
 cdef class ExportInput:
     """The columns of one object to export.
 
-    Parameters
-    ----------
-    kind
-        ``"table"`` for a record batch, ``"column"`` for an array.
-    columns
-        The pylibcudf columns. The export references them while their memory is in use. These
-        references also make cuDF copy the memory before it writes to it.
-    num_rows
-        The number of rows. A frame without columns can have rows.
-    schema_spec
-        The part of the schema that does not depend on the column types.
-    made
-        Address, size and reason of each piece of memory that was allocated for the export because
-        the memory of the source could not be shared.
+    `kind` is ``"table"`` for a record batch, ``"column"`` for an array. A table without columns can
+    have rows. The export references the columns while their memory is in use. These references also
+    make cuDF copy the memory before it writes to it. `made` has the address, size and reason of
+    each piece of memory that was allocated because the memory of the source could not be shared.
     """
+
+    cdef readonly str kind
+    cdef readonly tuple columns
+    cdef readonly size_type num_rows
+    cdef readonly SchemaSpec schema_spec
+    cdef readonly tuple made
 
     def __init__(
         self,
@@ -99,14 +95,8 @@ cdef SchemaSpec cached_spec(bytes key, str kind, tuple columns, spec_of_fields):
 def pylibcudf_input(obj, spec_of_column, spec_of_table, spec_of_fields):
     """Return the `ExportInput` of a pylibcudf column or table, or None for any other object.
 
-    Parameters
-    ----------
-    obj
-        The object.
-    spec_of_column, spec_of_table
-        Functions that return the spec for the result of `types_of`.
-    spec_of_fields
-        A function that returns the spec of imported columns and the owners of their fields.
+    `spec_of_column` and `spec_of_table` return the spec for the result of `types_of`.
+    `spec_of_fields` returns the spec of imported columns and the owners of their fields.
     """
     if isinstance(obj, Column):
         return ExportInput.of(
@@ -126,26 +116,24 @@ def pylibcudf_input(obj, spec_of_column, spec_of_table, spec_of_fields):
 cdef class ExportArguments:
     """The arguments of exports, converted to C++ types; see `to_arrow_device`.
 
-    Parameters
-    ----------
-    stream
-        The `Stream` that produced the data.
-    compact
-        Whether all arrays must have the offset 0.
-    managed_as_cuda
-        Whether managed memory is reported as plain CUDA memory.
-    mr
-        The memory resource for converted buffers. None: rmm's current resource at each export.
-    copy
-        None: copy only the buffers that cannot be shared. False: never copy. True: copy all.
+    If `mr` is None, each export uses rmm's current resource.
 
     Raises
     ------
     TypeError
         If `mr` is neither a memory resource nor None.
     ValueError
-        If `copy` has another value.
+        If `copy` is not None, False or True.
     """
+
+    cdef readonly object stream
+    cdef readonly bint compact
+    cdef readonly bint managed_as_cuda
+    cdef readonly object mr
+    cdef readonly object copy
+    cdef core.copy_policy copy_policy
+    cdef bint is_freed_by_thread
+    cdef uintptr_t first_handle
 
     def __cinit__(
         self, stream not None, bint compact=False, bint managed_as_cuda=False, mr=None, copy=None
@@ -194,7 +182,7 @@ cdef class ExportCall:
     cdef ExportCall of(
         ExportInput export_input, ExportArguments arguments, object requested_schema
     ):
-        """Convert the arguments of `export_array`."""
+        """Convert the arguments of an export."""
         cdef ExportCall self = ExportCall.__new__(ExportCall)
         cdef bint is_table = export_input.kind == "table"
         self.views.swap(spare_views)
@@ -246,64 +234,38 @@ cdef shared_ptr[const void] released_after_readers(
     )
 
 
-cpdef export_array(
-    ExportInput export_input,
-    ExportArguments arguments,
-    object requested_schema,
-    object exporter,
-    type array_type,
-):
-    """Export columns. The array and all that share its memory reference the columns and the stream.
-
-    Parameters
-    ----------
-    export_input
-        The columns.
-    arguments
-        The arguments of the export.
-    requested_schema
-        The capsule of a schema, which is not consumed, or None.
-    exporter
-        The function that exports the same columns again with another schema.
-    array_type
-        The type of the result: `DeviceArray`.
-    """
-    cdef ExportCall call = ExportCall.of(export_input, arguments, requested_schema)
-    cdef core.device_array array
-    with nogil:
-        array = move(
-            core.to_arrow_device(call.input, call.owner, call.options, call.stream, call.resource)
-        )
-    # Skip the constructor, which would parse the arguments again.
-    cdef DescribedArray result = <DescribedArray?>array_type.__new__(array_type)
-    result._exporter = exporter
-    result._array = ExportedArray.wrap(move(array), arguments.stream)
-    result._arrow_schema = call.schema
-    result._kind = export_input.kind
-    result._labels = export_input.schema_spec.labels
-    return result
-
-
 cdef class InputExporter:
-    """An exporter of the columns of one object. It exports again for each requested schema.
+    """Exports the columns of one object, again for each requested schema."""
 
-    Parameters
-    ----------
-    export_input
-        The columns.
-    arguments
-        The arguments of the exports.
-    """
+    cdef readonly ExportInput export_input
+    cdef readonly ExportArguments arguments
 
     def __cinit__(self, ExportInput export_input not None, ExportArguments arguments not None):
         self.export_input = export_input
         self.arguments = arguments
 
     def export(self, requested_schema, type array_type not None):
-        """Export the columns; see `export_array`."""
-        return export_array(
-            self.export_input, self.arguments, requested_schema, self, array_type
-        )
+        """Export the columns as a `DeviceArray`, which is passed as `array_type`.
+
+        The array and all that share its memory reference the columns and the stream.
+        `requested_schema` is the capsule of a schema, which is not consumed, or None.
+        """
+        cdef ExportCall call = ExportCall.of(self.export_input, self.arguments, requested_schema)
+        cdef core.device_array array
+        with nogil:
+            array = move(
+                core.to_arrow_device(
+                    call.input, call.owner, call.options, call.stream, call.resource
+                )
+            )
+        # Skip the constructor, which would parse the arguments again.
+        cdef DescribedArray result = <DescribedArray?>array_type.__new__(array_type)
+        result._exporter = self
+        result._array = ExportedArray.wrap(move(array), self.arguments.stream)
+        result._arrow_schema = call.schema
+        result._kind = self.export_input.kind
+        result._labels = self.export_input.schema_spec.labels
+        return result
 
 
 def schema_of_input(ExportInput export_input not None) -> Schema:

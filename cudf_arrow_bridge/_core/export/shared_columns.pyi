@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pylibcudf as plc
@@ -7,24 +7,7 @@ import pylibcudf as plc
 from ..import_.columns import Span
 
 class CudfLayout:
-    def __init__(
-        self,
-        *,
-        plc_column: str,
-        dtype: str,
-        buffer: type,
-        owner: str,
-        offset: str,
-        size: str,
-        buffer_owner: type,
-        ptr: str,
-        references: str,
-        always_shared: object,
-        spillable_owner: type,
-        spill_lock: type,
-        attachment: str,
-        attached_to_column: Callable[[Any], Any],
-    ) -> None: ...
+    def __init__(self, **members: Any) -> None: ...
 
 class SharedSpan(Span):
     owner: object

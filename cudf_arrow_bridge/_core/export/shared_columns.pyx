@@ -22,68 +22,24 @@ cdef extern from "Python.h":
 
 
 cdef class CudfLayout:
-    """The classes and attributes of cuDF's columns and buffers.
+    """The classes and attributes of cuDF's columns and buffers, as keyword arguments."""
 
-    Parameters
-    ----------
-    plc_column, dtype
-        Attributes of a column: the pylibcudf column, which has cuDF buffers, and the dtype.
-    buffer
-        The class of buffers.
-    owner, offset, size
-        Attributes of a buffer: its owner, and its offset in the owner's memory and size in bytes.
-    buffer_owner
-        The class of owners.
-    ptr, references
-        Attributes of an owner: its address, and the ``WeakSet`` of the users of its memory.
-    always_shared
-        The value of `references` for memory that always has other users.
-    spillable_owner, spill_lock
-        The class of owners that can be spilled, and the class of the locks that prevent it.
-    attachment
-        The attribute that this package sets on owners.
-    attached_to_column
-        A function that returns the attachment of a column without memory, or None.
-    """
+    #: Attributes of a column: the pylibcudf column, which has cuDF buffers, and the dtype.
+    cdef public object plc_column, dtype
+    #: The class of buffers, and their attributes: the owner, the offset in its memory, the size.
+    cdef public object buffer, owner, offset, size
+    #: The class of owners, and their attributes: the address, and the ``WeakSet`` of users of the
+    #: memory. `always_shared` is the value of `references` for memory that always has other users.
+    cdef public object buffer_owner, ptr, references, always_shared
+    #: The class of owners that can be spilled, and the class of the locks that prevent it.
+    cdef public object spillable_owner, spill_lock
+    #: The attribute that this package sets on owners, and a function that returns the attachment of
+    #: a column without memory, or None.
+    cdef public object attachment, attached_to_column
 
-    cdef object plc_column, dtype
-    cdef object buffer, owner, offset, size
-    cdef object buffer_owner, ptr, references, always_shared
-    cdef object spillable_owner, spill_lock
-    cdef object attachment, attached_to_column
-
-    def __init__(
-        self,
-        *,
-        plc_column,
-        dtype,
-        buffer,
-        owner,
-        offset,
-        size,
-        buffer_owner,
-        ptr,
-        references,
-        always_shared,
-        spillable_owner,
-        spill_lock,
-        attachment,
-        attached_to_column,
-    ):
-        self.plc_column = plc_column
-        self.dtype = dtype
-        self.buffer = buffer
-        self.owner = owner
-        self.offset = offset
-        self.size = size
-        self.buffer_owner = buffer_owner
-        self.ptr = ptr
-        self.references = references
-        self.always_shared = always_shared
-        self.spillable_owner = spillable_owner
-        self.spill_lock = spill_lock
-        self.attachment = attachment
-        self.attached_to_column = attached_to_column
+    def __init__(self, **members):
+        for name, value in members.items():
+            setattr(self, name, value)
 
 
 # Owners do not reference their spans, so no cycle is possible. Otherwise the garbage collector
@@ -121,13 +77,8 @@ cdef object member(dict members, object name):
 cdef class BufferSharer:
     """Shares cuDF buffers with one export; see `cudf_private.buffer_sharer`.
 
-    Parameters
-    ----------
-    layout
-        The classes and attributes of buffers.
-    is_schema_only
-        Whether the memory will not be read. It is then not locked, unspilled or referenced, and the
-        spans have an address that is never read.
+    If it `is_schema_only`, the memory is not locked, unspilled or referenced, and the spans have an
+    address that is never read.
     """
 
     cdef CudfLayout layout
@@ -210,14 +161,7 @@ cdef class BufferSharer:
 
 
 def share_columns(columns, BufferSharer sharer not None):
-    """Share all columns of a frame, and collect their types.
-
-    Parameters
-    ----------
-    columns
-        The cuDF columns.
-    sharer
-        The sharer of their buffers.
+    """Share the buffers of cuDF columns, and collect their types.
 
     Returns
     -------

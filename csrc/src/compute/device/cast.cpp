@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/device/cast.hpp"
+#include "compute/cast.hpp"
 
 #include "compute/device/buffers.hpp"
 

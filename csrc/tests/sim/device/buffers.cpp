@@ -4,8 +4,8 @@
 /// the implementations of the host.
 #include "compute/device/buffers.hpp"
 
-#include "compute/host/buffers.hpp"
-#include "compute/survey_bits.hpp"
+#include "compute/bits_on_device.hpp"
+#include "compute/buffers.hpp"
 #include "sim/fill_later.hpp"
 
 #include <cudf/null_mask.hpp>
@@ -67,14 +67,14 @@ std::size_t offsets_size(std::int64_t count)
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
   return fill_later(static_cast<std::size_t>(range.size), exec, [=](execution const& on_host) {
-    return host::unpack_bools(range, on_host);
+    return detail::unpack_bools(range, on_host);
   });
 }
 
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
   return fill_later(mask_size(range.size), exec, [=](execution const& on_host) {
-    return host::copy_bits(range, on_host);
+    return detail::copy_bits(range, on_host);
   });
 }
 
@@ -82,7 +82,8 @@ cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
   auto count = cudf::size_type{0};
   if (range.size == 0) { return count; }  // libcudf is not called
-  sim::enqueue(exec.stream.get(), [&] { count = host::count_nulls(range); });
+  sim::enqueue(exec.stream.get(),
+               [&] { count = detail::count_nulls(range, sim::on_host(exec.stream)); });
   RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   return count;
 }
@@ -91,7 +92,9 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
 {
   auto counts = std::vector<cudf::size_type>{};
   sim::enqueue(exec.stream.get(), [&] {
-    for (auto const& range : ranges) { counts.push_back(host::count_nulls(range)); }
+    for (auto const& range : ranges) {
+      counts.push_back(detail::count_nulls(range, sim::on_host(exec.stream)));
+    }
   });
   RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   return counts;
@@ -100,7 +103,8 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
 bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
 {
   auto within = false;
-  sim::enqueue(exec.stream.get(), [&] { within = host::nulls_within(inner, outer); });
+  sim::enqueue(exec.stream.get(),
+               [&] { within = detail::nulls_within(inner, outer, sim::on_host(exec.stream)); });
   RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
   return within;
 }
@@ -114,7 +118,7 @@ rmm::device_buffer cast_values(void const* values,
   check_alignment(values, cudf::size_of(cudf::data_type{from}));
   if (to == cudf::type_id::BOOL8) {
     return fill_later(static_cast<std::size_t>(size), exec, [=](execution const& on_host) {
-      auto result      = host::copy_bytes(values, size, on_host);
+      auto result      = detail::copy_bytes(values, size, on_host);
       auto const bytes = std::span{static_cast<std::uint8_t*>(result.data()), result.size()};
       for (auto& byte : bytes) { byte = byte != 0 ? 1 : 0; }
       return result;
@@ -122,7 +126,7 @@ rmm::device_buffer cast_values(void const* values,
   }
   auto const bytes = static_cast<std::size_t>(size) * cudf::size_of(cudf::data_type{to});
   return fill_later(bytes, exec, [=](execution const& on_host) {
-    return host::cast_values(values, size, from, to, on_host);
+    return detail::cast_values(values, size, from, to, on_host);
   });
 }
 
@@ -131,7 +135,7 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
   check_alignment(halves, sizeof(std::uint16_t));
   auto const bytes = static_cast<std::size_t>(size) * sizeof(float);
   return fill_later(bytes, exec, [=](execution const& on_host) {
-    return host::widen_halves(halves, size, on_host);
+    return detail::widen_halves(halves, size, on_host);
   });
 }
 
@@ -139,13 +143,13 @@ rmm::device_buffer gather_strided(stride_range const& range, execution const& ex
 {
   auto const bytes = static_cast<std::size_t>(range.size) * cudf::size_of(range.values.type());
   return fill_later(
-    bytes, exec, [=](execution const& on_host) { return host::gather_strided(range, on_host); });
+    bytes, exec, [=](execution const& on_host) { return detail::gather_strided(range, on_host); });
 }
 
 rmm::device_buffer zeros(std::int64_t size, execution const& exec)
 {
   return fill_later(static_cast<std::size_t>(size), exec, [](execution const& on_host) {
-    return host::zeros(0, on_host);
+    return detail::zeros(0, on_host);
   });
 }
 
@@ -179,14 +183,14 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
   auto const width = cudf::size_of(cudf::data_type{to});
   return fill_later(
     static_cast<std::size_t>(offsets.count) * width, exec, [=](execution const& on_host) {
-      return host::rebase_offsets(offsets, base, to, on_host);
+      return detail::rebase_offsets(offsets, base, to, on_host);
     });
 }
 
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec)
 {
   return fill_later(offsets_size(count), exec, [=](execution const& on_host) {
-    return host::count_up(count, step, on_host);
+    return detail::count_up(count, step, on_host);
   });
 }
 

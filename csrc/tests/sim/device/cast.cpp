@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The operations of compute/device/cast.hpp, with the implementations of the host. As in libcudf,
+/// The device operations of compute/cast.hpp, with the implementations of the host. As in libcudf,
 /// all operations except casts wait for the stream.
-#include "compute/device/cast.hpp"
+#include "compute/cast.hpp"
 
 #include "compute/device/buffers.hpp"
-#include "compute/host/cast.hpp"
 #include "sim/fill_later.hpp"
 #include "sim/kernels.hpp"
 #include "sim/upload_column.hpp"
@@ -21,7 +20,7 @@ std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec)
 {
   auto made = sim::wait_for(
-    exec, [&](execution const& on_host) { return host::encode_dictionary(column, on_host); });
+    exec, [&](execution const& on_host) { return detail::encode_dictionary(column, on_host); });
   return sim::upload(std::move(made), exec);
 }
 
@@ -34,7 +33,7 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
   sim::enqueue(exec.stream.get(),
                [column, type, bytes, stream = exec.stream, target = data.data()] {
                  auto const on_host = execution{true, stream, host_memory_resource()};
-                 auto const made    = host::cast_column(column, type, on_host);
+                 auto const made    = detail::cast_column(column, type, on_host);
                  if (bytes > 0) { std::memcpy(target, made->view().head<void>(), bytes); }
                });
   auto mask = column.null_count() == 0
@@ -46,17 +45,20 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
 
 value_range range_of(cudf::column_view const& column, execution const& exec)
 {
-  return sim::wait_for(exec, [&](execution const&) { return host::range_of(column); });
+  return sim::wait_for(exec,
+                       [&](execution const& on_host) { return detail::range_of(column, on_host); });
 }
 
 bool has_whole_days(cudf::column_view const& column, execution const& exec)
 {
-  return sim::wait_for(exec, [&](execution const&) { return host::has_whole_days(column); });
+  return sim::wait_for(
+    exec, [&](execution const& on_host) { return detail::has_whole_days(column, on_host); });
 }
 
 bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
 {
-  return sim::wait_for(exec, [&](execution const&) { return host::has_lists_of(column, size); });
+  return sim::wait_for(
+    exec, [&](execution const& on_host) { return detail::has_lists_of(column, size, on_host); });
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,
@@ -64,7 +66,7 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
                              execution const& exec)
 {
   auto made = sim::wait_for(
-    exec, [&](execution const& on_host) { return host::pad_lists(column, size, on_host); });
+    exec, [&](execution const& on_host) { return detail::pad_lists(column, size, on_host); });
   return sim::upload(std::move(made), exec);
 }
 
@@ -72,8 +74,9 @@ rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& ex
 {
   auto const bytes = static_cast<std::size_t>(lists.count) * static_cast<std::size_t>(lists.size) *
                      sizeof(std::int32_t);
-  return sim::fill_later(
-    bytes, exec, [lists](execution const& on_host) { return host::rows_of_lists(lists, on_host); });
+  return sim::fill_later(bytes, exec, [lists](execution const& on_host) {
+    return detail::rows_of_lists(lists, on_host);
+  });
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

@@ -15,7 +15,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 execution const& exec)
 {
   auto made = sim::wait_for(exec, [&](execution const& on_host) {
-    return host::drop_null_keys(indices, keys, mask, column_path{}, on_host);
+    return detail::drop_null_keys(indices, keys, mask, column_path{}, on_host);
   });
   return {sim::upload(std::move(made.indices), exec),
           sim::upload(std::move(made.keys), exec),
@@ -27,7 +27,7 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 execution const& exec)
 {
   auto made = sim::wait_for(exec, [&](execution const& on_host) {
-    return host::decode_dictionary(dictionary, column_path{}, on_host);
+    return detail::decode_dictionary(dictionary, column_path{}, on_host);
   });
   return sim::upload(std::move(made), exec);
 }

@@ -23,14 +23,15 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
   if (is_fixed && source.null_mask() == nullptr) {
     auto const bytes = static_cast<std::size_t>(map.size()) * cudf::size_of(source.type());
     auto data        = sim::fill_later(bytes, exec, [=](execution const& on_host) {
-      auto made = host::gather_rows(source, map, column_path{}, on_host);
+      auto made = detail::gather_rows(source, map, column_path{}, on_host);
       return std::move(*made->release().data);
     });
     return std::make_unique<cudf::column>(
       source.type(), map.size(), std::move(data), rmm::device_buffer{0, exec.stream, exec.mr}, 0);
   }
-  auto made = sim::wait_for(
-    exec, [&](execution const& on_host) { return host::gather_rows(source, map, path, on_host); });
+  auto made = sim::wait_for(exec, [&](execution const& on_host) {
+    return detail::gather_rows(source, map, path, on_host);
+  });
   return sim::upload(std::move(made), exec);
 }
 

@@ -14,20 +14,21 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        execution const& exec)
 {
   auto made = sim::wait_for(
-    exec, [&](execution const& on_host) { return host::push_nulls(parent, child, on_host); });
+    exec, [&](execution const& on_host) { return detail::push_nulls(parent, child, on_host); });
   if (!made) { return std::nullopt; }
   return counted_mask{sim::upload(std::move(made->mask), exec), made->null_count};
 }
 
 bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec)
 {
-  return sim::wait_for(exec, [&](execution const&) { return host::has_nonempty_nulls(column); });
+  return sim::wait_for(
+    exec, [&](execution const& on_host) { return detail::needs_emptying(column, on_host); });
 }
 
 std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec)
 {
   auto made = sim::wait_for(
-    exec, [&](execution const& on_host) { return host::empty_nulls(column, on_host); });
+    exec, [&](execution const& on_host) { return detail::empty_nulls(column, on_host); });
   return sim::upload(std::move(made), exec);
 }
 

@@ -18,7 +18,7 @@ string_buffers strings_from_views(view_rows const& rows, execution const& exec)
   auto trusting        = rows;
   trusting.data_sizes  = unbounded.data();
   auto made            = sim::wait_for(exec, [&](execution const& on_host) {
-    return host::strings_from_views(trusting, column_path{}, on_host);
+    return detail::strings_from_views(trusting, column_path{}, on_host);
   });
   return {sim::upload(std::move(made.data), exec), sim::upload(std::move(made.offsets), exec)};
 }
@@ -28,7 +28,7 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 execution const& exec)
 {
   auto made = sim::wait_for(
-    exec, [&](execution const& on_host) { return host::lists_from_views(rows, path, on_host); });
+    exec, [&](execution const& on_host) { return detail::lists_from_views(rows, path, on_host); });
   return {sim::upload(std::move(made.offsets), exec),
           made.elements == nullptr ? nullptr : sim::upload(std::move(made.elements), exec),
           made.first,

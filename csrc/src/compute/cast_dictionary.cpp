@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
-#include "compute/host/buffers.hpp"
-#include "compute/host/cast.hpp"
+#include "compute/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <cstdint>
@@ -13,8 +12,10 @@
 #include <utility>
 #include <vector>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 /// Mixes the bits of an integer, so that each bit of the result depends on all of them.
 std::uint32_t hash_of(std::uint64_t value)
@@ -94,11 +95,7 @@ std::unique_ptr<cudf::column> make_integers(cudf::data_type type,
                                             execution const& exec)
 {
   auto const size = static_cast<std::int64_t>(values.size() * sizeof(T));
-  return std::make_unique<cudf::column>(type,
-                                        static_cast<cudf::size_type>(values.size()),
-                                        host::copy_bytes(values.data(), size, exec),
-                                        rmm::device_buffer{0, exec.stream, exec.mr},
-                                        0);
+  return make_column(type, std::ssize(values), copy_bytes(values.data(), size, exec), exec);
 }
 
 /// A string column with one row for each entry.
@@ -199,17 +196,15 @@ encoded encode(cudf::column_view const& column, execution const& exec)
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec)
 {
+  if (!exec.host) { return device::encode_dictionary(column, exec); }
   auto made     = encode(column, exec);
   auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  children.push_back(std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::INT32},
-                                                    column.size(),
-                                                    std::move(made.indices),
-                                                    rmm::device_buffer{0, exec.stream, exec.mr},
-                                                    0));
+  children.push_back(make_column(
+    cudf::data_type{cudf::type_id::INT32}, column.size(), std::move(made.indices), exec));
   children.push_back(std::move(made.keys));
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, exec.stream, exec.mr}
-                : host::copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
+                : copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
   return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::DICTIONARY32},
                                         column.size(),
                                         rmm::device_buffer{0, exec.stream, exec.mr},
@@ -218,4 +213,4 @@ std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                         std::move(children));
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+}  // namespace cudf_arrow_bridge::detail

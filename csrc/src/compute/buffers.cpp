@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/host/buffers.hpp"
 
 #include "compute/buffers.hpp"
-#include "compute/host/bits.hpp"
+
+#include "compute/bits.hpp"
+#include "compute/bits_on_device.hpp"
+#include "compute/device/aligned_bytes.hpp"
+#include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"
+#include "cuda/transfer/read_back.hpp"
 
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
+#include <rmm/error.hpp>
+
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <span>
+#include <vector>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
 
@@ -52,28 +64,11 @@ constexpr auto bools_of_byte = [] {
   return result;
 }();
 
-/// Calls `use` with a value of the C++ type of an integer `type_id`.
-template <typename Use>
-rmm::device_buffer with_integer(cudf::type_id type, Use use)
-{
-  using cudf::type_id;
-  switch (type) {
-    case type_id::INT8: return use(std::int8_t{});
-    case type_id::INT16: return use(std::int16_t{});
-    case type_id::INT32: return use(std::int32_t{});
-    case type_id::INT64: return use(std::int64_t{});
-    case type_id::UINT8: return use(std::uint8_t{});
-    case type_id::UINT16: return use(std::uint16_t{});
-    case type_id::UINT32: return use(std::uint32_t{});
-    case type_id::UINT64: return use(std::uint64_t{});
-    default: throw cudf::logic_error{"no such conversion on host memory"};
-  }
-}
-
 }  // namespace
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
 {
+  if (!exec.host) { return device::pack_bools(bools, size, exec); }
   auto const* source = static_cast<std::uint8_t const*>(bools);
   return make_bits(size, exec, [=](std::int64_t word) {
     auto const* first = source + word * word_bits;
@@ -89,6 +84,7 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
 
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
+  if (!exec.host) { return device::unpack_bools(range, exec); }
   auto result       = allocate(range.size, exec);
   auto* bools       = static_cast<std::byte*>(result.data());
   auto const words  = bit_words{range};
@@ -109,6 +105,7 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
+  if (!exec.host) { return device::copy_bits(range, exec); }
   auto const words = bit_words{range};
   return make_bits(range.size, exec, [&](std::int64_t i) { return words[i]; });
 }
@@ -117,21 +114,38 @@ rmm::device_buffer valid_in_both(bit_range const& left,
                                  bit_range const& right,
                                  execution const& exec)
 {
+  if (!exec.host) {
+    auto const first  = device::copy_bits(left, exec);
+    auto const second = device::copy_bits(right, exec);
+    auto const rows   = static_cast<cudf::size_type>(left.size);
+    return device::valid_in_both(first.data(), second.data(), rows, exec);
+  }
   auto const first  = bit_words{left};
   auto const second = bit_words{right};
   return make_bits(left.size, exec, [&](std::int64_t i) { return first[i] & second[i]; });
 }
 
-cudf::size_type count_nulls(bit_range const& range)
+cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
+  if (!exec.host) { return device::count_nulls(range, exec); }
   auto const words = bit_words{range};
   auto valid       = std::int64_t{0};
   for (std::int64_t i = 0; i < words.size(); ++i) { valid += count_ones(words[i]); }
   return static_cast<cudf::size_type>(range.size - valid);
 }
 
-bool nulls_within(bit_range const& inner, bit_range const& outer)
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
 {
+  if (!exec.host) { return device::count_nulls(ranges, exec); }
+  auto result = std::vector<cudf::size_type>{};
+  result.reserve(ranges.size());
+  for (auto const& range : ranges) { result.push_back(count_nulls(range, exec)); }
+  return result;
+}
+
+bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
+{
+  if (!exec.host) { return device::nulls_within(inner, outer, exec); }
   auto const inner_words = bit_words{inner};
   auto const outer_words = bit_words{outer};
   for (std::int64_t i = 0; i < inner_words.size(); ++i) {
@@ -147,6 +161,11 @@ rmm::device_buffer cast_values(void const* values,
                                execution const& exec)
 {
   using cudf::type_id;
+  if (!exec.host) {
+    auto const width   = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{from}));
+    auto const aligned = aligned_bytes{values, size * width, width, exec};
+    return device::cast_values(aligned.data(), size, from, to, exec);
+  }
   if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
     return scale<std::int32_t, std::int64_t>(values, size, 86'400, exec);
   }
@@ -161,6 +180,11 @@ rmm::device_buffer cast_values(void const* values,
 
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
 {
+  if (!exec.host) {
+    constexpr auto width = std::int64_t{sizeof(std::uint16_t)};
+    auto const aligned   = aligned_bytes{halves, size * width, width, exec};
+    return device::widen_halves(aligned.data(), size, exec);
+  }
   auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(float)}, exec);
   auto* out   = static_cast<float*>(result.data());
   for (cudf::size_type i = 0; i < size; ++i) {
@@ -171,6 +195,7 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
 
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution const& exec)
 {
+  if (!exec.host) { return {bytes, static_cast<std::size_t>(size), exec.stream, exec.mr}; }
   auto result = allocate(size, exec);
   std::copy_n(static_cast<std::byte const*>(bytes), size, static_cast<std::byte*>(result.data()));
   return result;
@@ -178,6 +203,7 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution co
 
 rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
 {
+  if (!exec.host) { return device::gather_strided(range, exec); }
   switch (cudf::size_of(range.values.type())) {
     case 1: return gather<std::uint8_t>(range, exec);
     case 2: return gather<std::uint16_t>(range, exec);
@@ -188,15 +214,53 @@ rmm::device_buffer gather_strided(stride_range const& range, execution const& ex
 
 rmm::device_buffer zeros(std::int64_t size, execution const& exec)
 {
+  if (!exec.host) { return device::zeros(size, exec); }
   auto result = allocate(size, exec);
   std::fill_n(static_cast<std::byte*>(result.data()), size, std::byte{});
   return result;
 }
 
-offset_ends read_ends(void const* offsets, std::int64_t size, std::int64_t width)
+rmm::device_buffer no_valid_bits(cudf::size_type rows, execution const& exec)
+{ return zeros(padded_mask_size(rows), exec); }
+
+rmm::device_buffer copy_zero_padded(void const* bytes,
+                                    std::int64_t count,
+                                    std::int64_t begin,
+                                    std::int64_t size,
+                                    execution const& exec)
 {
-  return {read_integer(offsets, width),
-          read_integer(static_cast<std::byte const*>(offsets) + size * width, width)};
+  auto result      = zeros(size, exec);
+  auto* target     = static_cast<std::byte*>(result.data()) + begin;
+  auto const taken = static_cast<std::size_t>(count);
+  if (taken == 0) { return result; }
+  if (exec.host) {
+    std::memcpy(target, bytes, taken);
+  } else {
+    RMM_CUDA_TRY(cudaMemcpyAsync(target, bytes, taken, cudaMemcpyDefault, exec.stream.get()));
+  }
+  return result;
+}
+
+std::int64_t read_offset(
+  void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream)
+{
+  auto const* source = static_cast<std::byte const*>(offsets) + index * width;
+  return host ? read_integer(source, width) : device::read_integer(source, width, stream);
+}
+
+offset_ends read_ends(void const* offsets,
+                      std::int64_t size,
+                      std::int64_t width,
+                      execution const& exec)
+{
+  auto const* last = static_cast<std::byte const*>(offsets) + size * width;
+  if (exec.host) { return {read_integer(offsets, width), read_integer(last, width)}; }
+  auto batch             = device::read_batch{exec.stream};
+  auto const first_index = batch.add(offsets, width);
+  auto const last_index  = batch.add(last, width);
+  batch.enqueue();
+  batch.wait();
+  return {batch.at(first_index), batch.at(last_index)};
 }
 
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
@@ -204,6 +268,7 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   cudf::type_id to,
                                   execution const& exec)
 {
+  if (!exec.host) { return device::rebase_offsets(offsets, base, to, exec); }
   return with_integer(offsets.type, [&](auto source) {
     return with_integer(to, [&](auto target) {
       using source_type = decltype(source);
@@ -220,6 +285,7 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
 
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec)
 {
+  if (!exec.host) { return device::count_up(count, step, exec); }
   auto result = allocate(count * offset_bytes, exec);
   auto* out   = static_cast<std::int32_t*>(result.data());
   auto next   = std::uint32_t{0};
@@ -229,4 +295,4 @@ rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution con
   return result;
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+}  // namespace cudf_arrow_bridge::detail

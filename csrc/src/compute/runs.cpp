@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compute/bits.hpp"
 #include "compute/gather.hpp"
-#include "compute/host/bits.hpp"
-#include "compute/host/buffers.hpp"
 #include "compute/views.hpp"
 
 #include <cudf/utilities/traits.hpp>
@@ -13,8 +12,10 @@
 #include <string>
 #include <utility>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 using cudf::size_type;
 
@@ -73,15 +74,10 @@ rmm::device_buffer repeat_values(cudf::column_view const& values,
                                  column_path const& path,
                                  execution const& exec)
 {
-  auto const width  = cudf::size_of(values.type());
-  auto const* first = values.head<std::byte>() + values.offset() * static_cast<std::int64_t>(width);
-  switch (width) {
-    case 1: return repeat<1>(first, rows, path, exec);
-    case 2: return repeat<2>(first, rows, path, exec);
-    case 4: return repeat<4>(first, rows, path, exec);
-    case 8: return repeat<8>(first, rows, path, exec);
-    default: return repeat<16>(first, rows, path, exec);
-  }
+  return with_width(values.type(), [&](auto width) {
+    auto const* first = values.head<std::byte>() + values.offset() * std::int64_t{width};
+    return repeat<width>(first, rows, path, exec);
+  });
 }
 
 rmm::device_buffer repeat_mask(cudf::column_view const& values,
@@ -99,17 +95,16 @@ rmm::device_buffer repeat_mask(cudf::column_view const& values,
 
 }  // namespace
 
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
-                                           column_path const& path,
-                                           execution const& exec)
+std::unique_ptr<cudf::column> host::runs_of_rows(run_rows const& rows,
+                                                 column_path const& path,
+                                                 execution const& exec)
 {
   auto buffer = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(size_type)}, exec);
   auto* out   = static_cast<size_type*>(buffer.data());
   visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
     std::fill(out + begin, out + end, static_cast<size_type>(run));
   });
-  return std::make_unique<cudf::column>(
-    cudf::data_type{cudf::type_id::INT32}, rows.size, std::move(buffer), allocate(0, exec), 0);
+  return make_column(cudf::data_type{cudf::type_id::INT32}, rows.size, std::move(buffer), exec);
 }
 
 std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
@@ -118,15 +113,18 @@ std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
                                           execution const& exec)
 {
   // EMPTY is excluded first: `cudf::is_fixed_width` throws for it.
-  if (values.type().id() == cudf::type_id::EMPTY || !cudf::is_fixed_width(values.type())) {
-    return host::gather_rows(values, host::runs_of_rows(rows, path, exec)->view(), path, exec);
+  if (!exec.host || values.type().id() == cudf::type_id::EMPTY ||
+      !cudf::is_fixed_width(values.type())) {
+    auto const runs =
+      exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, path, exec);
+    return gather_rows(values, runs->view(), path, exec);
   }
   auto data = repeat_values(values, rows, path, exec);
   auto mask = values.null_count() == 0 ? allocate(0, exec) : repeat_mask(values, rows, path, exec);
-  auto null_count = mask.is_empty() ? 0 : host::count_nulls({mask.data(), 0, rows.size});
+  auto null_count = mask.is_empty() ? 0 : count_nulls({mask.data(), 0, rows.size}, exec);
   if (null_count == 0) { mask = allocate(0, exec); }
   return std::make_unique<cudf::column>(
     values.type(), rows.size, std::move(data), std::move(mask), null_count);
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+}  // namespace cudf_arrow_bridge::detail

@@ -16,23 +16,15 @@
 #include <string>
 #include <utility>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 using cudf::size_type;
 using cudf::type_id;
 
 constexpr std::int64_t max_offset = std::numeric_limits<std::int32_t>::max();
-
-/// @param buffer Data of `size` values
-std::unique_ptr<cudf::column> make_column(type_id type,
-                                          size_type size,
-                                          rmm::device_buffer&& buffer,
-                                          execution const& exec)
-{
-  return std::make_unique<cudf::column>(
-    cudf::data_type{type}, size, std::move(buffer), allocate(0, exec), 0);
-}
 
 bool is_null(row_mask const& mask, std::int64_t row)
 { return mask.bits != nullptr && !bit_at(mask.bits, row); }
@@ -40,11 +32,7 @@ bool is_null(row_mask const& mask, std::int64_t row)
 [[noreturn]] void fail_row(column_path const& path, std::int64_t row, std::string const& what)
 { fail_invalid(path, "row " + std::to_string(row) + ": " + what); }
 
-}  // namespace
-
 // -- strings -----------------------------------------------------------------------------------
-
-namespace {
 
 constexpr auto inlined_bytes = std::int64_t{NANOARROW_BINARY_VIEW_INLINE_SIZE};
 constexpr auto view_bytes    = std::int64_t{sizeof(ArrowBinaryView)};
@@ -91,9 +79,9 @@ template <typename Ref>
 
 }  // namespace
 
-std::span<std::byte const> bytes_of_view(view_rows const& rows,
-                                         std::int64_t row,
-                                         column_path const& path)
+std::span<std::byte const> host::bytes_of_view(view_rows const& rows,
+                                               std::int64_t row,
+                                               column_path const& path)
 {
   if (is_null(rows.mask, row)) { return {}; }
   auto const* view  = static_cast<std::byte const*>(rows.views) + (rows.begin + row) * view_bytes;
@@ -104,7 +92,7 @@ std::span<std::byte const> bytes_of_view(view_rows const& rows,
   return {bytes, static_cast<std::size_t>(ref.size)};
 }
 
-bool has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes)
+bool host::has_prefix(view_rows const& rows, std::int64_t row, std::span<std::byte const> bytes)
 {
   auto const view = load<ArrowBinaryView>(rows.views, rows.begin + row);
   // Short strings are stored in the view itself and have no separate prefix.
@@ -171,7 +159,7 @@ view_offsets offsets_of_views(view_rows const& rows,
     }
     *out++ = static_cast<Offset>(total);
   }
-  return {make_column(type, count, std::move(buffer), exec), total};
+  return {make_column(cudf::data_type{type}, count, std::move(buffer), exec), total};
 }
 
 /// Copies the bytes of checked views.
@@ -207,10 +195,6 @@ void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
 
 // -- lists -------------------------------------------------------------------------------------
 
-}  // namespace
-
-namespace {
-
 template <typename Int>
 list_range read_list(list_view_rows const& rows, std::int64_t row)
 { return {load<Int>(rows.offsets, rows.begin + row), load<Int>(rows.sizes, rows.begin + row)}; }
@@ -223,7 +207,9 @@ bool is_within(list_range const& list, std::int64_t num_elements)
 
 }  // namespace
 
-list_range elements_of_view(list_view_rows const& rows, std::int64_t row, column_path const& path)
+host::list_range host::elements_of_view(list_view_rows const& rows,
+                                        std::int64_t row,
+                                        column_path const& path)
 {
   if (is_null(rows.mask, row)) { return {0, 0}; }
   auto const list =
@@ -293,7 +279,7 @@ std::unique_ptr<cudf::column> make_element_map(list_view_rows const& rows,
     std::iota(out, end, static_cast<std::int32_t>(list.begin - extent.first));
     out = end;
   }
-  return make_column(type_id::INT32, static_cast<size_type>(extent.total), std::move(buffer), exec);
+  return make_column(cudf::data_type{type_id::INT32}, extent.total, std::move(buffer), exec);
 }
 
 }  // namespace
@@ -302,6 +288,7 @@ string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
                                   execution const& exec)
 {
+  if (!exec.host) { return device::strings_from_views(rows, exec); }
   auto made = offsets_of_views<std::int32_t>(rows, type_id::INT32, path, exec);
   if (made.total > max_offset) {
     made = offsets_of_views<std::int64_t>(rows, type_id::INT64, path, exec);
@@ -316,6 +303,7 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 execution const& exec)
 {
+  if (!exec.host) { return device::lists_from_views(rows, path, exec); }
   auto const count  = rows.size + 1;
   auto offsets      = allocate(std::int64_t{count} * 4, exec);
   auto const out    = values_of<std::int32_t>(offsets);
@@ -329,10 +317,10 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 " in lists of " + std::to_string(width) +
                                 ": import it as a stream of smaller arrays");
   }
-  return {make_column(type_id::INT32, count, std::move(offsets), exec),
+  return {make_column(cudf::data_type{type_id::INT32}, count, std::move(offsets), exec),
           extent.in_order ? nullptr : make_element_map(rows, extent, path, exec),
           extent.first,
           width};
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+}  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/host/bits.hpp"
-#include "compute/host/buffers.hpp"
-#include "compute/host/cast.hpp"
+#include "compute/bits.hpp"
+#include "compute/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
@@ -12,8 +11,10 @@
 #include <functional>
 #include <type_traits>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 using cudf::type_id;
 
@@ -140,17 +141,19 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
                                           execution const& exec)
 {
+  if (!exec.host) { return device::cast_column(column, type, exec); }
   auto data = cudf::is_fixed_point(type) ? cast_decimals(column, type, exec)
                                          : cast_timestamps(column, type, exec);
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, exec.stream, exec.mr}
-                : host::copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
+                : copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
   return std::make_unique<cudf::column>(
     type, column.size(), std::move(data), std::move(mask), column.null_count());
 }
 
-value_range range_of(cudf::column_view const& column)
+value_range range_of(cudf::column_view const& column, execution const& exec)
 {
+  if (!exec.host) { return device::range_of(column, exec); }
   return with_storage(column.type(), [&](auto stored) {
     using value_type = decltype(stored);
     // With a single pair, every value would depend on the previous one.
@@ -176,8 +179,9 @@ value_range range_of(cudf::column_view const& column)
   });
 }
 
-bool has_whole_days(cudf::column_view const& column)
+bool has_whole_days(cudf::column_view const& column, execution const& exec)
 {
+  if (!exec.host) { return device::has_whole_days(column, exec); }
   return with_ticks_a_day(column.type().id(), [&](auto divide) {
     auto result = true;
     if constexpr (divide > 1) {
@@ -187,4 +191,4 @@ bool has_whole_days(cudf::column_view const& column)
   });
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+}  // namespace cudf_arrow_bridge::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Packs bools into bits in device memory, with `cudf::binary_operation`. libcudf's `bools_to_mask`
-/// is not used because it also counts the bits, and the host waits for the count. Operations with a
-/// scalar wait too, to learn whether it is null. Operations on two columns without nulls only
-/// enqueue work.
+/// Masks in device memory, created with `cudf::binary_operation`. libcudf's `bools_to_mask` is not
+/// used because it also counts the bits, and the host waits for the count. Operations with a scalar
+/// wait too, to learn whether it is null. Operations on two columns without nulls only enqueue
+/// work.
 ///
-/// Example, with the 8 bools 1 0 1 1  0 0 0 1 (bool i becomes bit i):
+/// Example of packing, with the 8 bools 1 0 1 1  0 0 0 1 (bool i becomes bit i):
 ///
 ///     to_bytes    01 00 01 01  00 00 00 01    bytes in memory, 0 or 1
 ///                 0x01010001   0x01000000     read as little-endian UINT32
@@ -13,7 +13,14 @@
 ///     to_bits     0x080d                      the two bytes, read as UINT16
 ///                 0x080d | 0x0080 = 0x088d    OR-ed with itself shifted right by 4
 ///                 0x8d                        its low byte: 0b10001101
+#include "compute/bits_on_device.hpp"
+
+#include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
+
+#include <cudf/column/column_view.hpp>
+#include <cudf/null_mask.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/detail/error.hpp>
 
@@ -38,10 +45,13 @@ rmm::device_buffer fill(std::size_t size, int byte, execution const& exec)
 }
 
 /// A buffer as a column without nulls.
+cudf::column_view values(type_id type, void const* data, cudf::size_type count)
+{ return {cudf::data_type{type}, count, data, nullptr, 0}; }
+
 cudf::column_view as(type_id type, rmm::device_buffer const& buffer)
 {
   auto const size = buffer.size() / cudf::size_of(cudf::data_type{type});
-  return {cudf::data_type{type}, static_cast<cudf::size_type>(size), buffer.data(), nullptr, 0};
+  return values(type, buffer.data(), static_cast<cudf::size_type>(size));
 }
 
 /// Normalises bools to bytes of 0 or 1, padded with zeros to a whole block of bits.
@@ -90,6 +100,18 @@ rmm::device_buffer to_bits(rmm::device_buffer const& nibbles, execution const& e
                  exec);
 }
 
+/// Combines masks as UINT32 columns. `cudf::bitmask_and` would also count nulls, and wait for that.
+rmm::device_buffer combine_words(binary_operator operation,
+                                 void const* left,
+                                 void const* right,
+                                 cudf::size_type rows,
+                                 execution const& exec)
+{
+  auto const count = cudf::num_bitmask_words(rows);
+  auto const words = [&](void const* bits) { return values(type_id::UINT32, bits, count); };
+  return combine(operation, words(left), words(right), type_id::UINT32, exec);
+}
+
 }  // namespace
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
@@ -97,6 +119,29 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
   if (size == 0) { return rmm::device_buffer{0, exec.stream, exec.mr}; }
   auto const scratch = exec.scratch();
   return to_bits(to_nibbles(to_bytes(bools, size, scratch), scratch), exec);
+}
+
+rmm::device_buffer valid_in_both(void const* left,
+                                 void const* right,
+                                 cudf::size_type rows,
+                                 execution const& exec)
+{ return combine_words(binary_operator::BITWISE_AND, left, right, rows, exec); }
+
+rmm::device_buffer nonempty_nulls(void const* mask,
+                                  offset_range const& offsets,
+                                  execution const& exec)
+{
+  auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
+  auto const rows   = static_cast<cudf::size_type>(offsets.count - 1);
+  auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
+  auto const* first = static_cast<std::byte const*>(copied.data());
+  auto const empty  = combine(binary_operator::EQUAL,
+                              values(offsets.type, first, rows),
+                              values(offsets.type, first + width, rows),
+                              type_id::BOOL8,
+                              exec.scratch());
+  auto const bits   = device::pack_bools(empty.data(), rows, exec.scratch());
+  return combine_words(binary_operator::BITWISE_OR, mask, bits.data(), rows, exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail::device

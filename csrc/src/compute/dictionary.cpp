@@ -2,9 +2,8 @@
 #include "compute/dictionary.hpp"
 
 #include "base/child_column.hpp"
+#include "compute/bits.hpp"
 #include "compute/gather.hpp"
-#include "compute/host/bits.hpp"
-#include "compute/host/buffers.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/type_dispatcher.hpp>
@@ -16,8 +15,10 @@
 #include <utility>
 #include <vector>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 using cudf::size_type;
 
@@ -40,19 +41,6 @@ struct row_keys {
   rmm::device_buffer made;  ///< empty if `keys` are the indices themselves
   std::span<size_type const> keys;
 };
-
-/// Calls `use` with a value of the C++ type of dictionary indices.
-template <typename Use>
-auto with_index(cudf::data_type type, Use use)
-{
-  auto const is_unsigned = cudf::is_unsigned(type);
-  switch (cudf::size_of(type)) {
-    case 1: return is_unsigned ? use(std::uint8_t{}) : use(std::int8_t{});
-    case 2: return is_unsigned ? use(std::uint16_t{}) : use(std::int16_t{});
-    case 4: return is_unsigned ? use(std::uint32_t{}) : use(std::int32_t{});
-    default: return is_unsigned ? use(std::uint64_t{}) : use(std::int64_t{});
-  }
-}
 
 /// @throws std::invalid_argument for the first index that is out of bounds
 void check_indices(dictionary_rows const& rows, column_path const& path)
@@ -103,8 +91,8 @@ row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, exec
 
 row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, execution const& exec)
 {
-  return with_index(rows.indices.type(),
-                    [&](auto index) { return keys_of_rows<decltype(index)>(rows, path, exec); });
+  return with_integer(rows.indices.type().id(),
+                      [&](auto index) { return keys_of_rows<decltype(index)>(rows, path, exec); });
 }
 
 std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
@@ -117,7 +105,7 @@ std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
                                       map.data(),
                                       nullptr,
                                       0};
-  return host::gather_rows(source, view, path, exec);
+  return gather_rows(source, view, path, exec);
 }
 
 }  // namespace
@@ -128,6 +116,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 column_path const& path,
                                 execution const& exec)
 {
+  if (!exec.host) { return device::drop_null_keys(indices, keys, mask, exec); }
   auto valid_keys       = std::vector<size_type>{};
   auto new_index_of_key = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
   for (size_type key = 0; key < keys.size(); ++key) {
@@ -142,7 +131,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   std::transform(old.keys.begin(), old.keys.end(), rows.begin(), [&](size_type key) {
     return key == no_key ? no_key : new_index_of_key[static_cast<std::size_t>(key)];
   });
-  auto new_indices = with_index(indices.type(), [&]<typename Index>(Index) {
+  auto new_indices = with_integer(indices.type().id(), [&]<typename Index>(Index) {
     auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(Index)}, exec);
     std::transform(rows.begin(), rows.end(), static_cast<Index*>(result.data()), [](size_type key) {
       return static_cast<Index>(std::max(key, 0));
@@ -151,9 +140,8 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   });
   auto bits        = make_bits_of(
     size, exec, [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)] != no_key; });
-  auto const nulls = host::count_nulls({bits.data(), 0, size});
-  return {std::make_unique<cudf::column>(
-            indices.type(), size, std::move(new_indices), allocate(0, exec), 0),
+  auto const nulls = count_nulls({bits.data(), 0, size}, exec);
+  return {make_column(indices.type(), size, std::move(new_indices), exec),
           gather(keys, valid_keys, path, exec),
           nulls == 0 ? allocate(0, exec) : std::move(bits),
           nulls};
@@ -163,6 +151,7 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 column_path const& path,
                                                 execution const& exec)
 {
+  if (!exec.host) { return device::decode_dictionary(dictionary, exec); }
   auto const& indices = child_of(dictionary, 0);
   auto const& keys    = child_of(dictionary, 1);
   auto const mask     = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
@@ -172,4 +161,4 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
   return gather(keys, rows.keys, path, exec);
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+}  // namespace cudf_arrow_bridge::detail

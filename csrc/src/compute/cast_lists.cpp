@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
-#include "compute/host/buffers.hpp"
-#include "compute/host/cast.hpp"
+#include "compute/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <algorithm>
@@ -102,8 +101,9 @@ void fill_views(byte_strings const& strings, std::span<string_view_entry> views)
 
 }  // namespace
 
-bool host::has_lists_of(cudf::column_view const& column, cudf::size_type size)
+bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
 {
+  if (!exec.host) { return device::has_lists_of(column, size, exec); }
   auto const lists = list_rows{column};
   for (cudf::size_type row = 0; row < column.size(); ++row) {
     if (lists.is_valid(row) && lists.size(row) != size) { return false; }
@@ -111,13 +111,14 @@ bool host::has_lists_of(cudf::column_view const& column, cudf::size_type size)
   return true;
 }
 
-rmm::device_buffer host::pad_lists(cudf::column_view const& column,
-                                   cudf::size_type size,
-                                   execution const& exec)
+rmm::device_buffer pad_lists(cudf::column_view const& column,
+                             cudf::size_type size,
+                             execution const& exec)
 {
+  if (!exec.host) { return device::pad_lists(column, size, exec); }
   auto const lists  = list_rows{column};
   auto const* bytes = child_of(column, 1).head<std::byte>() + child_of(column, 1).offset();
-  auto result       = host::zeros(std::int64_t{column.size()} * size, exec);
+  auto result       = zeros(std::int64_t{column.size()} * size, exec);
   auto* out         = static_cast<std::byte*>(result.data());
   for (cudf::size_type row = 0; row < column.size() && size > 0; ++row, out += size) {
     if (lists.is_valid(row)) { std::copy_n(bytes + lists.begin(row), size, out); }
@@ -125,8 +126,9 @@ rmm::device_buffer host::pad_lists(cudf::column_view const& column,
   return result;
 }
 
-rmm::device_buffer host::rows_of_lists(lists_of_size const& lists, execution const& exec)
+rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
 {
+  if (!exec.host) { return device::rows_of_lists(lists, exec); }
   auto const rows = std::int64_t{lists.count} * lists.size;
   auto result     = host::allocate(rows * std::int64_t{sizeof(std::int32_t)}, exec);
   auto* out       = static_cast<std::int32_t*>(result.data());

@@ -2,8 +2,8 @@
 #include "compute/gather.hpp"
 
 #include "base/child_column.hpp"
-#include "compute/host/bits.hpp"
-#include "compute/host/buffers.hpp"
+#include "base/parsed_type.hpp"
+#include "compute/bits.hpp"
 #include "compute/host_access.hpp"
 
 #include <algorithm>
@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
-namespace cudf_arrow_bridge::detail::host {
+namespace cudf_arrow_bridge::detail {
 namespace {
+
+using namespace host;
 
 using cudf::size_type;
 using cudf::type_id;
@@ -120,15 +122,10 @@ class gatherer {
                             std::int64_t begin,
                             std::span<size_type const> map)
   {
-    auto const width = static_cast<std::int64_t>(cudf::size_of(source.type()));
-    auto const* data = source.head<std::byte>() + begin * width;
-    switch (width) {
-      case 1: return gather_width<1>(data, map, exec_);
-      case 2: return gather_width<2>(data, map, exec_);
-      case 4: return gather_width<4>(data, map, exec_);
-      case 8: return gather_width<8>(data, map, exec_);
-      default: return gather_width<16>(data, map, exec_);
-    }
+    return with_width(source.type(), [&](auto width) {
+      auto const* data = source.head<std::byte>() + begin * std::int64_t{width};
+      return gather_width<width>(data, map, exec_);
+    });
   }
 
   rmm::device_buffer strings(cudf::column_view const& source,
@@ -138,7 +135,11 @@ class gatherer {
   {
     // libcudf's empty string column has no offsets. All rows gathered from it are null.
     if (source.num_children() == 0) {
-      if (!map.empty()) { children.push_back(no_bytes(map.size())); }
+      auto const count = std::ssize(map) + 1;
+      auto const int32 = cudf::data_type{type_id::INT32};
+      if (count > 1) {
+        children.push_back(make_column(int32, count, zeros(count * 4, exec_), exec_));
+      }
       return none();
     }
     return child_of(source, 0).type().id() == type_id::INT64
@@ -214,9 +215,8 @@ class gatherer {
       auto offset = std::int64_t{0};
       *out++      = 0;
       for (auto const row : map) { *out++ = static_cast<T>(offset += source.length(row)); }
-      return new_offsets{
-        std::make_unique<cudf::column>(cudf::data_type{type}, count, std::move(buffer), none(), 0),
-        offset};
+      return new_offsets{make_column(cudf::data_type{type}, count, std::move(buffer), exec_),
+                         offset};
     };
     if constexpr (sizeof(Offset) == sizeof(std::int32_t)) {
       auto narrow = fill(type_id::INT32, std::int32_t{});
@@ -228,14 +228,6 @@ class gatherer {
   template <typename Offset>
   static source_offsets<Offset> offsets_of(cudf::column_view const& source, std::int64_t begin)
   { return {child_of(source, 0).begin<Offset>() + begin, source_mask{source, begin}}; }
-
-  /// The offsets of empty strings.
-  std::unique_ptr<cudf::column> no_bytes(std::size_t rows)
-  {
-    auto const count = static_cast<size_type>(rows) + 1;
-    return std::make_unique<cudf::column>(
-      cudf::data_type{type_id::INT32}, count, host::count_up(count, 0, exec_), none(), 0);
-  }
 
   rmm::device_buffer gather_mask(source_mask const& source,
                                  std::span<size_type const> map,
@@ -249,7 +241,7 @@ class gatherer {
     auto result = make_bits_of(size, exec_, [&](std::int64_t i) {
       return !source.is_null(map[static_cast<std::size_t>(i)]);
     });
-    null_count  = host::count_nulls({result.data(), 0, size});
+    null_count  = count_nulls({result.data(), 0, size}, exec_);
     return null_count == 0 ? none() : std::move(result);
   }
 
@@ -259,6 +251,12 @@ class gatherer {
   execution const& exec_;
 };
 
+/// Null rows have no value: numbers and offsets are 0.
+std::unique_ptr<cudf::column> zeros_of(cudf::data_type type,
+                                       cudf::size_type size,
+                                       execution const& exec)
+{ return make_column(type, size, zeros(size * bits_of(type) / 8, exec), exec); }
+
 }  // namespace
 
 std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
@@ -266,8 +264,49 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           column_path const& path,
                                           execution const& exec)
 {
+  if (!exec.host) { return device::gather_rows(source, map, path, exec); }
   return gatherer{path, exec}.rows(source,
                                    {map.data<size_type>(), static_cast<std::size_t>(map.size())});
 }
 
-}  // namespace cudf_arrow_bridge::detail::host
+std::unique_ptr<cudf::column> null_rows_like(cudf::column_view const& column,
+                                             cudf::size_type size,
+                                             execution const& exec)
+{
+  auto const id = column.type().id();
+  if (id == type_id::EMPTY) {
+    return std::make_unique<cudf::column>(
+      column.type(), size, zeros(0, exec), zeros(0, exec), size);
+  }
+  auto children = std::vector<std::unique_ptr<cudf::column>>{};
+  auto is_fixed = false;
+  switch (id) {
+    case type_id::STRING: {
+      // libcudf's empty string column has no offsets.
+      auto const offsets =
+        column.num_children() > 0 ? child_of(column, 0).type() : cudf::data_type{type_id::INT32};
+      children.push_back(zeros_of(offsets, size + 1, exec));
+      break;
+    }
+    case type_id::LIST:
+      children.push_back(zeros_of(child_of(column, 0).type(), size + 1, exec));
+      children.push_back(null_rows_like(child_of(column, 1), 0, exec));
+      break;
+    case type_id::STRUCT:
+      for (auto child = column.child_begin(); child != column.child_end(); ++child) {
+        children.push_back(null_rows_like(*child, size, exec));
+      }
+      break;
+    case type_id::DICTIONARY32:
+      children.push_back(zeros_of(child_of(column, 0).type(), size, exec));
+      children.push_back(null_rows_like(child_of(column, 1), 0, exec));
+      break;
+    default: is_fixed = true;
+  }
+  auto data = zeros(is_fixed ? size * bits_of(column.type()) / 8 : 0, exec);
+  auto mask = size == 0 ? zeros(0, exec) : no_valid_bits(size, exec);
+  return std::make_unique<cudf::column>(
+    column.type(), size, std::move(data), std::move(mask), size, std::move(children));
+}
+
+}  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Masks that an import survey creates in device memory, and counts of their nulls. Creating them
-/// only enqueues work.
+/// Masks in device memory, and counts of their nulls. Creating masks only enqueues work.
 #pragma once
 
 #include "compute/buffers.hpp"
