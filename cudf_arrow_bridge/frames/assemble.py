@@ -28,17 +28,7 @@ __all__ = ["Assembler", "assembler_of"]
 
 
 def assembler_of(parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
-    """Return the assembler for arrays of one schema, cached on the importer of the schema.
-
-    Parameters
-    ----------
-    parsed
-        The importer of the schema.
-    kind
-        Whether the arrays are record batches.
-    labels
-        The labels without a JSON form; see `SchemaSpec`.
-    """
+    """Return the assembler for arrays of one schema, cached on the importer of the schema."""
     key = ("assembler", kind)
     assembler: Assembler | None = parsed.derived.get(key)
     if assembler is None or not are_same_objects(assembler.labels, labels):
@@ -103,11 +93,15 @@ class Assembler:
             If `copy` is False and columns have to be converted.
         """
         layout = self._layout
-        pairs = list(zip(self._converters, columns, strict=True))
-        try:
-            converted = [convert(column, stream, copy is not False) for convert, column in pairs]
-        except CopyRefusedError:
-            raise copy_error(_refused(pairs, stream)) from None
+        converted: list[ColumnBase] = []
+        refused: list[CopyRefusedError] = []
+        for convert, column in zip(self._converters, columns, strict=True):
+            try:
+                converted.append(convert(column, stream, copy is not False))
+            except CopyRefusedError as error:
+                refused.append(error)
+        if refused:
+            raise copy_error(refused)
         index = _make_index(layout.row_index, converted, num_rows, first_row)
         data = converted
         if len(layout.columns) < len(converted):
@@ -127,19 +121,6 @@ class Assembler:
                 "expected unique column names for a cuDF frame, got several columns named "
                 f'{duplicates}: import with to="pylibcudf" instead'
             ) from error
-
-
-def _refused(
-    pairs: list[tuple[ColumnConverter, plc.Column]], stream: Any
-) -> list[CopyRefusedError]:
-    """Return the errors of all columns that need a conversion."""
-    refused = []
-    for convert, column in pairs:
-        try:
-            convert(column, stream, False)
-        except CopyRefusedError as error:
-            refused.append(error)
-    return refused
 
 
 def _make_index(
