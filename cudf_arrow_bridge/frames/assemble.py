@@ -71,19 +71,8 @@ class Assembler:
     ) -> cudf.DataFrame | cudf.Series:
         """Make a frame, or a series from an array or the table of a series with its index.
 
-        Parameters
-        ----------
-        columns
-            The columns, one for each field.
-        num_rows
-            The number of rows.
-        first_row
-            For a batch of a stream, the number of rows before it, at which its part of a range
-            index starts. None for a single batch.
-        stream
-            The CUDA stream for conversions, as a pylibcudf stream argument.
-        copy
-            False: raise if columns have to be converted.
+        `first_row` is the number of rows before a batch of a stream, at which its part of a range
+        index starts, or None for a single batch. Columns are converted on `stream`.
 
         Raises
         ------
@@ -126,16 +115,16 @@ class Assembler:
 def _make_index(
     row_index: RowIndex | None, columns: Sequence[ColumnBase], num_rows: int, first_row: int | None
 ) -> cudf.Index:
-    if row_index is None:
-        return cudf.RangeIndex(num_rows)
-    if row_index.range is None:
-        return make_index([columns[position] for position in row_index.levels], row_index.names)
-    rows = row_index.range
-    if first_row is not None:
-        # A batch of a stream. The range continues beyond the stop value in the metadata.
-        start = rows.start + first_row * rows.step
-        rows = range(start, start + num_rows * rows.step, rows.step)
-    if len(rows) != num_rows:
-        # A peer added or removed rows and kept the metadata.
-        return cudf.RangeIndex(num_rows)
-    return cudf.RangeIndex(rows.start, rows.stop, rows.step, name=row_index.names[0])
+    rows, name = range(num_rows), None
+    if row_index is not None:
+        if row_index.range is None:
+            return make_index([columns[position] for position in row_index.levels], row_index.names)
+        kept = row_index.range
+        if first_row is not None:
+            # A batch of a stream. The range continues beyond the stop value in the metadata.
+            start = kept.start + first_row * kept.step
+            kept = range(start, start + num_rows * kept.step, kept.step)
+        # Otherwise a peer added or removed rows and kept the metadata.
+        if len(kept) == num_rows:
+            rows, name = kept, row_index.names[0]
+    return cudf.RangeIndex(rows, name=name)
