@@ -22,13 +22,9 @@ def arrow_of_pandas(
 ) -> pa.RecordBatch | SourceArray:
     """Return a pandas object as Arrow data, with the layout of the corresponding cuDF object.
 
-    Parameters
-    ----------
-    obj
-        A frame becomes a record batch: its columns, then the levels of its index. A series or an
-        index becomes an array, a MultiIndex a record batch of its levels.
-    preserve_index
-        How to export the index of a frame or series; see `to_arrow_device`.
+    A frame becomes a record batch: its columns, then the levels of its index. A series or an index
+    becomes an array, a MultiIndex a record batch of its levels. For `preserve_index` see
+    `to_arrow_device`.
 
     Raises
     ------
