@@ -7,17 +7,9 @@ __all__ = ["check_release", "load_libraries"]
 
 
 def check_release(built: str, found: str) -> None:
-    """Raise if libcudf is of another release than the one this package was built against.
+    """Raise ImportError if libcudf is of another release than this package was built against.
 
-    Parameters
-    ----------
-    built, found
-        Versions such as ``"26.10.02"``. The C++ ABI is stable only within one release ``YY.MM``.
-
-    Raises
-    ------
-    ImportError
-        If the releases differ.
+    The C++ ABI is stable only within one release ``YY.MM`` of a version such as ``"26.10.02"``.
     """
 
     def release(version: str) -> list[int]:
@@ -31,13 +23,7 @@ def check_release(built: str, found: str) -> None:
 
 
 def load_libraries() -> None:
-    """Load libcudf and its dependencies, as pylibcudf does.
-
-    Raises
-    ------
-    ImportError
-        If libcudf is of another release than the one this package was built against.
-    """
+    """Load libcudf and its dependencies, as pylibcudf does; see `check_release`."""
     import libcudf
 
     from cudf_arrow_bridge._build_info import LIBCUDF_VERSION

@@ -13,7 +13,7 @@ from .arrow.schemas import as_field, as_schema
 from .cuda.streams import cudf_handle_of_all_threads
 from .export.inputs import describe
 from .frames.proxies import proxy_class
-from .import_hook import PostImportHook
+from .import_hook import run_after_import
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
@@ -138,14 +138,8 @@ def _register_on_proxies() -> None:
         setattr(proxy_class(cls), _NAME, vars(cls)[_NAME])
 
 
-#: For cuDF's classes, and for their proxies, which cudf.pandas creates when it is activated.
-_WATCHERS = (
-    PostImportHook("cudf.pandas._wrappers.pandas", _register_on_proxies),
-    PostImportHook("cudf", _register),
-)
-
-
 def register_when_imported() -> None:
     """Register the accessors now if their classes exist, otherwise when they are imported."""
-    for watcher in _WATCHERS:
-        watcher.start()
+    # cudf.pandas creates the proxies of cuDF's classes when it is activated.
+    run_after_import("cudf.pandas._wrappers.pandas", _register_on_proxies)
+    run_after_import("cudf", _register)

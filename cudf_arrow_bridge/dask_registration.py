@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from .import_hook import PostImportHook
+from .import_hook import run_after_import
 
 __all__ = ["register_with_dask"]
 
 
 def register_with_dask() -> None:
     """Register our serializers with Dask's dispatchers now, or when Dask is imported."""
-    _WATCHER.start()
+    run_after_import("distributed.protocol", _register)
 
 
 def _register() -> None:
@@ -28,6 +28,3 @@ def _register() -> None:
 
 def _import_serializers() -> None:
     from .dask import serializers  # noqa: F401
-
-
-_WATCHER = PostImportHook("distributed.protocol", _register)

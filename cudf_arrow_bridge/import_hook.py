@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hook that runs a function after another module is imported."""
+"""Run a function after another module is imported."""
 
 from __future__ import annotations
 
 import importlib.abc
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,36 +13,28 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-__all__ = ["PostImportHook"]
+__all__ = ["run_after_import"]
 
 
-class PostImportHook(importlib.abc.MetaPathFinder):
-    """A hook that runs a function directly after a module is imported by other code.
+def run_after_import(module: str, run: Callable[[], None]) -> None:
+    """Run a function now if a module is loaded, otherwise directly after it is imported."""
+    hook = _Hook(module, run)
+    if module in sys.modules:
+        run()
+    elif hook not in sys.meta_path:
+        sys.meta_path.insert(0, hook)
 
-    Parameters
-    ----------
-    module
-        The name of the module.
-    run
-        The function to run.
-    """
 
-    def __init__(self, module: str, run: Callable[[], None]) -> None:
-        self._module = module
-        self._run = run
-
-    def start(self) -> None:
-        """Run the function now if the module is loaded, otherwise after it is imported."""
-        if self._module in sys.modules:
-            self._run()
-        elif self not in sys.meta_path:
-            sys.meta_path.insert(0, self)
+@dataclass(frozen=True)
+class _Hook(importlib.abc.MetaPathFinder):
+    module: str
+    run: Callable[[], None]
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Find the module with the other finders and run the function after it is loaded."""
-        if fullname != self._module:
+        if fullname != self.module:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
         specs = (finder.find_spec(fullname, path, target) for finder in others)
@@ -55,7 +48,7 @@ class PostImportHook(importlib.abc.MetaPathFinder):
             execute(module)
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
-            self._run()
+            self.run()
 
         # Set only on this loader instance, which keeps its class and other methods.
         loader.exec_module = exec_module  # type: ignore[method-assign]

@@ -3,45 +3,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from ..arrow.metadata import BRIDGE_KEY
 from ..arrow.schemas import empty
+from ..arrow.sources import SourceArray
 from ..frames import unproxied_pandas as pd
 from ..frames.disassemble import level_labels
 from ..frames.dtypes import dtype_hint
 from ..frames.labels import RowIndex, stringify
 from ..frames.layout import FrameLayout, ObjectType, encode_field
 
-__all__ = ["NamedArray", "arrow_of_pandas"]
-
-
-@dataclass(frozen=True, slots=True)
-class NamedArray:
-    """An array that the Arrow protocol exports with a field."""
-
-    field: pa.Field
-    array: pa.Array
-
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        _, array_capsule = self.array.__arrow_c_array__()
-        return self.field.__arrow_c_schema__(), array_capsule
+__all__ = ["arrow_of_pandas"]
 
 
 def arrow_of_pandas(
     obj: pd.DataFrame | pd.Series | pd.Index, preserve_index: bool | None = None
-) -> pa.RecordBatch | NamedArray:
+) -> pa.RecordBatch | SourceArray:
     """Return a pandas object as Arrow data, with the layout of the corresponding cuDF object.
 
-    Parameters
-    ----------
-    obj
-        A frame becomes a record batch: its columns, then the levels of its index. A series or an
-        index becomes an array, a MultiIndex a record batch of its levels.
-    preserve_index
-        How to export the index of a frame or series; see `to_arrow_device`.
+    A frame becomes a record batch: its columns, then the levels of its index. A series or an index
+    becomes an array, a MultiIndex a record batch of its levels. For `preserve_index` see
+    `to_arrow_device`.
 
     Raises
     ------
@@ -120,7 +103,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 
 def _named_array(
     object_type: ObjectType, obj: pd.Series | pd.Index, rows: pd.RangeIndex | None
-) -> NamedArray:
+) -> SourceArray:
     """Return a series or index as an array; `rows` is its index if it is kept as a range."""
     array = pa.array(obj, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
@@ -131,4 +114,6 @@ def _named_array(
     name = "" if obj.name is None else stringify(obj.name)
     hint = dtype_hint(obj.dtype)
     metadata = encode_field(object_type, name, obj.name, hint, row_index, [])
-    return NamedArray(pa.field(name, array.type, metadata=metadata or None), array)
+    field = pa.field(name, array.type, metadata=metadata or None)
+    _, capsule = array.__arrow_c_device_array__()
+    return SourceArray(field.__arrow_c_schema__(), capsule, False, (), None)

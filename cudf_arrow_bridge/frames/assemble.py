@@ -28,17 +28,7 @@ __all__ = ["Assembler", "assembler_of"]
 
 
 def assembler_of(parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
-    """Return the assembler for arrays of one schema, cached on the importer of the schema.
-
-    Parameters
-    ----------
-    parsed
-        The importer of the schema.
-    kind
-        Whether the arrays are record batches.
-    labels
-        The labels without a JSON form; see `SchemaSpec`.
-    """
+    """Return the assembler for arrays of one schema, cached on the importer of the schema."""
     key = ("assembler", kind)
     assembler: Assembler | None = parsed.derived.get(key)
     if assembler is None or not are_same_objects(assembler.labels, labels):
@@ -81,19 +71,8 @@ class Assembler:
     ) -> cudf.DataFrame | cudf.Series:
         """Make a frame, or a series from an array or the table of a series with its index.
 
-        Parameters
-        ----------
-        columns
-            The columns, one for each field.
-        num_rows
-            The number of rows.
-        first_row
-            For a batch of a stream, the number of rows before it, at which its part of a range
-            index starts. None for a single batch.
-        stream
-            The CUDA stream for conversions, as a pylibcudf stream argument.
-        copy
-            False: raise if columns have to be converted.
+        `first_row` is the number of rows before a batch of a stream, at which its part of a range
+        index starts, or None for a single batch. Columns are converted on `stream`.
 
         Raises
         ------
@@ -103,11 +82,15 @@ class Assembler:
             If `copy` is False and columns have to be converted.
         """
         layout = self._layout
-        pairs = list(zip(self._converters, columns, strict=True))
-        try:
-            converted = [convert(column, stream, copy is not False) for convert, column in pairs]
-        except CopyRefusedError:
-            raise copy_error(_refused(pairs, stream)) from None
+        converted: list[ColumnBase] = []
+        refused: list[CopyRefusedError] = []
+        for convert, column in zip(self._converters, columns, strict=True):
+            try:
+                converted.append(convert(column, stream, copy is not False))
+            except CopyRefusedError as error:
+                refused.append(error)
+        if refused:
+            raise copy_error(refused)
         index = _make_index(layout.row_index, converted, num_rows, first_row)
         data = converted
         if len(layout.columns) < len(converted):
@@ -129,32 +112,19 @@ class Assembler:
             ) from error
 
 
-def _refused(
-    pairs: list[tuple[ColumnConverter, plc.Column]], stream: Any
-) -> list[CopyRefusedError]:
-    """Return the errors of all columns that need a conversion."""
-    refused = []
-    for convert, column in pairs:
-        try:
-            convert(column, stream, False)
-        except CopyRefusedError as error:
-            refused.append(error)
-    return refused
-
-
 def _make_index(
     row_index: RowIndex | None, columns: Sequence[ColumnBase], num_rows: int, first_row: int | None
 ) -> cudf.Index:
-    if row_index is None:
-        return cudf.RangeIndex(num_rows)
-    if row_index.range is None:
-        return make_index([columns[position] for position in row_index.levels], row_index.names)
-    rows = row_index.range
-    if first_row is not None:
-        # A batch of a stream. The range continues beyond the stop value in the metadata.
-        start = rows.start + first_row * rows.step
-        rows = range(start, start + num_rows * rows.step, rows.step)
-    if len(rows) != num_rows:
-        # A peer added or removed rows and kept the metadata.
-        return cudf.RangeIndex(num_rows)
-    return cudf.RangeIndex(rows.start, rows.stop, rows.step, name=row_index.names[0])
+    rows, name = range(num_rows), None
+    if row_index is not None:
+        if row_index.range is None:
+            return make_index([columns[position] for position in row_index.levels], row_index.names)
+        kept = row_index.range
+        if first_row is not None:
+            # A batch of a stream. The range continues beyond the stop value in the metadata.
+            start = kept.start + first_row * kept.step
+            kept = range(start, start + num_rows * kept.step, kept.step)
+        # Otherwise a peer added or removed rows and kept the metadata.
+        if len(kept) == num_rows:
+            rows, name = kept, row_index.names[0]
+    return cudf.RangeIndex(rows, name=name)

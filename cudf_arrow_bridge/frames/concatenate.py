@@ -22,21 +22,10 @@ def concatenate_on_gpu(
 ) -> plc.Column:
     """Concatenate columns of the same type in device memory in one pass.
 
-    Parameters
-    ----------
-    columns
-        The columns.
-    path
-        The path of the column, for errors.
-    stream
-        The CUDA stream, as a pylibcudf stream argument.
-    mr
-        The memory resource for the result. None: rmm's current resource.
-
     Raises
     ------
     ValueError
-        If an index is out of the bounds of its dictionary.
+        If an index is out of the bounds of its dictionary. The error names `path`.
     """
     if columns[0].type().id() == plc.TypeId.DICTIONARY32:
         return _concatenate_dictionaries(columns, path, stream, mr)

@@ -39,17 +39,9 @@ __all__ = [
 _SECONDS_PER_DAY = 86_400
 
 
-def to_arrow(column: plc.Column, spec: SchemaSpec | None = None) -> pa.Array:
-    """Return a column in host memory as a pyarrow array that shares its memory.
-
-    Parameters
-    ----------
-    column
-        The column.
-    spec
-        The schema spec of the array. None: the spec of a column without Arrow metadata.
-    """
-    spec = SchemaSpec([ColumnMetadata()], {}) if spec is None else spec
+def to_arrow(column: plc.Column, field: ColumnMetadata | None = None) -> pa.Array:
+    """Return a column in host memory as a pyarrow array that shares its memory."""
+    spec = SchemaSpec([field or ColumnMetadata()], {})
     export_input = ExportInput("column", [column], column.size(), spec)
     exporter = InputExporter(export_input, ExportArguments(resolve_stream(None)))
     return pa.array(exporter.export(None, DeviceArray))
@@ -153,10 +145,8 @@ def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocati
 def count_nulls(mask: Any, offset: int, size: int) -> int:
     """Count the nulls in a range of rows of a validity bitmap in host memory."""
     bits = _as_buffer(mask)
-    null_count: int = pa.Array.from_buffers(
-        pa.bool_(), size, [bits, bits], offset=offset
-    ).null_count
-    return null_count
+    array = pa.Array.from_buffers(pa.bool_(), size, [bits, bits], offset=offset)
+    return int(array.null_count)
 
 
 def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
@@ -180,16 +170,9 @@ def sequence(values: range, location: ComputeLocation) -> plc.Column:
 
 
 def decode(column: plc.Column, values: plc.Column, location: ComputeLocation) -> plc.Column:
-    """Return the value of each code.
+    """Return the value of each code, of any integer type. Codes under nulls can be out of range.
 
-    Parameters
-    ----------
-    column
-        The codes, of any integer type. Codes under nulls can be out of range.
-    values
-        The dictionary values. Nested values are not supported on the host.
-    location
-        Where to compute.
+    Nested values are not supported on the host.
     """
     if location.host:
         return _from_arrow(to_arrow(values).take(to_arrow(column)), location)

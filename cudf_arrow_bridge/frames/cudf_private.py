@@ -24,6 +24,7 @@ from cudf.core.column import CategoricalColumn, ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
 from cudf.utils.dtypes import cudf_dtype_from_pa_type as cudf_dtype_of_arrow
+from cudf.utils.dtypes import dtype_from_pylibcudf_column as cudf_dtype_of_column
 
 from .._core.export.shared_columns import BufferSharer, CudfLayout
 from .._core.import_.columns import Span, main_span, rebuild_all
@@ -46,6 +47,7 @@ __all__ = [
     "columns_of",
     "compatible_timezone",
     "cudf_dtype_of_arrow",
+    "cudf_dtype_of_column",
     "make_column",
     "make_frame",
     "make_index",
@@ -127,16 +129,8 @@ def make_column(column: plc.Column, dtype: Any, *, validate: bool = True) -> Col
     that cuDF copies the memory before its first write.
 
     The memory is locked against spilling, which would not free memory of the producer. Results that
-    cuDF computes from the column, including deep copies, can be spilled.
-
-    Parameters
-    ----------
-    column
-        The column.
-    dtype
-        The cuDF dtype.
-    validate
-        Whether cuDF checks that the column has the types of the dtype at every level.
+    cuDF computes from the column, including deep copies, can be spilled. If `validate` is set, cuDF
+    checks that the column has the types of the dtype at every level.
     """
     make_buffer = _buffer_of if get_global_manager() is None else _spillable_buffer_of
     return ColumnBase.create(rebuild_all(column, make_buffer), dtype, validate=validate)
@@ -173,13 +167,7 @@ def _spillable_buffer_of(span: Any) -> Buffer:
 
 
 class FrameLabels:
-    """The column labels of frames, as cuDF stores them.
-
-    Parameters
-    ----------
-    labels
-        The labels.
-    """
+    """The column labels of frames, as cuDF stores them."""
 
     def __init__(self, labels: pd.Index) -> None:
         self._labels = list(labels)
@@ -196,12 +184,9 @@ class FrameLabels:
             self._options["level_dtypes"] = tuple(level.dtype for level in labels.levels)
 
     def accessor(self, columns: Sequence[ColumnBase]) -> ColumnAccessor:
-        """Return the accessor of a frame with these columns.
+        """Return the accessor of a frame, or raise ValueError if two labels are equal.
 
-        Raises
-        ------
-        ValueError
-            If two labels are equal, because cuDF stores columns in a dict.
+        cuDF stores columns in a dict.
         """
         data = dict(zip(self._labels, columns, strict=True))
         if len(data) < len(columns):
@@ -214,12 +199,9 @@ class FrameLabels:
 def make_frame(
     columns: Sequence[ColumnBase], labels: FrameLabels, index: cudf.Index, attrs: dict[Any, Any]
 ) -> cudf.DataFrame:
-    """Make a frame. This needs no GPU, unlike setting ``columns`` or the index of a frame.
+    """Make a frame, or raise ValueError if two labels are equal.
 
-    Raises
-    ------
-    ValueError
-        If two labels are equal.
+    This needs no GPU, unlike setting ``columns`` or the index of a frame.
     """
     frame = object.__new__(cudf.DataFrame)
     # DataFrame._from_data sets these attributes with the frame's own __setattr__, which would set a
@@ -285,12 +267,7 @@ def attach_to_memory(column: plc.Column, attachment: Any) -> None:
 def attached_to_memory(column: plc.Column, default: Any) -> Any:
     """Return the object attached to the memory of one level of a column, or None.
 
-    Parameters
-    ----------
-    column
-        The level.
-    default
-        The result for a level that has no memory: a struct, or a level without rows.
+    Return `default` for a level that has no memory: a struct, or a level without rows.
     """
     buffer = main_span(column)
     return default if buffer is None else getattr(buffer.owner, _ATTACHMENT, None)

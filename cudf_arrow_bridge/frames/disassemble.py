@@ -63,15 +63,13 @@ def disassemble(
 ) -> ExportInput:
     """Return the columns of a cuDF object, without copying data, and their schema spec.
 
+    A frame becomes a table: its columns, then the levels of its index. A series or an index becomes
+    an array, a MultiIndex a table of its levels.
+
     Parameters
     ----------
-    obj
-        A frame becomes a table: its columns, then the levels of its index. A series or an index
-        becomes an array, a MultiIndex a table of its levels.
-    preserve_index
-        How to export the index of a frame or series. None: a RangeIndex is stored in the metadata;
-        other indexes become columns of a frame's table and are dropped from a series. True: the
-        index always becomes columns, and a series becomes a table. False: dropped.
+    obj, preserve_index
+        The object, and how to export its index; see `to_arrow_device`.
     stream
         The CUDA stream on which a RangeIndex becomes a column, as a pylibcudf stream argument.
     copy
@@ -179,7 +177,7 @@ def _disassemble_frame(
     shared = share_columns([*columns, *levels], sharer)
     exported = shared[0]
     key = None
-    texts = tuple(pandas_metadata.schema_metadata(attrs).items())
+    texts = tuple(pandas_metadata.schema_metadata(attrs).items()) if attrs else ()
     # Other attrs can be any objects, which may not be comparable.
     if len(texts) == len(attrs):
         names = [*_names_of(labels), *(index_names or ())]
@@ -258,15 +256,13 @@ def _write_out(
     index: cudf.RangeIndex, location: ComputeLocation, copy: bool | None
 ) -> tuple[ColumnBase, list[MadeMemory]]:
     """Return a range index as a column, and the memory allocated for it."""
-    if len(index) == 0:
-        return make_column(convert.sequence(range_of(index), location), index.dtype), []
-    if copy is False:
+    if copy is False and len(index):
         raise copy_error(
             [CopyRefusedError("" if index.name is None else stringify(index.name), _NO_RANGES)]
         )
     column = convert.sequence(range_of(index), location)
-    made = (column.data().ptr, len(index) * _INDEX_BYTES, _NO_RANGES)
-    return make_column(column, index.dtype), [made]
+    made = [(column.data().ptr, len(index) * _INDEX_BYTES, _NO_RANGES)] if len(index) else []
+    return make_column(column, index.dtype), made
 
 
 def _names_of(index: cudf.Index | pd.Index) -> list[Hashable]:

@@ -36,6 +36,7 @@ from .cudf_private import (
     ColumnBase,
     codes_dtype,
     compatible_timezone,
+    cudf_dtype_of_column,
     make_column,
 )
 from .dtypes import with_hint
@@ -44,20 +45,14 @@ from .labels import Json
 
 __all__ = ["ColumnConverter"]
 
-_DECIMALS = {
-    plc.TypeId.DECIMAL32: cudf.Decimal32Dtype,
-    plc.TypeId.DECIMAL64: cudf.Decimal64Dtype,
-    plc.TypeId.DECIMAL128: cudf.Decimal128Dtype,
-}
 #: The dtype of columns of Arrow's null type, as in cuDF for nested columns.
 _NULLS = np.dtype(object)
 #: Errors of a hint that is not compatible with its column, or that cuDF does not support.
 _BAD_HINT = (AttributeError, LookupError, NotImplementedError, OSError, TypeError, ValueError)
+_DECIMALS = (plc.TypeId.DECIMAL32, plc.TypeId.DECIMAL64, plc.TypeId.DECIMAL128)
 _NESTED = (plc.TypeId.LIST, plc.TypeId.STRUCT, plc.TypeId.DICTIONARY32)
 #: Arrow time zones with a fixed offset (Schema.fbs, Timestamp).
 _FIXED_OFFSET = re.compile(r"[+-]\d\d:\d\d")
-#: Value types of which cuDF has no index, and therefore no categories.
-_NO_CATEGORIES = (plc.TypeId.LIST, plc.TypeId.DICTIONARY32, *_DECIMALS)
 _DAYS = {
     plc.TypeId.TIMESTAMP_DAYS: plc.DataType(plc.TypeId.TIMESTAMP_SECONDS),
     plc.TypeId.DURATION_DAYS: plc.DataType(plc.TypeId.DURATION_SECONDS),
@@ -66,22 +61,9 @@ _DAYS = {
 
 @dataclass(slots=True)
 class _Level:
-    """The Arrow field and the conversion options of one level of a column.
+    """The Arrow field of one level of a column, its path for errors, and the options.
 
-    Attributes
-    ----------
-    field
-        The Arrow field.
-    location
-        Where to convert.
-    path
-        The path of the level, for errors.
-    may_copy
-        Whether a conversion is allowed.
-    hint
-        The dtype hint of a column of a frame.
-    is_top
-        Whether the level is a column of a frame, not a child of one.
+    Only a column of a frame, the top level, has a dtype hint.
     """
 
     field: pa.Field
@@ -96,7 +78,6 @@ class _Level:
         return storage_type_of(self.field.type)
 
     def child(self, field: pa.Field, name: str) -> _Level:
-        """Return the level of a child."""
         return _Level(field, self.location, f"{self.path}{name}", self.may_copy)
 
     def need_copy(self, reason: str) -> None:
@@ -130,21 +111,12 @@ class ColumnConverter:
         self._dtype: Any = None
 
     def __call__(self, column: plc.Column, stream: Any, may_copy: bool = True) -> ColumnBase:
-        """Return an imported column as a cuDF column.
-
-        Parameters
-        ----------
-        column
-            The imported column.
-        stream
-            The CUDA stream for conversions, as a pylibcudf stream argument.
-        may_copy
-            Whether conversions are allowed.
+        """Return an imported column as a cuDF column; convert it on `stream` if necessary.
 
         Raises
         ------
         CopyRefusedError
-            If the column needs a conversion that is not allowed.
+            If the column needs a conversion and `may_copy` is False.
         TypeError
             If cuDF does not support the type of the column.
         """
@@ -189,24 +161,20 @@ def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
         return _convert_list(column, level)
     if type_id == plc.TypeId.STRUCT:
         return _convert_struct(column, level)
-    if type_id == plc.TypeId.STRING:
-        return column, DEFAULT_STRING_DTYPE
     if type_id == plc.TypeId.EMPTY:
         if column.size():
             level.need_copy(NO_NULL_TYPE)
         return convert.all_null_strings(column.size(), level.location), _NULLS
-    if type_id in _DECIMALS:
-        make_dtype = _DECIMALS[type_id]
-        is_decimal = pa.types.is_decimal(arrow_type)
-        precision = arrow_type.precision if is_decimal else make_dtype.MAX_PRECISION
-        return column, make_dtype(precision, -column.type().scale())
     if type_id in _DAYS:
         if column.size():
             level.need_copy(NO_DATES)
         column = convert.cast(column, _DAYS[type_id], level.location)
     if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
         return column, _timezone_dtype(arrow_type, level.path)
-    return column, np.dtype(column.type().to_arrow().to_pandas_dtype())
+    dtype = cudf_dtype_of_column(column)
+    if pa.types.is_decimal(arrow_type):
+        dtype = type(dtype)(arrow_type.precision, dtype.scale)
+    return column, dtype
 
 
 def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
@@ -214,7 +182,10 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
     codes = convert.codes_of(column)
     value_field = pa.field("", level.arrow_type.value_type)
     value_level = level.child(value_field, "")
-    can_be_categories = values.type().id() not in _NO_CATEGORIES
+    is_decimal = values.type().id() in _DECIMALS
+    # cuDF has no index of decimals or lists, and therefore no categories.
+    is_list = values.type().id() in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
+    can_be_categories = not (is_decimal or is_list)
     if level.is_top and can_be_categories and values.null_count() == 0:
         hint = level.hint.get("category") if isinstance(level.hint, dict) else None
         values, dtype = _convert(values, value_level)
@@ -230,7 +201,6 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
     if level.location.host and values.type().id() in _NESTED:
         raise _unsupported(level.path, f"a dictionary of {level.arrow_type.value_type}")
     if column.size():
-        is_decimal = values.type().id() in _DECIMALS
         level.need_copy(NO_DECIMAL_CATEGORIES if is_decimal else NO_NESTED_CATEGORIES)
         convert.check_codes(column, level.path, level.location)
     values, dtype = _convert(values, replace(value_level, is_top=level.is_top))

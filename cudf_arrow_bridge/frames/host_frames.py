@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 import pylibcudf as plc
 
 from .._core.import_.columns import rebuild_all
-from .._core.schema import SchemaSpec
 from ..cuda.residency import ComputeLocation, has_gpu
 from ..cuda.spans import HostSpan, view_host
 from . import convert
@@ -89,8 +88,7 @@ def _to_arrow(self: ColumnBase) -> pa.Array:
     """Return the column as a pyarrow array that shares its memory."""
     sharer = buffer_sharer()
     shared = rebuild_all(self.plc_column, sharer)
-    column, field = column_to_pylibcudf(shared, self.dtype, "", sharer)
-    array = convert.to_arrow(column, SchemaSpec([field], {}))
+    array = convert.to_arrow(*column_to_pylibcudf(shared, self.dtype, "", sharer))
     # For intervals, cuDF's to_arrow makes the extension array from the storage.
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 

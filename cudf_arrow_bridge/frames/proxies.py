@@ -28,10 +28,10 @@ def is_proxy(obj: Any) -> TypeGuard[Any]:
 
 def is_pandas(obj: Any) -> TypeGuard[Any]:
     """Return whether an object, which is not a proxy, is a pandas frame, series or index."""
-    return any(
-        cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas"
-        for cls in type(obj).__mro__
-    )
+    for cls in type(obj).__mro__:
+        if cls.__name__ in _CLASSES and cls.__module__.partition(".")[0] == "pandas":
+            return True
+    return False
 
 
 def is_pandas_series(obj: Any) -> TypeGuard[Any]:
@@ -45,13 +45,7 @@ def as_proxy(obj: Any) -> Any:
 
 
 def check_active() -> None:
-    """Check that proxies can be created.
-
-    Raises
-    ------
-    ValueError
-        If cudf.pandas is not active.
-    """
+    """Raise ValueError if cudf.pandas is not active."""
     cudf_pandas = sys.modules.get("cudf.pandas")
     if cudf_pandas is None or not cudf_pandas.LOADED:
         raise ValueError(

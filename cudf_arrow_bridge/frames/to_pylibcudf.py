@@ -27,17 +27,16 @@ from .cudf_private import attached, attached_to_memory, category_values
 from .dtypes import child_dtypes
 from .imported_fields import kept_metadata
 
-__all__ = ["ShareBuffer", "column_to_pylibcudf"]
+__all__ = ["column_to_pylibcudf"]
 
-#: A function that shares a buffer with an export; see `cudf_private.buffer_sharer`.
-ShareBuffer = Callable[[Any], Any]
+_ShareBuffer = Callable[[Any], Any]
 
 
 def column_to_pylibcudf(
     column: plc.Column,
     dtype: Any,
     name: str,
-    share_buffer: ShareBuffer,
+    share_buffer: _ShareBuffer,
     field: pa.Field | None = None,
     parent: plc.Column | None = None,
 ) -> tuple[plc.Column, ColumnMetadata]:
@@ -48,14 +47,12 @@ def column_to_pylibcudf(
 
     Parameters
     ----------
-    column
-        The column, as cuDF stores it, with buffers that are shared with the export.
-    dtype
-        The cuDF dtype.
+    column, dtype
+        The column, as cuDF stores it, with buffers that are shared with the export, and its dtype.
     name
         The name of the Arrow field.
     share_buffer
-        The function that shares the buffers of categories with the export.
+        The function that shares the buffers of categories; see `cudf_private.buffer_sharer`.
     field
         The imported field, or None. The export uses it as far as the type of the column allows.
     parent
@@ -73,7 +70,7 @@ def column_to_pylibcudf(
 
 
 def _convert(
-    column: plc.Column, dtype: Any, name: str, share_buffer: ShareBuffer, field: pa.Field | None
+    column: plc.Column, dtype: Any, name: str, share_buffer: _ShareBuffer, field: pa.Field | None
 ) -> tuple[plc.Column, ColumnMetadata]:
     if isinstance(dtype, pd.ArrowDtype) and pa.types.is_null(dtype.pyarrow_dtype):
         size = column.size()
@@ -83,7 +80,11 @@ def _convert(
         return _convert_category(column, dtype, name, share_buffer)
     dtypes = child_dtypes(dtype)
     if dtypes is None:
-        return column, ColumnMetadata(name, timezone=_timezone(dtype), precision=_precision(dtype))
+        leaf = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
+        timezone = str(getattr(leaf, "tz", None) or "")
+        return column, ColumnMetadata(
+            name, timezone=timezone, precision=getattr(leaf, "precision", None) or 0
+        )
     children = arrow_children(column)
     fields = _imported_child_fields(field)
     if len(fields) != len(children):
@@ -122,7 +123,7 @@ def _imported_child_fields(field: pa.Field | None) -> list[pa.Field | None]:
 
 
 def _convert_category(
-    column: plc.Column, dtype: cudf.CategoricalDtype, name: str, share_buffer: ShareBuffer
+    column: plc.Column, dtype: cudf.CategoricalDtype, name: str, share_buffer: _ShareBuffer
 ) -> tuple[plc.Column, ColumnMetadata]:
     categories = category_values(dtype)
     values, metadata = column_to_pylibcudf(
@@ -171,18 +172,3 @@ def _interval_extension(dtype: cudf.IntervalDtype) -> dict[bytes, bytes]:
     # In cuDF, a missing closed side means "right".
     parameters = json.dumps({"subtype": alias, "closed": dtype.closed or "right"})
     return {EXTENSION_NAME: b"pandas.interval", EXTENSION_METADATA: parameters.encode()}
-
-
-def _timezone(dtype: Any) -> str:
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        return str(dtype.tz)
-    if isinstance(dtype, pd.ArrowDtype) and pa.types.is_timestamp(dtype.pyarrow_dtype):
-        return dtype.pyarrow_dtype.tz or ""
-    return ""
-
-
-def _precision(dtype: Any) -> int:
-    arrow_type = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None
-    if arrow_type is not None and pa.types.is_decimal(arrow_type):
-        return int(arrow_type.precision)
-    return int(getattr(dtype, "precision", 0) or 0)

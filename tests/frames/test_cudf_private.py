@@ -436,6 +436,20 @@ def test_cudf_dtype_of_an_arrow_type(arrow_type, dtype):
     assert private.cudf_dtype_of_arrow(arrow_type) == dtype
 
 
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [
+        (INTS, np.dtype("int64")),
+        (pa.array(["a"]), private.DEFAULT_STRING_DTYPE),
+        (pa.array([1], pa.duration("ms")), np.dtype("timedelta64[ms]")),
+        (pa.array([1], pa.decimal128(9, 2)), cudf.Decimal128Dtype(38, 2)),
+    ],
+    ids=["int64", "string", "duration", "decimal"],
+)
+def test_cudf_dtype_of_a_column(array, dtype):
+    assert private.cudf_dtype_of_column(to_plc(array)) == dtype
+
+
 def test_default_string_dtype_is_that_of_pandas_3():
     assert pd.StringDtype(na_value=np.nan) == private.DEFAULT_STRING_DTYPE
     assert cudf.DataFrame().columns.dtype in (np.dtype("int64"), private.DEFAULT_STRING_DTYPE)
