@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from .arrow.options import TensorImportOptions
 from .cuda.ordering import ImportStreams
 from .import_.tensors import assemble, import_cuda_array, import_tensor
 
@@ -75,8 +74,8 @@ def from_dlpack(
     dtype: int64
     """
     streams = ImportStreams.of(stream, to)
-    options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
-    return assemble(import_tensor(obj, options), streams, to)
+    imported = import_tensor(obj, streams.importing, streams.reader, mr, copy)
+    return assemble(imported, streams, to)
 
 
 def from_cuda_array_interface(
@@ -131,5 +130,5 @@ def from_cuda_array_interface(
     >>> series = cab.from_cuda_array_interface(cupy.arange(3))  # doctest: +SKIP
     """
     streams = ImportStreams.of(stream, to)
-    options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
-    return assemble(import_cuda_array(obj, options), streams, to)
+    imported = import_cuda_array(obj, streams.importing, streams.reader, mr, copy)
+    return assemble(imported, streams, to)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
 import pylibcudf as plc
 
-from .protocols import Stream, StridedMemory, TensorImportOptions
+from .protocols import Stream, StridedMemory
 
 class Tensor:
     address: int
@@ -22,8 +24,8 @@ def tensor_of(
 def tensor_of_buffer(schema: object, array: object, index: int, size: int) -> Tensor: ...
 def is_dlpack_capsule(obj: object) -> bool: ...
 def import_dlpack(
-    capsule: object, options: TensorImportOptions
+    capsule: object, stream: Stream, reader: Stream | None, mr: Any, copy: bool | None
 ) -> tuple[list[plc.Column], int, bool]: ...
 def import_memory(
-    memory: StridedMemory, options: TensorImportOptions
+    memory: StridedMemory, stream: Stream, reader: Stream | None, mr: Any, copy: bool | None
 ) -> tuple[list[plc.Column], int, bool]: ...

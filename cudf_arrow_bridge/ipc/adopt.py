@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import order_after
-from ..arrow.options import TensorImportOptions
 from ..cuda.streams import Stream
 from ..import_.tensors import import_tensor
 
@@ -62,8 +61,7 @@ class DeviceAdopter:
         return interface["data"][0] or 0, size, obj
 
     def _of_tensor(self, obj: Any) -> tuple[int, int, Any]:
-        options = TensorImportOptions(self.stream, None, None, copy=False)
-        columns, _, _ = import_tensor(obj, options)
+        columns, _, _ = import_tensor(obj, self.stream, None, None, copy=False)
         if len(columns) != 1:
             raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
         data = columns[0].data()
