@@ -15,12 +15,12 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device_stream
-from .metadata.batch_templates import batch_template
-from .metadata.headers import Codec
+from .metadata.batch_messages import batch_message
 from .metadata.schema_messages import read_schema, schema_message
 from .written_dictionaries import WrittenDictionaries
 
 if TYPE_CHECKING:
+    from .._core.ipc.metadata import Codec
     from ..arrow.device_array import DeviceArray
     from ..arrow.options import Kind
 
@@ -28,24 +28,15 @@ __all__ = ["EncodedBatch", "MessageEncoder", "arrays_of"]
 
 
 class EncodedBatch(NamedTuple):
-    """A record batch or dictionary as a message.
-
-    Attributes
-    ----------
-    body
-        The buffers.
-    dictionary
-        The id, and whether it is a delta; None for a record batch.
-    """
+    """A record batch or dictionary as a message."""
 
     body: IpcBody
     dictionary: tuple[int, bool] | None = None
+    """The id, and whether it is a delta; None for a record batch."""
 
     def metadata(self, codec: Codec | None = None) -> bytes:
         """Return the flatbuffer, for buffers that are compressed with a codec."""
-        is_dictionary = self.dictionary is not None
-        template = batch_template(*self.body.shape, is_dictionary, codec)
-        return self.body.fill(template.data, template.layout, *(self.dictionary or ()))
+        return batch_message(*self.body.numbers(), codec, self.dictionary)
 
 
 def arrays_of(
@@ -76,11 +67,6 @@ class MessageEncoder:
         sent again unless they share memory.
     is_file
         Whether the messages are for the file format, which cannot replace a dictionary.
-
-    Attributes
-    ----------
-    schema_metadata
-        The flatbuffer of the schema message.
     """
 
     def __init__(
@@ -92,6 +78,7 @@ class MessageEncoder:
         is_file: bool = False,
     ) -> None:
         self._stream = stream
+        #: `schema_metadata` is the flatbuffer of the schema message.
         self.schema_metadata, self._is_table = _metadata_of(schema, kind)
         stored = read_schema(self.schema_metadata)
         self._dictionaries = WrittenDictionaries(stored, stream, may_read, is_file)
