@@ -51,22 +51,11 @@ def arrays_of(
 
 
 class MessageEncoder:
-    """Encodes arrays of one schema.
+    """Encodes arrays of one schema, an object with ``__arrow_c_schema__``.
 
-    Parameters
-    ----------
-    schema
-        The schema of the arrays, an object with ``__arrow_c_schema__``.
-    kind
-        Whether the arrays are record batches; a column becomes a batch of one column. None: as the
-        schema marks them.
-    stream
-        The CUDA stream for reads of offsets and copies of slices.
-    may_read
-        Returns whether dictionaries in a kind of memory may be read, to compare them. Others are
-        sent again unless they share memory.
-    is_file
-        Whether the messages are for the file format, which cannot replace a dictionary.
+    A column becomes a batch of one column. Without a kind, the schema marks columns and tables.
+    `may_read` returns whether dictionaries in a kind of memory may be read, to compare them. Others
+    are sent again unless they share memory. The file format cannot replace a dictionary.
     """
 
     def __init__(
@@ -78,7 +67,6 @@ class MessageEncoder:
         is_file: bool = False,
     ) -> None:
         self._stream = stream
-        #: `schema_metadata` is the flatbuffer of the schema message.
         self.schema_metadata, self._is_table = _metadata_of(schema, kind)
         stored = read_schema(self.schema_metadata)
         self._dictionaries = WrittenDictionaries(stored, stream, may_read, is_file)

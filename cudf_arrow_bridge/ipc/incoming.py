@@ -24,21 +24,13 @@ Checks = Literal["sizes", "minimal", "full"]
 
 
 class IncomingMessage(NamedTuple):
-    """A received message.
-
-    Attributes
-    ----------
-    header
-        The contents of its metadata.
-    buffers
-        The buffers of its body, or one with the packed body.
-    is_decompressed
-        Whether the buffers are decompressed buffers of a compressed body.
-    """
+    """A received message."""
 
     header: Header
     buffers: list[Any]
+    """The buffers of its body, or one with the packed body."""
     is_decompressed: bool = False
+    """Whether the buffers are decompressed buffers of a compressed body."""
 
 
 @dataclass(slots=True)
@@ -74,13 +66,7 @@ class ReadOptions:
     def of(
         cls, stream: Any, checks: Checks, mr: Any, device_type: Any, chunk_size: int
     ) -> ReadOptions:
-        """Create options from the arguments of a caller.
-
-        Raises
-        ------
-        ValueError
-            If an argument is invalid, or `device_type` is the device and there is no GPU.
-        """
+        """Create options from the arguments of a caller after validation."""
         known = (DeviceType.CPU, DeviceType.CUDA)
         wanted = known[has_gpu()] if device_type is None else DeviceType(device_type)
         if wanted not in known:

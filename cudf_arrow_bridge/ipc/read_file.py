@@ -96,15 +96,7 @@ def open_file(
 def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
     """Return the schema of a file and the header of each batch. Reads no body.
 
-    Parameters
-    ----------
-    source
-        See `open_file`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not an Arrow IPC file. Unsupported types are not an error.
+    Unsupported types are not an error.
     """
     with open_source(source) as opened:
         footer = _read_footer(opened)

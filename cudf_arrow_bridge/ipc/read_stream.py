@@ -98,17 +98,9 @@ def _receive(source: Any, memory_map: bool, options: ReadOptions) -> Iterator[In
 
 
 def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
-    """Return the schema of a stream and the header of each batch. Reads no body.
+    """Return the schema of a stream that can seek, and the header of each batch. Reads no body.
 
-    Parameters
-    ----------
-    source
-        See `open_stream`; it must be able to seek.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not an Arrow IPC stream. Unsupported types are not an error.
+    Unsupported types are not an error.
     """
     with open_source(source) as opened:
         first = _next_header(opened)
