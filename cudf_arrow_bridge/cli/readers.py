@@ -69,7 +69,7 @@ class SourceFile:
                     return Summary(reader.schema, None)
             read_headers = file_headers if self.format == "arrow-file" else stream_headers
             schema, headers = read_headers(self.path)
-            codecs = {header.layout.codec for header in headers if header.layout.codec}
+            codecs = {header.codec for header in headers if header.codec}
             rows = sum(header.length for header in headers)
             return Summary(schema, rows, tuple(sorted(codecs)))
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,63 +12,45 @@ from .._core.arguments import order_after
 from ..cuda.streams import Stream
 from ..import_.tensors import import_tensor
 
-__all__ = ["DeviceAdopter"]
+__all__ = ["adopt_device_memory"]
 
 
-@dataclass(slots=True)
-class DeviceAdopter:
-    """Adopts the memory of objects without the buffer protocol.
+def adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
+    """Return the address, the size in bytes, and the owner of memory without the buffer protocol.
 
-    Attributes
-    ----------
-    stream
-        The CUDA stream that waits for the work that writes the memory.
+    `stream` waits for the work that writes the memory.
     """
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _of_cuda_array(stream, obj, interface)
+    if hasattr(obj, "__dlpack__"):
+        return _of_tensor(stream, obj)
+    raise TypeError(
+        "expected a buffer with the buffer protocol, __cuda_array_interface__ or "
+        f"__dlpack__, got an object of type {type(obj).__name__}"
+    )
 
-    stream: Stream
 
-    def __call__(self, obj: Any) -> tuple[int, int, Any]:
-        """Return the address, the size in bytes, and the owner of the memory.
+def _of_cuda_array(stream: Stream, obj: Any, interface: dict[str, Any]) -> tuple[int, int, Any]:
+    itemsize = np.dtype(interface["typestr"]).itemsize
+    shape = tuple(interface["shape"])
+    size = prod(shape) * itemsize
+    strides = interface.get("strides")
+    if size and strides is not None and tuple(strides) != _contiguous(shape, itemsize):
+        raise ValueError(f"expected a contiguous buffer, got strides {strides}")
+    made_on = interface.get("stream")
+    if made_on is not None and made_on != stream.handle:
+        order_after(stream.handle, made_on)
+    return interface["data"][0] or 0, size, obj
 
-        Raises
-        ------
-        TypeError
-            If the object has none of the protocols.
-        ValueError
-            If its memory is not contiguous.
-        """
-        interface = getattr(obj, "__cuda_array_interface__", None)
-        if interface is not None:
-            return self._of_cuda_array(obj, interface)
-        if hasattr(obj, "__dlpack__"):
-            return self._of_tensor(obj)
-        raise TypeError(
-            "expected a buffer with the buffer protocol, __cuda_array_interface__ or "
-            f"__dlpack__, got an object of type {type(obj).__name__}"
-        )
 
-    def _of_cuda_array(self, obj: Any, interface: dict[str, Any]) -> tuple[int, int, Any]:
-        itemsize = np.dtype(interface["typestr"]).itemsize
-        shape = tuple(interface["shape"])
-        size = prod(shape) * itemsize
-        strides = interface.get("strides")
-        if size and strides is not None and tuple(strides) != _contiguous(shape, itemsize):
-            raise ValueError(f"expected a contiguous buffer, got strides {strides}")
-        made_on = interface.get("stream")
-        if made_on is not None and made_on != self.stream.handle:
-            order_after(self.stream.handle, made_on)
-        return interface["data"][0] or 0, size, obj
-
-    def _of_tensor(self, obj: Any) -> tuple[int, int, Any]:
-        columns, _, _ = import_tensor(obj, self.stream, None, None, copy=False)
-        if len(columns) != 1:
-            raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
-        data = columns[0].data()
-        return (0, 0, None) if data is None else (data.ptr, data.size, data)
+def _of_tensor(stream: Stream, obj: Any) -> tuple[int, int, Any]:
+    columns, _, _ = import_tensor(obj, stream, None, None, copy=False)
+    if len(columns) != 1:
+        raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
+    data = columns[0].data()
+    return (0, 0, None) if data is None else (data.ptr, data.size, data)
 
 
 def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    strides = [itemsize]
-    for length in shape[:0:-1]:
-        strides.insert(0, strides[0] * length)
-    return tuple(strides)
+    return tuple(itemsize * prod(shape[i + 1 :]) for i in range(len(shape)))

@@ -7,43 +7,41 @@ Source: Arrow columnar format, "Compression".
 from __future__ import annotations
 
 import struct
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body import BodyBuffer, IpcBody
-from .metadata.headers import Codec, Header
 
-__all__ = [
-    "Compression",
-    "check_compression",
-    "compress",
-    "decompress",
-]
+if TYPE_CHECKING:
+    from .._core.ipc.metadata import Codec, Header
+
+__all__ = ["Compression", "check_compression", "compress", "decompress"]
 
 Compression = Literal["lz4", "zstd"]
 
 #: The codecs with their values in flatbuffers.
-CODECS: dict[Compression, Codec] = {"lz4": "lz4_frame", "zstd": "zstd"}
-NAMES: dict[str | None, Compression] = {codec: name for name, codec in CODECS.items()}
+CODECS: dict[object, Codec] = {"lz4": "lz4_frame", "zstd": "zstd"}
 #: The maximum compression ratio of the formats. A larger size is rejected before it is allocated.
-MOST_BYTES = {"lz4": 256, "zstd": 2**16}
+MOST_BYTES = {"lz4_frame": 256, "zstd": 2**16}
 #: A buffer begins with its uncompressed size, or with this value if it is not compressed.
 SIZE = struct.Struct("<q")
 NOT_COMPRESSED = -1
 
 
-def check_compression(compression: object) -> Compression | None:
-    """Return the argument ``compression=`` of a caller after validation."""
-    if compression is not None and compression not in CODECS:
+def check_compression(compression: object) -> Codec | None:
+    """Return the codec of the argument ``compression=`` of a caller; None for no compression."""
+    if compression is None:
+        return None
+    if compression not in CODECS:
         raise ValueError(f"compression: expected None, 'lz4' or 'zstd', got {compression!r}")
-    return compression
+    return CODECS[compression]
 
 
-def compress(body: IpcBody, compression: Compression) -> IpcBody:
+def compress(body: IpcBody, name: Codec) -> IpcBody:
     """Return a body in host memory with compressed buffers."""
-    codec = pa.Codec(compression)
+    codec = pa.Codec(name)
     return body.with_buffers([_compressed(codec, buffer) for buffer in body.buffers()])
 
 
@@ -57,26 +55,15 @@ def _compressed(codec: pa.Codec, buffer: BodyBuffer) -> bytes:
 
 
 def decompress(header: Header, buffers: list[Any]) -> list[Any]:
-    """Decompress the buffers of a body in host memory.
+    """Decompress the buffers of a message, or its packed body, in host memory.
 
-    Parameters
-    ----------
-    header
-        The header, which has a codec.
-    buffers
-        The buffers, or one with the packed body.
-
-    Raises
-    ------
-    TypeError
-        If the memory is not host memory.
-    ValueError
-        If a buffer lies outside the body, or does not match its size or codec.
+    Raise TypeError for other memory; ValueError if a buffer lies outside the body, or does not
+    match its size or codec.
     """
-    name = NAMES[header.layout.codec]
-    pairs = np.frombuffer(
-        header.metadata, "<i8", 2 * header.layout.num_buffers, header.layout.buffers
-    ).reshape(-1, 2)
+    assert header.codec is not None
+    pairs = np.frombuffer(header.metadata, "<i8", 2 * header.num_buffers, header.buffers).reshape(
+        -1, 2
+    )
     if len(buffers) not in (1, len(pairs)):
         raise ValueError(
             f"expected {len(pairs)} buffers or a packed body, got {len(buffers)} buffers"
@@ -91,7 +78,7 @@ def decompress(header: Header, buffers: list[Any]) -> list[Any]:
                 f"{first:,} to {first + size:,}"
             )
         try:
-            result.append(_decompressed(name, view[first : first + size]))
+            result.append(_decompressed(header.codec, view[first : first + size]))
         except ValueError as error:
             raise ValueError(f"buffer {i}: {error}") from error
     return result
@@ -108,7 +95,7 @@ def _bytes_of(buffer: Any) -> memoryview:
         ) from None
 
 
-def _decompressed(name: str, data: memoryview) -> Any:
+def _decompressed(name: Codec, data: memoryview) -> Any:
     if not data:
         return None
     if len(data) < SIZE.size:

@@ -4,88 +4,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 from .._core.export.array_exporter import ExportArguments
-from .._core.ipc.body_decoder import BatchParts, BodyDecoder, BodyMemory
+from .._core.ipc.body_decoder import BatchParts, BodyDecoder
 from .._core.ipc.body_transfer import DeviceMemory
 from ..arrow.device_array import DeviceArray
-from ..arrow.options import check_option
 from ..export.exporter import ArrayExporter
-from .adopt import DeviceAdopter
+from .adopt import adopt_device_memory
 from .compression import decompress
-from .metadata.headers import Header
+from .incoming import IncomingMessage, ReadOptions
 from .metadata.schema_messages import StoredSchema, read_schema
 from .read_dictionaries import ReadDictionaries
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.schema import Schema
-    from ..cuda.streams import Stream
 
-__all__ = ["Checks", "DecodeOptions", "IncomingMessage", "MessageDecoder"]
-
-#: The checks of a batch before it is used; see `from_messages`.
-Checks = Literal["sizes", "minimal", "full"]
-
-
-class IncomingMessage(NamedTuple):
-    """A received message.
-
-    Attributes
-    ----------
-    header
-        The contents of its metadata.
-    buffers
-        The buffers of its body, or one with the packed body.
-    is_decompressed
-        Whether the buffers are decompressed buffers of a compressed body.
-    """
-
-    header: Header
-    buffers: list[Any]
-    is_decompressed: bool = False
-
-
-@dataclass(slots=True)
-class DecodeOptions:
-    """Options for decoding messages.
-
-    Attributes
-    ----------
-    stream
-        The CUDA stream that waits for the buffers.
-    checks
-        The checks.
-    mr
-        The memory resource for later conversions, for consumers that request another schema.
-    on_device
-        Whether a body without bytes counts as memory of the current device.
-    """
-
-    stream: Stream
-    checks: Checks
-    mr: Any = None
-    on_device: bool = False
-
-    def __post_init__(self) -> None:
-        check_option("validate", self.checks, ("sizes", "minimal", "full"))
+__all__ = ["MessageDecoder"]
 
 
 class MessageDecoder:
-    """Decodes the messages of one stream or file.
+    """Decodes the messages of one stream or file."""
 
-    Parameters
-    ----------
-    stored
-        The schema.
-    options
-        Options for decoding messages.
-    """
-
-    def __init__(self, stored: StoredSchema, options: DecodeOptions) -> None:
+    def __init__(self, stored: StoredSchema, options: ReadOptions) -> None:
         self._options = options
         self._decoder = _decoder_of(stored)
         count = self._decoder.num_dictionaries
@@ -97,17 +40,11 @@ class MessageDecoder:
             self._decoder, stored.dictionary_ids, options.checks, options.stream
         )
         self._arguments = ExportArguments(options.stream, mr=options.mr)
-        self._adopt = DeviceAdopter(options.stream)
+        self._adopt = partial(adopt_device_memory, options.stream)
 
     @classmethod
-    def begin(cls, received: Iterator[IncomingMessage], options: DecodeOptions) -> MessageDecoder:
-        """Read the first message of a stream, which contains the schema.
-
-        Raises
-        ------
-        ValueError
-            If it is another message, or there is none.
-        """
+    def begin(cls, received: Iterator[IncomingMessage], options: ReadOptions) -> MessageDecoder:
+        """Read the first message of a stream, which contains the schema."""
         first = next(received, None)
         if first is None:
             raise ValueError("expected a message with the schema, got none")
@@ -139,13 +76,7 @@ class MessageDecoder:
         return DeviceArray(array, self.schema, "table", (), first_row, exporter)
 
     def read_array(self, message: IncomingMessage) -> ExportedArray | None:
-        """Read one message; return a record batch as a struct array if it is one.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If metadata, buffers and schema do not match.
-        """
+        """Read one message; return a record batch as a struct array if it is one."""
         header = message.header
         if header.kind == "schema":
             raise ValueError("expected record batches and dictionaries, got a second schema")
@@ -160,18 +91,10 @@ class MessageDecoder:
 
     def _parts_of(self, message: IncomingMessage) -> BatchParts:
         header, buffers, is_decompressed = message
-        if header.layout.codec is not None and not is_decompressed:
+        if header.codec is not None and not is_decompressed:
             buffers, is_decompressed = decompress(header, buffers), True
-        is_packed = len(buffers) == 1 and not is_decompressed
-        return BatchParts(
-            header.metadata,
-            header.layout,
-            header.length,
-            header.variadic_counts,
-            BodyMemory(buffers, is_packed, self._adopt, self._options.on_device),
-            is_decompressed,
-            self._frees(buffers),
-        )
+        on_device, frees = self._options.on_device, self._frees(buffers)
+        return BatchParts(header, buffers, self._adopt, on_device, is_decompressed, frees)
 
     def _frees(self, buffers: list[Any]) -> bool:
         """Return whether all memory is freed in the order of the decoding stream."""

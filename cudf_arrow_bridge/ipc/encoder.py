@@ -15,12 +15,12 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device_stream
-from .metadata.batch_templates import batch_template
-from .metadata.headers import Codec
+from .metadata.batch_messages import batch_message
 from .metadata.schema_messages import read_schema, schema_message
 from .written_dictionaries import WrittenDictionaries
 
 if TYPE_CHECKING:
+    from .._core.ipc.metadata import Codec
     from ..arrow.device_array import DeviceArray
     from ..arrow.options import Kind
 
@@ -28,24 +28,15 @@ __all__ = ["EncodedBatch", "MessageEncoder", "arrays_of"]
 
 
 class EncodedBatch(NamedTuple):
-    """A record batch or dictionary as a message.
-
-    Attributes
-    ----------
-    body
-        The buffers.
-    dictionary
-        The id, and whether it is a delta; None for a record batch.
-    """
+    """A record batch or dictionary as a message."""
 
     body: IpcBody
     dictionary: tuple[int, bool] | None = None
+    """The id, and whether it is a delta; None for a record batch."""
 
     def metadata(self, codec: Codec | None = None) -> bytes:
         """Return the flatbuffer, for buffers that are compressed with a codec."""
-        is_dictionary = self.dictionary is not None
-        template = batch_template(*self.body.shape, is_dictionary, codec)
-        return self.body.fill(template.data, template.layout, *(self.dictionary or ()))
+        return batch_message(*self.body.numbers(), codec, self.dictionary)
 
 
 def arrays_of(
@@ -60,27 +51,11 @@ def arrays_of(
 
 
 class MessageEncoder:
-    """Encodes arrays of one schema.
+    """Encodes arrays of one schema, an object with ``__arrow_c_schema__``.
 
-    Parameters
-    ----------
-    schema
-        The schema of the arrays, an object with ``__arrow_c_schema__``.
-    kind
-        Whether the arrays are record batches; a column becomes a batch of one column. None: as the
-        schema marks them.
-    stream
-        The CUDA stream for reads of offsets and copies of slices.
-    may_read
-        Returns whether dictionaries in a kind of memory may be read, to compare them. Others are
-        sent again unless they share memory.
-    is_file
-        Whether the messages are for the file format, which cannot replace a dictionary.
-
-    Attributes
-    ----------
-    schema_metadata
-        The flatbuffer of the schema message.
+    A column becomes a batch of one column. Without a kind, the schema marks columns and tables.
+    `may_read` returns whether dictionaries in a kind of memory may be read, to compare them. Others
+    are sent again unless they share memory. The file format cannot replace a dictionary.
     """
 
     def __init__(

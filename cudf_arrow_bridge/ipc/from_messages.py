@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from .._core.ipc.metadata import read_header
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.streams import resolve_stream
-from .decoder import Checks, DecodeOptions, IncomingMessage
+from .incoming import Checks, IncomingMessage, ReadOptions
 from .message_source import stream_of_messages
-from .metadata.headers import HEADERS
 
 __all__ = ["from_messages"]
 
@@ -73,7 +73,7 @@ def from_messages(
     1  2
     2  3
     """
-    options = DecodeOptions(resolve_stream(stream), validate, mr)
+    options = ReadOptions(resolve_stream(stream), validate, mr)
     single_use_reason = ""
     if isinstance(messages, Iterator):
         single_use_reason = f"a {type(messages).__name__} of messages can be consumed once"
@@ -83,7 +83,7 @@ def from_messages(
 def _receive(messages: Iterable[Any]) -> Iterator[IncomingMessage]:
     for message in messages:
         metadata, buffers = _taken_apart(message)
-        received = IncomingMessage(HEADERS.read(metadata), buffers)
+        received = IncomingMessage(read_header(metadata), buffers)
         del message, metadata, buffers
         yield received
         del received

@@ -12,7 +12,8 @@ from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..export.exporter import ArrayExporter
 from ..export.streams import StreamExporter
-from .decoder import DecodeOptions, IncomingMessage, MessageDecoder
+from .decoder import MessageDecoder
+from .incoming import IncomingMessage, ReadOptions
 
 __all__ = ["MessageStreamSource", "Start", "exporter_of", "stream_of_messages"]
 
@@ -22,19 +23,12 @@ Start = Callable[[], tuple[MessageDecoder, Iterator[IncomingMessage]]]
 
 def stream_of_messages(
     receive: Callable[[], Iterator[IncomingMessage]],
-    options: DecodeOptions,
+    options: ReadOptions,
     single_use_reason: str = "",
 ) -> DeviceArrayStream:
     """Return the record batches of messages as a stream. Reads the schema immediately.
 
-    Parameters
-    ----------
-    receive
-        Returns all messages.
-    options
-        Options for decoding messages.
-    single_use_reason
-        If `receive` can be called only once, the reason.
+    `receive` returns all messages. If it can be called only once, `single_use_reason` says why.
     """
 
     def start() -> tuple[MessageDecoder, Iterator[IncomingMessage]]:
@@ -46,25 +40,15 @@ def stream_of_messages(
     )
 
 
-def exporter_of(options: DecodeOptions) -> Callable[..., ArrayExporter]:
+def exporter_of(options: ReadOptions) -> Callable[..., ArrayExporter]:
     """Return the function that creates the exporters of the arrays of messages."""
     return partial(ArrayExporter, ExportArguments(options.stream, mr=options.mr))
 
 
 class MessageStreamSource:
-    """Opens iterations over the batches of messages; see `ReplayableSource`.
+    """Opens iterations over the batches of messages; see `ReplayableSource`."""
 
-    Parameters
-    ----------
-    start
-        Starts an iteration.
-    options
-        Options for decoding messages.
-    single_use_reason
-        If `start` can be called only once, the reason.
-    """
-
-    def __init__(self, start: Start, options: DecodeOptions, single_use_reason: str = "") -> None:
+    def __init__(self, start: Start, options: ReadOptions, single_use_reason: str = "") -> None:
         self._start: Start | None = start
         self._options = options
         self._why_once = single_use_reason

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from .._core.ipc.body import ALIGNMENT
+from .._core.ipc.metadata import Header, read_header
 from ..frames.selected_columns import selected_positions
-from .metadata.batch_templates import batch_template
-from .metadata.headers import Header, read_header
+from .metadata.batch_messages import batch_message
 from .metadata.schema_messages import StoredSchema
 from .transport.sources import Source
 
@@ -21,9 +22,6 @@ __all__ = ["PartialBody", "Projection"]
 
 #: Two numbers for each row: offset and size of buffers, or length and null count of nodes.
 Pairs = np.ndarray[Any, np.dtype[np.int64]]
-
-#: Bodies are cut at multiples of this, so that each buffer keeps its alignment.
-ALIGNMENT = 64
 
 
 class _Counts(NamedTuple):
@@ -55,15 +53,7 @@ def _counts_of(arrow_type: pa.DataType) -> _Counts:
 
 
 class PartialBody(Source):
-    """Consecutive ranges of a body.
-
-    Parameters
-    ----------
-    source
-        The source, at the start of the body.
-    ranges
-        The begins and ends of the ranges in the body.
-    """
+    """Ranges, given by begins and ends, of a body at the position of a source."""
 
     def __init__(self, source: Source, ranges: Sequence[tuple[int, int]]) -> None:
         super().__init__(lambda: None)
@@ -98,31 +88,17 @@ class PartialBody(Source):
 
 @dataclass(frozen=True)
 class Projection:
-    """A selection of columns of the record batches of one schema.
-
-    Attributes
-    ----------
-    stored
-        The schema of the selected columns.
-    positions
-        The positions of the selected columns.
-    fields
-        The numbers of nodes and buffers of each field of the whole schema.
-    """
+    """A selection of columns of the record batches of one schema."""
 
     stored: StoredSchema
+    """The schema of the selected columns."""
     positions: list[int]
     fields: list[_Counts]
+    """The numbers of nodes and buffers of each field of the whole schema."""
 
     @classmethod
     def of(cls, stored: StoredSchema, columns: Any) -> Projection:
-        """Create a projection from the argument ``columns=``; the index of frames is kept.
-
-        Raises
-        ------
-        TypeError, ValueError, KeyError
-            If `columns` is not a sequence of names that each match one field.
-        """
+        """Create a projection from the argument ``columns=``; the index of frames is kept."""
         whole = stored.schema
         positions = selected_positions(columns, whole)
         fields = [_counts_of(field.type) for field in whole]
@@ -132,34 +108,20 @@ class Projection:
         return cls(StoredSchema(schema, tuple(ids)), positions, fields)
 
     def reduce(self, header: Header) -> Header:
-        """Return the metadata of a batch of the selected columns in the same body.
-
-        Raises
-        ------
-        ValueError
-            If the metadata of the whole batch does not match the schema.
-        """
+        """Return the metadata of a batch of the selected columns in the same body."""
         return self._reduced(header, self._buffers(header), header.body_length)
 
     def pack(self, header: Header) -> tuple[Header, list[tuple[int, int]]]:
         """Return the metadata of a batch of the selected columns in a body of only their buffers.
 
-        Returns
-        -------
-        tuple
-            The metadata, and the begins and ends of the ranges of the whole body in the new one.
-
-        Raises
-        ------
-        ValueError
-            If the metadata of the whole batch does not match the schema, or a buffer lies outside
-            of the body.
+        Also return the begins and ends of the ranges of the whole body in the new one.
         """
         pairs = self._buffers(header)
         size = header.body_length
         offsets, sizes = pairs.T
         if not ((offsets >= 0) & (sizes >= 0) & (offsets <= size - sizes)).all():
             raise ValueError("expected buffers within the body, got buffers outside of it")
+        # Cut at multiples of the alignment, so that each buffer keeps it.
         ends = offsets + sizes
         starts = offsets // ALIGNMENT * ALIGNMENT
         stops = np.minimum(ends + -ends % ALIGNMENT, size)
@@ -181,8 +143,7 @@ class Projection:
         """Return the offset and size of each buffer of the selected columns."""
         counts = self._variadic_counts(header)
         buffers = [field.buffers + sum(own) for field, own in zip(self.fields, counts, strict=True)]
-        layout = header.layout
-        return self._pairs(header, layout.buffers, layout.num_buffers, buffers, "buffers")
+        return self._pairs(header, header.buffers, header.num_buffers, buffers, "buffers")
 
     def _variadic_counts(self, header: Header) -> list[tuple[int, ...]]:
         """Return the numbers of data buffers of views for each field of the whole schema."""
@@ -204,10 +165,17 @@ class Projection:
         return np.concatenate([pairs[:0], *chosen])
 
     def _reduced(self, header: Header, buffers: Pairs, body_length: int) -> Header:
-        layout = header.layout
         counts = [field.nodes for field in self.fields]
-        nodes = self._pairs(header, layout.nodes, layout.num_nodes, counts, "nodes")
+        nodes = self._pairs(header, header.nodes, header.num_nodes, counts, "nodes")
         of_fields = self._variadic_counts(header)
         variadic = [count for i in self.positions for count in of_fields[i]]
-        template = batch_template(len(nodes), len(buffers), len(variadic), compression=layout.codec)
-        return read_header(template.fill(header.length, nodes, buffers, body_length, variadic))
+        return read_header(
+            batch_message(
+                header.length,
+                nodes.tobytes(),
+                buffers.tobytes(),
+                np.array(variadic, "<i8").tobytes(),
+                body_length,
+                header.codec,
+            )
+        )

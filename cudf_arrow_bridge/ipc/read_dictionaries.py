@@ -17,19 +17,7 @@ __all__ = ["ReadDictionaries"]
 
 
 class ReadDictionaries:
-    """The values of all dictionaries of a schema, for the decoding of batches.
-
-    Parameters
-    ----------
-    decoder
-        The decoder of the values.
-    ids
-        The id of each dictionary, depth first.
-    checks
-        The checks; see `BodyDecoder.batch`.
-    stream
-        The CUDA stream whose work writes the buffers.
-    """
+    """The values of all dictionaries of a schema, whose ids are listed depth first."""
 
     def __init__(
         self, decoder: BodyDecoder, ids: tuple[int, ...], checks: str, stream: Stream
@@ -50,13 +38,7 @@ class ReadDictionaries:
         self._values: list[ExportedArray | None] | None = None
 
     def add(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
-        """Add a dictionary message, which replaces the previous one or is appended to it.
-
-        Raises
-        ------
-        ValueError
-            For an id that no field has.
-        """
+        """Add a dictionary message, which replaces the previous one or is appended to it."""
         if dictionary_id not in self._indices:
             known = ", ".join(map(str, self._ids)) or "none"
             raise ValueError(f"expected a dictionary with id {known}, got id {dictionary_id}")

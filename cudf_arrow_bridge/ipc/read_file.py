@@ -9,23 +9,20 @@ from typing import Any, Literal, overload
 
 import pyarrow as pa
 
+from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
-from ..cuda.streams import resolve_stream
-from .body_reader import BodyReader
-from .decoder import Checks, DecodeOptions, IncomingMessage, MessageDecoder
+from .decoder import MessageDecoder
+from .incoming import Checks, IncomingMessage, ReadOptions, receive
 from .message_source import MessageStreamSource, exporter_of
 from .metadata.footer import Footer, read_footer
-from .metadata.headers import HEADERS, Header
-from .metadata.schema_messages import StoredSchema
 from .projection import PartialBody, Projection
 from .transport.framing import (
     CHUNK_SIZE,
     CONTINUATION,
     MAGIC,
     Block,
-    check_chunk_size,
     read_message,
 )
 from .transport.sources import Source, open_source
@@ -87,12 +84,10 @@ def open_file(
     ...     [len(file), file[1]["a"].to_arrow().to_pylist()]
     [2, [3]]
     """
-    c_stream = resolve_stream(stream)
-    body_reader = BodyReader.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
-    options = DecodeOptions(c_stream, validate, mr, not body_reader.is_host)
+    options = ReadOptions.of(stream, validate, mr, device_type, chunk_size)
     opened = open_source(source, memory_map)
     try:
-        return DeviceArrayFile(_FileReader(opened, body_reader, columns), options)
+        return DeviceArrayFile(opened, options, columns)
     except BaseException:
         opened.close()
         raise
@@ -101,15 +96,7 @@ def open_file(
 def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
     """Return the schema of a file and the header of each batch. Reads no body.
 
-    Parameters
-    ----------
-    source
-        See `open_file`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not an Arrow IPC file. Unsupported types are not an error.
+    Unsupported types are not an error.
     """
     with open_source(source) as opened:
         footer = _read_footer(opened)
@@ -123,37 +110,71 @@ class DeviceArrayFile(DeviceArrayStream):
     ``len(file)`` is the number of batches, ``file[i]`` reads one batch, ``file[i:j]`` a list.
     """
 
-    def __init__(self, reader: _FileReader, options: DecodeOptions) -> None:
-        self._reader = reader
-        self._decoder = MessageDecoder(reader.schema, options)
+    def __init__(
+        self, source: Source, options: ReadOptions, columns: Sequence[str] | None = None
+    ) -> None:
+        self._file = source
+        self._options = options
+        #: Guards the position of the source.
+        self._lock = Lock()
+        self._footer = _read_footer(source)
+        stored = self._footer.schema
+        self._projection = None if columns is None else Projection.of(stored, columns)
+        self._stored = stored if self._projection is None else self._projection.stored
+        self._decoder = MessageDecoder(self._stored, options)
         self._dictionary_lock = Lock()
         self._has_dictionaries = False
-        source = MessageStreamSource(lambda: (self._decoder, self._batches()), options)
-        super().__init__(source, exporter_of(options))
+        super().__init__(
+            MessageStreamSource(lambda: (self._decoder, self._receive()), options),
+            exporter_of(options),
+        )
 
-    def _batches(self) -> Iterator[IncomingMessage]:
+    def _receive(self) -> Iterator[IncomingMessage]:
         self._read_dictionaries()
-        yield from self._reader.batches()
+        yield from map(self._read, self._footer.batches)
 
     def _read_dictionaries(self) -> None:
-        """Read all dictionaries once.
+        """Read all dictionaries of the columns once.
 
         A file does not replace dictionaries: those of every batch are a prefix of those of the last
         one.
         """
         with self._dictionary_lock:
-            if not self._has_dictionaries:
-                for message in self._reader.dictionaries():
-                    self._decoder.read(message)
-                self._has_dictionaries = True
+            if self._has_dictionaries:
+                return
+            for block in self._footer.dictionaries:
+                with self._lock:
+                    header = _header_at(block, self._file)
+                    if header.kind == "dictionary" and self._skips(header.dictionary_id):
+                        continue
+                    message = receive(header, self._file, self._options)
+                self._decoder.read(message)
+            self._has_dictionaries = True
+
+    def _skips(self, dictionary_id: int) -> bool:
+        """Return whether a dictionary belongs only to other columns."""
+        known = dictionary_id in self._footer.schema.dictionary_ids
+        return known and dictionary_id not in self._stored.dictionary_ids
+
+    def _read(self, block: Block) -> IncomingMessage:
+        """Read a message at a position of the footer."""
+        with self._lock:
+            header = _header_at(block, self._file)
+            if self._projection is None or header.kind != "batch":
+                return receive(header, self._file, self._options)
+            if self._file.is_memory and not self._options.on_device:
+                return receive(self._projection.reduce(header), self._file, self._options)
+            packed, ranges = self._projection.pack(header)
+            return receive(packed, PartialBody(self._file, ranges), self._options)
 
     @property
     def num_rows(self) -> int:
         """The number of rows of all batches, read from their metadata."""
-        return sum(header.length for header in self._reader.headers())
+        with self._lock:
+            return sum(_header_at(block, self._file).length for block in self._footer.batches)
 
     def __len__(self) -> int:
-        return len(self._reader.footer.batches)
+        return len(self._footer.batches)
 
     @overload
     def __getitem__(self, index: int) -> DeviceArray: ...
@@ -168,11 +189,11 @@ class DeviceArrayFile(DeviceArrayStream):
             )
         if self.is_released:
             raise ValueError("expected an open file, got a released file")
-        batches = self._reader.footer.batches
+        batches = self._footer.batches
         if not -len(batches) <= index < len(batches):
             raise IndexError(f"expected the number of one of {len(batches)} batches, got {index}")
         self._read_dictionaries()
-        batch = self._decoder.read(self._reader.read(batches[index]))
+        batch = self._decoder.read(self._read(batches[index]))
         if batch is None:
             raise ValueError(f"batch {index}: expected a record batch, got a dictionary")
         return batch
@@ -180,71 +201,14 @@ class DeviceArrayFile(DeviceArrayStream):
     def release(self) -> None:
         """Close the file. Batches stay valid. May be called again."""
         super().release()
-        self._reader.close()
-
-
-class _FileReader:
-    """Reads messages at the positions of a footer. It is thread-safe."""
-
-    def __init__(
-        self, source: Source, body_reader: BodyReader, columns: Sequence[str] | None = None
-    ) -> None:
-        self._source = source
-        self._body_reader = body_reader
-        self._lock = Lock()
-        self.footer = _read_footer(source)
-        self._projection: Projection | None = None
-        if columns is not None:
-            self._projection = Projection.of(self.footer.schema, columns)
-
-    @property
-    def schema(self) -> StoredSchema:
-        """The schema of the selected columns."""
-        return self.footer.schema if self._projection is None else self._projection.stored
-
-    def dictionaries(self) -> Iterator[IncomingMessage]:
-        """Read the dictionaries of the columns."""
-        for block in self.footer.dictionaries:
-            with self._lock:
-                header = _header_at(block, self._source)
-                if header.kind == "dictionary" and self._skips(header.dictionary_id):
-                    continue
-                message = self._body_reader.receive(header, self._source)
-            yield message
-
-    def _skips(self, dictionary_id: int) -> bool:
-        """Return whether a dictionary belongs only to other columns."""
-        known = dictionary_id in self.footer.schema.dictionary_ids
-        return known and dictionary_id not in self.schema.dictionary_ids
-
-    def batches(self) -> Iterator[IncomingMessage]:
-        return map(self.read, self.footer.batches)
-
-    def headers(self) -> Iterator[Header]:
-        """Yield the header of each batch. Reads no body."""
-        for block in self.footer.batches:
-            with self._lock:
-                yield _header_at(block, self._source)
-
-    def read(self, block: Block) -> IncomingMessage:
         with self._lock:
-            header = _header_at(block, self._source)
-            if self._projection is None or header.kind != "batch":
-                return self._body_reader.receive(header, self._source)
-            if self._body_reader.is_host and self._source.is_memory:
-                return self._body_reader.receive(self._projection.reduce(header), self._source)
-            packed, ranges = self._projection.pack(header)
-            return self._body_reader.receive(packed, PartialBody(self._source, ranges))
-
-    def close(self) -> None:
-        with self._lock:
-            self._source.close()
+            self._file.close()
 
 
 def _header_at(block: Block, source: Source) -> Header:
     source.seek(block.offset)
-    found = read_message(source)
-    header = None if found is None else HEADERS.read(found[0])
+    metadata = read_message(source)
+    header = None if metadata is None else read_header(metadata)
     here = source.position - block.offset
     if header is None or here != block.metadata_length or header.kind == "schema":
         raise ValueError(

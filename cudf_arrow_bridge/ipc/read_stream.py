@@ -8,15 +8,13 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
-from ..cuda.streams import resolve_stream
-from .body_reader import BodyReader
-from .decoder import Checks, DecodeOptions, IncomingMessage
+from .incoming import Checks, IncomingMessage, ReadOptions, receive
 from .message_source import stream_of_messages
-from .metadata.headers import HEADERS, Header
 from .metadata.schema_messages import read_schema
-from .transport.framing import CHUNK_SIZE, check_chunk_size, read_message
+from .transport.framing import CHUNK_SIZE, read_message
 from .transport.sources import Source, is_read_once, open_source
 
 __all__ = ["open_stream", "stream_headers"]
@@ -84,36 +82,25 @@ def open_stream(
     1  2
     2  3
     """
-    c_stream = resolve_stream(stream)
-    body_reader = BodyReader.of(device_type, c_stream, mr, check_chunk_size(chunk_size))
-    options = DecodeOptions(c_stream, validate, mr, not body_reader.is_host)
+    options = ReadOptions.of(stream, validate, mr, device_type, chunk_size)
     single_use_reason = ""
     if is_read_once(source):
         single_use_reason = f"a {type(source).__name__} can be read once"
     return stream_of_messages(
-        lambda: _receive(source, memory_map, body_reader), options, single_use_reason
+        lambda: _receive(source, memory_map, options), options, single_use_reason
     )
 
 
-def _receive(source: Any, memory_map: bool, body_reader: BodyReader) -> Iterator[IncomingMessage]:
+def _receive(source: Any, memory_map: bool, options: ReadOptions) -> Iterator[IncomingMessage]:
     with open_source(source, memory_map) as opened:
-        while (message := read_next(opened, body_reader)) is not None:
-            yield message
-            del message
+        while (header := _next_header(opened)) is not None:
+            yield receive(header, opened, options)
 
 
 def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
-    """Return the schema of a stream and the header of each batch. Reads no body.
+    """Return the schema of a stream that can seek, and the header of each batch. Reads no body.
 
-    Parameters
-    ----------
-    source
-        See `open_stream`; it must be able to seek.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not an Arrow IPC stream. Unsupported types are not an error.
+    Unsupported types are not an error.
     """
     with open_source(source) as opened:
         first = _next_header(opened)
@@ -128,24 +115,11 @@ def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
         return schema, headers
 
 
-def read_next(source: Source, body_reader: BodyReader) -> IncomingMessage | None:
-    """Read a message at the position of a source; return None at the end.
-
-    Raises
-    ------
-    ValueError
-        If the source ends within the message, or has no message there.
-    """
-    header = _next_header(source)
-    return None if header is None else body_reader.receive(header, source)
-
-
 def _next_header(source: Source) -> Header | None:
-    found = read_message(source)
-    if found is None:
+    metadata = read_message(source)
+    if metadata is None:
         return None
-    metadata, position = found
     try:
-        return HEADERS.read(metadata)
+        return read_header(metadata)
     except ValueError as error:
-        raise ValueError(f"byte {position - len(metadata):,}: {error}") from error
+        raise ValueError(f"byte {source.position - len(metadata):,}: {error}") from error

@@ -8,7 +8,7 @@ from typing import Any
 from ..arrow.options import check_max_rows
 from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
-from .compression import CODECS, Compression, check_compression, compress
+from .compression import Compression, check_compression, compress
 from .encoder import MessageEncoder, arrays_of
 from .metadata.footer import make_footer
 from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
@@ -138,8 +138,7 @@ class _Writer:
         chunk_size: int,
         is_file: bool = False,
     ) -> None:
-        self._compression = check_compression(compression)
-        self._codec = None if self._compression is None else CODECS[self._compression]
+        self._codec = check_compression(compression)
         self._chunk_size = check_chunk_size(chunk_size)
         self._arrays = arrays_of(source, stream, preserve_index, max_rows)
         self._stream = resolve_stream(stream)
@@ -162,11 +161,11 @@ class _Writer:
         blocks: tuple[list[Block], list[Block]] = ([], [])
         out.write_message(self.schema_metadata, None, self._chunk_size)
         for array in self._arrays:
-            if self._compression is not None:
+            if self._codec is not None:
                 array = array.to_host(stream=self._stream)
             for batch in self._encoder.encode(array):
-                if self._compression is not None:
-                    batch = batch._replace(body=compress(batch.body, self._compression))
+                if self._codec is not None:
+                    batch = batch._replace(body=compress(batch.body, self._codec))
                 metadata = batch.metadata(self._codec)
                 block = out.write_message(metadata, batch.body, self._chunk_size)
                 blocks[batch.dictionary is None].append(block)

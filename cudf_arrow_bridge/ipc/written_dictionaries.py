@@ -33,19 +33,7 @@ class _Written:
 
 
 class WrittenDictionaries:
-    """Finds the dictionaries of batches that are not written yet.
-
-    Parameters
-    ----------
-    stored
-        The schema, with the ids of its dictionaries.
-    stream
-        The CUDA stream for describing bodies.
-    may_read
-        Returns whether the values in a kind of memory may be read, to compare them.
-    is_file
-        Whether dictionaries may only gain values.
-    """
+    """Finds the dictionaries of batches that are not written yet; see `MessageEncoder`."""
 
     def __init__(
         self, stored: StoredSchema, stream: Stream, may_read: Callable[[int], bool], is_file: bool

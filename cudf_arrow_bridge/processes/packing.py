@@ -15,14 +15,15 @@ import pyarrow as pa
 from .._core.export.array_exporter import ExportArguments
 from .._core.ipc.body_decoder import aligned, take_buffers
 from .._core.ipc.body_transfer import BodyDownload
+from .._core.ipc.metadata import read_header
 from .._core.schema import Schema
 from ..arrow.device_array import DeviceArray
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
 from ..export.exporter import ArrayExporter
-from ..ipc.decoder import DecodeOptions, IncomingMessage, MessageDecoder
+from ..ipc.decoder import MessageDecoder
 from ..ipc.encoder import MessageEncoder
-from ..ipc.metadata.headers import HEADERS
+from ..ipc.incoming import IncomingMessage, ReadOptions
 from ..ipc.metadata.schema_messages import StoredSchema, read_schema
 from ..ipc.transport.framing import CHUNK_SIZE
 from ..ipc.transport.sources import open_source
@@ -123,12 +124,12 @@ def unpack(
     on_device = device_type in ON_DEVICE and has_gpu()
     if is_packed and on_device:
         buffers = [_upload(buffer, stream) for buffer in buffers]
-    decoder = MessageDecoder(stored, DecodeOptions(stream, "minimal", on_device=on_device))
+    decoder = MessageDecoder(stored, ReadOptions(stream, "minimal", on_device=on_device))
     array, position = None, 0
     for metadata in messages:
-        message = HEADERS.read(metadata)
+        message = read_header(metadata)
         if not is_packed:
-            body, position = take_buffers(buffers, position, metadata, message.layout)
+            body, position = take_buffers(buffers, position, message)
         elif message.body_length:
             body = list(map(aligned, buffers[position : position + 1]))
             position += 1

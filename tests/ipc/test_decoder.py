@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge._core.ipc.metadata import read_header
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc import decoder
-from cudf_arrow_bridge.ipc.metadata.headers import HEADERS
+from cudf_arrow_bridge.ipc.incoming import IncomingMessage, ReadOptions
 from testing.ipc.metadata import messages_of
 from testing.ipc.samples import written
 
@@ -44,11 +45,11 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
     stream = resolve_stream(None)
     made_on = stream if is_of_stream else resolve_stream(None)
     schema, body = messages_of(written(batch.schema, [batch]))
-    options = decoder.DecodeOptions(stream, "minimal")
+    options = ReadOptions(stream, "minimal")
     received = iter(
         [
-            decoder.IncomingMessage(HEADERS.read(schema[0]), []),
-            decoder.IncomingMessage(HEADERS.read(body[0]), [Memory(body[1], made_on)]),
+            IncomingMessage(read_header(schema[0]), []),
+            IncomingMessage(read_header(body[0]), [Memory(body[1], made_on)]),
         ]
     )
     reader = decoder.MessageDecoder.begin(received, options)

@@ -43,7 +43,6 @@ def test_pyarrow_reads_files_with_our_footer(names):
     read = read_footer(footer, len(messages))
     assert read.schema.schema == table.schema
     assert len(read.batches) == 3
-    assert read.custom_metadata == {b"k": b"v"}
     for block in [*read.dictionaries, *read.batches]:
         message = pa.ipc.read_message(messages[block.offset :])
         assert message.body.size == block.body_length

@@ -35,9 +35,7 @@ SMALL_DATA = packed(SMALL_PARTS) + END_OF_STREAM
 def read_all(source, parts=PARTS):
     """Return the metadata and the body of each message up to the end."""
     found = []
-    while (message := read_message(source)) is not None:
-        metadata, position = message
-        assert position == source.position
+    while (metadata := read_message(source)) is not None:
         size = sum(len(buffer) for buffer in parts[len(found)][1]) if len(found) < len(parts) else 0
         found.append((metadata, bytes(source.take(size))))
     return found

@@ -4,7 +4,7 @@
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
-from libc.stdint cimport int8_t, int64_t, uintptr_t
+from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
@@ -32,13 +32,7 @@ cdef class BodyBuffer:
     """One buffer of the body of a message. It references the body.
 
     Host-accessible memory has the buffer protocol. Device memory has ``__cuda_array_interface__``.
-
-    Attributes
-    ----------
-    address
-        The address; 0 if the buffer is absent.
-    size
-        The size in bytes; 0 if the buffer is absent.
+    If the buffer is absent, the address and the size in bytes are 0.
     """
 
     @staticmethod
@@ -106,11 +100,6 @@ cdef class IpcBody:
     """The body of a message: wraps `cudf_arrow_bridge::ipc_body`."""
 
     @property
-    def shape(self) -> tuple:
-        """The numbers of nodes, buffers and variadic buffer counts."""
-        return self.body.nodes.size(), self.body.buffers.size(), self.body.variadic_counts.size()
-
-    @property
     def packed_size(self) -> int:
         """The size in bytes of the body with each buffer padded to `ALIGNMENT`."""
         return self.body.packed_size()
@@ -162,21 +151,9 @@ cdef class IpcBody:
     ) -> tuple:
         """List pieces of the packed body, which must be in host-accessible memory.
 
-        Parameters
-        ----------
-        first
-            The index of the first buffer.
-        head
-            The bytes before the first buffer.
-        small
-            Smaller buffers, in bytes, are copied and joined with adjacent bytes.
-        joined
-            The approximate number of bytes that a call copies.
-
-        Returns
-        -------
-        tuple
-            The pieces, and `first` of the next call, which takes an empty `head`; None at the end.
+        They begin with the bytes `head` and the buffer with index `first`. Buffers of less than
+        `small` bytes are copied and joined with adjacent bytes; a call copies about `joined` bytes.
+        Also return `first` of the next call, which takes an empty `head`; None at the end.
         """
         cdef vector[ipc_buffer] runs
         cdef ipc_buffer run
@@ -230,52 +207,32 @@ cdef class IpcBody:
         result.body.owner = share_object(buffers)
         return result
 
-    def fill(self, bytes template not None, layout, int64_t dictionary_id=0, bint is_delta=False):
-        """Return the metadata of the message: a copy of a template with the numbers of this body.
+    def numbers(self) -> tuple:
+        """Return the numbers of the metadata of the message.
 
-        Parameters
-        ----------
-        template
-            Metadata with the same numbers of nodes, buffers and variadic counts.
-        layout
-            The positions of the numbers in the template; see `MessageLayout`.
-        dictionary_id, is_delta
-            The values for a dictionary message.
+        These are the number of rows, and as bytes with numbers of 64 bits: the length and null
+        count of each node, the offset and size of each buffer in a packed body, and the variadic
+        buffer counts. The last item is `packed_size`.
         """
-        cdef bytes metadata = PyBytes_FromStringAndSize(PyBytes_AsString(template), len(template))
-        cdef char* data = PyBytes_AsString(metadata)
-        cdef int64_t[2] pair
+        cdef bytes pairs = PyBytes_FromStringAndSize(
+            NULL, self.body.buffers.size() * sizeof(int64_t[2])
+        )
+        cdef int64_t* pair = <int64_t*>PyBytes_AsString(pairs)
         cdef int64_t offset = 0
-        cdef int8_t delta = is_delta
-        cdef size_t position = layout.buffers
-        cdef size_t i
-        if (layout.num_nodes, layout.num_buffers, layout.num_variadic) != self.shape:
-            raise ValueError("expected a template of the same shape, got another")
         # The bytes object is new, so no other code has a reference to it yet.
-        for i in range(self.body.buffers.size()):
+        for buffer in self.body.buffers:
             pair[0] = offset
-            pair[1] = self.body.buffers[i].size
-            memcpy(data + position, pair, sizeof(pair))
-            position += sizeof(pair)
-            offset += core.ipc_padded(pair[1])
-        if not self.body.nodes.empty():
-            memcpy(
-                data + <size_t>layout.nodes,
-                self.body.nodes.data(),
-                self.body.nodes.size() * sizeof(ipc_node),
-            )
-        if not self.body.variadic_counts.empty():
-            memcpy(
-                data + <size_t>layout.variadic_counts,
-                self.body.variadic_counts.data(),
-                self.body.variadic_counts.size() * sizeof(int64_t),
-            )
-        memcpy(data + <size_t>layout.body_length, &offset, sizeof(offset))
-        memcpy(data + <size_t>layout.length, &self.body.length, sizeof(int64_t))
-        if layout.dictionary_id:
-            memcpy(data + <size_t>layout.dictionary_id, &dictionary_id, sizeof(dictionary_id))
-            memcpy(data + <size_t>layout.is_delta, &delta, sizeof(delta))
-        return metadata
+            pair[1] = buffer.size
+            pair += 2
+            offset += core.ipc_padded(buffer.size)
+        nodes = PyBytes_FromStringAndSize(
+            <const char*>self.body.nodes.data(), self.body.nodes.size() * sizeof(ipc_node)
+        )
+        counts = PyBytes_FromStringAndSize(
+            <const char*>self.body.variadic_counts.data(),
+            self.body.variadic_counts.size() * sizeof(int64_t),
+        )
+        return self.body.length, nodes, pairs, counts, offset
 
 
 def describe_body(ExportedArray array not None, bint is_table, stream, mr=None) -> IpcBody:

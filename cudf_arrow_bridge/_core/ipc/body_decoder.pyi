@@ -4,30 +4,19 @@ from typing import Any
 from ..export.exported_array import ExportedArray
 from ..protocols import Stream
 from ..schema import Schema
+from .metadata import Header
 
 def aligned(buffer: Any) -> Any: ...
-def take_buffers(
-    buffers: list[Any], position: int, metadata: bytes, layout: Any
-) -> tuple[list[Any], int]: ...
-
-class BodyMemory:
-    def __init__(
-        self,
-        buffers: list[Any],
-        is_packed: bool,
-        adopt_device: Callable[[Any], tuple[int, int, Any]],
-        on_device: bool = False,
-    ) -> None: ...
+def take_buffers(buffers: list[Any], position: int, header: Header) -> tuple[list[Any], int]: ...
 
 class BatchParts:
     def __init__(
         self,
-        metadata: bytes,
-        layout: Any,
-        length: int,
-        variadic_counts: tuple[int, ...],
-        memory: BodyMemory,
-        is_compressed: bool = False,
+        header: Header,
+        buffers: list[Any],
+        adopt_device: Callable[[Any], tuple[int, int, Any]],
+        on_device: bool = False,
+        is_decompressed: bool = False,
         frees_on_stream: bool = False,
     ) -> None: ...
 

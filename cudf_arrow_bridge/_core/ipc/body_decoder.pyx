@@ -21,6 +21,7 @@ from cudf_arrow_bridge._core.capsules cimport schema_from_capsule
 from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.ipc.body cimport BodyBuffer
+from cudf_arrow_bridge._core.ipc.metadata cimport Header
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     array_span,
     body_checks,
@@ -29,6 +30,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     count_span,
     ipc_batch,
     ipc_buffer,
+    ipc_memory,
     ipc_node,
     memory_location,
     node_span,
@@ -77,35 +79,18 @@ cpdef aligned(buffer):
     return PyBytes_FromStringAndSize(<const char*>held.view.buf, held.view.len)
 
 
-def take_buffers(list buffers not None, size_t position, bytes metadata not None, layout) -> tuple:
-    """List the buffers of a message if absent buffers were not sent.
+def take_buffers(list buffers not None, size_t position, Header header not None) -> tuple:
+    """List the buffers of a message, with None for absent buffers, which were not sent.
 
+    Those of earlier messages are before `position`. Also return the position of the next message.
     Host memory whose address is not a multiple of 8 is copied.
-
-    Parameters
-    ----------
-    buffers
-        The buffers of all messages that are not absent.
-    position
-        The number of those of earlier messages.
-    metadata, layout
-        The metadata of the message, and the positions of its numbers; see `MessageLayout`.
-
-    Returns
-    -------
-    tuple
-        A list with a buffer or None for each buffer in the metadata, and the next position.
     """
-    cdef size_t count = layout.num_buffers
-    cdef size_t first = layout.buffers
-    cdef const char* data = PyBytes_AsString(metadata)
+    cdef const char* sizes = PyBytes_AsString(header.metadata) + header.buffers + sizeof(int64_t)
     cdef int64_t size
-    cdef size_t i
+    cdef int64_t i
     cdef list taken = []
-    if first + count * sizeof(int64_t[2]) > <size_t>len(metadata):
-        raise ValueError("expected buffers within the metadata, got others")
-    for i in range(count):
-        memcpy(&size, data + first + i * sizeof(int64_t[2]) + sizeof(size), sizeof(size))
+    for i in range(header.num_buffers):
+        memcpy(&size, sizes + i * sizeof(int64_t[2]), sizeof(size))
         if size == 0:
             taken.append(None)
             continue
@@ -116,88 +101,23 @@ def take_buffers(list buffers not None, size_t position, bytes metadata not None
     return taken, position
 
 
-cdef class BodyMemory:
-    """The received buffers of a message. It references their owners.
+cdef class BatchParts:
+    """The metadata and the received buffers of a record batch or dictionary.
+
+    It references the owners of the buffers.
 
     Parameters
     ----------
+    header
+        The metadata of the message.
     buffers
-        Objects with the buffer protocol, or that `adopt_device` supports. An absent buffer is None
-        or empty.
-    is_packed
-        Whether there is one buffer with the packed body.
+        Objects with the buffer protocol, or that `adopt_device` supports: all buffers, or one with
+        the packed body. An absent buffer is None or empty.
     adopt_device
         A function that returns the address, size and owner of device memory.
     on_device
         Whether the memory counts as memory of the current device if all buffers are absent.
-    """
-
-    def __init__(
-        self, list buffers not None, bint is_packed, adopt_device not None, bint on_device=False
-    ):
-        self.is_packed = is_packed
-        self.owners = []
-        self.buffers.reserve(len(buffers))
-        for buffer in buffers:
-            self.add(buffer, adopt_device)
-        if on_device and not self.is_located:
-            self.location.device_type = core.ARROW_DEVICE_CUDA
-            self.location.device_id = get_current_cuda_device().value()
-
-    cdef int add(self, object obj, object adopt_device) except -1:
-        cdef HeldBuffer held
-        cdef ipc_buffer buffer
-        cdef memory_location location
-        cdef uintptr_t address
-        buffer.address = NULL
-        buffer.size = 0
-        if obj is None:
-            self.buffers.push_back(buffer)
-            return 0
-        if isinstance(obj, BodyBuffer):
-            buffer.address = <const void*>(<BodyBuffer>obj).address
-            buffer.size = (<BodyBuffer>obj).size
-            location = (<BodyBuffer>obj).location
-            self.owners.append(obj)
-        elif PyObject_CheckBuffer(obj):
-            held = HeldBuffer.of(obj)
-            buffer.address = held.view.buf
-            buffer.size = held.view.len
-            self.owners.append(held)
-        else:
-            address, buffer.size, owner = adopt_device(obj)
-            buffer.address = <const void*>address
-            location = core.locate(buffer.address)
-            self.owners.append(owner)
-        if buffer.size > 0:
-            if not self.is_located:
-                self.location = location
-                self.is_located = True
-            elif not (self.location == location):
-                raise ValueError(
-                    f"expected a buffer in {core.to_string(self.location).decode()}, as the "
-                    f"others, got one in {core.to_string(location).decode()}"
-                )
-        self.buffers.push_back(buffer)
-        return 0
-
-
-cdef class BatchParts:
-    """The metadata and the buffers of a record batch or dictionary.
-
-    Parameters
-    ----------
-    metadata
-        The metadata of the message.
-    layout
-        The positions of the numbers within the metadata; see `MessageLayout`.
-    length
-        The number of rows.
-    variadic_counts
-        The number of data buffers of each array with a view type.
-    memory
-        The buffers.
-    is_compressed
+    is_decompressed
         Whether the buffers were decompressed. The sizes in the metadata are then not theirs.
     frees_on_stream
         Whether the memory is freed in the order of the stream that the batch is decoded on.
@@ -208,60 +128,104 @@ cdef class BatchParts:
         If a buffer is outside the body, or smaller than its size in the metadata.
     """
 
+    cdef int64_t length
+    cdef vector[ipc_node] nodes
+    cdef vector[ipc_buffer] buffers
+    cdef vector[int64_t] variadic_counts
+    cdef ipc_memory memory
+    #: Whether the location of the memory is known.
+    cdef bint is_located
+
     def __init__(
         self,
-        bytes metadata not None,
-        layout,
-        int64_t length,
-        tuple variadic_counts not None,
-        BodyMemory memory not None,
-        bint is_compressed=False,
+        Header header not None,
+        list buffers not None,
+        adopt_device not None,
+        bint on_device=False,
+        bint is_decompressed=False,
         bint frees_on_stream=False,
     ):
-        cdef const char* data = PyBytes_AsString(metadata)
-        cdef size_t count = layout.num_nodes
-        cdef size_t end = len(metadata)
-        cdef size_t position = layout.nodes
-        if position + count * sizeof(ipc_node) > end:
-            raise ValueError("expected nodes within the metadata, got others")
-        self.length = length
-        self.nodes.resize(count)
-        if count:
-            memcpy(self.nodes.data(), data + position, count * sizeof(ipc_node))
-        count = layout.num_buffers
-        position = layout.buffers
-        if position + count * sizeof(int64_t[2]) > end:
-            raise ValueError("expected buffers within the metadata, got others")
-        self.buffers.reserve(count)
-        self.add_buffers(data + position, count, memory, is_compressed)
-        for number in variadic_counts:
+        cdef const char* data = PyBytes_AsString(header.metadata)
+        cdef vector[ipc_buffer] received
+        cdef list owners = []
+        self.length = header.length
+        self.nodes.resize(header.num_nodes)
+        if header.num_nodes:
+            memcpy(self.nodes.data(), data + header.nodes, header.num_nodes * sizeof(ipc_node))
+        received.reserve(len(buffers))
+        for buffer in buffers:
+            received.push_back(self.adopt(buffer, adopt_device, owners))
+        if on_device and not self.is_located:
+            self.memory.location.device_type = core.ARROW_DEVICE_CUDA
+            self.memory.location.device_id = get_current_cuda_device().value()
+        self.find_buffers(
+            data + header.buffers, header.num_buffers, received, is_decompressed
+        )
+        for number in header.variadic_counts:
             self.variadic_counts.push_back(number)
-        self.memory.location = memory.location
-        self.memory.owner = share_object(memory.owners)
+        self.memory.owner = share_object(owners)
         self.memory.owner_frees_on_stream = frees_on_stream
 
-    cdef int add_buffers(
-        self, const char* pairs, size_t count, BodyMemory memory, bint is_compressed
+    cdef ipc_buffer adopt(self, object obj, object adopt_device, list owners) except *:
+        """Return the memory of an object, and check that it is where the memory before is."""
+        cdef HeldBuffer held
+        cdef ipc_buffer buffer
+        cdef memory_location location
+        cdef uintptr_t address
+        buffer.address = NULL
+        buffer.size = 0
+        if obj is None:
+            return buffer
+        if isinstance(obj, BodyBuffer):
+            buffer.address = <const void*>(<BodyBuffer>obj).address
+            buffer.size = (<BodyBuffer>obj).size
+            location = (<BodyBuffer>obj).location
+            owners.append(obj)
+        elif PyObject_CheckBuffer(obj):
+            held = HeldBuffer.of(obj)
+            buffer.address = held.view.buf
+            buffer.size = held.view.len
+            owners.append(held)
+        else:
+            address, buffer.size, owner = adopt_device(obj)
+            buffer.address = <const void*>address
+            location = core.locate(buffer.address)
+            owners.append(owner)
+        if buffer.size > 0:
+            if not self.is_located:
+                self.memory.location = location
+                self.is_located = True
+            elif not (self.memory.location == location):
+                raise ValueError(
+                    f"expected a buffer in {core.to_string(self.memory.location).decode()}, as "
+                    f"the others, got one in {core.to_string(location).decode()}"
+                )
+        return buffer
+
+    cdef int find_buffers(
+        self,
+        const char* pairs,
+        int64_t count,
+        vector[ipc_buffer]& received,
+        bint is_decompressed,
     ) except -1:
+        cdef bint is_packed = received.size() == 1 and not is_decompressed
         cdef int64_t[2] pair
         cdef ipc_buffer buffer
         cdef ipc_buffer found
-        cdef size_t i
-        found.address = NULL
-        found.size = 0
-        if memory.is_packed and memory.buffers.size() == 1:
-            found = memory.buffers[0]
-        elif not memory.is_packed and memory.buffers.size() != count:
+        cdef int64_t i
+        if not is_packed and <int64_t>received.size() != count:
             raise ValueError(
-                f"expected {count} buffers by the metadata, got {memory.buffers.size()}: "
+                f"expected {count} buffers by the metadata, got {received.size()}: "
                 "give all buffers, or one with the whole body"
             )
+        self.buffers.reserve(count)
         for i in range(count):
             memcpy(pair, pairs + i * sizeof(pair), sizeof(pair))
-            if not memory.is_packed:
-                found = memory.buffers[i]
+            found = received[0 if is_packed else i]
+            if not is_packed:
                 pair[0] = 0
-            if is_compressed:
+            if is_decompressed:
                 pair[1] = found.size
             if pair[0] < 0 or pair[1] < 0 or pair[1] > found.size - pair[0]:
                 raise ValueError(
@@ -289,10 +253,7 @@ cdef class BatchParts:
 cdef class BodyDecoder:
     """A decoder of messages into arrays: wraps `cudf_arrow_bridge::body_decoder`.
 
-    Parameters
-    ----------
-    schema
-        The capsule of the schema of the stream, which is not consumed.
+    The capsule of the schema is not consumed.
     """
 
     cdef unique_ptr[body_decoder] decoder
@@ -321,18 +282,9 @@ cdef class BodyDecoder:
     def batch(
         self, BatchParts parts not None, list dictionaries not None, str checks not None, stream
     ) -> ExportedArray:
-        """Decode a record batch.
+        """Decode a record batch, given the `ExportedArray` of each dictionary or None.
 
-        Parameters
-        ----------
-        parts
-            The metadata and buffers of the batch.
-        dictionaries
-            The values of each dictionary as an `ExportedArray`, or None.
-        checks
-            ``"sizes"``, ``"minimal"`` or ``"full"``.
-        stream
-            The `Stream` on which the buffers are ready.
+        The checks are ``"sizes"``, ``"minimal"`` or ``"full"``. The buffers are ready on `stream`.
         """
         return self.decode(-1, parts, dictionaries, checks, stream)
 

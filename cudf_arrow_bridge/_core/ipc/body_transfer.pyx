@@ -54,68 +54,68 @@ cdef class BodyPiece:
         self.num_users -= 1
 
 
-cdef BodyPiece make_piece(
-    const void* address, size_t size, bint is_writable, shared_ptr[const void] owner
-):
-    cdef BodyPiece self = BodyPiece.__new__(BodyPiece)
-    self.owner = owner
-    self.address = <void*>address
-    self.size = <Py_ssize_t>size
-    self.is_writable = is_writable
-    return self
+@cython.no_gc_clear
+cdef class Transfer:
+    """A transfer of a body in pieces, whose memory is reused."""
 
+    #: Owns the C++ transfer, which uses the stream and the memory resource. They are fields of this
+    #: class because Cython clears the fields of subclasses before it calls `__dealloc__`.
+    cdef shared_ptr[const void] owner
+    cdef object stream
+    cdef object mr
+    cdef BodyPiece piece
+    cdef object view
 
-cdef int end_piece(BodyPiece piece, view) except -1:
-    """Release the memory of a step for the next one. Raise BufferError if it is still in use."""
-    if piece is not None:
-        view.release()
-        if piece.num_users:
-            raise BufferError(
-                "expected no reference to the last piece of a body, got one: its memory is reused, "
-                "so keep a copy instead"
-            )
-    return 0
+    def __dealloc__(self):
+        drop_share(self.owner)
+
+    cdef object give(self, const void* address, size_t size, bint is_writable):
+        """Return a memoryview of the memory of one step."""
+        cdef BodyPiece piece = BodyPiece.__new__(BodyPiece)
+        piece.owner = self.owner
+        piece.address = <void*>address
+        piece.size = <Py_ssize_t>size
+        piece.is_writable = is_writable
+        self.piece = piece
+        self.view = memoryview(piece)
+        return self.view
+
+    cdef int take_back(self) except -1:
+        """Release the memory of a step. Raise BufferError if it is still in use."""
+        if self.piece is not None:
+            self.view.release()
+            if self.piece.num_users:
+                raise BufferError(
+                    "expected no reference to the last piece of a body, got one: its memory is "
+                    "reused, so keep a copy instead"
+                )
+            self.piece = self.view = None
+        return 0
 
 
 @cython.no_gc_clear
-cdef class BodyDownload:
+cdef class BodyDownload(Transfer):
     """An iterator over the pieces of a packed body as read-only memoryviews.
 
     Pieces of a body in host memory share its memory and can be kept. Device memory is copied
     through two chunks of pinned memory: the next step releases the piece, and raises BufferError if
     the piece is still in use.
-
-    Parameters
-    ----------
-    body
-        The body.
-    chunk_size
-        The maximum size in bytes of a piece of device memory.
     """
 
-    cdef shared_ptr[core.body_download] download
-    cdef object stream
-    cdef BodyPiece piece
-    cdef object view
+    cdef core.body_download* download
     cdef bint is_lasting
 
     def __init__(self, IpcBody body not None, size_t chunk_size):
         cdef stream_ref stream = stream_of(body.stream)
         cdef core.ipc_body c_body = body.body
-        cdef core.body_download* download
         with nogil:
-            download = new core.body_download(move(c_body), chunk_size, stream)
-        self.download.reset(download)
+            self.download = new core.body_download(move(c_body), chunk_size, stream)
+        self.owner = static_pointer_cast[const_void, core.body_download](
+            shared_ptr[core.body_download](self.download)
+        )
         self.stream = body.stream
+        self.mr = body.mr
         self.is_lasting = body.body.location.device_type == core.ARROW_DEVICE_CPU
-
-    def __dealloc__(self):
-        cdef shared_ptr[const void] last = self.share()
-        self.download.reset()
-        drop_share(last)
-
-    cdef shared_ptr[const void] share(self) noexcept:
-        return static_pointer_cast[const_void, core.body_download](self.download)
 
     def __iter__(self):
         return self
@@ -123,15 +123,12 @@ cdef class BodyDownload:
     def __next__(self):
         cdef core.const_byte_span found
         if not self.is_lasting:
-            end_piece(self.piece, self.view)
-            self.piece = None
+            self.take_back()
         with nogil:
-            found = self.download.get().next()
+            found = self.download.next()
         if found.size() == 0:
             raise StopIteration
-        self.piece = make_piece(found.data(), found.size(), False, self.share())
-        self.view = memoryview(self.piece)
-        return self.view
+        return self.give(found.data(), found.size(), False)
 
 
 @cython.no_gc_clear
@@ -164,19 +161,8 @@ cdef class DeviceMemory:
 
 
 @cython.no_gc_clear
-cdef class BodyUpload:
-    """An upload of host memory to device memory in pieces.
-
-    Parameters
-    ----------
-    size
-        The size of the body in bytes.
-    stream
-        The `Stream` that copies are enqueued on.
-    mr
-        The memory resource for the device memory. None: rmm's current resource.
-    chunk_size
-        The maximum size of a piece in bytes.
+cdef class BodyUpload(Transfer):
+    """An upload of host memory to memory of the current device in pieces.
 
     Raises
     ------
@@ -184,52 +170,39 @@ cdef class BodyUpload:
         If there is no GPU.
     """
 
-    cdef shared_ptr[core.body_upload] upload
-    cdef object stream
-    cdef object mr
-    cdef BodyPiece piece
-    cdef object view
+    cdef core.body_upload* upload
 
     def __init__(self, size_t size, stream, mr, size_t chunk_size):
         self.stream = stream
         self.mr = resolve_resource(mr)
         cdef stream_ref c_stream = stream_of(stream)
         cdef device_async_resource_ref resource = resource_of(self.mr)
-        cdef core.body_upload* upload
         with nogil:
-            upload = new core.body_upload(size, chunk_size, c_stream, resource)
-        self.upload.reset(upload)
-
-    def __dealloc__(self):
-        cdef shared_ptr[const void] last = self.share()
-        self.upload.reset()
-        drop_share(last)
-
-    cdef shared_ptr[const void] share(self) noexcept:
-        return static_pointer_cast[const_void, core.body_upload](self.upload)
+            self.upload = new core.body_upload(size, chunk_size, c_stream, resource)
+        self.owner = static_pointer_cast[const_void, core.body_upload](
+            shared_ptr[core.body_upload](self.upload)
+        )
 
     def next(self):
         """Return a memoryview of the next piece to fill, or None if the body is complete."""
         cdef core.byte_span found
         self.take_back()
         with nogil:
-            found = self.upload.get().next()
+            found = self.upload.next()
         if found.size() == 0:
             return None
-        self.piece = make_piece(found.data(), found.size(), True, self.share())
-        self.view = memoryview(self.piece)
-        return self.view
+        return self.give(found.data(), found.size(), True)
 
     def commit(self, size_t filled) -> None:
         """Enqueue the copy of the first `filled` bytes of the last piece, and release the piece."""
         self.take_back()
         with nogil:
-            self.upload.get().commit(filled)
+            self.upload.commit(filled)
 
     def finish(self) -> DeviceMemory:
         """Return the memory. The body must be complete."""
         self.take_back()
-        cdef shared_ptr[device_buffer] memory = finish_upload(self.upload.get()[0])
+        cdef shared_ptr[device_buffer] memory = finish_upload(self.upload[0])
         cdef stream_ref stream = stream_of(self.stream)
         cdef DeviceMemory result = DeviceMemory.__new__(DeviceMemory)
         result.address = <uintptr_t>memory.get().data()
@@ -241,8 +214,3 @@ cdef class BodyUpload:
         result.stream = self.stream
         result.mr = self.mr
         return result
-
-    cdef int take_back(self) except -1:
-        piece, view = self.piece, self.view
-        self.piece = self.view = None
-        return end_piece(piece, view)

@@ -11,20 +11,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-import flatbuffers
 import numpy as np
 
+from ..._core.ipc.metadata import V4, V5, Flatbuffer, schema_table
 from ..transport.framing import Block
-from .flatbuffer_tables import INT16, UINT32, Flatbuffer, key_values
-from .headers import HEADER, V4, V5, BytesLike, bytes_of, message_table
 from .schema_messages import StoredSchema, stored_schema_of
+
+if TYPE_CHECKING:
+    from ..._core.ipc.metadata import BytesLike
 
 __all__ = ["Footer", "make_footer", "read_footer"]
 
 #: Slots of the table Footer.
-VERSION, SCHEMA, DICTIONARIES, RECORD_BATCHES, CUSTOM_METADATA = range(5)
+VERSION, SCHEMA, DICTIONARIES, RECORD_BATCHES = range(4)
 
 #: The struct Block.
 BLOCK = np.dtype(
@@ -39,6 +40,11 @@ BLOCK = np.dtype(
 #: A message of version 5 with a schema: root, vtable and table, which ends with the reference to
 #: the schema.
 MESSAGE_START = struct.Struct("<I 4x HHHHH 2x i hBx I")
+#: A footer of version 5: root, vtable and table, before the vectors of blocks.
+FOOTER_START = struct.Struct("<I 6H i H2x 3I 4x")
+#: The bytes before the blocks of a vector: their count, after padding, because blocks are at
+#: multiples of 8.
+VECTOR = struct.Struct("<4xI")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,76 +54,46 @@ class Footer:
     schema: StoredSchema
     dictionaries: list[Block]
     batches: list[Block]
-    custom_metadata: dict[bytes, bytes]
 
 
 def make_footer(
     schema_message: bytes, dictionaries: Sequence[Block], batches: Sequence[Block]
 ) -> bytes:
-    """Return the flatbuffer of a footer. It must be written at a multiple of 8.
-
-    Parameters
-    ----------
-    schema_message : bytes
-        The metadata of the schema message.
-    dictionaries, batches : sequence of Block
-        The positions of the messages.
-    """
-    builder = flatbuffers.Builder(1024 + BLOCK.itemsize * (len(dictionaries) + len(batches)))
-    vectors = [(_add_blocks(builder, blocks), len(blocks)) for blocks in (batches, dictionaries)]
-    builder.StartObject(RECORD_BATCHES + 1)
-    builder.PrependUOffsetTRelativeSlot(RECORD_BATCHES, vectors[0][0], 0)
-    builder.PrependUOffsetTRelativeSlot(DICTIONARIES, vectors[1][0], 0)
-    builder.PrependUint32Slot(SCHEMA, 1, 0)
-    builder.PrependInt16Slot(VERSION, V5, 0)
-    builder.Finish(builder.EndObject())
-    footer = builder.Output()
-    for vector, count in vectors:
-        # The builder handled each block as three numbers.
-        UINT32.pack_into(footer, len(footer) - vector, count)
-
-    message, _, _ = message_table(Flatbuffer(schema_message, "metadata"))
-    schema = message.buffer.target(message.slot(HEADER, 4))
-    # The following data stays aligned: this ends at a multiple of 8, because blocks have numbers of
-    # 64 bits.
-    slot = Flatbuffer(bytes(footer), "footer").root().slot(SCHEMA, 4)
-    UINT32.pack_into(footer, slot, len(footer) + schema - slot)
-    return bytes(footer + schema_message)
+    """Return the flatbuffer of a footer. It must be written at a multiple of 8."""
+    vectors = _vector_of(dictionaries) + _vector_of(batches)
+    # The table is at 16, its vtable of 12 bytes at 4: version at 4 of the table's 20 bytes, the
+    # schema at 8, the dictionaries at 12, the batches at 16. A reference is the distance from it.
+    table = 16
+    first = FOOTER_START.size + 4
+    second = first + VECTOR.size + BLOCK.itemsize * len(dictionaries)
+    schema = FOOTER_START.size + len(vectors) + schema_table(schema_message).position
+    start = FOOTER_START.pack(
+        table, 12, 20, 4, 8, 12, 16, table - 4, V5,
+        schema - (table + 8), first - (table + 12), second - (table + 16),
+    )  # fmt: skip
+    return start + vectors + schema_message
 
 
 def read_footer(footer: BytesLike, file_size: int) -> Footer:
-    """Read the footer of a file.
+    """Read the untrusted footer of a file whose messages have `file_size` bytes.
 
-    Parameters
-    ----------
-    footer : bytes-like
-        The flatbuffer, which is untrusted.
-    file_size : int
-        The size of the file part that may contain messages.
-
-    Raises
-    ------
-    TypeError
-        If the data is big-endian.
-    ValueError
-        If it is not a footer of Arrow 0.8 or newer, or refers to positions outside of the file.
+    Raise ValueError if it is not a footer of Arrow 0.8 or newer, or refers to positions outside of
+    these bytes; TypeError if the data is big-endian.
     """
-    data = bytes_of(footer)
-    buffer = Flatbuffer(data, "footer")
+    buffer = Flatbuffer(footer, "footer")
     table = buffer.root()
     # Arrow 0.14.1 omits the version, which reads as V1; each message has its own version.
-    version = table.number(VERSION, INT16)
+    version = table.number(VERSION, 2)
     if version not in (0, V4, V5):
         raise buffer.error(table.position, f"metadata version V{version + 1}", "V4 or V5")
     schema = table.table(SCHEMA)
     if schema is None:
         raise buffer.error(table.position, "no schema", "one")
-    message = _message_start(schema.position) + data
+    message = _message_start(schema.position) + buffer.data
     return Footer(
         stored_schema_of(schema, message),
         _blocks(buffer, *table.vector(DICTIONARIES, BLOCK.itemsize, 8), file_size),
         _blocks(buffer, *table.vector(RECORD_BATCHES, BLOCK.itemsize, 8), file_size),
-        key_values(table, CUSTOM_METADATA),
     )
 
 
@@ -130,11 +106,10 @@ def _message_start(schema: int) -> bytes:
     return MESSAGE_START.pack(table, 10, 12, 4, 6, header, table - vtable, V5, 1, to_schema)
 
 
-def _add_blocks(builder: Any, blocks: Sequence[Block]) -> int:
+def _vector_of(blocks: Sequence[Block]) -> bytes:
     numbers = np.zeros(len(blocks), BLOCK)
     numbers[:] = list(blocks)
-    offset: int = builder.CreateNumpyVector(numbers.view(np.int64))
-    return offset
+    return VECTOR.pack(len(blocks)) + numbers.tobytes()
 
 
 def _blocks(buffer: Flatbuffer, first: int, count: int, file_size: int) -> list[Block]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from .field_tables import dictionary_ids_of
-from .flatbuffer_tables import INT16, Flatbuffer, Table, key_values
-from .headers import HEADER, BytesLike, bytes_of, message_table
+from ..._core.ipc.metadata import bytes_of, schema_table
+
+if TYPE_CHECKING:
+    from ..._core.ipc.metadata import BytesLike, Table
 
 __all__ = ["StoredSchema", "read_schema", "schema_message", "stored_schema_of"]
 
@@ -44,17 +46,7 @@ def schema_message(schema: pa.Schema) -> bytes:
 
 
 def read_schema(metadata: BytesLike) -> StoredSchema:
-    """Read a schema message.
-
-    Parameters
-    ----------
-    metadata : bytes-like
-        The flatbuffer without the preceding length. It is untrusted.
-
-    Returns
-    -------
-    StoredSchema
-        The schema; the same object for the same bytes while it is cached.
+    """Read the untrusted metadata of a schema message; cached for equal bytes.
 
     Raises
     ------
@@ -68,23 +60,16 @@ def read_schema(metadata: BytesLike) -> StoredSchema:
 
 @lru_cache(maxsize=32)
 def _read_schema(metadata: bytes) -> StoredSchema:
-    buffer = Flatbuffer(metadata, "metadata")
-    message, kind, _ = message_table(buffer)
-    if kind != "schema":
-        raise ValueError(f"message: expected a schema, got a {kind}")
-    schema = message.table(HEADER)
-    if schema is None:
-        raise buffer.error(message.position, "no header", "a schema")
-    return stored_schema_of(schema, metadata)
+    return stored_schema_of(schema_table(metadata), metadata)
 
 
 def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
     """Return the schema in the message `metadata`, whose table is also `table`."""
-    if table.number(ENDIANNESS, INT16):
+    if table.number(ENDIANNESS, 2):
         raise TypeError("schema: expected little-endian data, got big-endian")
     # Read the ids first, because this limits the memory that pyarrow needs.
-    key_values(table, CUSTOM_METADATA)
-    ids = dictionary_ids_of(table, FIELDS)
+    table.key_values(CUSTOM_METADATA)
+    ids = table.dictionary_ids(FIELDS)
     message = pa.py_buffer(PREFIX.pack(CONTINUATION, len(metadata)) + metadata)
     try:
         schema = pa.ipc.read_schema(message)

@@ -120,18 +120,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
     The new file is written to a temporary name in the same directory, flushed to disk and renamed.
     The path therefore has either the old or the new content, and readers of the old file keep it.
     After an error the old file stays. The new file gets the mode and, if permitted, the owner of
-    the old file. Symbolic links are followed. A path that is not a regular file is written to
-    directly.
-
-    Parameters
-    ----------
-    path
-        The path; a leading ``~`` is the home directory.
-
-    Raises
-    ------
-    OSError
-        If the directory or the old file is not writable, or a write fails.
+    the old file. Symbolic links and a leading ``~`` are followed. A path that is not a regular file
+    is written to directly.
     """
     path = os.path.realpath(os.path.expanduser(path))
     old = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..._core.ipc.body import ALIGNMENT
+
 if TYPE_CHECKING:
     from .sources import Source
 
@@ -25,27 +27,16 @@ CONTINUATION = b"\xff\xff\xff\xff"
 END_OF_STREAM = CONTINUATION + bytes(4)
 #: The first and last bytes of a file.
 MAGIC = b"ARROW1"
-#: Alignment of bodies in bytes.
-ALIGNMENT = 64
 #: The default number of bytes of device memory per copy.
 CHUNK_SIZE = 1 << 23
 
 
 class Block(NamedTuple):
-    """The location of a message in a file, as stored in the footer.
-
-    Attributes
-    ----------
-    offset
-        The position of the message.
-    metadata_length
-        The number of bytes before the body.
-    body_length
-        The number of bytes in the body.
-    """
+    """The location of a message in a file, as stored in the footer."""
 
     offset: int
     metadata_length: int
+    """The number of bytes before the body."""
     body_length: int
 
 
@@ -57,39 +48,18 @@ def check_chunk_size(chunk_size: object) -> int:
 
 
 def frame_metadata(metadata: bytes, position: int) -> bytes:
-    """Return all bytes of a message before its body.
-
-    Parameters
-    ----------
-    metadata
-        The flatbuffer of the message.
-    position
-        The position of the message. The metadata is padded so that the body is aligned.
-    """
+    """Return all bytes of a message at a position before its body, which is aligned."""
     prefix = len(CONTINUATION) + 4
     padding = -(position + prefix + len(metadata)) % ALIGNMENT
     length = len(metadata) + padding
     return b"".join((CONTINUATION, length.to_bytes(4, "little"), metadata, bytes(padding)))
 
 
-def read_message(source: Source) -> tuple[bytes, int] | None:
-    """Read the metadata of the next message.
+def read_message(source: Source) -> bytes | None:
+    """Read the metadata of the next message, up to its body.
 
-    Parameters
-    ----------
-    source
-        The source. Afterwards its position is the start of the message body.
-
-    Returns
-    -------
-    tuple[bytes, int] | None
-        The metadata with its padding, and the position of the body. None at the end-of-stream
-        marker or the end of the source.
-
-    Raises
-    ------
-    ValueError
-        If the source ends within the metadata, or the length is negative.
+    Return it with its padding; None at the end-of-stream marker or the end of the source. Raise
+    ValueError if the source ends within the metadata, or the length is negative.
     """
     start = source.position
     prefix = source.read_up_to(4)
@@ -107,5 +77,4 @@ def read_message(source: Source) -> tuple[bytes, int] | None:
         raise ValueError("byte 0: expected a stream, got an Arrow file: use open_file")
     if length < 0:
         raise ValueError(f"byte {start:,}: expected a positive metadata length, got {length:,}")
-    metadata = source.read_exact(length, "a message's metadata")
-    return metadata, source.position
+    return source.read_exact(length, "a message's metadata")

@@ -33,34 +33,14 @@ JOINED = 65536
 
 
 class Sink(ABC):
-    """A destination that messages are written to in sequence.
-
-    Attributes
-    ----------
-    position
-        The number of bytes written since the sink was opened.
-    """
+    """A destination that messages are written to in sequence."""
 
     def __init__(self) -> None:
+        #: The number of bytes written since the sink was opened.
         self.position = 0
 
     def write_message(self, metadata: bytes, body: IpcBody | None, chunk_size: int) -> Block:
-        """Write a message; its body starts at a multiple of 64 bytes.
-
-        Parameters
-        ----------
-        metadata
-            The flatbuffer of the message.
-        body
-            The body. Each buffer is padded to 64 bytes.
-        chunk_size
-            The number of bytes of device memory per copy.
-
-        Returns
-        -------
-        Block
-            The location of the message.
-        """
+        """Write a message; its body starts at a multiple of 64 bytes, and each buffer is padded."""
         offset = self.position
         head = frame_metadata(metadata, offset)
         if body is None:
@@ -104,12 +84,7 @@ class _Descriptor(Sink):
 class _Writer(Sink):
     """An object with a function that writes a buffer, possibly only in part.
 
-    Parameters
-    ----------
-    write
-        A function that writes a buffer and returns the number of bytes written, or None.
-    is_raw
-        Whether None means that nothing was written. Otherwise it means that all was written.
+    The function returns the number of bytes written, or None: nothing if `is_raw`, otherwise all.
     """
 
     def __init__(self, write: Callable[[Any], int | None], is_raw: bool) -> None:
@@ -138,26 +113,14 @@ class _Writer(Sink):
 
 @contextlib.contextmanager
 def open_sink(sink: Any) -> Iterator[Sink]:
-    """Open a destination of messages.
+    """Open a path, an fsspec URL, a binary file, a socket, or an object with ``write``.
 
-    Parameters
-    ----------
-    sink
-        A path, an fsspec URL, a binary file, a socket, or an object with ``write``. Operating
-        system files and sockets without a timeout are written to through their descriptor: the
-        Python buffer is flushed first, and the position of the file object is updated at the end.
-        Other objects get the buffers in host memory without copies, except that small buffers are
-        joined. ``write`` returns the number of bytes written. None means all bytes, or for a raw
-        file none. An object that keeps a reference to a chunk of device data instead of copying
-        the chunk gets a BufferError.
-
-        A file at a path or URL is replaced on exit. After an error it is unchanged; see
-        `replace_file` and `upload_file`.
-
-    Raises
-    ------
-    TypeError
-        If the type of `sink` is not supported, or it is a text file.
+    Operating system files and sockets without a timeout are written to through their descriptor:
+    the Python buffer is flushed first, and the position of the file object is updated at the end.
+    Other objects get the buffers in host memory without copies, except that small buffers are
+    joined. An object that keeps a reference to a chunk of device data instead of copying the chunk
+    gets a BufferError. A file at a path or URL is replaced on exit. After an error it is unchanged;
+    see `replace_file` and `upload_file`.
     """
     if isinstance(sink, str):
         sink = sink.removeprefix("file://")

@@ -36,21 +36,11 @@ SMALL = 4096
 
 
 class Source(ABC):
-    """A sequence of bytes to read; a context manager.
-
-    Parameters
-    ----------
-    close
-        A function that `close` calls once.
-
-    Attributes
-    ----------
-    position
-        The position of the next byte, relative to the position when the source was opened.
-    """
+    """A sequence of bytes to read; a context manager. `close` calls a function once."""
 
     def __init__(self, close: Callable[[], object]) -> None:
         self._close: Callable[[], object] | None = close
+        #: The position of the next byte, relative to the position when the source was opened.
         self.position = 0
 
     #: Whether `take` returns slices of existing memory instead of reading.
@@ -67,30 +57,11 @@ class Source(ABC):
         return bytes(data[: self._fill(memoryview(data))])
 
     def read_exact(self, n: int, what: str) -> bytes:
-        """Read `n` bytes.
-
-        Parameters
-        ----------
-        n
-            The number of bytes.
-        what
-            The name of the data for the error message.
-
-        Raises
-        ------
-        ValueError
-            If the source ends before. The message names the position and the expected data.
-        """
+        """Read `n` bytes; raise ValueError with the name of the data if the source ends before."""
         return bytes(self.take(n, what))
 
     def read_into(self, target: Any, what: str = "a body") -> None:
-        """Fill writable contiguous memory.
-
-        Raises
-        ------
-        ValueError
-            As for `read_exact`.
-        """
+        """Fill writable contiguous memory; raise ValueError as `read_exact` does."""
         with memoryview(target) as view, view.cast("B") as flat:
             self._check(len(flat), what)
             start = self.position
@@ -99,14 +70,9 @@ class Source(ABC):
                 raise _truncated(start, found, len(flat), what)
 
     def take(self, n: int, what: str = "a body") -> Any:
-        """Return an object with the buffer protocol that holds `n` bytes.
+        """Return a buffer of `n` bytes, a slice of the memory of the source if `is_memory`.
 
-        It is a slice of the memory of the source if `is_memory`.
-
-        Raises
-        ------
-        ValueError
-            As for `read_exact`.
+        Raise ValueError as `read_exact` does.
         """
         if n > SMALL:
             self._check(n, what)
@@ -125,23 +91,8 @@ class Source(ABC):
     def upload(self, n: int, stream: Stream, mr: Any, chunk_size: int) -> DeviceMemory:
         """Read a body of `n` bytes into memory of the current device, through pinned memory.
 
-        If the size of the source is unknown, the body is collected in host memory first.
-
-        Parameters
-        ----------
-        n
-            The number of bytes.
-        stream
-            The CUDA stream to enqueue the copies on.
-        mr
-            The memory resource of the device memory. None: rmm's current resource.
-        chunk_size
-            The number of bytes per copy.
-
-        Raises
-        ------
-        ValueError
-            As for `read_exact`.
+        If the size of the source is unknown, the body is collected in host memory first. Raise
+        ValueError as `read_exact` does.
         """
         self._check(n, "a body")
         source = self if self._end() is not None else _Memory(memoryview(self.take(n)))
@@ -153,15 +104,7 @@ class Source(ABC):
         return upload.finish()
 
     def seek(self, position: int) -> None:
-        """Set the position.
-
-        Raises
-        ------
-        ValueError
-            If the position is negative or past the end.
-        io.UnsupportedOperation
-            If the source does not support seeking.
-        """
+        """Set the position; raise ValueError if it is negative or past the end."""
         self._check_open()
         size = self.size
         if size is None:
@@ -340,24 +283,13 @@ def _read_into(file: Any, view: memoryview) -> int | None:
 
 
 def open_source(source: Any, memory_map: bool = False) -> Source:
-    """Open a source of messages.
+    """Open a path, host memory, a binary file, a socket, or an object to read from.
 
-    Parameters
-    ----------
-    source
-        A path, contiguous host memory with the buffer protocol, a binary file, a socket, or an
-        object with ``readinto`` or ``read``. Memory is not copied, including that of
-        ``io.BytesIO``, ``pa.BufferReader`` and ``pa.MemoryMappedFile``. Operating system files and
-        sockets without a timeout are read through their descriptor; closing the source updates the
-        position of the file object.
-    memory_map
-        Whether to memory-map a file given by its path. The file must not shrink while slices of
-        the mapping are in use.
-
-    Raises
-    ------
-    TypeError
-        If the type of `source` is not supported, or it is a text file.
+    Such an object has ``readinto`` or ``read``. Memory is not copied, including that of
+    ``io.BytesIO``, ``pa.BufferReader`` and ``pa.MemoryMappedFile``. Operating system files and
+    sockets without a timeout are read through their descriptor; closing the source updates the
+    position of the file object. A file that is memory-mapped must not shrink while slices of the
+    mapping are in use.
     """
     if isinstance(source, (str, os.PathLike)):
         return _open_path(source, memory_map)
