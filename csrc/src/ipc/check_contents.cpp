@@ -75,29 +75,24 @@ class ends_checker {
 
   void check_level(array_node const& node, parsed_tree const& types, column_path const& path)
   {
-    if (is_checked(node)) { check_ends(node, ends_of(node), path); }
-    if (has_runs(node)) { check_runs(node, last_run_end(node, types), path); }
+    if (has_runs(node)) {
+      auto const [address, width] = last_run_of(node, types);
+      check_runs(node, value(address, width), path);
+    }
+    if (is_checked(node)) {
+      auto const width = offset_width(node.layout);
+      check_ends(node, {value(node.buffers[1], width), value(last_of(node), width)}, path);
+    }
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
       check_level(tree_.nodes[node.first_child + i], types.children[i], column_path{path, name});
     }
   }
 
-  offset_ends ends_of(array_node const& node)
-  {
-    if (host_) {
-      auto const exec = execution{true, cuda::stream_ref{cudaStream_t{}}, host_memory_resource()};
-      return read_ends(node.buffers[1], node.length, offset_width(node.layout), exec);
-    }
-    auto const first = next_;
-    next_ += 2;
-    return {batch_.at(first), batch_.at(first + 1)};
-  }
-
-  std::int64_t last_run_end(array_node const& node, parsed_tree const& types)
+  /// Reads an offset or run end; on device memory the next one that `add_level` has added.
+  std::int64_t value(void const* address, std::int64_t width)
   {
     if (!host_) { return batch_.at(next_++); }
-    auto const [address, width] = last_run_of(node, types);
     return read_offset(address, 0, width, true, cuda::stream_ref{cudaStream_t{}});
   }
 

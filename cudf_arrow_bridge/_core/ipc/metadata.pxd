@@ -16,7 +16,6 @@ cdef class Flatbuffer:
     cdef int64_t unsigned(self, int64_t position, int size) except -1
     cdef int64_t signed(self, int64_t position, int size) except? -1
     cdef int64_t target(self, int64_t position) except -1
-    cdef int spend(self, int64_t position, int64_t size) except -1
 
 
 cdef class Table:
@@ -28,9 +27,13 @@ cdef class Table:
     cdef int64_t slot(self, int64_t index, int size) except -1
     cpdef int64_t number(self, int64_t index, int size) except? -1
     cpdef Table table(self, int64_t index)
-    cpdef tuple vector(self, int64_t index, int64_t item_size, int64_t alignment)
+    cdef int64_t items(
+        self, int64_t index, int64_t item_size, int64_t alignment, int64_t* count
+    ) except -1
     cdef list tables_of(self, int64_t index)
+    cdef int64_t spend(self, int64_t index, int64_t item_size, int64_t* count) except -1
     cdef bytes string(self, int64_t index)
+    cpdef dict key_values(self, int64_t index)
 
 
 cdef class Header:

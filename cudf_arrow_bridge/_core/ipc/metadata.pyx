@@ -47,10 +47,11 @@ cdef enum:
 cdef enum:
     KEY, VALUE
 
-# The types that have a vector in slot 1: the zone of Timestamp, and the codes of Union.
+# The types that have a vector in a slot: the zone of Timestamp, and the codes of Union.
 cdef enum:
     TIMESTAMP = 10
     UNION = 14
+    TYPE_VECTOR = 1
 
 
 cpdef bytes bytes_of(metadata):
@@ -108,17 +109,6 @@ cdef class Flatbuffer:
         """Return the position to which a number refers."""
         return position + self.unsigned(position, 4)
 
-    cdef int spend(self, int64_t position, int64_t size) except -1:
-        """Count the bytes of vectors that are copied, at most as many as the data has.
-
-        Overlapping vectors would need far more memory.
-        """
-        self.num_copied += size
-        if self.num_copied > self.size:
-            found = f"strings of {self.num_copied} bytes so far"
-            raise self.error(position, found, f"strings within {self.size} bytes")
-        return 0
-
     def error(self, position, found, expected) -> ValueError:
         """Return an error with a position."""
         return ValueError(f"{self.subject} byte {position}: expected {expected}, got {found}")
@@ -172,37 +162,54 @@ cdef class Table:
         cdef int64_t position = self.slot(index, 4)
         return table_at(self.buffer, self.buffer.target(position)) if position else None
 
-    cpdef tuple vector(self, int64_t index, int64_t item_size, int64_t alignment):
-        """Return the position of the first item and the number of items; (0, 0) without items."""
+    cdef int64_t items(
+        self, int64_t index, int64_t item_size, int64_t alignment, int64_t* count
+    ) except -1:
+        """Return the position of the first item of a vector; 0 without items."""
         cdef int64_t position = self.slot(index, 4)
-        cdef int64_t count = 0
+        count[0] = 0
         if position:
             position = self.buffer.target(position)
-            count = self.buffer.unsigned(position, 4)
-        if count == 0:
-            return 0, 0
-        self.buffer.check(position + 4, count * item_size, alignment)
-        return position + 4, count
+            count[0] = self.buffer.unsigned(position, 4)
+        if count[0] == 0:
+            return 0
+        self.buffer.check(position + 4, count[0] * item_size, alignment)
+        return position + 4
+
+    def vector(self, int64_t index, int64_t item_size, int64_t alignment) -> tuple:
+        """Return the position of the first item and the number of items; (0, 0) without items."""
+        cdef int64_t count
+        cdef int64_t first = self.items(index, item_size, alignment, &count)
+        return first, count
 
     cdef list tables_of(self, int64_t index):
         """Return the tables in a vector."""
-        cdef int64_t first
         cdef int64_t count
-        cdef int64_t item
-        first, count = self.vector(index, 4, 4)
-        return [
-            table_at(self.buffer, self.buffer.target(first + 4 * item)) for item in range(count)
-        ]
+        cdef int64_t first = self.items(index, 4, 4, &count)
+        cdef int64_t i
+        return [table_at(self.buffer, self.buffer.target(first + 4 * i)) for i in range(count)]
+
+    cdef int64_t spend(self, int64_t index, int64_t item_size, int64_t* count) except -1:
+        """Return the position of a vector that is copied, and count its bytes.
+
+        All of them may have at most as many bytes as the data. Overlapping vectors would need far
+        more memory.
+        """
+        cdef Flatbuffer buffer = self.buffer
+        cdef int64_t first = self.items(index, item_size, item_size, count)
+        buffer.num_copied += count[0] * item_size
+        if buffer.num_copied > buffer.size:
+            found = f"strings of {buffer.num_copied} bytes so far"
+            raise buffer.error(first, found, f"strings within {buffer.size} bytes")
+        return first
 
     cdef bytes string(self, int64_t index):
         """Return the string in a slot; empty if it is not stored."""
-        cdef int64_t first
         cdef int64_t size
-        first, size = self.vector(index, 1, 1)
-        self.buffer.spend(first, size)
+        cdef int64_t first = self.spend(index, 1, &size)
         return self.buffer.data[first : first + size]
 
-    def key_values(self, int64_t index) -> dict:
+    cpdef dict key_values(self, int64_t index):
         """Return the custom metadata in a slot; for equal keys the last value.
 
         Raises
@@ -210,7 +217,8 @@ cdef class Table:
         ValueError
             If it does not lie within the bytes, or its strings overlap.
         """
-        return key_values(self, index)
+        cdef Table pair
+        return {pair.string(KEY): pair.string(VALUE) for pair in self.tables_of(index)}
 
     def dictionary_ids(self, int64_t index) -> tuple:
         """Return the ids of the dictionaries of the fields in a slot, depth first.
@@ -226,34 +234,26 @@ cdef class Table:
         return tuple(ids)
 
 
-cdef dict key_values(Table table, int64_t index):
-    cdef Table pair
-    return {pair.string(KEY): pair.string(VALUE) for pair in table.tables_of(index)}
-
-
 cdef int add_dictionary_ids(list fields, int depth, list ids) except -1:
     cdef Table field
     cdef Table own
     cdef int64_t code
-    cdef int64_t item_size
-    cdef int64_t first
     cdef int64_t count
     for field in fields:
-        field.string(NAME)
-        key_values(field, FIELD_METADATA)
+        field.spend(NAME, 1, &count)
+        field.key_values(FIELD_METADATA)
         code = field.number(TYPE_CODE, 1)
-        own = field.table(TYPE) if code in (TIMESTAMP, UNION) else None
+        own = field.table(TYPE) if code == TIMESTAMP or code == UNION else None
         if own is not None:
-            item_size = 1 if code == TIMESTAMP else 4
-            first, count = own.vector(1, item_size, item_size)
-            field.buffer.spend(first, count * item_size)
+            own.spend(TYPE_VECTOR, 1 if code == TIMESTAMP else 4, &count)
         own = field.table(DICTIONARY)
         if own is not None:
             ids.append(own.number(ID, 8))
         children = field.tables_of(CHILDREN)
         if children and depth == MAX_DEPTH:
             raise field.buffer.error(field.position, "a field deeper than that", f"{depth} levels")
-        add_dictionary_ids(children, depth + 1, ids)
+        if children:
+            add_dictionary_ids(children, depth + 1, ids)
     return 0
 
 
@@ -268,7 +268,7 @@ cdef tuple read_message(Flatbuffer buffer):
     if kind is None:
         found = TENSORS.get(code, f"a message of type {code}")
         raise buffer.error(message.position, found, "a schema, dictionary or record batch")
-    if version == V4 and EXPERIMENTAL_COMPRESSION in key_values(message, MESSAGE_METADATA):
+    if version == V4 and EXPERIMENTAL_COMPRESSION in message.key_values(MESSAGE_METADATA):
         found = "a body compressed by Arrow 0.17"
         raise buffer.error(message.position, found, "a body that names its codec")
     if message.slot(HEADER, 4) == 0:
@@ -342,10 +342,9 @@ cdef str codec_of(Table batch):
 
 cdef tuple variadic_counts_of(Table batch, int64_t num_buffers):
     cdef Flatbuffer buffer = batch.buffer
-    cdef int64_t first
     cdef int64_t count
+    cdef int64_t first = batch.items(VARIADIC_COUNTS, 8, 8, &count)
     cdef int64_t i
-    first, count = batch.vector(VARIADIC_COUNTS, 8, 8)
     if count == 0:
         return ()
     counts = tuple([buffer.signed(first + 8 * i, 8) for i in range(count)])
@@ -393,8 +392,8 @@ def read_header(metadata) -> Header:
         if batch is None:
             raise buffer.error(position, "a dictionary without data", "a record batch")
     header.length = size_in(batch, LENGTH, "length")
-    header.nodes, header.num_nodes = batch.vector(NODES, PAIR_BYTES, 8)
-    header.buffers, header.num_buffers = batch.vector(BUFFERS, PAIR_BYTES, 8)
+    header.nodes = batch.items(NODES, PAIR_BYTES, 8, &header.num_nodes)
+    header.buffers = batch.items(BUFFERS, PAIR_BYTES, 8, &header.num_buffers)
     header.variadic_counts = variadic_counts_of(batch, header.num_buffers)
     header.codec = codec_of(batch)
     return header
