@@ -9,15 +9,14 @@ that this process exported) are known after the first array. ``close`` cancels t
 from __future__ import annotations
 
 import asyncio
-import struct
 import threading
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from typing import Any
 
 from .._core.schema import Schema, check_same
-from .._core.stream.async_ import AsyncReader, drive_capsule
+from .._core.stream.async_ import AsyncReader
 from .._core.stream.stream_export import StreamState
+from .._core.stream.stream_import import StreamReader
 from ..arrow.source_streams import has_stream_protocol
 from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 from ..cuda.event_loops import fences_of_running_loop
@@ -75,30 +74,17 @@ class CProducerSource:
             failure = error
         raise self._cause_of(failure)
 
-    def _cause_of(self, failure: Any) -> BaseException:
+    def _cause_of(self, failure: Exception) -> BaseException:
         """Return the exception of a producer in this process, otherwise one for its errno code."""
         if self._state is not None and self._state.error is not None:
             return self._state.error
         if self.cause is not None:
             return self.cause
-        failure.metadata = dict(_pairs(failure.metadata))
-        return failure  # type: ignore[no-any-return]
+        return failure
 
     async def close(self) -> None:
         """Cancel the producer."""
         self._reader.cancel()
-
-
-def _pairs(encoded: bytes) -> list[tuple[bytes, bytes]]:
-    """Decode the keys and values of metadata, encoded as in ``ArrowSchema.metadata``."""
-    if not encoded:
-        return []
-    parts, begin = [], 4
-    for _ in range(2 * struct.unpack_from("=i", encoded)[0]):
-        (size,) = struct.unpack_from("=i", encoded, begin)
-        parts.append(encoded[begin + 4 : begin + 4 + size])
-        begin += 4 + size
-    return list(zip(parts[::2], parts[1::2], strict=True))
 
 
 async def await_foreign_stream(source: Any, prefetch: int) -> CProducerSource:
@@ -106,7 +92,7 @@ async def await_foreign_stream(source: Any, prefetch: int) -> CProducerSource:
     name = next(name for name in STREAM_PROTOCOLS if hasattr(source, name))
     # Some libraries compute the whole stream here.
     capsule = await asyncio.get_running_loop().run_in_executor(None, getattr(source, name))
-    return CProducerSource(prefetch, partial(drive_capsule, capsule))
+    return CProducerSource(prefetch, StreamReader(capsule).drive)
 
 
 def is_producer(source: Any) -> bool:
