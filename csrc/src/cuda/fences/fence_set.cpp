@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
 #include "cuda/ordering/process.hpp"
-#include "cuda/release/release_queue.hpp"
+#include "cuda/release/deferred_release.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
@@ -180,7 +180,7 @@ class stream_fence : private deferred_release {
   stream_fence(std::weak_ptr<fence_board> board, cuda::stream_ref stream)
     : deferred_release{true}, board_{std::move(board)}
   {
-    release_queue::of_fences().start();
+    start_fence_queue();
     RMM_CUDA_TRY(record_point(stream));
   }
 
@@ -200,8 +200,7 @@ class stream_fence : private deferred_release {
                std::shared_ptr<void const> keeper)
     : deferred_release{false}, board_{std::move(board)}, keeper_{std::move(keeper)}
   {
-    release_queue::instance().start();
-    release_queue::of_fences().start();
+    start_fence_queue();
     add_point(stream_id, event.lend());
   }
 
@@ -211,7 +210,7 @@ class stream_fence : private deferred_release {
   static fence_id start(std::unique_ptr<stream_fence> fence)
   {
     auto const id = fence->id_ = fence->board_.lock()->add();
-    release_queue::of_fences().push(fence.release());
+    fence.release()->push_to_fence_queue();
     return id;
   }
 
