@@ -18,7 +18,7 @@ from .import_.importer import Importer
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
-    from .async_.array_sources import AsyncArraySource
+    from .async_.array_sources import ArraySource
 
 __all__ = ["from_arrow_device_async"]
 
@@ -94,10 +94,10 @@ def from_arrow_device_async(
     return import_async(open_arrays, check_kind(kind), columns, importer)
 
 
-def _opener_of(source: Any) -> Callable[[int], Awaitable[AsyncArraySource]]:
+def _opener_of(source: Any) -> Callable[[int], Awaitable[ArraySource]]:
     """Return a function that starts a source, given the number of arrays to produce ahead."""
+    from .async_.array_sources import await_foreign_stream, await_producer, is_producer
     from .async_.batches import IteratedBatches, ThreadedBatches
-    from .async_.sources import await_foreign_stream, await_producer, is_producer
 
     if isinstance(source, AsyncDeviceArrayStream):
         return source._batches.open

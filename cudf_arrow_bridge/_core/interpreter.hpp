@@ -25,7 +25,7 @@ class interpreter_gate {
   /// @return Whether the thread has entered; then it must call `leave`
   static bool enter() noexcept
   {
-    if (depth_ == 0 && (state_.fetch_add(1) & going_) != 0) {
+    if (depth_ == 0 && (state_.fetch_add(1) & closed_) != 0) {
       leave_for_good();
       return false;
     }
@@ -42,31 +42,31 @@ class interpreter_gate {
   static void close() noexcept
   {
     closed_here_ = true;
-    state_.fetch_or(going_);
+    state_.fetch_or(closed_);
     auto const own = std::uint64_t{depth_ > 0};
-    for (auto now = state_.load(); (now & ~going_) > own; now = state_.load()) { state_.wait(now); }
+    for (auto now = state_.load(); (now & ~closed_) > own; now = state_.load()) { state_.wait(now); }
   }
 
   /// Whether this thread called `close`: the thread that finalizes the interpreter.
   static bool closed_here() noexcept { return closed_here_; }
 
  private:
-  static constexpr auto going_ = std::uint64_t{1} << 63;
+  static constexpr auto closed_ = std::uint64_t{1} << 63;
 
   static void leave_for_good() noexcept
   {
     // Only the thread in `close` waits, after it has set the flag.
-    if ((state_.fetch_sub(1) & going_) != 0) { state_.notify_all(); }
+    if ((state_.fetch_sub(1) & closed_) != 0) { state_.notify_all(); }
   }
 
   static inline std::atomic<std::uint64_t> state_{
-    0};  ///< the number of threads inside, and `going_`
+    0};  ///< the number of threads inside, and `closed_`
   static inline thread_local std::uint64_t depth_{0};
   static inline thread_local bool closed_here_{false};
 
   /// A forked child has only the forking thread.
   static inline int const forked_ = pthread_atfork(
-    nullptr, nullptr, [] { state_.store((state_.load() & going_) | std::uint64_t{depth_ > 0}); });
+    nullptr, nullptr, [] { state_.store((state_.load() & closed_) | std::uint64_t{depth_ > 0}); });
 };
 
 /**

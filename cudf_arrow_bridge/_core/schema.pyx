@@ -180,10 +180,8 @@ cdef bytes read_text(const char** cursor):
     return text
 
 
-def metadata_of(object capsule) -> dict:
-    """Return the metadata of a schema, such as the name and parameters of an extension type."""
-    cdef ArrowSchema* schema = schema_from_capsule(capsule)
-    cdef const char* cursor = schema.metadata
+cdef dict decode(const char* cursor):
+    """Decode metadata in the encoding of ``ArrowSchema.metadata``; NULL means none."""
     cdef int32_t _i
     result = {}
     if cursor != NULL:
@@ -191,6 +189,16 @@ def metadata_of(object capsule) -> dict:
             key = read_text(&cursor)
             result[key] = read_text(&cursor)
     return result
+
+
+def metadata_of(object capsule) -> dict:
+    """Return the metadata of a schema, such as the name and parameters of an extension type."""
+    return decode(schema_from_capsule(capsule).metadata)
+
+
+def decode_metadata(bytes encoded not None) -> dict:
+    """Decode a valid copy of the metadata of a producer; empty means none."""
+    return decode(encoded) if encoded else {}
 
 
 cdef str crossing_name(core.crossing crossing):

@@ -339,6 +339,6 @@ def _request(stream: ExportedStream, requested_schema: object) -> None:
     stream.request(Schema.copy_of(as_capsule(requested_schema)))
     # Export the first batch, which fails if it cannot be converted to this schema.
     stream.schema()
-    if state.refusal is not None:
-        error, state.refusal = state.refusal, None
+    if state.schema_error is not None:
+        error, state.schema_error = state.schema_error, None
         raise error

@@ -1,50 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous sources of arrays: C producers and async iterators."""
+"""Asynchronous sources of arrays: C producers, foreign streams and async iterators.
+
+Each source has arrays of one schema, for one task at a time. ``next`` returns the capsule of the
+next array, or None at the end. ``schema`` and ``labels`` (labels without a JSON form, for arrays
+that this process exported) are known after the first array. ``close`` cancels the producer, once.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import struct
+import threading
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Protocol
+from typing import Any
 
 from .._core.schema import Schema, check_same
 from .._core.stream.async_ import AsyncReader
 from .._core.stream.stream_export import StreamState
-from ..arrow.sources import SourceArray, open_array
+from .._core.stream.stream_import import StreamReader
+from ..arrow.source_streams import has_stream_protocol
+from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 from ..cuda.event_loops import fences_of_running_loop
 
-__all__ = ["AsyncArraySource", "AsyncIteratorSource", "CProducerSource"]
-
-
-class AsyncArraySource(Protocol):
-    """An asynchronous source of arrays with one schema, for one task at a time."""
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of all arrays, after the first array."""
-
-    @property
-    def labels(self) -> tuple[Any, ...]:
-        """Labels without a JSON form, for arrays that this process exported."""
-
-    async def next(self) -> object | None:
-        """Return the capsule of the next array; None at the end."""
-
-    async def close(self) -> None:
-        """Cancel the producer, once. May be called again."""
+__all__ = [
+    "ArraySource",
+    "AsyncIteratorSource",
+    "CProducerSource",
+    "await_foreign_stream",
+    "await_producer",
+    "is_producer",
+]
 
 
 class CProducerSource:
-    """Arrays that a producer sends to a C handler, on any thread; see `AsyncArraySource`.
+    """Arrays that a producer sends to a C handler, on any thread.
 
-    Parameters
-    ----------
-    prefetch
-        The maximum number of arrays that are requested or waiting.
-    give
-        Called with the address of the handler for the producer; returns the state of a stream of
-        this package.
+    The function `give` passes the address of the handler to the producer. It returns the state of a
+    stream of this package. At most `prefetch` arrays are requested or waiting.
     """
 
     def __init__(self, prefetch: int, give: Callable[[int], StreamState | None]) -> None:
@@ -65,16 +56,16 @@ class CProducerSource:
 
     @property
     def schema(self) -> Schema:
-        """See `AsyncArraySource`."""
+        """The schema of all arrays."""
         return self._reader.schema()
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """See `AsyncArraySource`."""
+        """The labels of the first array."""
         return () if self._state is None else self._state.labels
 
     async def next(self) -> object | None:
-        """Return the capsule of the next array; see `AsyncArraySource`."""
+        """Return the capsule of the next array; None at the end."""
         while fence := self._reader.arm():
             await self._fences.wait(fence)
         try:
@@ -83,42 +74,53 @@ class CProducerSource:
             failure = error
         raise self._cause_of(failure)
 
-    def _cause_of(self, failure: Any) -> BaseException:
+    def _cause_of(self, failure: Exception) -> BaseException:
         """Return the exception of a producer in this process, otherwise one for its errno code."""
         if self._state is not None and self._state.error is not None:
             return self._state.error
         if self.cause is not None:
             return self.cause
-        failure.metadata = dict(_pairs(failure.metadata))
-        return failure  # type: ignore[no-any-return]
+        return failure
 
     async def close(self) -> None:
-        """Cancel the producer; see `AsyncArraySource`."""
+        """Cancel the producer."""
         self._reader.cancel()
 
 
-def _pairs(encoded: bytes) -> list[tuple[bytes, bytes]]:
-    """Decode the keys and values of metadata, encoded as in ``ArrowSchema.metadata``."""
-    if not encoded:
-        return []
-    parts, begin = [], 4
-    for _ in range(2 * struct.unpack_from("=i", encoded)[0]):
-        (size,) = struct.unpack_from("=i", encoded, begin)
-        parts.append(encoded[begin + 4 : begin + 4 + size])
-        begin += 4 + size
-    return list(zip(parts[::2], parts[1::2], strict=True))
+async def await_foreign_stream(source: Any, prefetch: int) -> CProducerSource:
+    """Read a stream of another library on threads of this library."""
+    name = next(name for name in STREAM_PROTOCOLS if hasattr(source, name))
+    # Some libraries compute the whole stream here.
+    capsule = await asyncio.get_running_loop().run_in_executor(None, getattr(source, name))
+    return CProducerSource(prefetch, StreamReader(capsule).drive)
+
+
+def is_producer(source: Any) -> bool:
+    """Return whether an object is a C producer: callable, and no other kind of source."""
+    if not callable(source) or isinstance(source, type):
+        return False
+    return not (has_array_protocol(source) or has_stream_protocol(source))
+
+
+async def await_producer(produce: Callable[[int], Any], prefetch: int) -> CProducerSource:
+    """Call a producer with a handler on a separate thread, because some block until the end."""
+    arrays: CProducerSource
+
+    def run(handler: int) -> None:
+        try:
+            produce(handler)
+        except BaseException as error:
+            arrays.cause = error
+            arrays.abandon()
+
+    handlers: list[int] = []
+    arrays = CProducerSource(prefetch, handlers.append)
+    threading.Thread(target=run, args=handlers, daemon=True).start()
+    return arrays
 
 
 class AsyncIteratorSource:
-    """Arrays of an async iterator, with read-ahead; see `AsyncArraySource`.
-
-    Parameters
-    ----------
-    objects
-        An async iterator of objects with an array protocol and one schema.
-    prefetch
-        The maximum number of arrays that are requested or waiting.
-    """
+    """Arrays of an async iterator, of which at most `prefetch` are requested or waiting."""
 
     def __init__(self, objects: AsyncIterator[Any], prefetch: int) -> None:
         self._objects = objects
@@ -139,17 +141,17 @@ class AsyncIteratorSource:
 
     @property
     def schema(self) -> Schema:
-        """See `AsyncArraySource`."""
+        """The schema of all arrays."""
         assert self._first is not None
         return Schema.copy_of(self._first.schema_capsule)
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """See `AsyncArraySource`."""
+        """The labels of the first array."""
         return () if self._first is None else self._first.labels
 
     async def next(self) -> object | None:
-        """Return the capsule of the next array; see `AsyncArraySource`."""
+        """Return the capsule of the next array; None at the end."""
         if self._is_over:
             return None
         obj, error = await self._waiting.get()
@@ -167,9 +169,13 @@ class AsyncIteratorSource:
         return source.array_capsule
 
     async def close(self) -> None:
-        """Stop the iterator and close it if possible; see `AsyncArraySource`."""
+        """Stop the iterator and close it if possible."""
         self._is_over = True
         self._reading.cancel()
         await asyncio.wait([self._reading])
         if (aclose := getattr(self._objects, "aclose", None)) is not None:
             await aclose()
+
+
+#: A source of arrays.
+ArraySource = CProducerSource | AsyncIteratorSource

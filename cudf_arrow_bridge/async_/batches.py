@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sources of the batches of an asynchronous stream; see `Batches`."""
+"""The sources of the batches of an asynchronous stream.
+
+``__aiter__`` starts an iteration. ``schema`` may create the first batch and keeps it for the next
+consumer. ``aclose`` releases the source and the unread batches of loops; C consumers keep theirs.
+``open`` starts an iteration over arrays that are created ahead, and ``export_to`` an export to a C
+consumer; see `AsyncDeviceArrayStream`.
+"""
 
 from __future__ import annotations
 
@@ -12,41 +18,29 @@ from .._core.schema import Schema, check_same
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.errors import single_use_reason
-from .array_sources import AsyncArraySource, AsyncIteratorSource, CProducerSource
+from .array_sources import AsyncIteratorSource, CProducerSource
 from .export_to_handler import export_to_handler
 
 __all__ = ["IteratedBatches", "ThreadedBatches"]
 
 
-def _with_protocol(obj: Any) -> Any:
-    """Replace an object whose array protocol does not work."""
-    # datafusion's batches (54, 55) forward it to an object that lacks it.
-    return obj.to_pyarrow() if type(obj).__module__ == "datafusion.record_batch" else obj
-
-
 class ThreadedBatches:
-    """The batches of a stream, created on other threads than the loop's; see `Batches`.
-
-    Parameters
-    ----------
-    stream
-        The stream.
-    """
+    """The batches of a stream, created on other threads than the loop's."""
 
     def __init__(self, stream: DeviceArrayStream) -> None:
         self._stream = stream
 
     @property
     def state(self) -> str:
-        """See `Batches`."""
+        """The state: open, consumed, released, or how it ended."""
         return self._stream._state()
 
     async def schema(self) -> Schema:
-        """Return the schema; see `Batches`."""
+        """Return the schema."""
         return await asyncio.get_running_loop().run_in_executor(None, self._stream._schema_handle)
 
     async def aclose(self) -> None:
-        """Release the source; see `Batches`."""
+        """Release the source."""
         self._stream.release()
 
     async def __aiter__(self) -> AsyncIterator[DeviceArray]:
@@ -56,24 +50,19 @@ class ThreadedBatches:
             yield batch
             del batch
 
-    async def open(self, prefetch: int) -> AsyncArraySource:
-        """Start an iteration; see `Batches`."""
+    async def open(self, prefetch: int) -> CProducerSource:
+        """Start an iteration over arrays that are created ahead."""
         return CProducerSource(prefetch, self._stream._drive)
 
     def export_to(self, handler: int) -> None:
-        """Start an export to a C consumer; see `Batches`."""
+        """Start an export to a C consumer."""
         self._stream._drive(handler)
 
 
 class IteratedBatches:
-    """The objects of an async iterable, exported on the loop's thread; see `Batches`.
+    """The objects of an async iterable, exported on the loop's thread.
 
-    Parameters
-    ----------
-    objects
-        The iterable.
-    export
-        Returns the batches of an object. For `open`, they may be any arrays.
+    The function `export` returns the batches of an object. For `open`, they may be any arrays.
     """
 
     def __init__(
@@ -91,12 +80,12 @@ class IteratedBatches:
 
     @property
     def state(self) -> str:
-        """See `Batches`."""
+        """The state: open, consumed, released, or how it ended."""
         return "open" if self._waiting is not None else self._state
 
     def __aiter__(self) -> AsyncGenerator[DeviceArray, None]:
-        """Start an iteration; see `Batches`."""
-        return self._loop(self._begin())
+        """Start an iteration."""
+        return self._read(self._begin(), is_loop=True)
 
     def _begin(self) -> AsyncGenerator[DeviceArray, None]:
         """Start an iteration over the batches, whose schemas may differ."""
@@ -111,33 +100,27 @@ class IteratedBatches:
             self._state = "consumed"
         return self._batches()
 
-    async def _loop(
-        self, batches: AsyncGenerator[DeviceArray, None]
+    async def _read(
+        self, batches: AsyncGenerator[DeviceArray, None], is_loop: bool
     ) -> AsyncGenerator[DeviceArray, None]:
-        self._loops.add(batches)
+        """Yield batches and check that they have one schema. A loop ends with the stream."""
+        schema: object | None = None
+        if is_loop:
+            self._loops.add(batches)
         try:
-            async with aclosing(self._of_one_schema(batches)) as checked:
-                async for batch in checked:
-                    if self._state == "released":
+            async with aclosing(batches):
+                async for batch in batches:
+                    if is_loop and self._state == "released":
                         return
+                    if schema is None:
+                        schema = batch.__arrow_c_schema__()
+                        self._schema = Schema.copy_of(schema)
+                    else:
+                        check_same(schema, batch.__arrow_c_schema__())
                     yield batch
                     del batch
         finally:
             self._loops.discard(batches)
-
-    async def _of_one_schema(
-        self, batches: AsyncGenerator[DeviceArray, None]
-    ) -> AsyncGenerator[DeviceArray, None]:
-        schema: object | None = None
-        async with aclosing(batches):
-            async for batch in batches:
-                if schema is None:
-                    schema = batch.__arrow_c_schema__()
-                    self._schema = Schema.copy_of(schema)
-                else:
-                    check_same(schema, batch.__arrow_c_schema__())
-                yield batch
-                del batch
 
     async def _batches(self) -> AsyncGenerator[DeviceArray, None]:
         objects = self._objects.__aiter__()
@@ -146,7 +129,11 @@ class IteratedBatches:
             raise ValueError(single_use_reason(type(objects).__name__))
         try:
             async for obj in objects:
-                for batch in self._export(_with_protocol(obj)):
+                # The array protocol of datafusion's batches (54, 55) forwards to an object that
+                # lacks it.
+                if type(obj).__module__ == "datafusion.record_batch":
+                    obj = obj.to_pyarrow()
+                for batch in self._export(obj):
                     yield batch
                     del batch
                 del obj
@@ -155,7 +142,7 @@ class IteratedBatches:
                 await aclose()
 
     async def schema(self) -> Schema:
-        """Return the schema; see `Batches`."""
+        """Return the schema."""
         if self._schema is None:
             batches = self._begin()
             first = await anext(batches, None)
@@ -167,21 +154,21 @@ class IteratedBatches:
             self._waiting = first, batches
         return self._schema
 
-    async def open(self, prefetch: int) -> AsyncArraySource:
-        """Start an iteration; see `Batches`."""
+    async def open(self, prefetch: int) -> AsyncIteratorSource:
+        """Start an iteration over arrays that are created ahead."""
         return AsyncIteratorSource(self._begin(), prefetch)
 
     def export_to(self, handler: int) -> None:
-        """Start an export to a C consumer; see `Batches`."""
+        """Start an export to a C consumer."""
         before = self._state, self._waiting
         try:
-            export_to_handler(self._of_one_schema(self._begin()), handler)
+            export_to_handler(self._read(self._begin(), is_loop=False), handler)
         except BaseException:
             self._state, self._waiting = before
             raise
 
     async def aclose(self) -> None:
-        """Release the source; see `Batches`."""
+        """Release the source."""
         self._state = "released"
         passes = [*self._loops] if self._waiting is None else [*self._loops, self._waiting[1]]
         self._waiting = None

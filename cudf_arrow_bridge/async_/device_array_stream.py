@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from ..arrow.errors import NotPicklable
 from ..arrow.schemas import as_schema_or_field
@@ -12,33 +12,10 @@ from ..arrow.schemas import as_schema_or_field
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .._core.schema import Schema
     from ..arrow.device_array import DeviceArray
-    from .array_sources import AsyncArraySource
+    from .batches import IteratedBatches, ThreadedBatches
 
-__all__ = ["AsyncDeviceArrayStream", "Batches"]
-
-
-class Batches(Protocol):
-    """The source of the batches of an asynchronous stream."""
-
-    def __aiter__(self) -> AsyncIterator[DeviceArray]: ...
-
-    @property
-    def state(self) -> str:
-        """The state: open, consumed, released, or how it ended."""
-
-    async def schema(self) -> Schema:
-        """Return the schema. May create the first batch and keep it for the next consumer."""
-
-    async def aclose(self) -> None:
-        """Release the source and the unread batches of loops; C consumers keep theirs."""
-
-    async def open(self, prefetch: int) -> AsyncArraySource:
-        """Start an iteration over the batches, which are created ahead."""
-
-    def export_to(self, handler: int) -> None:
-        """Start an export to a C consumer; see `AsyncDeviceArrayStream`."""
+__all__ = ["AsyncDeviceArrayStream"]
 
 
 class AsyncDeviceArrayStream(NotPicklable):
@@ -56,7 +33,7 @@ class AsyncDeviceArrayStream(NotPicklable):
         The source of the batches.
     """
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: ThreadedBatches | IteratedBatches) -> None:
         self._batches = batches
 
     def __aiter__(self) -> AsyncIterator[DeviceArray]:

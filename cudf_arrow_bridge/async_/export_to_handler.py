@@ -20,14 +20,9 @@ _tasks: set[asyncio.Task[None]] = set()
 
 
 def export_to_handler(batches: AsyncIterator[DeviceArray], handler: int) -> None:
-    """Send batches to a handler when its consumer requests them.
+    """Send batches to the handler at an address when its consumer requests them.
 
-    Parameters
-    ----------
-    batches
-        The batches, read and closed in a task of the running loop.
-    handler
-        The address of an ``ArrowAsyncDeviceStreamHandler``, which is released at the end.
+    A task of the running loop reads and closes the batches. The handler is released at the end.
     """
     consumer = _Consumer(handler)
     task = asyncio.get_running_loop().create_task(_feed(batches, consumer))

@@ -15,7 +15,7 @@ from ..cuda.event_loops import fences_of_running_loop
 from ..import_.importer import Importer
 from ..import_.selection import select_of_stream
 from ..import_.streams import import_batches
-from .array_sources import AsyncArraySource
+from .array_sources import ArraySource
 
 __all__ = ["import_async"]
 
@@ -26,21 +26,14 @@ _TURN = 0.002
 
 
 async def import_async(
-    open_arrays: Callable[[], Awaitable[AsyncArraySource]],
+    open_arrays: Callable[[], Awaitable[ArraySource]],
     kind: Kind | None,
     columns: Sequence[str] | None,
     importer: Importer,
 ) -> AsyncGenerator[Any, None]:
     """Import each array when it is ready; see `from_arrow_device_async`.
 
-    Parameters
-    ----------
-    open_arrays
-        Called when the first frame is requested.
-    kind, columns
-        See `from_arrow_device_async`.
-    importer
-        Creates the results.
+    The source is opened when the first frame is requested.
     """
     loop = asyncio.get_running_loop()
     waiting: deque[object] = deque()

@@ -28,26 +28,14 @@ pooled_work::~pooled_work() = default;
 // NOLINTNEXTLINE(bugprone-exception-escape): a shared pointer owns it, and the pool has started.
 void pooled_work::schedule() noexcept
 {
-  {
-    auto const lock = std::lock_guard{mutex_};
-    if (phase_ == phase::running) { phase_ = phase::running_again; }
-    if (phase_ != phase::idle) { return; }
-    phase_ = phase::queued;
-  }
-  worker_pool::instance().push(shared_from_this());
+  // The first request queues the work. The later ones are counted, and `run` sees them.
+  if (num_requests_.fetch_add(1) == 0) { worker_pool::instance().push(shared_from_this()); }
 }
 
 bool pooled_work::run() noexcept
 {
-  {
-    auto const lock = std::lock_guard{mutex_};
-    phase_          = phase::running;
-  }
-  auto const has_more = take_step();
-  auto const lock     = std::lock_guard{mutex_};
-  auto const is_asked = phase_ == phase::running_again;
-  phase_              = has_more || is_asked ? phase::queued : phase::idle;
-  return phase_ == phase::queued;
+  auto const num_served = num_requests_.load();
+  return take_step() || num_requests_.fetch_sub(num_served) > num_served;
 }
 
 worker_pool& worker_pool::instance()

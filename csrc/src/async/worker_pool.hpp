@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -27,14 +29,11 @@ class pooled_work : public std::enable_shared_from_this<pooled_work> {
  private:
   friend class worker_pool;
 
-  enum class phase { idle, queued, running, running_again };
-
   /// @return Whether to queue it again
   bool run() noexcept;
 
-  std::mutex mutex_;
-  phase phase_{phase::idle};           ///< guarded by the mutex
-  std::shared_ptr<pooled_work> next_;  ///< in the queue of the pool
+  std::atomic<std::uint64_t> num_requests_{0};  ///< for the queued, the running or a later step
+  std::shared_ptr<pooled_work> next_;           ///< in the queue of the pool
 };
 
 /**

@@ -12,14 +12,10 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport (
     device_array_from_capsule,
     device_array_to_capsule,
-    device_stream_from_capsule,
     schema_from_capsule,
-    stream_from_capsule,
-    stream_state_of,
 )
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    array_stream_reader,
     async_stream_reader,
     async_stream_writer,
     fence_set,
@@ -27,6 +23,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     unique_schema,
 )
 from cudf_arrow_bridge._core.schema cimport Schema
+from cudf_arrow_bridge._core.schema import decode_metadata
 from cudf_arrow_bridge._core.stream.fences cimport FenceSet
 from cudf_arrow_bridge._core.stream.stream_import import exception_of
 
@@ -49,15 +46,7 @@ cdef extern from "async_alarm.hpp" namespace "cudf_arrow_bridge" nogil:
 
 
 cdef class AsyncReader:
-    """The consumer of one producer, for use in one event loop; see `async_stream_reader`.
-
-    Parameters
-    ----------
-    prefetch
-        The maximum number of arrays that are requested or queued.
-    fences
-        The fences of the event loop.
-    """
+    """The consumer of one producer, for an event loop with `fences`; see `async_stream_reader`."""
 
     cdef shared_ptr[async_stream_reader] reader
     cdef shared_ptr[async_alarm] alarm
@@ -95,7 +84,7 @@ cdef class AsyncReader:
         Raises
         ------
         Exception
-            The producer's error. Its attribute `metadata` is the metadata in Arrow's encoding.
+            The producer's error. Its attribute `metadata` is a dictionary of bytes.
         """
         cdef async_step step
         with nogil:
@@ -103,7 +92,7 @@ cdef class AsyncReader:
         if step.code == 0:
             return None if step.array.is_released() else device_array_to_capsule(step.array)
         error = exception_of(step.code, (<bytes>step.message).decode(errors="replace"))
-        error.metadata = <bytes>step.metadata
+        error.metadata = decode_metadata(step.metadata)
         raise error
 
     def cancel(self) -> None:
@@ -119,15 +108,7 @@ cdef class AsyncReader:
 
 
 cdef class AsyncWriter:
-    """The producer for one consumer, for use in one event loop; see `async_stream_writer`.
-
-    Parameters
-    ----------
-    handler
-        The address of the consumer's handler. The writer releases it.
-    fences
-        The fences of the event loop.
-    """
+    """The producer for the handler at an address, which is released; see `async_stream_writer`."""
 
     cdef shared_ptr[async_stream_writer] writer
     cdef shared_ptr[async_alarm] alarm
@@ -188,29 +169,3 @@ cdef class AsyncWriter:
         owner = static_pointer_cast[const_void, async_stream_writer](self.writer)
         self.writer.reset()
         drop_share(owner)
-
-
-def drive_capsule(capsule, uintptr_t handler):
-    """Send the arrays of the stream in a capsule to a handler, on threads of the library.
-
-    Parameters
-    ----------
-    capsule
-        An ``arrow_device_array_stream`` or ``arrow_array_stream`` PyCapsule, which is consumed.
-    handler
-        The address of the consumer's handler. The library releases it.
-
-    Returns
-    -------
-    StreamState or None
-        The state if this package exported the stream.
-    """
-    cdef core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
-    cdef array_stream_reader reader
-    if device_stream != NULL:
-        reader = array_stream_reader(device_stream)
-    else:
-        reader = array_stream_reader(stream_from_capsule(capsule))
-    with nogil:
-        core.to_arrow_async(move(reader), <core.ArrowAsyncDeviceStreamHandler*>handler)
-    return stream_state_of(capsule)

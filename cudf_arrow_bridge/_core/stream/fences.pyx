@@ -56,19 +56,10 @@ cdef class FenceSet:
         return fence
 
     def add_capsule(self, capsule, uint64_t lane):
-        """Add a fence that is reached when the data of an array in a capsule is ready.
+        """Add a fence that is reached when the data of an array is ready; return 0 if it is now.
 
-        Parameters
-        ----------
-        capsule
-            An ``arrow_device_array`` PyCapsule. It is not consumed; the fence references it.
-        lane
-            The number of the producer, whose fences are reached in the order of addition.
-
-        Returns
-        -------
-        int
-            The fence, or 0 if the data is ready now.
+        The fence references the capsule of the array, which is not consumed. Fences of one `lane`,
+        such as those of one producer, are reached in the order of addition.
         """
         cdef core.ArrowDeviceArray* array = device_array_from_capsule(capsule)
         cdef shared_ptr[const void] keeper

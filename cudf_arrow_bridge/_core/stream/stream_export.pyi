@@ -17,7 +17,7 @@ class StreamState:
     started: bool
     given_schema: Schema | None
     requested_schema: Schema | None
-    refusal: ValueError | None
+    schema_error: ValueError | None
     first_row: int
 
 class ExportedStream:

@@ -62,7 +62,7 @@ cdef class StreamState:
     requested_schema
         The `Schema` that batches are exported with, or None. It is the given schema, unless a
         consumer requests another one before the first object is requested from the source.
-    refusal
+    schema_error
         The exception raised by the export of the first object with the consumer's schema, or None.
         The object was then exported with the given schema.
     first_row
@@ -75,7 +75,7 @@ cdef class StreamState:
     cdef public bint started
     cdef public object given_schema
     cdef public object requested_schema
-    cdef public object refusal
+    cdef public object schema_error
     cdef public int64_t first_row
 
     def __cinit__(self):
@@ -268,25 +268,23 @@ cdef class ExportedStream:
     def schema(self) -> Schema:
         """Return the schema of all batches. This can produce the first batch."""
         cdef shared_schema schema
-        self.begin()
-        try:
-            with nogil:
-                schema = self.stream.schema()
-        except RuntimeError:
-            if self.state.error is None:
-                raise
-        finally:
-            self.end()
-        self.check_source()
+        self.peek(&schema)
         return Schema.wrap(schema)
 
     def device_type(self) -> int:
         """Return Arrow's device type of all batches. This produces the first batch."""
+        return self.peek(NULL)
+
+    cdef int32_t peek(self, shared_schema* schema) except? -1:
+        """Set the schema, or return Arrow's device type if it is NULL."""
         cdef int32_t device_type = 0
         self.begin()
         try:
             with nogil:
-                device_type = self.stream.device_type()
+                if schema != NULL:
+                    schema[0] = self.stream.schema()
+                else:
+                    device_type = self.stream.device_type()
         except RuntimeError:
             if self.state.error is None:
                 raise
@@ -325,12 +323,9 @@ cdef class ExportedStream:
         return stream_to_capsule(stream, self.state)
 
     def drive(self, uintptr_t handler) -> None:
-        """Send the remaining batches to an asynchronous consumer, on threads of the library.
+        """Send the remaining batches to a consumer, on threads of the library.
 
-        Parameters
-        ----------
-        handler
-            The address of its ``ArrowAsyncDeviceStreamHandler``. The library releases it.
+        The argument is the address of its ``ArrowAsyncDeviceStreamHandler``, which is released.
         """
         self.begin()
         try:

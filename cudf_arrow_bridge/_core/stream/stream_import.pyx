@@ -3,6 +3,7 @@
 
 import errno
 
+from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr, static_pointer_cast
 from libcpp.utility cimport move
 
@@ -72,6 +73,17 @@ cdef class StreamReader:
         except RuntimeError as error:
             failure = error
         raise self._cause(failure)
+
+    def drive(self, uintptr_t handler):
+        """Send the arrays to a consumer, on threads of the library, and return the `state`.
+
+        The argument is the address of its ``ArrowAsyncDeviceStreamHandler``, which is released.
+        """
+        with nogil:
+            core.to_arrow_async(
+                move(self.reader.get()[0]), <core.ArrowAsyncDeviceStreamHandler*>handler
+            )
+        return self.state
 
     def _cause(self, failure) -> BaseException:
         """Return the exception of a producer in this process, or one for its errno code."""

@@ -51,6 +51,16 @@ class deferred_release {
   /// Records the work enqueued on `stream` so far, as one more point to wait for.
   [[nodiscard]] cudaError_t record_point(cuda::stream_ref stream);
 
+  /**
+   * @brief Starts the queue of fences, and the release queue for objects that fences keep alive.
+   *
+   * @throws std::system_error if a thread cannot be created
+   */
+  static void start_fence_queue();
+
+  /// Calls `finish` on a thread of the queue of fences once the recorded work is done.
+  void push_to_fence_queue() noexcept;
+
   /// Adds a point that is recorded already.
   void add_point(unsigned long long stream_id, pooled_event event)
   { points_.push_back({stream_id, std::move(event)}); }
@@ -64,7 +74,6 @@ class deferred_release {
   virtual void finish([[maybe_unused]] cudaError_t status) noexcept { delete this; }
 
  private:
-  friend class release_lanes;
   friend class release_queue;
 
   /// The last recorded point of one stream.
@@ -85,5 +94,8 @@ class deferred_release {
   deferred_release* last_{nullptr};       ///< if first in its lane: the last there
   deferred_release* next_lane_{nullptr};  ///< if first in its lane: first of the next lane
 };
+
+/// Waits until all fences that were added before the call have ended; for tests.
+bool drain_fences() noexcept;
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// A fence is reported once, after the work before it, and independent of other late work.
-#include "cuda/release/release_queue.hpp"
+#include "cuda/release/deferred_release.hpp"
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
@@ -27,7 +27,7 @@ using results = std::vector<fence_result>;
 constexpr auto long_enough_for_all = 20s;  ///< time limit of waits that are expected to succeed
 
 /// Waits for all fences, so that their events are in the pool.
-void settle_fences() { detail::release_queue::of_fences().drain(); }
+void settle_fences() { detail::drain_fences(); }
 
 /// Takes `count` results, in the order in which they are reported.
 results take(fence_set& fences, std::size_t count)

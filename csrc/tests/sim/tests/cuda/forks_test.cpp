@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Forked children leave what their parent imported alone, and release what they import.
-#include "cuda/release/release_queue.hpp"
+#include "cuda/release/deferred_release.hpp"
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
@@ -182,7 +182,7 @@ TEST_F(forks, have_fences_of_their_own)
     auto fences       = fence_set::make();
     auto const fence  = fences.add(stream.get());
     auto const told   = fences.poll(20s);
-    detail::release_queue::of_fences().drain();
+    detail::drain_fences();
     return told.size() == 1 && told.front().fence == fence &&
            told.front().state == fence_state::reached && detail::events_on_loan() == 0;
   };

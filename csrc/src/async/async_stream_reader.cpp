@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "async/calls_in_flight.hpp"
+#include "base/nvtx.hpp"
+#include "base/utf8.hpp"
+#include "cuda/ordering/process.hpp"
+
+#include <cudf_arrow_bridge/async.hpp>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+
+/**
+ * @brief The shared state of a reader and a producer: the handler, and the tasks that were
+ *   delivered and not taken.
+ *
+ * `release` drops the producer's share. No lock is held while the producer, or `notify`, is called.
+ */
+class async_consumer : public std::enable_shared_from_this<async_consumer> {
+ public:
+  async_consumer(std::int64_t prefetch, std::function<void()> notify)
+    : prefetch_{prefetch},
+      handler_{&on_schema, &on_next_task, &on_error, &release, nullptr, this},
+      notify_{share_of(std::move(notify))}
+  {
+    if (prefetch <= 0) {
+      throw std::invalid_argument{"prefetch: expected at least 1, got " + std::to_string(prefetch)};
+    }
+  }
+
+  async_consumer(async_consumer const&)            = delete;
+  async_consumer& operator=(async_consumer const&) = delete;
+
+ private:
+  friend class ::cudf_arrow_bridge::async_stream_reader;
+
+  /// An array that the producer has delivered.
+  struct task {
+    ArrowAsyncTask c;
+    std::string metadata;
+
+    /// Lets the producer free a task whose array is not needed.
+    void drop() noexcept { (void)c.extract_data(&c, nullptr); }
+  };
+
+  struct failure {
+    int code;
+    std::string message;
+    std::string metadata;
+
+    [[noreturn]] void raise() const { throw async_stream_error{code, message, metadata}; }
+  };
+
+  static async_consumer& of(ArrowAsyncDeviceStreamHandler* handler) noexcept
+  { return *static_cast<async_consumer*>(handler->private_data); }
+
+  static int on_schema(ArrowAsyncDeviceStreamHandler* handler, ArrowSchema* schema) noexcept
+  {
+    return of(handler).receive([&](async_consumer& self) {
+      auto owned = schema == nullptr ? unique_schema{} : unique_schema{schema};
+      return self.open(handler->producer, std::move(owned));
+    });
+  }
+
+  static int on_next_task(ArrowAsyncDeviceStreamHandler* handler,
+                          ArrowAsyncTask* task,
+                          char const* metadata) noexcept
+  {
+    return of(handler).receive([&](async_consumer& self) {
+      return task == nullptr ? self.end() : self.take(*task, metadata);
+    });
+  }
+
+  static void on_error(ArrowAsyncDeviceStreamHandler* handler,
+                       int code,
+                       char const* message,
+                       char const* metadata) noexcept
+  {
+    auto& self = of(handler);
+    try {
+      auto const text = to_utf8(
+        message != nullptr && *message != '\0' ? message : strerror(code == 0 ? EIO : code));
+      self.fail(code, text.c_str(), copy_metadata(metadata));
+    } catch (std::exception const&) {
+      self.fail(code, "");
+    }
+  }
+
+  static void release(ArrowAsyncDeviceStreamHandler* handler) noexcept
+  { of(handler).release_handler(); }
+
+  /// Drops the producer's share, when the producer releases the handler or never got it.
+  void release_handler() noexcept
+  {
+    auto lock  = std::unique_lock{mutex_};
+    auto share = std::move(producers_share_);
+    if (share == nullptr) { return; }
+    if (!is_over()) {
+      keep_failure(EPROTO, "the producer released the handler before the end of the stream", {});
+    }
+    // Another thread may be in a call of the producer, which may be freed after this.
+    calls_.wait(lock);
+    notify(lock);
+    lock.lock();
+    auto const dropped = std::move(notify_);
+    lock.unlock();
+  }
+
+  /// Runs a callback of the producer. An exception ends the stream.
+  template <typename Receive>
+  int receive(Receive const& receive) noexcept
+  {
+    try {
+      return receive(*this);
+    } catch (std::exception const& error) {
+      return fail(ENOMEM, error.what());
+    }
+  }
+
+  int open(ArrowAsyncProducer* producer, unique_schema schema)
+  {
+    if (producer == nullptr || producer->request == nullptr || producer->cancel == nullptr) {
+      return fail(
+        EPROTO, "on_schema: expected a handler with a producer and its callbacks, got one without");
+    }
+    if (schema.is_released()) {
+      return fail(EPROTO, "on_schema: expected a schema, got a released one");
+    }
+    auto metadata = copy_metadata(producer->additional_metadata);
+
+    // A producer that runs its whole stream within the request releases its share there.
+    auto const share = shared_from_this();
+    auto lock        = std::unique_lock{mutex_};
+    if (is_cancelled_) { return ECANCELED; }
+    if (has_schema_ || is_over()) {
+      lock.unlock();
+      return fail(EPROTO, "expected one call of on_schema before the end, got another");
+    }
+    producer_      = producer;
+    schema_        = std::move(schema);
+    device_type_   = producer->device_type;
+    metadata_      = std::move(metadata);
+    has_schema_    = true;
+    num_requested_ = prefetch_;
+    {
+      auto const call = calls_in_flight::call{calls_, lock};
+      producer->request(producer, prefetch_);
+    }
+    notify(lock);
+    return 0;
+  }
+
+  /// If this returns an error, the producer frees the task.
+  int take(ArrowAsyncTask const& given, char const* metadata)
+  {
+    auto taken = std::list<task>{};
+    taken.push_back({given, copy_metadata(metadata)});
+    auto lock = std::unique_lock{mutex_};
+    if (is_over()) {
+      auto const is_lost = !is_cancelled_ && !failure_;
+      if (is_lost) {
+        keep_failure(EPROTO, "expected no array after the end of the stream, got one", {});
+      }
+      is_lost ? notify(lock) : lock.unlock();
+      taken.front().drop();
+      return 0;
+    }
+    if (num_requested_ == 0) {
+      lock.unlock();
+      return fail(EPROTO, "expected as many arrays as were requested, got one more");
+    }
+    tasks_.splice(tasks_.end(), taken);
+    --num_requested_;
+    notify(lock);
+    return 0;
+  }
+
+  int end()
+  {
+    auto lock = std::unique_lock{mutex_};
+    if (!has_schema_ && !is_over()) {
+      keep_failure(EPROTO, "expected a schema, got the end of the stream", {});
+    }
+    has_ended_ = true;
+    notify(lock);
+    return 0;
+  }
+
+  /// Ends the stream with an error, unless it has ended. @return The code, for the producer
+  int fail(int code, char const* message, std::string metadata = {}) noexcept
+  {
+    auto lock = std::unique_lock{mutex_};
+    if (is_over()) { return code; }
+    keep_failure(code, message, std::move(metadata));
+    notify(lock);
+    return code;
+  }
+
+  /// Call these and `keep_failure` with the lock.
+  [[nodiscard]] bool is_over() const noexcept { return is_cancelled_ || has_ended_ || failure_; }
+  [[nodiscard]] bool is_ready() const noexcept { return !tasks_.empty() || is_over(); }
+
+  void keep_failure(int code, char const* message, std::string metadata) noexcept
+  {
+    failure_.emplace(failure{code, {}, std::move(metadata)});
+    try {
+      failure_->message = message;
+    } catch (std::bad_alloc const&) {
+      failure_->message.clear();
+    }
+  }
+
+  /// Notifies of a change that was made with the lock. Releases the lock.
+  void notify(std::unique_lock<std::mutex>& lock) const noexcept
+  {
+    auto const notify = notify_;
+    lock.unlock();
+    changed_.notify_all();
+    if (notify != nullptr) { (*notify)(); }
+  }
+
+  /// Extracts the array of a task. If there is none, the stream ends there, whatever follows.
+  [[nodiscard]] unique_device_array extract(ArrowAsyncTask& from)
+  {
+    auto array      = ArrowDeviceArray{};
+    auto const code = from.extract_data(&from, &array);
+    // The producer's array, if it set one before it failed.
+    if (array.array.release != nullptr && code == 0) { return unique_device_array{&array}; }
+    auto lock           = std::unique_lock{mutex_};
+    auto const was_over = is_over();
+    if (!failure_) {
+      auto const* const text =
+        code != 0 ? strerror(code) : "expected a task with an array, got one without";
+      keep_failure(code != 0 ? code : EIO, text, {});
+    }
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `keep_failure` sets it.
+    auto const found = *failure_;
+    stop(lock, !was_over);
+    found.raise();
+  }
+
+  /// Drops the tasks of the producer and cancels it.
+  void stop(std::unique_lock<std::mutex>& lock, bool cancels_producer) noexcept
+  {
+    auto dropped = std::list<task>{};
+    dropped.swap(tasks_);
+    if (cancels_producer && producer_ != nullptr) {
+      // Like `next`, while tasks keep the producer alive.
+      auto* const producer = producer_;
+      auto const call      = calls_in_flight::call{calls_, lock};
+      producer->cancel(producer);
+    }
+    lock.unlock();
+    for (auto& each : dropped) { each.drop(); }
+    lock.lock();
+  }
+
+  std::int64_t prefetch_;
+  ArrowAsyncDeviceStreamHandler handler_;
+  process_id made_in_;
+
+  mutable std::mutex mutex_;  ///< guards the members below
+  mutable std::condition_variable changed_;
+  shared_callback notify_;  ///< null: not set, or after `release`
+  std::shared_ptr<async_consumer> producers_share_;
+  bool is_taken_{false};
+  ArrowAsyncProducer* producer_{nullptr};  ///< not called before `on_schema` or after the end
+  calls_in_flight calls_;                  ///< into the producer
+  bool has_schema_{false};                 ///< if set, the next three do not change any more
+  unique_schema schema_;
+  ArrowDeviceType device_type_{0};
+  std::string metadata_;
+  std::int64_t num_requested_{0};  ///< and not delivered
+  std::list<task> tasks_;          ///< handed over and not taken
+
+  bool has_ended_{false};
+  bool is_cancelled_{false};
+  std::optional<failure> failure_;
+};
+
+}  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+
+async_stream_reader::async_stream_reader() noexcept = default;
+
+async_stream_reader::async_stream_reader(std::int64_t prefetch, std::function<void()> notify)
+  : consumer_{std::make_shared<detail::async_consumer>(prefetch, std::move(notify))}
+{
+}
+
+async_stream_reader::async_stream_reader(async_stream_reader&& other) noexcept = default;
+
+async_stream_reader& async_stream_reader::operator=(async_stream_reader&& other) noexcept
+{
+  if (this != &other) {
+    cancel();
+    consumer_ = std::move(other.consumer_);
+  }
+  return *this;
+}
+
+async_stream_reader::~async_stream_reader() { cancel(); }
+
+ArrowAsyncDeviceStreamHandler* async_stream_reader::take_handler()
+{
+  auto const lock = std::lock_guard{consumer_->mutex_};
+  if (std::exchange(consumer_->is_taken_, true)) {
+    throw std::logic_error{"expected an unused handler, got one that has a producer already"};
+  }
+  consumer_->producers_share_ = consumer_;
+  return &consumer_->handler_;
+}
+
+void async_stream_reader::abandon() noexcept { consumer_->release_handler(); }
+
+bool async_stream_reader::has_schema() const noexcept
+{
+  auto const lock = std::lock_guard{consumer_->mutex_};
+  return consumer_->has_schema_ || consumer_->is_over();
+}
+
+ArrowSchema const& async_stream_reader::schema() const
+{
+  auto const lock = std::lock_guard{consumer_->mutex_};
+  if (consumer_->has_schema_) { return *consumer_->schema_.get(); }
+  if (consumer_->failure_) { consumer_->failure_->raise(); }
+  throw std::logic_error{"expected a stream whose schema is known, got one that has not begun"};
+}
+
+ArrowDeviceType async_stream_reader::device_type() const noexcept
+{
+  auto const lock = std::lock_guard{consumer_->mutex_};
+  return consumer_->device_type_;
+}
+
+std::string const& async_stream_reader::metadata() const noexcept
+{
+  static auto const none = std::string{};
+  auto const lock        = std::lock_guard{consumer_->mutex_};
+  return consumer_->has_schema_ ? consumer_->metadata_ : none;
+}
+
+bool async_stream_reader::is_ready() const noexcept
+{
+  auto const lock = std::lock_guard{consumer_->mutex_};
+  return consumer_->is_ready();
+}
+
+void async_stream_reader::wait() const
+{
+  auto lock = std::unique_lock{consumer_->mutex_};
+  consumer_->changed_.wait(lock, [&] { return consumer_->is_ready(); });
+}
+
+std::optional<async_batch> async_stream_reader::next()
+{
+  detail::nvtx_range const range{__func__};
+  auto& self = *consumer_;
+  auto lock  = std::unique_lock{self.mutex_};
+  if (self.is_cancelled_) { return async_batch{}; }
+  if (self.tasks_.empty()) {
+    if (self.failure_) { self.failure_->raise(); }
+    return self.has_ended_ ? std::optional{async_batch{}} : std::nullopt;
+  }
+  auto taken = std::list<detail::async_consumer::task>{};
+  taken.splice(taken.end(), self.tasks_, self.tasks_.begin());
+  if (!self.is_over()) {
+    ++self.num_requested_;
+    // Request before the task is extracted: after their last task, some producers live only as long
+    // as their tasks.
+    auto* const producer = self.producer_;
+    auto const call      = detail::calls_in_flight::call{self.calls_, lock};
+    producer->request(producer, 1);
+  }
+  lock.unlock();
+  return async_batch{self.extract(taken.front().c), std::move(taken.front().metadata)};
+}
+
+void async_stream_reader::cancel() noexcept
+{
+  // A forked child does not have the threads that would answer, and may have inherited a lock of
+  // theirs.
+  if (consumer_ == nullptr || !consumer_->made_in_.is_of_this_process()) { return; }
+  auto lock = std::unique_lock{consumer_->mutex_};
+  if (consumer_->is_cancelled_) { return; }
+  auto const was_over      = consumer_->is_over();
+  consumer_->is_cancelled_ = true;
+  consumer_->stop(lock, !was_over);
+  consumer_->notify(lock);
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nvtx.hpp"
+#include "cuda/ordering/process.hpp"
+#include "cuda/release/deferred_release.hpp"
+
+#include <cudf_arrow_bridge/fences.hpp>
+#include <cudf_arrow_bridge/memory.hpp>
+
+#include <rmm/detail/error.hpp>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+namespace cudf_arrow_bridge::detail {
+namespace {
+
+using std::chrono::nanoseconds;
+
+int open_descriptor()
+{
+  auto const descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) { throw std::system_error{errno, std::generic_category(), "eventfd"}; }
+  return descriptor;
+}
+
+/// Blocks until a descriptor is readable, a signal was handled, or the timeout has passed.
+void wait_until_readable(int descriptor, std::optional<nanoseconds> time)
+{
+  auto polled = pollfd{descriptor, POLLIN, 0};
+  auto limit  = timespec{};
+  if (time) {
+    auto const seconds = std::chrono::floor<std::chrono::seconds>(*time);
+    limit              = {seconds.count(), (*time - seconds).count()};
+  }
+  (void)ppoll(&polled, 1, time ? &limit : nullptr, nullptr);
+}
+
+}  // namespace
+
+/**
+ * @brief The shared state of the handles of a `fence_set`: pending fences and results.
+ *
+ * The first of completion and cancellation ends a fence, and its result is reported once. Ending a
+ * fence does not allocate.
+ */
+class fence_board {
+ public:
+  fence_board()                              = default;
+  fence_board(fence_board const&)            = delete;
+  fence_board& operator=(fence_board const&) = delete;
+  ~fence_board() { (void)close(descriptor_); }
+
+  [[nodiscard]] int fileno() const noexcept { return descriptor_; }
+
+  /// @throws std::logic_error in a forked child, which does not have these fences
+  void check_process() const
+  {
+    if (!made_in_.is_of_this_process()) {
+      throw std::logic_error{
+        "expected fences of this process, got fences of its parent: create them after the fork"};
+    }
+  }
+
+  [[nodiscard]] fence_id add()
+  {
+    check_process();
+    auto const lock   = std::lock_guard{mutex_};
+    auto const needed = ended_.size() + pending_.size() + 1;
+    if (needed > ended_.capacity()) { ended_.reserve(std::max(needed, 2 * ended_.capacity())); }
+    pending_.insert(newest_ + 1);
+    return ++newest_;
+  }
+
+  /// Ends a fence. @return Whether it was pending
+  bool end(fence_result const& result) noexcept
+  {
+    if (!made_in_.is_of_this_process()) { return false; }
+    auto const lock = std::lock_guard{mutex_};
+    if (pending_.erase(result.fence) == 0) { return false; }
+    ended_.push_back(result);
+    signal();
+    return true;
+  }
+
+  [[nodiscard]] std::size_t num_pending() const noexcept
+  {
+    if (!made_in_.is_of_this_process()) { return 0; }
+    auto const lock = std::lock_guard{mutex_};
+    return pending_.size();
+  }
+
+  [[nodiscard]] std::vector<fence_result> poll(std::optional<nanoseconds> timeout)
+  {
+    check_process();
+    auto const start = std::chrono::steady_clock::now();
+    for (;;) {
+      if (auto results = take()) { return *std::move(results); }
+      auto left = timeout;
+      if (left) { *left -= std::chrono::steady_clock::now() - start; }
+      if (left && *left <= nanoseconds::zero()) { return {}; }
+      wait_until_readable(descriptor_, left);
+    }
+  }
+
+  void wake() noexcept
+  {
+    if (!made_in_.is_of_this_process()) { return; }
+    auto const lock = std::lock_guard{mutex_};
+    signal();
+  }
+
+ private:
+  /// The results that `poll` can return now; empty if it has to wait.
+  [[nodiscard]] std::optional<std::vector<fence_result>> take()
+  {
+    auto const lock = std::lock_guard{mutex_};
+    if (!is_signalled_) { return std::nullopt; }
+    // Copied, because the reserved memory is for the pending fences.
+    auto results = ended_;
+    ended_.clear();
+    reset_signal();
+    return results;
+  }
+
+  /// Makes the descriptor readable. Called with the lock, so that it is readable only if there are
+  /// results.
+  void signal() noexcept
+  {
+    if (is_signalled_) { return; }
+    is_signalled_  = true;
+    auto const one = std::uint64_t{1};
+    (void)!write(descriptor_, &one, sizeof(one));
+  }
+
+  void reset_signal() noexcept
+  {
+    is_signalled_ = false;
+    auto count    = std::uint64_t{};
+    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): the descriptor does not block.
+    (void)!read(descriptor_, &count, sizeof(count));
+  }
+
+  int const descriptor_{open_descriptor()};
+  process_id made_in_;  ///< checked before locking: the mutex may have been locked at the fork
+  mutable std::mutex mutex_;  ///< guards the members below, and the descriptor's counter
+  fence_id newest_{0};
+  std::unordered_set<fence_id> pending_;
+  std::vector<fence_result> ended_;  ///< has room for the results of all pending fences
+  bool is_signalled_{false};  ///< whether the descriptor is readable, and `poll` returns at once
+};
+
+namespace {
+
+/**
+ * @brief A fence in a stream, which reports to its board when the work before it is done.
+ *
+ * It is an object of the queue of fences: a thread blocks in CUDA until its event completes. There
+ * is one thread for each stream, not for each device. A thread for all fences of a device would
+ * wait for them in one order and delay fences of other streams. A program that enqueues work on one
+ * stream only after a fence of another stream would deadlock.
+ */
+class stream_fence : private deferred_release {
+ public:
+  /**
+   * @brief Creates a fence after the work that is enqueued on a stream.
+   *
+   * @throws rmm::cuda_error, std::bad_alloc or std::system_error
+   */
+  stream_fence(std::weak_ptr<fence_board> board, cuda::stream_ref stream)
+    : deferred_release{true}, board_{std::move(board)}
+  {
+    start_fence_queue();
+    RMM_CUDA_TRY(record_point(stream));
+  }
+
+  /**
+   * @brief Creates a fence at a point that is recorded already.
+   *
+   * @throws std::bad_alloc or std::system_error
+   *
+   * @param board Board that gets the result
+   * @param event Event recorded at that point
+   * @param stream_id Id of the stream that it was recorded on
+   * @param keeper Keeps the event alive
+   */
+  stream_fence(std::weak_ptr<fence_board> board,
+               pooled_event const& event,
+               std::uint64_t stream_id,
+               std::shared_ptr<void const> keeper)
+    : deferred_release{false}, board_{std::move(board)}, keeper_{std::move(keeper)}
+  {
+    start_fence_queue();
+    add_point(stream_id, event.lend());
+  }
+
+  ~stream_fence() override = default;
+
+  /// Starts to wait. The fence then owns itself.
+  static fence_id start(std::unique_ptr<stream_fence> fence)
+  {
+    auto const id = fence->id_ = fence->board_.lock()->add();
+    fence.release()->push_to_fence_queue();
+    return id;
+  }
+
+ private:
+  void finish(cudaError_t status) noexcept override
+  {
+    if (std::exchange(is_ended_, true)) {
+      delete this;
+      return;
+    }
+    auto const state  = status == cudaSuccess ? fence_state::reached : fence_state::failed;
+    auto const result = fence_result{id_, state, status};
+    auto const board  = board_.lock();
+    if (keeper_ == nullptr) {
+      delete this;
+    } else {
+      // Releasing it may take time, or need a lock whose holder waits for a fence, so the release
+      // queue does that. It is queued before the fence is reported, because the receiver may drain
+      // that queue.
+      release_when_ready();
+    }
+    if (board != nullptr) { board->end(result); }
+  }
+
+  std::weak_ptr<fence_board> board_;
+  std::shared_ptr<void const> keeper_;
+  fence_id id_{0};
+  bool is_ended_{false};  ///< only the objects that it keeps alive are left to release
+};
+
+}  // namespace
+}  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+
+std::string error_text(cudaError_t error)
+{ return std::string{cudaGetErrorName(error)} + ": " + cudaGetErrorString(error); }
+
+fence_set fence_set::make()
+{
+  auto result   = fence_set{};
+  result.board_ = std::make_shared<detail::fence_board>();
+  return result;
+}
+
+int fence_set::fileno() const noexcept { return board_->fileno(); }
+
+fence_id fence_set::add(cuda::stream_ref stream)
+{
+  detail::nvtx_range const range{__func__};
+  // Check before using CUDA: the stream may also belong to the parent.
+  board_->check_process();
+  if (!has_gpu()) { return add(detail::pooled_event{}, 0, nullptr); }
+  return detail::stream_fence::start(std::make_unique<detail::stream_fence>(board_, stream));
+}
+
+fence_id fence_set::add(cudaEvent_t event,
+                        int device,
+                        std::uint64_t lane,
+                        std::shared_ptr<void const> keeper)
+{
+  // The ids of streams are small.
+  constexpr auto foreign = std::uint64_t{1} << 63;
+  auto const point       = detail::pooled_event::borrow(event, device);
+  if (point.query() == cudaSuccess) { return 0; }
+  (void)cudaGetLastError();
+  return add(point, lane | foreign, std::move(keeper));
+}
+
+fence_id fence_set::add(detail::pooled_event const& event,
+                        std::uint64_t stream_id,
+                        std::shared_ptr<void const> keeper)
+{
+  if (!event) {
+    auto const fence = add();
+    complete(fence);
+    return fence;
+  }
+  return detail::stream_fence::start(
+    std::make_unique<detail::stream_fence>(board_, event, stream_id, std::move(keeper)));
+}
+
+fence_id fence_set::add() { return board_->add(); }
+
+void fence_set::complete(fence_id fence) noexcept
+{ board_->end({fence, fence_state::reached, cudaSuccess}); }
+
+bool fence_set::cancel(fence_id fence) noexcept
+{ return board_->end({fence, fence_state::cancelled, cudaSuccess}); }
+
+std::size_t fence_set::num_pending() const noexcept { return board_->num_pending(); }
+
+std::vector<fence_result> fence_set::poll(std::optional<std::chrono::nanoseconds> timeout)
+{ return board_->poll(timeout); }
+
+void fence_set::wake() noexcept { board_->wake(); }
+
+}  // namespace cudf_arrow_bridge
