@@ -35,24 +35,11 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def difference(expected: pa.Array, actual: pa.Array, equivalent: Equivalent = identical) -> str:
-    """Return the difference of two columns, or an empty string.
+    """Return the difference of two columns on one line, or an empty string.
 
-    Floats are compared bit by bit: NaN equals itself, and 0.0 differs from -0.0.
-
-    Parameters
-    ----------
-    expected : pyarrow.Array
-        The column as pyarrow reads it from the file.
-    actual : pyarrow.Array
-        The column as it was imported.
-    equivalent : callable, optional
-        Returns whether a type that is not nested may become another one. The values must match
-        after a safe cast. Also called for dictionaries with different index types.
-
-    Returns
-    -------
-    str
-        One line, empty if there is no difference.
+    Floats are compared bit by bit: NaN equals itself, and 0.0 differs from -0.0. `equivalent`
+    returns whether a type that is not nested may become another one, whose values must match after
+    a safe cast; it is also called for dictionaries with different index types.
     """
     if len(expected) != len(actual):
         return f"{len(expected)} rows became {len(actual)}"

@@ -72,26 +72,9 @@ def round_trip(
 ) -> FileResult:
     """Import a file to cuDF, export it, import it again, and compare.
 
-    Parameters
-    ----------
-    source : SourceFile
-        The file.
-    rows : int, optional
-        Read only this many rows.
-    step : callable
-        Called with the name of each step at its start.
-    max_rows : int, optional
-        Use batches of at most this many rows, through the stream interfaces.
-
-    Returns
-    -------
-    FileResult
-        The report, with one `Column` for each column of the file, in order.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or does not fit into one frame.
+    `step` is called with the name of each step at its start. With `max_rows`, the stream interfaces
+    exchange batches of at most this many rows. Raises a `ReadError` if the file cannot be read or
+    does not fit into one frame.
     """
     seconds: dict[str, float] = {}
     with timed(seconds, "read", step):
@@ -238,16 +221,8 @@ def distinct_bytes(buffers: Iterable[cab.BufferInfo]) -> int:
 def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) -> list[str]:
     """Return why a column does not share the memory of its source on import and export.
 
-    Parameters
-    ----------
-    name : str
-        The name of the column.
-    source : pyarrow.Array
-        The column.
-    exported : str
-        The reason of its export.
-    device : str
-        The device of the frame. All data is uploaded to a GPU, so there the type alone decides.
+    `exported` is the reason of its export. All data is uploaded to a GPU, so there the type alone
+    decides.
     """
     crossing = describe(source.type)
     reasons = []

@@ -74,13 +74,7 @@ class SourceFile:
             return Summary(schema, rows, tuple(sorted(codecs)))
 
     def batch(self, rows: int | None = None) -> pa.RecordBatch:
-        """Read the first `rows` rows, or all of them, as one batch.
-
-        Raises
-        ------
-        ReadError
-            If the file cannot be read or does not fit into one cuDF frame.
-        """
+        """Read the first `rows` rows, or all of them, as one batch."""
         with readable(self.path):
             table = self._table(rows)
             if rows is not None:
@@ -129,18 +123,7 @@ class SourceFile:
 
 
 def open_file(name: str) -> SourceFile:
-    """Detect the format of a file.
-
-    Parameters
-    ----------
-    name : str
-        Path of the file.
-
-    Raises
-    ------
-    ReadError
-        If there is no such file, or the commands cannot read it.
-    """
+    """Detect the format of a file."""
     path = Path(name)
     with readable(path):
         if path.is_dir():

@@ -31,24 +31,7 @@ def run(
     max_rows: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Import, export and compare each file, and report the result.
-
-    Parameters
-    ----------
-    files : sequence of str
-        Paths.
-    rows : int, optional
-        Read only this many rows of each file.
-    max_rows : int, optional
-        Use batches of at most this many rows.
-    as_json : bool, optional
-        Print JSON instead of tables.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Import, export and compare each file, report the results, and return the exit code."""
     try:
         # Import cuDF before the steps that are timed, because it takes a second.
         import cudf  # noqa: F401

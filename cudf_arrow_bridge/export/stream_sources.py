@@ -45,23 +45,8 @@ def open_source(
 ) -> Any:
     """Open the files of a source that names files; return other sources unchanged.
 
-    Parameters
-    ----------
-    source, columns, filter, memory_map, format
-        See `to_arrow_device_stream`.
-
-    Returns
-    -------
-    Any
-        A source for `exportable_objects`. It can be read several times unless `source` is an
-        iterator.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file does not exist.
-    KeyError, TypeError, ValueError
-        If a list contains strings, the files cannot be read, or another argument is invalid.
+    The arguments and errors are those of `to_arrow_device_stream`. The result is a source for
+    `exportable_objects`. It can be read several times unless `source` is an iterator.
     """
     query = Query(columns, filter)
     if is_dataset(source) and format is None and not memory_map:
@@ -127,11 +112,6 @@ def exportable_objects(source: Any, stream: Stream, claim: ClaimSource) -> Itera
         The CUDA stream of the export. It waits for row groups and partitions that are made here.
     claim
         Called before an iterator, or a stream that may be one-shot, is read.
-
-    Raises
-    ------
-    TypeError
-        If the source cannot be exported.
     """
     if isinstance(source, DatasetSource):
         return source.objects(stream)

@@ -38,14 +38,7 @@ class Query:
     def schema_of(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the result of the query for data with the given schema.
 
-        Raises
-        ------
-        TypeError
-            If `columns` or `filter` have an invalid type.
-        KeyError
-            If a column does not exist.
-        ValueError
-            If a column is named twice, or the filter cannot be evaluated.
+        Raises an error if the query is invalid for the data; see `to_arrow_device_stream`.
         """
         import pyarrow.compute as pc
         import pyarrow.dataset as ds
@@ -76,19 +69,7 @@ class Query:
 class DatasetSource:
     """The rows of a dataset, read one Parquet row group, Arrow batch or CSV block at a time.
 
-    Parameters
-    ----------
-    dataset
-        The dataset.
-    query
-        The selected columns and rows.
-    read_file
-        Reads the files of the dataset. None: pyarrow's scanner reads them.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        See `Query.schema_of`.
+    `read_file` reads the files of the dataset. None: pyarrow's scanner reads them.
     """
 
     def __init__(
@@ -104,17 +85,10 @@ class DatasetSource:
         return or_default(self._batches(stream), partial(empty, self.schema))
 
     def split(self, blocksize: int) -> list[DatasetSource] | None:
-        """Split the source into parts that can be pickled and read by another process.
+        """Split the source into one or more parts that another process can read from a pickle.
 
-        Parameters
-        ----------
-        blocksize
-            The maximum size of a part of several row groups of a file, in uncompressed bytes.
-
-        Returns
-        -------
-        list of DatasetSource or None
-            At least one part. None if the data is in the memory of this process.
+        `blocksize` is the maximum size of a part of several row groups of a file, in uncompressed
+        bytes. Return None if the data is in the memory of this process.
         """
         fragments = list(self._dataset.get_fragments(self._query.filter))
         if not all(map(_is_of_file, fragments)):

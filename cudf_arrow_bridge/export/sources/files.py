@@ -33,25 +33,9 @@ def open_files(
     file_format: ds.FileFormat | str | None,
     query: Query,
 ) -> DatasetSource:
-    """Open files as a source that applies a query.
+    """Open one path, folder, URL or glob, or several paths, as a source that applies a query.
 
-    Parameters
-    ----------
-    names
-        One path, folder, URL or glob, or several paths.
-    memory_map
-        Whether to map local Arrow files into memory.
-    file_format
-        The format of the files. None: see `format_of_files`.
-    query
-        The selected columns and rows.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file does not exist, or a folder contains no files.
-    KeyError, TypeError, ValueError
-        If the query is invalid for the files, or a file cannot be read.
+    `memory_map` maps local Arrow files into memory. The format None is detected.
     """
     from fsspec.implementations.local import LocalFileSystem
     from pyarrow import fs
@@ -115,21 +99,9 @@ def _dataset_of_streams(
 
 
 def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Dataset:
-    """Make a dataset from the bytes of a file, or from an open binary file.
+    """Make a dataset from the bytes of a file, or from an open binary file at position 0.
 
-    Parameters
-    ----------
-    source
-        Contiguous memory, or a seekable file at position 0.
-    file_format
-        The format. None: detect it from the first bytes.
-
-    Raises
-    ------
-    TypeError
-        If the file is a text file.
-    ValueError
-        If the format is unknown, or the file is not at position 0.
+    The format None is detected from the first bytes.
     """
     import pyarrow.dataset as ds
 

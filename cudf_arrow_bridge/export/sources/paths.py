@@ -17,23 +17,10 @@ _WILDCARD = re.compile(r"[*?[]")
 
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> tuple[Any, list[str], str | None]:
-    """Find the files of paths, folders, globs or URLs.
+    """Find the files of a path, folder, URL or glob, or of several paths.
 
-    Parameters
-    ----------
-    names
-        One path, URL or glob, or several paths.
-
-    Returns
-    -------
-    tuple of (fsspec filesystem, list of str, str or None)
-        The filesystem, the paths of the files in it, and the folder if a single one was named. Its
-        subfolders can be named ``key=value``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file does not exist, or a folder contains no files.
+    Return their fsspec filesystem, their paths in it, and the folder if a single one was named. Its
+    subfolders can be named ``key=value``. A missing file, or a folder without files, is an error.
     """
     filesystem: Any = None
     paths: list[str] = []

@@ -21,16 +21,8 @@ __all__ = ["fetch_objects"]
 def fetch_objects(source: Any) -> Iterator[Any] | None:
     """Iterate over the objects of Ray references, or the blocks of a Ray dataset.
 
-    Parameters
-    ----------
-    source
-        An ``ObjectRef``, a list of them, or a ``ray.data.Dataset`` or ``DataIterator``. Its blocks
-        are pyarrow tables that share the memory of the object store.
-
-    Returns
-    -------
-    iterator or None
-        None for other sources. Does not import Ray.
+    Return None for other sources, without importing Ray. Blocks are pyarrow tables that share the
+    memory of the object store.
     """
     if "ray" not in sys.modules:
         return None
