@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["AHEAD", "results_ahead"]
+__all__ = ["results_ahead"]
 
 #: The number of results that are computed or fetched ahead of the consumer.
 AHEAD = 2
