@@ -20,7 +20,7 @@ from ..frames.proxies import is_pandas, is_proxy
 from .inputs import is_cudf
 from .sources.dask_futures import gather_results
 from .sources.dask_partitions import compute_partitions
-from .sources.datasets import DatasetSource, Query, is_dataset
+from .sources.datasets import DatasetSource, is_dataset
 from .sources.files import dataset_of_bytes, open_files
 from .sources.ray_datasets import fetch_objects
 
@@ -48,14 +48,13 @@ def open_source(
     The arguments and errors are those of `to_arrow_device_stream`. The result is a source for
     `exportable_objects`. It can be read several times unless `source` is an iterator.
     """
-    query = Query(columns, filter)
     if is_dataset(source) and format is None and not memory_map:
-        return DatasetSource(source, query)
+        return DatasetSource(source, columns, filter)
     if names_files(source):
         paths = [source] if isinstance(source, (str, os.PathLike)) else source
-        return open_files(paths, memory_map, format, query)
+        return open_files(paths, memory_map, format, columns, filter)
     if is_binary(source):
-        return DatasetSource(dataset_of_bytes(source, format), query)
+        return DatasetSource(dataset_of_bytes(source, format), columns, filter)
     if isinstance(source, (list, tuple)):
         for item in source:
             _refuse_text(item)
