@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of the result of a round trip with the file, using only pyarrow."""
+"""Comparison of the values of a round trip with those of the file, using only pyarrow."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from operator import eq
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from cudf_arrow_bridge.arrow.types import describe
 
 #: The classes of lists of variable length, without maps, which are compared as a whole.
 LISTS = (pa.ListArray, pa.LargeListArray, pa.ListViewArray, pa.LargeListViewArray)
 
 Equivalent = Callable[[pa.DataType, pa.DataType], bool]
-
-
-def identical(left: pa.DataType, right: pa.DataType) -> bool:
-    """Return whether two types are equal."""
-    return bool(left == right)
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
@@ -34,29 +32,15 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
-def difference(expected: pa.Array, actual: pa.Array, equivalent: Equivalent = identical) -> str:
-    """Return the difference of two columns, or an empty string.
+def difference(expected: pa.Array, actual: pa.Array) -> str:
+    """Return the difference of two columns on one line, or an empty string.
 
-    Floats are compared bit by bit: NaN equals itself, and 0.0 differs from -0.0.
-
-    Parameters
-    ----------
-    expected : pyarrow.Array
-        The column as pyarrow reads it from the file.
-    actual : pyarrow.Array
-        The column as it was imported.
-    equivalent : callable, optional
-        Returns whether a type that is not nested may become another one. The values must match
-        after a safe cast. Also called for dictionaries with different index types.
-
-    Returns
-    -------
-    str
-        One line, empty if there is no difference.
+    Floats are compared bit by bit: NaN equals itself, and 0.0 differs from -0.0. The values of
+    types that cuDF converts must match after a safe cast; see `may_become`.
     """
     if len(expected) != len(actual):
         return f"{len(expected)} rows became {len(actual)}"
-    if not same_type(expected.type, actual.type, equivalent):
+    if not same_type(expected.type, actual.type, may_become):
         return f"{expected.type} became {actual.type}"
     try:
         if same_values(expected, actual):
@@ -67,8 +51,11 @@ def difference(expected: pa.Array, actual: pa.Array, equivalent: Equivalent = id
     return f"row {row}: {format_scalar(expected[row])} became {format_scalar(actual[row])}"
 
 
-def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = identical) -> bool:
-    """Return whether two types are the same except for nullability and the names of list items."""
+def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = eq) -> bool:
+    """Return whether two types are the same except for nullability and the names of list items.
+
+    `equivalent` compares types of different ids, and dictionaries with different index types.
+    """
     if left.id != right.id:
         return equivalent(left, right)
     if pa.types.is_struct(left):
@@ -83,7 +70,23 @@ def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = id
         )
     if pa.types.is_list(left) or pa.types.is_large_list(left):
         return same_type(left.value_type, right.value_type, equivalent)
-    return identical(left, right)
+    return bool(left == right)
+
+
+def may_become(left: pa.DataType, right: pa.DataType) -> bool:
+    """Return whether cuDF may convert the first type to the second.
+
+    It may if the type table has the same cuDF type for both. The indices of a dictionary may become
+    narrower, and a dictionary in lists and structs is decoded. A null column becomes strings.
+    """
+    if pa.types.is_null(left):
+        return bool(pa.types.is_string(right))
+    if pa.types.is_dictionary(left):
+        if pa.types.is_dictionary(right):
+            return bool(right.index_type.bit_width <= left.index_type.bit_width)
+        return same_type(left.value_type, right, may_become)
+    before, after = describe(left), describe(right)
+    return bool(before.support != "unsupported" and before.cudf_type == after.cudf_type)
 
 
 def same_values(left: pa.Array, right: pa.Array) -> bool:

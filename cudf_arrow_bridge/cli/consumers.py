@@ -13,20 +13,10 @@ from cudf_arrow_bridge.cli.compare import one_batch
 
 
 def consume(exported: cab.DeviceArray | cab.DeviceArrayStream) -> tuple[pa.RecordBatch, str]:
-    """Import an export with another library and read its columns with pyarrow.
+    """Import an export with another library; return the data that it reads, its name and version.
 
-    Parameters
-    ----------
-    exported : DeviceArray or DeviceArrayStream
-        A table or a stream of tables. pyarrow imports it in CPU memory. Otherwise pylibcudf, which
-        has no stream protocol, imports each batch.
-
-    Returns
-    -------
-    pyarrow.RecordBatch
-        The data that the library reads.
-    str
-        Its name and version.
+    pyarrow imports it in CPU memory. Otherwise pylibcudf, which has no stream protocol, imports
+    each batch.
     """
     if exported.device_type.name == "CPU":
         is_array = isinstance(exported, cab.DeviceArray)

@@ -39,18 +39,7 @@ class MissingError(Exception):
 
 
 def run(*, as_json: bool = False) -> int:
-    """Run all probes and show their results.
-
-    Parameters
-    ----------
-    as_json : bool, optional
-        Print JSON instead of a table.
-
-    Returns
-    -------
-    int
-        0 if the package works on this machine, otherwise 1.
-    """
+    """Run all probes, show their results and return the exit code."""
     findings = [
         run_probe("platform", lambda: f"Python {platform.python_version()}, {platform.platform()}"),
         run_probe("cudf-arrow-bridge", own_version),

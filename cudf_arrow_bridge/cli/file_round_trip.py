@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,6 +25,8 @@ STEPS = ("read", "frame", "export", "consume", "back", "compare")
 LIMITS = (NotImplementedError, OverflowError)
 
 Step = Callable[[str], None]
+#: Announces and times the step of a name.
+Timed = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass
@@ -64,7 +66,6 @@ class Stages:
     consumed: pa.RecordBatch
     returned: pa.RecordBatch
     consumer: str
-    seconds: dict[str, float]
 
 
 def round_trip(
@@ -72,29 +73,13 @@ def round_trip(
 ) -> FileResult:
     """Import a file to cuDF, export it, import it again, and compare.
 
-    Parameters
-    ----------
-    source : SourceFile
-        The file.
-    rows : int, optional
-        Read only this many rows.
-    step : callable
-        Called with the name of each step at its start.
-    max_rows : int, optional
-        Use batches of at most this many rows, through the stream interfaces.
-
-    Returns
-    -------
-    FileResult
-        The report, with one `Column` for each column of the file, in order.
-
-    Raises
-    ------
-    ReadError
-        If the file cannot be read or does not fit into one frame.
+    `step` is called with the name of each step at its start. With `max_rows`, the stream interfaces
+    exchange batches of at most this many rows. Raises a `ReadError` if the file cannot be read or
+    does not fit into one frame.
     """
     seconds: dict[str, float] = {}
-    with timed(seconds, "read", step):
+    timed = partial(time_step, seconds, step)
+    with timed("read"):
         expected = batch = source.batch(rows)
     result = FileResult(str(source.path), source.format, batch.num_rows, seconds=seconds)
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
@@ -106,16 +91,15 @@ def round_trip(
     kept: Sequence[int] = range(batch.num_columns)
     if cab.has_gpu() and source.format == "parquet" and len(set(batch.schema.names)) == len(kept):
         try:
-            stages = run_stages(partial(read_on_gpu, source, rows), step, max_rows)
+            stages = run_stages(partial(read_on_gpu, source, rows), timed, max_rows)
             expected = as_read_by_cudf(batch)
         except Exception as error:
             result.notes.append(f"read with pyarrow, since cuDF's reader failed: {one_line(error)}")
     if stages is None:
-        stages, kept = run_supported(batch, result, step, max_rows)
+        stages, kept = run_supported(batch, result, timed, max_rows)
     if stages is not None:
         result.consumer = stages.consumer
-        result.seconds |= stages.seconds
-        with timed(result.seconds, "compare", step):
+        with timed("compare"):
             for index in kept:
                 name = expected.schema.field(index).name
                 report(result.columns[index], name, expected[index], stages)
@@ -123,7 +107,7 @@ def round_trip(
 
 
 def run_supported(
-    batch: pa.RecordBatch, result: FileResult, step: Step, max_rows: int | None = None
+    batch: pa.RecordBatch, result: FileResult, timed: Timed, max_rows: int | None
 ) -> tuple[Stages | None, Sequence[int]]:
     """Run the round trip with all columns or, if it fails, with those that each succeed alone."""
 
@@ -132,7 +116,7 @@ def run_supported(
         if len(indices) < batch.num_columns:
             # Drop the metadata of the schema, which may name columns that are not in this batch.
             part = batch.select(indices).replace_schema_metadata(None)
-        return run_stages(partial(to_frame, part, max_rows), step, max_rows)
+        return run_stages(partial(to_frame, part, max_rows), timed, max_rows)
 
     first: dict[str, int] = {}
     for index, name in enumerate(batch.schema.names):
@@ -172,12 +156,11 @@ def to_frame(batch: pa.RecordBatch, max_rows: int | None) -> Any:
     return cab.from_arrow_device_stream(pa.Table.from_batches([batch]).to_reader(max_rows))
 
 
-def run_stages(make_frame: Callable[[], Any], step: Step, max_rows: int | None = None) -> Stages:
+def run_stages(make_frame: Callable[[], Any], timed: Timed, max_rows: int | None) -> Stages:
     """Create a frame, export it, read it with a consumer, and import it again."""
-    seconds: dict[str, float] = {}
-    with timed(seconds, "frame", step):
+    with timed("frame"):
         frame = make_frame()
-    with timed(seconds, "export", step):
+    with timed("export"):
         exported: cab.DeviceArray | cab.DeviceArrayStream
         if max_rows is None:
             exported = cab.to_arrow_device(frame)
@@ -185,16 +168,16 @@ def run_stages(make_frame: Callable[[], Any], step: Step, max_rows: int | None =
         else:
             exported = cab.to_arrow_device_stream(frame, max_rows=max_rows)
             arrays = list(exported)
-    with timed(seconds, "consume", step):
+    with timed("consume"):
         consumed, consumer = consume(exported)
-    with timed(seconds, "back", step):
+    with timed("back"):
         if max_rows is None:
             returned = cab.from_arrow_device(exported)
         else:
             returned = cab.from_arrow_device_stream(only(exported, "__arrow_c_device_stream__"))
     again, _ = consume(cab.to_arrow_device(returned))
     columns = list(zip(*(array.children for array in arrays), strict=True))
-    return Stages(columns, consumed, again, consumer, seconds)
+    return Stages(columns, consumed, again, consumer)
 
 
 def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
@@ -214,10 +197,10 @@ def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     exported = report_column(name, str(consumed.type), buffers).reason
     reasons = reasons_to_convert(name, source, exported, column.device)
     column.crossing = "converted" if reasons else "zero-copy"
-    difference = compare.difference(source, consumed, may_become)
+    difference = compare.difference(source, consumed)
     if not difference:
         returned = stages.returned.column(position_returned)
-        difference = compare.difference(source, returned, may_become)
+        difference = compare.difference(source, returned)
         difference = difference and f"on the way back, {difference}"
     column.result = "mismatch" if difference else "match"
     if not compare.same_type(source.type, consumed.type):
@@ -238,16 +221,8 @@ def distinct_bytes(buffers: Iterable[cab.BufferInfo]) -> int:
 def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) -> list[str]:
     """Return why a column does not share the memory of its source on import and export.
 
-    Parameters
-    ----------
-    name : str
-        The name of the column.
-    source : pyarrow.Array
-        The column.
-    exported : str
-        The reason of its export.
-    device : str
-        The device of the frame. All data is uploaded to a GPU, so there the type alone decides.
+    `exported` is the reason of its export. All data is uploaded to a GPU, so there the type alone
+    decides.
     """
     crossing = describe(source.type)
     reasons = []
@@ -264,22 +239,6 @@ def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) 
     return reasons
 
 
-def may_become(left: pa.DataType, right: pa.DataType) -> bool:
-    """Return whether cuDF may convert the first type to the second.
-
-    It may if the type table has the same cuDF type for both. The indices of a dictionary may become
-    narrower, and a dictionary in lists and structs is decoded. A null column becomes strings.
-    """
-    if pa.types.is_null(left):
-        return bool(pa.types.is_string(right))
-    if pa.types.is_dictionary(left):
-        if pa.types.is_dictionary(right):
-            return bool(right.index_type.bit_width <= left.index_type.bit_width)
-        return compare.same_type(left.value_type, right, may_become)
-    before, after = describe(left), describe(right)
-    return bool(before.support != "unsupported" and before.cudf_type == after.cudf_type)
-
-
 def read_on_gpu(source: SourceFile, rows: int | None) -> Any:
     """Read with cuDF's Parquet reader."""
     import cudf
@@ -294,7 +253,7 @@ def as_read_by_cudf(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 @contextmanager
-def timed(seconds: dict[str, float], name: str, step: Step) -> Iterator[None]:
+def time_step(seconds: dict[str, float], step: Step, name: str) -> Iterator[None]:
     """Announce a step and record its duration."""
     step(name)
     start = time.perf_counter()

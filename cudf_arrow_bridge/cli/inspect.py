@@ -12,19 +12,9 @@ HEADINGS = ("Column", *report.TYPES, "Crossing", "Note")
 
 
 def run(file: str, *, as_json: bool = False) -> int:
-    """Show the schema of a file and the support for its types.
+    """Show the schema of a file and the support for its types; return the exit code.
 
-    Parameters
-    ----------
-    file : str
-        Its path.
-    as_json : bool, optional
-        Print JSON instead of a table.
-
-    Returns
-    -------
-    int
-        The exit code: 0 also if columns are not supported.
+    It is 0 also if columns are not supported.
     """
     try:
         source = open_file(file)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,19 +25,8 @@ class ReadError(Exception):
     """A file that cannot be used; the message is one line."""
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The metadata of a file.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Its columns.
-    rows : int or None
-        The number of rows; None if the metadata does not contain it.
-    codecs : tuple of str or None
-        The codecs of Arrow IPC bodies; None for other formats.
-    """
+class Summary(NamedTuple):
+    """The metadata of a file; `codecs` has those of Arrow IPC bodies."""
 
     schema: pa.Schema
     rows: int | None
@@ -45,15 +35,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A readable file.
-
-    Attributes
-    ----------
-    path : Path
-        The path.
-    format : str
-        ``parquet``, ``arrow-file``, ``arrow-stream``, ``csv`` or ``tsv``.
-    """
+    """A readable file; see `format_of` for its format."""
 
     path: Path
     format: str
@@ -74,13 +56,7 @@ class SourceFile:
             return Summary(schema, rows, tuple(sorted(codecs)))
 
     def batch(self, rows: int | None = None) -> pa.RecordBatch:
-        """Read the first `rows` rows, or all of them, as one batch.
-
-        Raises
-        ------
-        ReadError
-            If the file cannot be read or does not fit into one cuDF frame.
-        """
+        """Read the first `rows` rows, or all of them, as one batch."""
         with readable(self.path):
             table = self._table(rows)
             if rows is not None:
@@ -97,9 +73,7 @@ class SourceFile:
     def _table(self, rows: int | None) -> pa.Table:
         if self.format == "parquet":
             with pq.ParquetFile(self.path) as file:
-                if rows is None:
-                    return file.read()
-                batches = file.iter_batches(batch_size=min(rows, 2**20))
+                batches = file.iter_batches(batch_size=min(rows or 2**20, 2**20))
                 return first_rows(batches, file.schema_arrow, rows)
         if self.format in ("csv", "tsv"):
             if rows is None:
@@ -129,18 +103,7 @@ class SourceFile:
 
 
 def open_file(name: str) -> SourceFile:
-    """Detect the format of a file.
-
-    Parameters
-    ----------
-    name : str
-        Path of the file.
-
-    Raises
-    ------
-    ReadError
-        If there is no such file, or the commands cannot read it.
-    """
+    """Detect the format of a file."""
     path = Path(name)
     with readable(path):
         if path.is_dir():

@@ -37,20 +37,12 @@ def table(
     title: str,
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
-    type_width: int | None = None,
+    *,
+    truncate_types: bool = False,
 ) -> Table:
     """Create a table; its text is not interpreted as markup.
 
-    Parameters
-    ----------
-    title : str
-        The title above it.
-    headings : sequence of str
-        The headings of the columns.
-    rows : iterable of sequence of str
-        The cells.
-    type_width : int, optional
-        The width to which the names of types are truncated. None: they are wrapped.
+    If the table is too wide, the names of types are truncated or wrapped.
     """
     result = Table(
         title=title,
@@ -61,16 +53,19 @@ def table(
         padding=(0, 1, 0, 0),
     )
     for heading in headings:
-        is_cut = heading in TYPES and type_width is not None
         result.add_column(
             heading,
             justify="right" if heading in NUMBERS else "left",
-            no_wrap=is_cut or heading in NUMBERS + WORDS,
-            overflow="ellipsis" if is_cut else "fold",
-            max_width=type_width if is_cut else None,
+            no_wrap=heading in NUMBERS + WORDS,
+            overflow="fold",
         )
     for row in rows:
-        result.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in row))
+        cells = [Text(cell, COLOURS.get(cell, "")) for cell in row]
+        for heading, cell in zip(headings, cells, strict=True):
+            if truncate_types and heading in TYPES:
+                # Of the cell, since rich does not reduce the width of a column that is not wrapped.
+                cell.no_wrap, cell.overflow = True, "ellipsis"
+        result.add_row(*cells)
     return result
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -18,9 +17,6 @@ from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.file_round_trip import STEPS, Column, FileResult, round_trip
 from cudf_arrow_bridge.cli.readers import ReadError, open_file
 
-LONG_WORK = 32_000_000
-BESIDE_TYPES = 76
-NARROWEST_TYPE = 6
 HEADINGS = ("Column", *report.TYPES, "Rows", "Nulls", "Bytes", "Device", "Crossing", "Result")
 
 
@@ -31,24 +27,7 @@ def run(
     max_rows: int | None = None,
     as_json: bool = False,
 ) -> int:
-    """Import, export and compare each file, and report the result.
-
-    Parameters
-    ----------
-    files : sequence of str
-        Paths.
-    rows : int, optional
-        Read only this many rows of each file.
-    max_rows : int, optional
-        Use batches of at most this many rows.
-    as_json : bool, optional
-        Print JSON instead of tables.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Import, export and compare each file, report the results, and return the exit code."""
     try:
         # Import cuDF before the steps that are timed, because it takes a second.
         import cudf  # noqa: F401
@@ -60,8 +39,7 @@ def run(
     codes: list[int] = []
     documents: list[dict[str, Any]] = []
     out = report.console()
-    shows_progress = out.is_terminal and not as_json and is_long(files)
-    with Progress(console=out, transient=True, disable=not shows_progress) as progress:
+    with Progress(console=out, transient=True, disable=as_json or not out.is_terminal) as progress:
         task = progress.add_task("", total=len(files))
         for number, name in enumerate(files):
 
@@ -94,14 +72,6 @@ def code_of(columns: Sequence[Column]) -> int:
     return exits.UNSUPPORTED if "unsupported" in results else exits.OK
 
 
-def is_long(files: Sequence[str]) -> bool:
-    """Return whether the work may take long enough for a progress bar."""
-    if len(files) > 1:
-        return True
-    path = Path(files[0])
-    return path.is_file() and path.stat().st_size >= LONG_WORK
-
-
 def print_result(out: Console, result: FileResult) -> None:
     """Print the result of one file."""
     rows = [
@@ -119,8 +89,7 @@ def print_result(out: Console, result: FileResult) -> None:
         for column in result.columns
     ]
     title = f"{display.printable(result.file)} ({result.format})"
-    type_width = max(NARROWEST_TYPE, (out.width - BESIDE_TYPES) // 2) if out.is_terminal else None
-    out.print(report.table(title, HEADINGS, rows, type_width))
+    out.print(report.table(title, HEADINGS, rows, truncate_types=out.is_terminal))
     lines = [f"Note: {note}" for note in result.notes]
     for column in result.columns:
         outcome = column.crossing if column.result == "match" else column.result

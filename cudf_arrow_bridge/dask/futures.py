@@ -124,12 +124,7 @@ def parts_or_stream(
 ) -> Sequence[DatasetSource] | DeviceArrayStream:
     """Return at least one part of files, for a task each, or a stream of another source.
 
-    The parameters are those of `to_futures`.
-
-    Raises
-    ------
-    ValueError
-        If `max_rows` is given for files.
+    The parameters and errors are those of `to_futures`.
     """
     from dask.utils import parse_bytes
 

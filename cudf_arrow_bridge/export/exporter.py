@@ -24,19 +24,7 @@ def export_object(
     arguments: ExportArguments,
     requested_schema: object | None,
 ) -> DeviceArray:
-    """Export an object with cuDF data; see `to_arrow_device`.
-
-    Parameters
-    ----------
-    obj
-        The object.
-    preserve_index
-        Whether the index of a frame or series becomes columns.
-    arguments
-        The stream and options of the export.
-    requested_schema
-        The capsule of the schema that a consumer requests, or None.
-    """
+    """Export an object with cuDF data; see `to_arrow_device`."""
     is_array = isinstance(obj, DeviceArray)
     if is_array and obj.is_released:
         raise ValueError("expected an array with data, got a released array")
@@ -75,12 +63,7 @@ class ObjectExporter(InputExporter):
 class ArrayExporter:
     """The exporter of an array without its columns. It imports the array first.
 
-    Attributes
-    ----------
-    arguments
-        The stream and options of the export.
-    array, schema, kind
-        The array, an object with ``__arrow_c_schema__``, and the kind of the array.
+    `schema` is an object with ``__arrow_c_schema__``.
     """
 
     arguments: ExportArguments

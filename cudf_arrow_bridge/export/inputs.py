@@ -35,24 +35,10 @@ __all__ = ["describe", "export_input_of", "export_input_of_source", "is_cudf"]
 def export_input_of(
     obj: Any, preserve_index: bool | None, arguments: ExportArguments
 ) -> ExportInput:
-    """Return the columns of any object that can be exported.
+    """Return the columns of any object that `to_arrow_device` accepts, or of an `ExportInput`.
 
-    Parameters
-    ----------
-    obj
-        An object of cuDF, pylibcudf, pandas or cudf.pandas; an `ExportInput`; or an array or stream
-        of arrays of another library, which is imported.
-    preserve_index
-        Whether the index of a frame or series becomes columns; see `to_arrow_device`.
-    arguments
-        The arguments of the export. Imports and the conversion of range indexes use its stream.
-
-    Raises
-    ------
-    TypeError
-        If the object has another type.
-    ValueError
-        If the arguments do not allow a copy and one is required.
+    Arrays and streams of other libraries are imported. Imports and the conversion of range indexes
+    use the stream of the arguments. Raises a ValueError if a copy is required and not allowed.
     """
     export_input: ExportInput | None = input_of_pylibcudf(obj)
     if export_input is not None:
@@ -83,13 +69,6 @@ def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema
     """Return the kind and schema of the export of a cuDF or pylibcudf object, without its memory.
 
     Return None for other objects, and if a range index becomes a column.
-
-    Parameters
-    ----------
-    obj
-        The object.
-    preserve_index
-        See `export_input_of`.
     """
     described: ExportInput | None = input_of_pylibcudf(obj)
     if described is None and is_cudf(obj):
@@ -161,15 +140,7 @@ def export_input_of_source(
 ) -> ExportInput:
     """Import an array of another library, to export it with its own schema.
 
-    Parameters
-    ----------
-    source
-        The array.
-    arguments
-        The arguments of the export: the stream of the import, the memory resource for converted
-        buffers, and whether conversion is allowed.
-    kind
-        Whether the array is a table or a column. None: the kind of the source.
+    By default the kind is that of the source.
     """
     # sanitize=False: libcudf at most concatenates these columns, and Arrow allows data under nested
     # nulls. For copy=True, the export makes the copy, so that the data is copied only once.

@@ -20,7 +20,7 @@ from ..frames.proxies import is_pandas, is_proxy
 from .inputs import is_cudf
 from .sources.dask_futures import gather_results
 from .sources.dask_partitions import compute_partitions
-from .sources.datasets import DatasetSource, Query, is_dataset
+from .sources.datasets import DatasetSource, is_dataset
 from .sources.files import dataset_of_bytes, open_files
 from .sources.ray_datasets import fetch_objects
 
@@ -45,32 +45,16 @@ def open_source(
 ) -> Any:
     """Open the files of a source that names files; return other sources unchanged.
 
-    Parameters
-    ----------
-    source, columns, filter, memory_map, format
-        See `to_arrow_device_stream`.
-
-    Returns
-    -------
-    Any
-        A source for `exportable_objects`. It can be read several times unless `source` is an
-        iterator.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file does not exist.
-    KeyError, TypeError, ValueError
-        If a list contains strings, the files cannot be read, or another argument is invalid.
+    The arguments and errors are those of `to_arrow_device_stream`. The result is a source for
+    `exportable_objects`. It can be read several times unless `source` is an iterator.
     """
-    query = Query(columns, filter)
     if is_dataset(source) and format is None and not memory_map:
-        return DatasetSource(source, query)
+        return DatasetSource(source, columns, filter)
     if names_files(source):
         paths = [source] if isinstance(source, (str, os.PathLike)) else source
-        return open_files(paths, memory_map, format, query)
+        return open_files(paths, memory_map, format, columns, filter)
     if is_binary(source):
-        return DatasetSource(dataset_of_bytes(source, format), query)
+        return DatasetSource(dataset_of_bytes(source, format), columns, filter)
     if isinstance(source, (list, tuple)):
         for item in source:
             _refuse_text(item)
@@ -127,11 +111,6 @@ def exportable_objects(source: Any, stream: Stream, claim: ClaimSource) -> Itera
         The CUDA stream of the export. It waits for row groups and partitions that are made here.
     claim
         Called before an iterator, or a stream that may be one-shot, is read.
-
-    Raises
-    ------
-    TypeError
-        If the source cannot be exported.
     """
     if isinstance(source, DatasetSource):
         return source.objects(stream)

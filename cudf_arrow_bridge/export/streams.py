@@ -25,17 +25,8 @@ Exported = TypeVar("Exported")
 class ObjectStreamSource:
     """Opens passes over the batches of one source, each from the start; see `ReplayableSource`.
 
-    Parameters
-    ----------
-    source
-        A source of `to_arrow_device_stream`. A one-shot source is dropped when a pass reads it; the
-        pass then owns it.
-    arguments
-        The stream and options of the export.
-    max_rows, preserve_index
-        See `StreamExporter`.
-    requested_schema
-        The schema of the exported batches, also for a stream without batches, or None.
+    A one-shot source is dropped when a pass reads it; the pass then owns it. `requested_schema` is
+    the schema of the exported batches, also for a stream without batches, or None.
     """
 
     def __init__(
@@ -100,16 +91,8 @@ class ObjectStreamSource:
 class StreamExporter:
     """Makes the batches of a pass; see `to_arrow_device_stream`.
 
-    Attributes
-    ----------
-    arguments
-        The stream and options of the export.
-    state
-        The requested schema, and properties of the current batch for the consumer.
-    max_rows
-        The maximum number of rows of a batch. None: each object is one batch.
-    preserve_index
-        Whether the index of a frame or series becomes columns.
+    `state` has the requested schema, and properties of the current batch for the consumer. Without
+    `max_rows`, each object is one batch.
     """
 
     arguments: ExportArguments

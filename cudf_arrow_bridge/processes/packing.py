@@ -58,20 +58,9 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
     """Pack an array into a header and buffers.
 
     Buffers are not copied, except those of slices that start within a byte or whose offsets do not
-    start with 0.
-
-    Parameters
-    ----------
-    array
-        The array.
-    to_host
-        Whether to copy device memory to the host, one copy for each body, through pinned memory.
-        Otherwise the buffers stay, and this function waits until they are ready.
-
-    Raises
-    ------
-    ValueError
-        If the array is released, or is a record batch with null rows.
+    start with 0. With `to_host`, device memory is copied to the host, one copy for each body,
+    through pinned memory. Otherwise the buffers stay, and this function waits until they are ready.
+    Raises a ValueError if the array is released, or is a record batch with null rows.
     """
     stream: Any = array._array.stream or resolve_stream(None)
     encoder = MessageEncoder(array._arrow_schema, array._kind, stream, lambda _: False)
@@ -93,19 +82,12 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
 def unpack(
     header: tuple[Any, ...], buffers: list[Any], labels: tuple[Any, ...] = ()
 ) -> DeviceArray:
-    """Create an array from a header and buffers.
+    """Create an array from a header and buffers, the result of `pack`.
 
     The array shares the buffers and keeps them alive. Host buffers whose address is not a multiple
     of 8 are copied. Packed device memory is copied to the current device if this process has one,
-    otherwise it stays on the host.
-
-    Parameters
-    ----------
-    header, buffers
-        The result of `pack`. Buffers have the buffer protocol, ``__cuda_array_interface__`` or
-        ``__dlpack__``. All sizes and the ends of offsets and runs are checked before they are used.
-    labels
-        The labels of the array, any objects.
+    otherwise it stays on the host. Buffers have the buffer protocol, ``__cuda_array_interface__``
+    or ``__dlpack__``. All sizes and the ends of offsets and runs are checked before they are used.
 
     Raises
     ------

@@ -16,21 +16,11 @@ __all__ = ["gather_results"]
 def gather_results(source: Any) -> Iterator[Any] | None:
     """Iterate over the results of a Dask future, or of a list of futures, in order.
 
-    The exception of a task is raised in place of its result. Closing the iterator cancels pending
-    fetches, but not the futures, which the caller owns. The futures of an iterator are handled one
-    at a time, since it may wait for the next.
-
-    Returns
-    -------
-    iterator or None
-        None for other sources. Does not import Dask.
-
-    Raises
-    ------
-    TypeError
-        If the source is ``as_completed`` with results.
-    RuntimeError
-        By the iterator, in the event loop that fetches the results, which would deadlock.
+    Return None for other sources, without importing Dask. The exception of a task is raised in
+    place of its result. Closing the iterator cancels pending fetches, but not the futures, which
+    the caller owns. The futures of an iterator are handled one at a time, since it may wait for the
+    next. In the event loop that fetches the results, which would deadlock, the iterator raises a
+    RuntimeError.
     """
     if "distributed" not in sys.modules:
         return None

@@ -21,18 +21,9 @@ __all__ = ["compute_partitions"]
 
 @dataclass
 class Step:
-    """The tasks of one partition.
+    """The tasks of one partition that are not in an earlier step.
 
-    Attributes
-    ----------
-    key
-        The key of the partition.
-    tasks
-        The tasks that are not in an earlier step.
-    kept
-        Keys of results of this step that later steps need.
-    done
-        Keys of kept results that no later step needs.
+    Later steps need the results `kept`. No later step needs the kept results `done`.
     """
 
     key: Any
@@ -44,15 +35,10 @@ class Step:
 def compute_partitions(source: Any) -> Iterator[Any] | None:
     """Compute the partitions of a Dask collection, or of a list of them, in order.
 
-    They are computed on the scheduler that Dask selects. With a client, results stay on the workers
-    until they are requested. Without a client, a thread computes one partition at a time, and the
-    local scheduler distributes the tasks of each. Closing the iterator cancels tasks that have not
-    started.
-
-    Returns
-    -------
-    iterator or None
-        None for other sources. Does not import Dask.
+    Return None for other sources, without importing Dask. They are computed on the scheduler that
+    Dask selects. With a client, results stay on the workers until they are requested. Without a
+    client, a thread computes one partition at a time, and the local scheduler distributes the tasks
+    of each. Closing the iterator cancels tasks that have not started.
     """
     partitions = _partitions_of(source)
     if partitions is None:

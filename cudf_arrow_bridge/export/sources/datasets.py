@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,81 +21,30 @@ if TYPE_CHECKING:
 
     from ..._core.protocols import Stream
 
-__all__ = ["DatasetSource", "Query", "is_dataset"]
+__all__ = ["DatasetSource", "is_dataset"]
 
 #: Reads the batches of a file, of which only the columns of the schema are needed.
 ReadFile = Callable[["ds.FileFragment", pa.Schema], Generator[pa.RecordBatch, None, None]]
 
 
-@dataclass(frozen=True)
-class Query:
-    """The columns to read and the filter of rows; see `to_arrow_device_stream`."""
-
-    columns: Sequence[str] | None = None
-    filter: pc.Expression | None = None
-
-    def schema_of(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of the result of the query for data with the given schema.
-
-        Raises
-        ------
-        TypeError
-            If `columns` or `filter` have an invalid type.
-        KeyError
-            If a column does not exist.
-        ValueError
-            If a column is named twice, or the filter cannot be evaluated.
-        """
-        import pyarrow.compute as pc
-        import pyarrow.dataset as ds
-
-        columns = None
-        if self.columns is not None:
-            names = schema.names
-            columns = [names[i] for i in selected_positions(self.columns, schema)]
-        if self.filter is not None and not isinstance(self.filter, pc.Expression):
-            raise TypeError(
-                'filter: expected an expression such as pyarrow.compute.field("a") > 0, got an '
-                f"object of type {type(self.filter).__name__}"
-            )
-        try:
-            # Use an empty table, to detect invalid filters before any rows are read.
-            table = ds.dataset(schema.empty_table()).to_table(columns=columns, filter=self.filter)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            raise ValueError(f"filter={self.filter}: {error}") from error
-        return table.schema
-
-    def of(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-        """Return the result of the query for a batch; `schema` is the result of `schema_of`."""
-        if self.filter is not None:
-            batch = batch.filter(self.filter)
-        return batch if self.columns is None else batch.select(schema.names)
-
-
 class DatasetSource:
     """The rows of a dataset, read one Parquet row group, Arrow batch or CSV block at a time.
 
-    Parameters
-    ----------
-    dataset
-        The dataset.
-    query
-        The selected columns and rows.
-    read_file
-        Reads the files of the dataset. None: pyarrow's scanner reads them.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        See `Query.schema_of`.
+    `columns` and `filter` are those of `to_arrow_device_stream`. `read_file` reads the files of the
+    dataset. None: pyarrow's scanner reads them.
     """
 
     def __init__(
-        self, dataset: ds.Dataset, query: Query, read_file: ReadFile | None = None
+        self,
+        dataset: ds.Dataset,
+        columns: Sequence[str] | None,
+        filter: pc.Expression | None,
+        read_file: ReadFile | None = None,
     ) -> None:
-        self.schema = query.schema_of(dataset.schema)
+        self.schema = _selected_schema(dataset.schema, columns, filter)
         self._dataset = dataset
-        self._query = query
+        self._columns = columns
+        self._filter = filter
         self._read_file = read_file
 
     def objects(self, stream: Stream) -> Iterator[Any]:
@@ -104,19 +52,12 @@ class DatasetSource:
         return or_default(self._batches(stream), partial(empty, self.schema))
 
     def split(self, blocksize: int) -> list[DatasetSource] | None:
-        """Split the source into parts that can be pickled and read by another process.
+        """Split the source into one or more parts that another process can read from a pickle.
 
-        Parameters
-        ----------
-        blocksize
-            The maximum size of a part of several row groups of a file, in uncompressed bytes.
-
-        Returns
-        -------
-        list of DatasetSource or None
-            At least one part. None if the data is in the memory of this process.
+        `blocksize` is the maximum size of a part of several row groups of a file, in uncompressed
+        bytes. Return None if the data is in the memory of this process.
         """
-        fragments = list(self._dataset.get_fragments(self._query.filter))
+        fragments = list(self._dataset.get_fragments(self._filter))
         if not all(map(_is_of_file, fragments)):
             return None
         parts = [part for fragment in fragments for part in self._parts_of(fragment, blocksize)]
@@ -129,7 +70,7 @@ class DatasetSource:
             return [fragment]
         parts: list[list[int]] = []
         size = 0
-        for part in fragment.split_by_row_group(self._query.filter, self._dataset.schema):
+        for part in fragment.split_by_row_group(self._filter, self._dataset.schema):
             (row_group,) = part.row_groups
             size += row_group.total_byte_size
             if not parts or size > blocksize:
@@ -143,14 +84,13 @@ class DatasetSource:
 
         schema = self._dataset.schema
         dataset = ds.FileSystemDataset([part], schema, part.format, part.filesystem)
-        return DatasetSource(dataset, self._query, self._read_file)
+        return DatasetSource(dataset, self._columns, self._filter, self._read_file)
 
     def _batches(self, stream: Stream) -> Iterator[Any]:
         import pyarrow.dataset as ds
 
-        rows = self._query.filter
         parquet_reader = ParquetReader(self.schema)
-        for fragment in self._dataset.get_fragments(rows):
+        for fragment in self._dataset.get_fragments(self._filter):
             if self._read_file is not None:
                 yield from self._read(fragment, self._read_file)
             elif not isinstance(fragment, ds.ParquetFileFragment):
@@ -158,8 +98,8 @@ class DatasetSource:
                 yield from self._scan(fragment, use_threads=False)
             else:
                 # Skips row groups whose statistics exclude all rows of the filter.
-                for row_group in fragment.split_by_row_group(rows, self._dataset.schema):
-                    if rows is None and parquet_reader.can_read(row_group):
+                for row_group in fragment.split_by_row_group(self._filter, self._dataset.schema):
+                    if self._filter is None and parquet_reader.can_read(row_group):
                         yield from parquet_reader.read(row_group, stream)
                     else:
                         # Several threads decode the columns. A scan of one row group cannot read
@@ -170,7 +110,7 @@ class DatasetSource:
         scanner = fragment.scanner(
             schema=self._dataset.schema,
             columns=self.schema.names,
-            filter=self._query.filter,
+            filter=self._filter,
             # Do not split row groups and batches.
             batch_size=2**31 - 1,
             batch_readahead=0,
@@ -183,17 +123,45 @@ class DatasetSource:
 
         keys = ds.get_partition_keys(fragment.partition_expression)
         # A filter can need other columns, and a batch without columns has no number of rows.
-        is_whole = self._query.filter is not None or not self._query.columns
+        is_whole = self._filter is not None or not self._columns
         schema = self._dataset.schema if is_whole else self.schema
 
         def select(batch: pa.RecordBatch) -> pa.RecordBatch:
-            return self._query.of(conform(batch, schema, keys), self.schema)
+            batch = conform(batch, schema, keys)
+            if self._filter is not None:
+                batch = batch.filter(self._filter)
+            return batch if self._columns is None else batch.select(self.schema.names)
 
         try:
             with closing(read_file(fragment, schema)) as batches:
                 yield from filter(len, map(select, batches))
         except pa.ArrowInvalid as error:
             raise ValueError(f"{fragment.path}: {error}") from error
+
+
+def _selected_schema(
+    schema: pa.Schema, columns: Sequence[str] | None, filter: pc.Expression | None
+) -> pa.Schema:
+    """Return the schema of the selected columns and rows of data with the given schema.
+
+    Raises an error if they are invalid for the data; see `to_arrow_device_stream`.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
+    if columns is not None:
+        names = schema.names
+        columns = [names[i] for i in selected_positions(columns, schema)]
+    if filter is not None and not isinstance(filter, pc.Expression):
+        raise TypeError(
+            'filter: expected an expression such as pyarrow.compute.field("a") > 0, got an '
+            f"object of type {type(filter).__name__}"
+        )
+    try:
+        # Use an empty table, to detect invalid filters before any rows are read.
+        return ds.dataset(schema.empty_table()).to_table(columns=columns, filter=filter).schema
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ValueError(f"filter={filter}: {error}") from error
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]) -> pa.RecordBatch:

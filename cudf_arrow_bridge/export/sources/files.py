@@ -7,56 +7,51 @@ read no Arrow batch and at most 32 CSV blocks ahead.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .datasets import DatasetSource, Query, ReadFile
-from .formats import check_delimiter, format_of, format_of_files, parse_options
-from .paths import find_files
+from .datasets import DatasetSource, ReadFile
+from .formats import (
+    check_delimiter,
+    format_by_name,
+    format_of,
+    format_of_files,
+    parse_options,
+)
 
 if TYPE_CHECKING:
+    import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
 __all__ = ["dataset_of_bytes", "open_files"]
 
 Batches = Generator[pa.RecordBatch, None, None]
 
+_WILDCARD = re.compile(r"[*?[]")
+
 
 def open_files(
     names: Sequence[str | os.PathLike[str]],
     memory_map: bool,
     file_format: ds.FileFormat | str | None,
-    query: Query,
+    columns: Sequence[str] | None,
+    filter: pc.Expression | None,
 ) -> DatasetSource:
-    """Open files as a source that applies a query.
+    """Open one path, folder, URL or glob, or several paths, as a source of its selected rows.
 
-    Parameters
-    ----------
-    names
-        One path, folder, URL or glob, or several paths.
-    memory_map
-        Whether to map local Arrow files into memory.
-    file_format
-        The format of the files. None: see `format_of_files`.
-    query
-        The selected columns and rows.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file does not exist, or a folder contains no files.
-    KeyError, TypeError, ValueError
-        If the query is invalid for the files, or a file cannot be read.
+    `memory_map` maps local Arrow files into memory. The format None is detected.
     """
     from fsspec.implementations.local import LocalFileSystem
     from pyarrow import fs
 
-    found, paths, folder = find_files(names)
+    found, paths, folder = _find_files(names)
     if file_format is None:
         file_format = format_of_files(found, paths)
     if isinstance(found, LocalFileSystem):
@@ -71,7 +66,61 @@ def open_files(
         with of_files:
             dataset = _dataset_of(filesystem, paths, file_format, folder)
     read_file = _READERS.get(file_format) if isinstance(file_format, str) else None
-    return DatasetSource(dataset, query, read_file)
+    return DatasetSource(dataset, columns, filter, read_file)
+
+
+def _find_files(names: Sequence[str | os.PathLike[str]]) -> tuple[Any, list[str], str | None]:
+    """Find the files of a path, folder, URL or glob, or of several paths.
+
+    Return their fsspec filesystem, their paths in it, and the folder if a single one was named. Its
+    subfolders can be named ``key=value``. A missing file, or a folder without files, is an error.
+    """
+    filesystem: Any = None
+    paths: list[str] = []
+    folder = None
+    for name in names:
+        filesystem, path = _open_filesystem(name)
+        is_folder = filesystem.isdir(path)
+        # Check for a file before a glob, since a file name can look like one.
+        found = [path] if filesystem.isfile(path) else _list_files(filesystem, path, is_folder)
+        if not found:
+            what = "no file in this folder" if is_folder else "no such file"
+            raise FileNotFoundError(errno.ENOENT, what, os.fspath(name))
+        if is_folder and len(names) == 1:
+            folder = path
+        paths += found
+    return filesystem, paths, folder
+
+
+def _open_filesystem(name: str | os.PathLike[str]) -> tuple[Any, str]:
+    """Return the fsspec filesystem and the path in it, with ``~`` expanded."""
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
+
+    if isinstance(name, str) and "://" in name:
+        filesystem, path = url_to_fs(name)
+        return filesystem, path
+    return LocalFileSystem(), os.path.abspath(os.path.expanduser(name))
+
+
+def _list_files(filesystem: Any, path: str, is_folder: bool) -> list[str]:
+    """Return the data files of a folder or glob in order.
+
+    Files such as ``_SUCCESS``, ``.crc`` and README are skipped, but not for a part of the path that
+    the caller named.
+    """
+    if is_folder:
+        begin, found = path, filesystem.find(path)
+    else:
+        begin, *has_wildcard = _WILDCARD.split(path)
+        infos = filesystem.glob(path, detail=True) if has_wildcard else {}
+        found = [path for path, info in infos.items() if info["type"] == "file"]
+    visible = [
+        path
+        for path in sorted(found)
+        if not any(part.startswith(("_", ".")) for part in path[len(begin) :].split("/"))
+    ]
+    return [path for path in visible if format_by_name(path)] or visible
 
 
 def _dataset_of(
@@ -115,21 +164,9 @@ def _dataset_of_streams(
 
 
 def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Dataset:
-    """Make a dataset from the bytes of a file, or from an open binary file.
+    """Make a dataset from the bytes of a file, or from an open binary file at position 0.
 
-    Parameters
-    ----------
-    source
-        Contiguous memory, or a seekable file at position 0.
-    file_format
-        The format. None: detect it from the first bytes.
-
-    Raises
-    ------
-    TypeError
-        If the file is a text file.
-    ValueError
-        If the format is unknown, or the file is not at position 0.
+    The format None is detected from the first bytes.
     """
     import pyarrow.dataset as ds
 

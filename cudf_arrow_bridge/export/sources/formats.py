@@ -39,24 +39,9 @@ def format_by_name(name: str) -> str | None:
 
 
 def format_of(name: str, head: bytes) -> str:
-    """Detect the format of a file from its first bytes, and CSV and TSV from the file name.
+    """Detect the format of a file from its first eight bytes, and CSV and TSV from the file name.
 
-    Parameters
-    ----------
-    name : str
-        The file name.
-    head : bytes
-        The first eight bytes, or the whole file if it is shorter.
-
-    Returns
-    -------
-    str
-        ``parquet``, ``arrow-file``, ``arrow-stream``, ``csv`` or ``tsv``.
-
-    Raises
-    ------
-    ValueError
-        If the format is unknown. The message does not name the file.
+    Raises a ValueError that does not name the file if the format is unknown.
     """
     if not head:
         raise ValueError("the file is empty")
@@ -75,10 +60,7 @@ def format_of(name: str, head: bytes) -> str:
 def format_of_files(filesystem: Any, paths: Sequence[str]) -> str:
     """Detect the format of files from the first bytes of the first file; see `format_of`.
 
-    Raises
-    ------
-    ValueError
-        If the format is unknown, or the suffix of a file differs from that of the first file.
+    The suffixes of all files must be of one format.
     """
     first = paths[0]
     try:
@@ -106,14 +88,7 @@ def parse_options(file_format: str) -> pyarrow.csv.ParseOptions:
 
 
 def check_delimiter(names: Sequence[str]) -> None:
-    """Check that the delimiter of a CSV file is a comma.
-
-    Raises
-    ------
-    ValueError
-        If there is only one column and its name contains another delimiter. The message does not
-        name the file.
-    """
+    """Raise a ValueError if a CSV file has one column with another delimiter in its name."""
     found = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
     if found:
         raise ValueError(

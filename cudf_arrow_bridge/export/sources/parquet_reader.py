@@ -31,11 +31,8 @@ _CHUNK_BYTES = 1 << 30
 class ParquetReader:
     """Reads columns of Parquet files on the GPU.
 
-    Parameters
-    ----------
-    schema
-        The fields of the columns. The export restores properties that the reader drops, such as
-        time zones, if the types of the columns allow it.
+    The export restores properties of the fields of the schema that the reader drops, such as time
+    zones, if the types of the columns allow it.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -62,12 +59,7 @@ class ParquetReader:
     def read(self, fragment: ds.ParquetFileFragment, stream: Stream) -> Iterator[ExportInput]:
         """Read the row groups of a fragment chunk by chunk, on cuDF's default stream.
 
-        Parameters
-        ----------
-        fragment
-            A fragment for which `can_read` returns True.
-        stream
-            The CUDA stream of the export, which waits for each chunk.
+        The CUDA stream of the export waits for each chunk.
         """
         parquet = plc.io.parquet
         source = plc.io.SourceInfo([fragment.path])

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["AHEAD", "results_ahead"]
+__all__ = ["results_ahead"]
 
 #: The number of results that are computed or fetched ahead of the consumer.
 AHEAD = 2
@@ -23,15 +23,9 @@ def results_ahead(
 ) -> Iterator[Any]:
     """Yield the results of items in order. Closing the iterator cancels those not yet requested.
 
-    Parameters
-    ----------
-    items
-        The items, each requested when its work starts.
-    start
-        Starts the work of an item. A returned ``concurrent.futures.Future`` is cancelled at the
-        end if its result was not requested.
-    result
-        Waits for started work and returns its result.
+    `start` starts the work of an item, which is requested just before. A returned
+    ``concurrent.futures.Future`` is cancelled at the end if its result was not requested. `result`
+    waits for started work and returns its result.
     """
     rest = iter(items)
     started = deque(map(start, islice(rest, 1 + AHEAD)))

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ...arrow.schemas import or_default
-from .prefetch import AHEAD
+from .prefetch import results_ahead
 
 if TYPE_CHECKING:
     import ray
@@ -21,24 +21,16 @@ __all__ = ["fetch_objects"]
 def fetch_objects(source: Any) -> Iterator[Any] | None:
     """Iterate over the objects of Ray references, or the blocks of a Ray dataset.
 
-    Parameters
-    ----------
-    source
-        An ``ObjectRef``, a list of them, or a ``ray.data.Dataset`` or ``DataIterator``. Its blocks
-        are pyarrow tables that share the memory of the object store.
-
-    Returns
-    -------
-    iterator or None
-        None for other sources. Does not import Ray.
+    Return None for other sources, without importing Ray. Blocks are pyarrow tables that share the
+    memory of the object store.
     """
     if "ray" not in sys.modules:
         return None
-    from ray import ObjectRef
+    import ray
 
     references = source if isinstance(source, (list, tuple)) else (source,)
-    if references and all(isinstance(item, ObjectRef) for item in references):
-        return _fetch(references)
+    if references and all(isinstance(item, ray.ObjectRef) for item in references):
+        return results_ahead(references, _start_fetch, ray.get)
     if "ray.data" not in sys.modules:
         return None
     from ray.data import DataIterator, Dataset
@@ -46,15 +38,12 @@ def fetch_objects(source: Any) -> Iterator[Any] | None:
     return _blocks_of(source) if isinstance(source, (DataIterator, Dataset)) else None
 
 
-def _fetch(references: Sequence[ray.ObjectRef]) -> Iterator[Any]:
+def _start_fetch(reference: ray.ObjectRef) -> ray.ObjectRef:
     import ray
 
-    for index, reference in enumerate(references):
-        # Without duplicates, which ray.wait rejects.
-        if ahead := list(dict.fromkeys(references[index + 1 : index + 1 + AHEAD])):
-            # Start the fetch. A timeout of 0 does not wait.
-            ray.wait(ahead, num_returns=len(ahead), timeout=0, fetch_local=True)
-        yield ray.get(reference)
+    # A timeout of 0 does not wait.
+    ray.wait([reference], timeout=0, fetch_local=True)
+    return reference
 
 
 def _blocks_of(dataset: ray.data.Dataset | ray.data.DataIterator) -> Iterator[pa.Table]:
