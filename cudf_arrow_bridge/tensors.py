@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
+from .arrow.options import TensorImportOptions
 from .cuda.ordering import ImportStreams
 from .import_.tensors import assemble, import_cuda_array, import_tensor
 
@@ -74,8 +75,8 @@ def from_dlpack(
     dtype: int64
     """
     streams = ImportStreams.of(stream, to)
-    imported = import_tensor(obj, streams.importing, streams.reader, mr, copy)
-    return assemble(imported, streams, to)
+    options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
+    return assemble(import_tensor(obj, options), streams, to)
 
 
 def from_cuda_array_interface(
@@ -130,5 +131,5 @@ def from_cuda_array_interface(
     >>> series = cab.from_cuda_array_interface(cupy.arange(3))  # doctest: +SKIP
     """
     streams = ImportStreams.of(stream, to)
-    imported = import_cuda_array(obj, streams.importing, streams.reader, mr, copy)
-    return assemble(imported, streams, to)
+    options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
+    return assemble(import_cuda_array(obj, options), streams, to)

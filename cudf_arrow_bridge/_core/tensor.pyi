@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any
-
 import pylibcudf as plc
 
-from .protocols import Stream, StridedMemory
+from .protocols import Stream, StridedMemory, TensorImportOptions
 
 class Tensor:
     address: int
@@ -24,8 +22,8 @@ def tensor_of(
 def tensor_of_buffer(schema: object, array: object, index: int, size: int) -> Tensor: ...
 def is_dlpack_capsule(obj: object) -> bool: ...
 def import_dlpack(
-    capsule: object, stream: Stream, reader: Stream | None, mr: Any, copy: bool | None
+    capsule: object, options: TensorImportOptions
 ) -> tuple[list[plc.Column], int, bool]: ...
 def import_memory(
-    memory: StridedMemory, stream: Stream, reader: Stream | None, mr: Any, copy: bool | None
+    memory: StridedMemory, options: TensorImportOptions
 ) -> tuple[list[plc.Column], int, bool]: ...

@@ -185,19 +185,19 @@ def tensor_of_buffer(schema, array, size_t index, int64_t size):
 
 
 cdef object import_view(
-    const tensor_view& view, object owner, optional[stream_ref] producer, stream, reader, mr, copy
+    const tensor_view& view, object owner, optional[stream_ref] producer, object options
 ):
     cdef shared_ptr[const void] c_owner = share_object(owner)
-    cdef copy_policy policy = policy_of(copy)
-    cdef stream_ref c_stream = stream_of(stream)
-    mr = resolve_resource(mr)
+    cdef copy_policy policy = policy_of(options.copy)
+    cdef stream_ref c_stream = stream_of(options.stream)
+    mr = resolve_resource(options.mr)
     cdef device_async_resource_ref resource = resource_of(mr)
     cdef core.imported_tensor imported
     with nogil:
         imported = move(
             core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
         )
-    cdef ImportContext context = ImportContext(mr, stream, reader, True)
+    cdef ImportContext context = ImportContext(mr, options.stream, options.reader, True)
     cdef size_t i
     columns = []
     for i in range(imported.table.columns.size()):
@@ -221,11 +221,11 @@ cdef bint is_used(obj):
     return PyCapsule_IsValid(obj, USED_VERSIONED) or PyCapsule_IsValid(obj, USED_UNVERSIONED)
 
 
-def import_dlpack(capsule, stream, reader, mr, copy):
+def import_dlpack(capsule, options):
     """Import the tensor in a DLPack capsule, which is consumed.
 
-    The arguments are those of `ImportArguments`. Return the columns, the number of rows, and
-    whether they are a table.
+    `options` are `TensorImportOptions`. Return the columns, the number of rows, and whether they
+    are a table.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLManagedTensor* unversioned
@@ -250,11 +250,15 @@ def import_dlpack(capsule, stream, reader, mr, copy):
             f"expected a PyCapsule named {VERSIONED.decode()!r} or {UNVERSIONED.decode()!r}, got "
             f"{capsule!r}"
         )
-    return import_view(view, taken, optional[stream_ref](), stream, reader, mr, copy)
+    return import_view(view, taken, optional[stream_ref](), options)
 
 
-def import_memory(memory, stream, reader, mr, copy):
-    """Import a `StridedMemory`; see `import_dlpack`."""
+def import_memory(memory, options):
+    """Import strided memory.
+
+    `memory` is a `StridedMemory`, `options` are `TensorImportOptions`. Return the columns, the
+    number of rows, and whether they are a table.
+    """
     cdef tensor_view view
     cdef optional[stream_ref] producer
     cdef uintptr_t address = memory.address
@@ -268,4 +272,4 @@ def import_memory(memory, stream, reader, mr, copy):
         view.location = core.locate(<const void*>address)
     if memory.stream is not None:
         producer = stream_ref(<cudaStream_t><uintptr_t>memory.stream)
-    return import_view(view, memory.owner, producer, stream, reader, mr, copy)
+    return import_view(view, memory.owner, producer, options)

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.import_.columns import table_of
 from .._core.tensor import import_dlpack, import_memory, is_dlpack_capsule
+from ..arrow.options import TensorImportOptions
 from ..cuda.ordering import ImportStreams
 from ..cuda.residency import DeviceType
-from ..cuda.streams import Stream
 from ..frames.proxies import as_proxy, check_active
 
 if TYPE_CHECKING:
@@ -28,12 +29,24 @@ ImportedTensor = tuple[list[plc.Column], int, bool]
 _DLPACK_VERSION = (1, 0)
 
 
-class StridedMemory(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class StridedMemory:
     """The memory that a CUDA array interface describes.
 
-    ``address`` is 0 if there are no elements. ``strides`` are in bytes. ``kind`` is the letter of
-    the type in NumPy's type strings. ``stream`` is the handle of the stream that writes the data,
-    or None if no synchronization is needed.
+    Attributes
+    ----------
+    owner
+        The object, which owns the memory.
+    address
+        The address of the first element, 0 if there are no elements.
+    shape
+        The number of elements in each dimension.
+    strides
+        The strides in bytes.
+    kind, itemsize
+        The type of the elements: the letter in NumPy's type strings, and the size in bytes.
+    stream
+        The handle of the stream that writes the data. None if no synchronization is needed.
     """
 
     owner: Any
@@ -45,20 +58,13 @@ class StridedMemory(NamedTuple):
     stream: int | None
 
 
-def import_tensor(
-    obj: Any, stream: Stream, reader: Stream | None, mr: Any, copy: bool | None
-) -> ImportedTensor:
-    """Import an object with the DLPack protocol, or a DLPack capsule; see `from_dlpack`.
-
-    The other arguments are those of `ImportArguments`.
-    """
-    capsule = obj if is_dlpack_capsule(obj) else _request_capsule(obj, stream, copy)
-    return import_dlpack(capsule, stream, reader, mr, copy)
+def import_tensor(obj: Any, options: TensorImportOptions) -> ImportedTensor:
+    """Import an object with the DLPack protocol, or a DLPack capsule; see `from_dlpack`."""
+    capsule = obj if is_dlpack_capsule(obj) else _request_capsule(obj, options)
+    return import_dlpack(capsule, options)
 
 
-def import_cuda_array(
-    obj: Any, stream: Stream, reader: Stream | None, mr: Any, copy: bool | None
-) -> ImportedTensor:
+def import_cuda_array(obj: Any, options: TensorImportOptions) -> ImportedTensor:
     """Import an object with the CUDA array interface; see `from_cuda_array_interface`."""
     interface = getattr(obj, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
@@ -77,14 +83,14 @@ def import_cuda_array(
     strides = _row_major(shape, itemsize) if strides is None else tuple(map(int, strides))
     if any(stride % itemsize for stride in strides):
         raise ValueError(f"expected strides in multiples of {itemsize} bytes, got {strides}")
-    address, written_on = interface["data"][0] or 0, interface.get("stream")
-    if written_on is not None and int(written_on) == 0:
+    address, stream = interface["data"][0] or 0, interface.get("stream")
+    if stream is not None and int(stream) == 0:
         raise ValueError("CUDA array interface: expected a stream other than 0, which is ambiguous")
-    memory = StridedMemory(obj, address, shape, strides, kind, itemsize, written_on)
-    return import_memory(memory, stream, reader, mr, copy)
+    memory = StridedMemory(obj, address, shape, strides, kind, itemsize, stream)
+    return import_memory(memory, options)
 
 
-def _request_capsule(obj: Any, stream: Stream, copy: bool | None) -> object:
+def _request_capsule(obj: Any, options: TensorImportOptions) -> object:
     """Request a DLPack capsule. The producer makes the stream of the import wait for the data."""
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
         raise TypeError(
@@ -94,9 +100,9 @@ def _request_capsule(obj: Any, stream: Stream, copy: bool | None) -> object:
     device_type, _ = obj.__dlpack_device__()
     on_stream = int(device_type) in (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
     # In DLPack, stream 0 is ambiguous. The legacy default stream is 1.
-    arguments: dict[str, Any] = {"stream": stream.handle or 1} if on_stream else {}
+    arguments: dict[str, Any] = {"stream": options.stream.handle or 1} if on_stream else {}
     # copy=True is not passed to the producer, because the import makes the copy.
-    newer = {"max_version": _DLPACK_VERSION} | ({"copy": False} if copy is False else {})
+    newer = {"max_version": _DLPACK_VERSION} | ({"copy": False} if options.copy is False else {})
     try:
         return obj.__dlpack__(**arguments, **newer)
     except TypeError:
@@ -121,7 +127,17 @@ def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 def assemble(
     imported: ImportedTensor, streams: ImportStreams, to: str
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
-    """Make the requested object from imported columns; the columns of a frame are numbered."""
+    """Make the requested object from imported columns; the columns of a frame are numbered.
+
+    Parameters
+    ----------
+    imported
+        The result of `import_tensor` or `import_cuda_array`.
+    streams
+        The streams of the import.
+    to
+        The library of the result: "cudf", "cudf.pandas" or "pylibcudf".
+    """
     if to == "cudf.pandas":
         check_active()
     columns, num_rows, is_table = imported

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import order_after
+from ..arrow.options import TensorImportOptions
 from ..cuda.streams import Stream
 from ..import_.tensors import import_tensor
 
@@ -45,7 +46,7 @@ def _of_cuda_array(stream: Stream, obj: Any, interface: dict[str, Any]) -> tuple
 
 
 def _of_tensor(stream: Stream, obj: Any) -> tuple[int, int, Any]:
-    columns, _, _ = import_tensor(obj, stream, None, None, copy=False)
+    columns, _, _ = import_tensor(obj, TensorImportOptions(stream, None, None, copy=False))
     if len(columns) != 1:
         raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
     data = columns[0].data()
