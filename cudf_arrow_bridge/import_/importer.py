@@ -52,7 +52,7 @@ class Importer:
         self.copy = copy
         self._to = to
         self._are_ordered = self.streams.reader is None
-        self._arguments = ImportArguments(
+        self.arguments = ImportArguments(
             self.streams.importing, self.streams.reader, mr, copy, validate, sanitize
         )
 
@@ -76,7 +76,7 @@ class Importer:
 
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
         """Import the array in a capsule as the columns of a table, or as one column."""
-        columns, num_rows, _ = parsed.import_array(capsule, kind == "table", self._arguments)
+        columns, num_rows, _ = parsed.import_array(capsule, kind == "table", self.arguments)
         if not self._are_ordered:
             self.streams.compute_after_import()
         return columns, num_rows
@@ -98,14 +98,17 @@ class Importer:
         assemble_on_stream = _frames().assembler_of(parsed, kind, labels)
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
-            result = assemble_on_stream(
-                columns, num_rows, first_row, self.streams.computing, self.copy
+            return self.finish(
+                assemble_on_stream(columns, num_rows, first_row, self.streams.computing, self.copy)
             )
-            if not self._are_ordered:
-                self.streams.import_after_compute()
-            return as_proxy(result) if self._to == "cudf.pandas" else result
 
         return assemble
+
+    def finish(self, frame: Any) -> Any:
+        """Return a frame or series, or its proxy, after ordering the caller's stream after it."""
+        if not self._are_ordered:
+            self.streams.import_after_compute()
+        return as_proxy(frame) if self._to == "cudf.pandas" else frame
 
 
 @cache

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import order_after
-from ..arrow.options import TensorImportOptions
 from ..cuda.streams import Stream
+from ..import_.importer import Importer
 from ..import_.tensors import import_tensor
 
 __all__ = ["DeviceAdopter"]
@@ -62,8 +62,10 @@ class DeviceAdopter:
         return interface["data"][0] or 0, size, obj
 
     def _of_tensor(self, obj: Any) -> tuple[int, int, Any]:
-        options = TensorImportOptions(self.stream, None, None, copy=False)
-        columns, _, _ = import_tensor(obj, options)
+        importer = Importer.of(
+            self.stream, None, "pylibcudf", copy=False, validate="minimal", sanitize=True
+        )
+        columns, _, _ = import_tensor(obj, importer)
         if len(columns) != 1:
             raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
         data = columns[0].data()

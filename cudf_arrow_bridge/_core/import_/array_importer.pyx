@@ -57,14 +57,6 @@ cdef class ImportArguments:
         If `copy` or `validate` has another value.
     """
 
-    cdef core.import_options options
-    cdef object stream
-    cdef object reader
-    cdef object mr
-    cdef bint has_objects
-    #: Without a GPU, all imports share one context.
-    cdef ImportContext host_context
-
     def __cinit__(self, stream, reader, mr, copy, validate, bint sanitize):
         if validate not in ("minimal", "full"):
             raise ValueError(f"validate: expected 'minimal' or 'full', got {validate!r}")
