@@ -47,10 +47,9 @@ def shown(value: Any) -> str:
     return f"an object of type {type(value).__name__}"
 
 
-def check_kind(kind: Kind | None) -> Kind | None:
-    """Return the value of ``kind=`` after validation."""
-    if kind is not None:
-        check_option("kind", kind, ("table", "column", None))
+def check_kind(kind: Kind) -> Kind:
+    """Return the value of ``kind=``, unless it is None, after validation."""
+    check_option("kind", kind, ("table", "column", None))
     return kind
 
 

@@ -51,6 +51,8 @@ class Importer:
         self.mr = mr
         self.copy = copy
         self._to = to
+        #: Whether the result is a frame or series, not an object of pylibcudf.
+        self.makes_frames = to != "pylibcudf"
         self._are_ordered = self.streams.reader is None
         self.arguments = ImportArguments(
             self.streams.importing, self.streams.reader, mr, copy, validate, sanitize
@@ -68,11 +70,6 @@ class Importer:
             return _default_importer(to)
         check_option("sanitize", sanitize, (True, False))
         return cls(stream, mr, to, copy=copy, validate=validate, sanitize=sanitize)
-
-    @property
-    def makes_frames(self) -> bool:
-        """Whether the result is a frame or series, not an object of pylibcudf."""
-        return self._to != "pylibcudf"
 
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
         """Import the array in a capsule as the columns of a table, or as one column."""
@@ -93,7 +90,7 @@ class Importer:
         labels
             The labels without a JSON form, for arrays that this process exported.
         """
-        if self._to == "pylibcudf":
+        if not self.makes_frames:
             return parsed.table if kind == "table" else parsed.column
         assemble_on_stream = _frames().assembler_of(parsed, kind, labels)
 
