@@ -129,20 +129,9 @@ def find_stream(obj: Any) -> SourceStream | None:
 
 
 def open_stream(obj: Any) -> SourceStream:
-    """Return the stream of arrays of an object.
+    """Return the arrays of an object with one of the protocols, or of an iterable of such objects.
 
-    Parameters
-    ----------
-    obj
-        An object with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, or an iterable of
-        such objects or of objects with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
-
-    Raises
-    ------
-    TypeError
-        If the object is none of these.
-    ValueError
-        If an iterable is empty, so that there is no schema.
+    Raise ValueError if an iterable is empty, so that there is no schema.
     """
     if (stream := find_stream(obj)) is not None:
         return stream
@@ -179,23 +168,8 @@ def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
 def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.Array:
     """Concatenate arrays of one type in host memory.
 
-    Strings of 2 GiB or more in total become large strings.
-
-    Parameters
-    ----------
-    arrays
-        The arrays, at least one.
-    path
-        The path of the column, for errors.
-    hint
-        What to do instead, for errors.
-
-    Raises
-    ------
-    OverflowError
-        If the result does not fit into one array.
-    ValueError
-        If a dictionary index is out of range.
+    Strings of 2 GiB or more in total become large strings. Raise OverflowError, with the path of
+    the column and `hint`, if the result does not fit into one array.
     """
     arrow_type = arrays[0].type
     if has_dictionary(arrow_type):

@@ -28,19 +28,7 @@ Assembler = Callable[[list[plc.Column], int, int | None], Any]
 
 
 class Importer:
-    """An import with the arguments of `from_arrow_device`.
-
-    Parameters
-    ----------
-    stream
-        The CUDA stream that will use the data.
-    mr
-        The memory resource for converted buffers. None: rmm's current resource.
-    to
-        The library of the result: "cudf", "cudf.pandas" or "pylibcudf".
-    copy, validate, sanitize
-        See `from_arrow_device`.
-    """
+    """An import with the arguments of `from_arrow_device`, which documents them."""
 
     def __init__(
         self, stream: Any, mr: Any, to: str, *, copy: bool | None, validate: str, sanitize: bool
@@ -81,14 +69,7 @@ class Importer:
     def assembler(self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
         """Return a function that makes the result from the columns of an array of one schema.
 
-        Parameters
-        ----------
-        parsed
-            The importer of the schema.
-        kind
-            Whether the arrays are tables or columns.
-        labels
-            The labels without a JSON form, for arrays that this process exported.
+        `labels` are the labels without a JSON form, for arrays that this process exported.
         """
         if not self.makes_frames:
             return parsed.table if kind == "table" else parsed.column
