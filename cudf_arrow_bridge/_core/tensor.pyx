@@ -266,29 +266,10 @@ def import_memory(
     stream,
     ImportArguments arguments not None,
 ):
-    """Import the memory that a CUDA array interface describes.
+    """Import the memory that a CUDA array interface describes; see `import_dlpack`.
 
-    Parameters
-    ----------
-    owner
-        The object, which owns the memory.
-    address
-        The address of the first element, 0 if there are no elements.
-    shape
-        The number of elements in each dimension.
-    strides
-        The strides in bytes.
-    kind, itemsize
-        The type of the elements: the letter in NumPy's type strings, and the size in bytes.
-    stream
-        The handle of the stream that writes the data. None if no synchronization is needed.
-    arguments
-        The arguments of the import.
-
-    Returns
-    -------
-    tuple of (list of Column, int, bool)
-        As `import_dlpack`.
+    `strides` are in bytes, `kind` is the letter in NumPy's type strings, and `stream` is the handle
+    of the stream that writes the data, or None if no synchronization is needed.
     """
     cdef tensor_view view
     cdef optional[stream_ref] producer
