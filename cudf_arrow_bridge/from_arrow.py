@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, overload
 
+from .arrow.device_array import DeviceArray
 from .arrow.errors import ANY_PROTOCOL, is_of_cudf, object_error
 from .arrow.options import Kind, Validation, check_kind, check_option
-from .arrow.source_streams import SourceStream, has_stream_protocol, open_stream
-from .arrow.sources import find_array
+from .arrow.source_streams import SourceStream, find_stream, open_stream
+from .arrow.sources import find_array, open_array
 from .export.stream_sources import has_files, is_lazy
 from .frames.proxies import is_pandas_series
 from .import_.importer import Importer
@@ -119,14 +120,12 @@ def from_arrow_device(
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     source = find_array(obj)
     if source is None:
-        obj = _with_index(obj, kind, importer)
-        source = find_array(obj)
-    if source is None:
-        if not (has_stream_protocol(obj) or has_files(obj) or is_lazy(obj)):
-            expected = f"a path, a dataset, or an object with {ANY_PROTOCOL}"
-            raise object_error(obj, expected, "from_arrow_device_stream")
-        return import_concatenated(_open_stream(obj, kind, columns, importer), kind, importer)
-    kind = check_kind(kind) or source.kind
+        series = _series_with_index(obj, kind, importer)
+        if series is None:
+            source_stream = _open_stream(obj, kind, columns, importer, takes_several=False)
+            return import_concatenated(source_stream, kind, importer)
+        source = open_array(series)
+    kind = source.kind if kind is None else check_kind(kind)
     if columns is not None:
         source = select_of_array(source, columns, kind, importer.makes_frames)
     parsed = source.importer
@@ -227,7 +226,9 @@ def from_arrow_device_stream(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))
-    source = _open_stream(_with_index(obj, kind, importer), kind, columns, importer)
+    series = _series_with_index(obj, kind, importer)
+    obj = obj if series is None else series
+    source = _open_stream(obj, kind, columns, importer, takes_several=True)
     if concat:
         return import_concatenated(source, kind, importer)
     return import_batches(source, source.kind(kind), importer)
@@ -286,27 +287,40 @@ def iter_arrow_device_stream(
     )
 
 
-def _with_index(obj: Any, kind: Kind | None, importer: Importer) -> Any:
-    """Export a pandas series with its name and index, which pandas' own stream does not have."""
+def _series_with_index(obj: Any, kind: Kind | None, importer: Importer) -> DeviceArray | None:
+    """Export a pandas series with its name and index, which pandas' own stream does not have.
+
+    Return None for other objects, and if the index is not imported.
+    """
     if kind is not None or not importer.makes_frames or not is_pandas_series(obj):
-        return obj
+        return None
     is_range = type(obj.index).__name__ == "RangeIndex"
     return to_arrow_device(obj, preserve_index=None if is_range else True)
 
 
 def _open_stream(
-    obj: Any, kind: Kind | None, columns: Sequence[str] | None, importer: Importer
+    obj: Any,
+    kind: Kind | None,
+    columns: Sequence[str] | None,
+    importer: Importer,
+    takes_several: bool,
 ) -> SourceStream:
-    if has_files(obj):
-        obj = to_arrow_device_stream(obj, columns=columns)
-    elif _is_exported(obj):
-        obj = to_arrow_device_stream(obj)
-    stream = open_stream(obj)
+    """Return the stream of an object, of files or, if `takes_several`, of an iterable of arrays."""
+    stream = find_stream(obj)
+    if stream is None:
+        if has_files(obj):
+            obj = to_arrow_device_stream(obj, columns=columns)
+        elif is_lazy(obj) or (takes_several and _has_cudf_objects(obj)):
+            obj = to_arrow_device_stream(obj)
+        elif not takes_several:
+            expected = f"a path, a dataset, or an object with {ANY_PROTOCOL}"
+            raise object_error(obj, expected, "from_arrow_device_stream")
+        stream = open_stream(obj)
     if columns is None:
         return stream
     return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)
 
 
-def _is_exported(obj: Any) -> bool:
-    """Return whether a source must be exported first: a lazy frame or a list of cuDF objects."""
-    return is_lazy(obj) or (isinstance(obj, (list, tuple)) and any(map(is_of_cudf, obj)))
+def _has_cudf_objects(obj: Any) -> bool:
+    """Return whether a source is a list of cuDF objects, which must be exported first."""
+    return isinstance(obj, (list, tuple)) and any(map(is_of_cudf, obj))

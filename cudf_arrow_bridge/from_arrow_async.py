@@ -91,7 +91,9 @@ def from_arrow_device_async(
 
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     open_arrays = partial(_opener_of(source), check_prefetch(prefetch))
-    return import_async(open_arrays, check_kind(kind), columns, importer)
+    if kind is not None:
+        check_kind(kind)
+    return import_async(open_arrays, kind, columns, importer)
 
 
 def _opener_of(source: Any) -> Callable[[int], Awaitable[ArraySource]]:

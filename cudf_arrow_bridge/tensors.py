@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
-from .arrow.options import TensorImportOptions
-from .cuda.ordering import ImportStreams
+from .import_.importer import Importer
 from .import_.tensors import assemble, import_cuda_array, import_tensor
 
 if TYPE_CHECKING:
@@ -74,9 +73,8 @@ def from_dlpack(
     2    2
     dtype: int64
     """
-    streams = ImportStreams.of(stream, to)
-    options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
-    return assemble(import_tensor(obj, options), streams, to)
+    importer = Importer.of(stream, mr, to, copy, validate="minimal", sanitize=True)
+    return assemble(import_tensor(obj, importer), importer)
 
 
 def from_cuda_array_interface(
@@ -130,6 +128,5 @@ def from_cuda_array_interface(
     >>> import cupy  # doctest: +SKIP
     >>> series = cab.from_cuda_array_interface(cupy.arange(3))  # doctest: +SKIP
     """
-    streams = ImportStreams.of(stream, to)
-    options = TensorImportOptions(streams.importing, streams.reader, mr, copy)
-    return assemble(import_cuda_array(obj, options), streams, to)
+    importer = Importer.of(stream, mr, to, copy, validate="minimal", sanitize=True)
+    return assemble(import_cuda_array(obj, importer), importer)

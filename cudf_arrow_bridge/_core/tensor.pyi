@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Sequence
+
 import pylibcudf as plc
 
-from .protocols import Stream, StridedMemory, TensorImportOptions
+from .import_.array_importer import ImportArguments
+from .protocols import Stream
 
 class Tensor:
     address: int
@@ -22,8 +25,15 @@ def tensor_of(
 def tensor_of_buffer(schema: object, array: object, index: int, size: int) -> Tensor: ...
 def is_dlpack_capsule(obj: object) -> bool: ...
 def import_dlpack(
-    capsule: object, options: TensorImportOptions
+    capsule: object, arguments: ImportArguments
 ) -> tuple[list[plc.Column], int, bool]: ...
 def import_memory(
-    memory: StridedMemory, options: TensorImportOptions
+    owner: object,
+    address: int,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    kind: str,
+    itemsize: int,
+    stream: int | None,
+    arguments: ImportArguments,
 ) -> tuple[list[plc.Column], int, bool]: ...

@@ -16,12 +16,14 @@ from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.optional cimport optional
 from libcpp.utility cimport move
+from libcpp.vector cimport vector
 from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport policy_of, resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._core.import_.array_importer cimport ImportArguments
 from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_column
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
@@ -185,19 +187,21 @@ def tensor_of_buffer(schema, array, size_t index, int64_t size):
 
 
 cdef object import_view(
-    const tensor_view& view, object owner, optional[stream_ref] producer, object options
+    const tensor_view& view,
+    object owner,
+    optional[stream_ref] producer,
+    ImportArguments arguments,
 ):
+    """Return the columns, the number of rows, and whether the columns are a table."""
     cdef shared_ptr[const void] c_owner = share_object(owner)
-    cdef copy_policy policy = policy_of(options.copy)
-    cdef stream_ref c_stream = stream_of(options.stream)
-    mr = resolve_resource(options.mr)
-    cdef device_async_resource_ref resource = resource_of(mr)
+    cdef ImportContext context = arguments.context()
+    cdef device_async_resource_ref resource = resource_of(context.mr)
+    cdef copy_policy policy = arguments.options.copy
     cdef core.imported_tensor imported
     with nogil:
         imported = move(
-            core.from_tensor(view, move(c_owner), producer, policy, c_stream, resource)
+            core.from_tensor(view, move(c_owner), producer, policy, context.stream, resource)
         )
-    cdef ImportContext context = ImportContext(mr, options.stream, options.reader, True)
     cdef size_t i
     columns = []
     for i in range(imported.table.columns.size()):
@@ -221,11 +225,10 @@ cdef bint is_used(obj):
     return PyCapsule_IsValid(obj, USED_VERSIONED) or PyCapsule_IsValid(obj, USED_UNVERSIONED)
 
 
-def import_dlpack(capsule, options):
+def import_dlpack(capsule, ImportArguments arguments not None):
     """Import the tensor in a DLPack capsule, which is consumed.
 
-    `options` are `TensorImportOptions`. Return the columns, the number of rows, and whether they
-    are a table.
+    Return the columns, the number of rows, and whether the columns are a table.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLManagedTensor* unversioned
@@ -250,26 +253,34 @@ def import_dlpack(capsule, options):
             f"expected a PyCapsule named {VERSIONED.decode()!r} or {UNVERSIONED.decode()!r}, got "
             f"{capsule!r}"
         )
-    return import_view(view, taken, optional[stream_ref](), options)
+    return import_view(view, taken, optional[stream_ref](), arguments)
 
 
-def import_memory(memory, options):
-    """Import strided memory.
+def import_memory(
+    owner,
+    uintptr_t address,
+    vector[int64_t] shape,
+    strides,
+    str kind,
+    int64_t itemsize,
+    stream,
+    ImportArguments arguments not None,
+):
+    """Import the memory that a CUDA array interface describes; see `import_dlpack`.
 
-    `memory` is a `StridedMemory`, `options` are `TensorImportOptions`. Return the columns, the
-    number of rows, and whether they are a table.
+    `strides` are in bytes, `kind` is the letter in NumPy's type strings, and `stream` is the handle
+    of the stream that writes the data, or None if no synchronization is needed.
     """
     cdef tensor_view view
     cdef optional[stream_ref] producer
-    cdef uintptr_t address = memory.address
     view.data = <const void*>address
-    view.kind = <element_kind><int>KINDS[memory.kind]
-    view.bits = 8 * <int64_t>memory.itemsize
-    view.shape = memory.shape
+    view.kind = <element_kind><int>KINDS[kind]
+    view.bits = 8 * itemsize
+    view.shape = shape
     # DLPack counts strides in elements.
-    view.strides = [stride // memory.itemsize for stride in memory.strides]
+    view.strides = [stride // itemsize for stride in strides]
     if address:
         view.location = core.locate(<const void*>address)
-    if memory.stream is not None:
-        producer = stream_ref(<cudaStream_t><uintptr_t>memory.stream)
-    return import_view(view, memory.owner, producer, options)
+    if stream is not None:
+        producer = stream_ref(<cudaStream_t><uintptr_t>stream)
+    return import_view(view, owner, producer, arguments)

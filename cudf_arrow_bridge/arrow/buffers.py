@@ -118,14 +118,7 @@ def walk_buffers(
 ) -> Iterator[tuple[BufferInfo, ExportedArray, pa.DataType, int]]:
     """Yield each buffer with its level of the array tree, the type of that level, and its index.
 
-    Parameters
-    ----------
-    array
-        An exported array.
-    arrow_type
-        Its Arrow type.
-    path
-        The path of `array`, the prefix of the names of its buffers; empty at the top level.
+    The path of the array is the prefix of the names of its buffers; it is empty at the top level.
     """
     arrow_type = without_extension(arrow_type)
     for i, (name, address, size, reason) in enumerate(array.buffers()):

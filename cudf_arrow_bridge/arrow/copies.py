@@ -9,15 +9,7 @@ __all__ = ["CopyRefusedError", "copy_error", "quoted"]
 
 
 class CopyRefusedError(Exception):
-    """A column requires a copy that the caller forbids; reported as a part of `copy_error`.
-
-    Parameters
-    ----------
-    path
-        The path of the column.
-    reason
-        Why it cannot be shared.
-    """
+    """A column requires a copy that the caller forbids; reported as a part of `copy_error`."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, SupportsIndex
 
+from .._core.stream.fences import DeviceLoan
 from .._core.tensor import tensor_of
 from ..cuda.streams import Stream, resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
-from .loans import Loan
 from .report import Report, report_column
 from .schemas import as_field
 from .table_methods import TableMethods, available_if
@@ -196,7 +196,7 @@ class DeviceArray(TableMethods, TensorProtocols):
             await loop.wait(loop.fences.add_array(self._array))
         return self
 
-    def borrow(self, *, stream: Any = None) -> Loan[DeviceArray]:
+    def borrow(self, *, stream: Any = None) -> BorrowContext:
         """Share the array with code that uses a stream, for the duration of a ``with`` statement.
 
         On entry, `stream` waits for the data. On exit, also after an exception, the stream that the
@@ -215,7 +215,7 @@ class DeviceArray(TableMethods, TensorProtocols):
 
         Returns
         -------
-        Loan
+        BorrowContext
             A context manager. Its value is another `DeviceArray` that shares the buffers. Consumers
             can use it on `stream` without waiting. It is released on exit.
 
@@ -234,16 +234,13 @@ class DeviceArray(TableMethods, TensorProtocols):
         >>> import numpy as np
         >>> import pandas as pd
         >>> array = cab.to_arrow_device(cab.from_arrow_device(pd.DataFrame({"a": [1, 2, 3]})))
-        >>> with array.borrow() as lent:
-        ...     int(np.asarray(lent["a"]).sum())
+        >>> with array.borrow() as borrowed:
+        ...     int(np.asarray(borrowed["a"]).sum())
         6
-        >>> lent.is_released
+        >>> borrowed.is_released
         True
         """
-        return Loan(self, resolve_stream(stream))
-
-    def _on_stream(self, stream: Stream) -> DeviceArray:
-        return self._over(self._array.on_stream(stream), self._exporter)
+        return BorrowContext(self, resolve_stream(stream))
 
     def _over(self, array: ExportedArray, exporter: Exporter | None) -> DeviceArray:
         """Return another `DeviceArray` with the same rows."""
@@ -334,3 +331,60 @@ class _HostExporter:
     def over(self, array: ExportedArray, schema: Any, kind: Kind) -> None:
         # A new export of a child imports it first, which would copy it to the GPU if there is one.
         return None
+
+
+class BorrowContext:
+    """The context manager that `DeviceArray.borrow` returns."""
+
+    def __init__(self, array: DeviceArray, stream: Stream) -> None:
+        self._array = array
+        self._stream = stream
+        self._entered: tuple[DeviceLoan, DeviceArray] | None = None
+
+    def __enter__(self) -> DeviceArray:
+        """Make the stream wait for the data and return the shared array."""
+        if self._entered is not None:
+            raise RuntimeError(
+                "expected a borrow that has not begun, got one that has: call borrow() again"
+            )
+        array = self._array
+        loan = DeviceLoan(array._array, self._stream)
+        borrowed = array._over(array._array.on_stream(self._stream), array._exporter)
+        self._entered = loan, borrowed
+        return borrowed
+
+    def __exit__(self, *_: object) -> None:
+        """Make the array's stream wait for the other stream and release the shared array."""
+        loan, borrowed = self._exit()
+        loan.end()
+        borrowed.release()
+
+    async def __aenter__(self) -> DeviceArray:
+        """Wait for the data without blocking the event loop, then enter as `__enter__`."""
+        await self._array.ready()
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Exit as `__exit__`, then wait for the stream's work without blocking the event loop.
+
+        If the task is cancelled during the wait, the array has been released already.
+        """
+        # Importing asyncio is slow.
+        from ..cuda.event_loops import fences_of_running_loop
+
+        loan, borrowed = self._exit()
+        try:
+            loop = fences_of_running_loop()
+            fence = loan.add_fence(loop.fences)
+        finally:
+            loan.end()
+            borrowed.release()
+        await loop.wait(fence)
+
+    def _exit(self) -> tuple[DeviceLoan, DeviceArray]:
+        if self._entered is None:
+            raise RuntimeError(
+                "expected a borrow that has begun, got one that has not: use it in a with statement"
+            )
+        entered, self._entered = self._entered, None
+        return entered

@@ -6,31 +6,24 @@ The arrays are instances of ``DeviceArray``, of which only public attributes are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from .metadata import without_extension
 
-if TYPE_CHECKING:
-    from .buffers import BufferInfo
-
 LINES = 20
 HEADINGS = ("column", "Arrow type", "nulls", "bytes", "buffers")
 
 
-class ColumnLine(NamedTuple):
-    """The line of one column, `depth` levels below the displayed array."""
+class Line(NamedTuple):
+    """The cells of a column or field, `depth` levels below the displayed object."""
 
     depth: int
-    name: str
-    type: str
-    nulls: str
-    bytes: str
-    buffers: str
+    cells: Sequence[str]
 
 
 def text(array: Any) -> str:
@@ -40,12 +33,12 @@ def text(array: Any) -> str:
     """
     if array.is_released:
         return "DeviceArray, released"
-    lines, notes = visible_lines(array)
-    cells = [
-        ("  " * line.depth + line.name, line.type, f"{line.nulls} nulls", line.bytes, line.buffers)
-        for line in lines
+    lines, notes = lines_of_array(array)
+    rows = [
+        ("  " * depth + name, arrow_type, f"{nulls} nulls", *more)
+        for depth, (name, arrow_type, nulls, *more) in lines
     ]
-    body = [f"  {row}" for row in [*aligned(cells), *notes]]
+    body = [f"  {row}" for row in [*aligned(rows), *notes]]
     return "\n".join([f"DeviceArray, {summary(array)}", *body])
 
 
@@ -53,44 +46,60 @@ def html(array: Any) -> str:
     """Describe a device array as an HTML table; names are escaped."""
     if array.is_released:
         return "<div><b>DeviceArray</b>, released</div>"
-    lines, notes = visible_lines(array)
-    body = "".join(_html_row(line.depth, line.name, line[2:]) for line in lines)
-    foot = "".join(f'<tr><td colspan="{len(HEADINGS)}">{escape(note)}</td></tr>' for note in notes)
-    table = _html_table(HEADINGS, body + foot)
+    table = html_table(HEADINGS, *lines_of_array(array))
     return f"<div><b>DeviceArray</b>, {escape(summary(array))}{table}</div>"
 
 
 def stream_html(state: str, schema: pa.Schema | pa.Field | None) -> str:
     """Describe a stream of device arrays as an HTML table of its columns; names are escaped.
 
-    Parameters
-    ----------
-    state : str
-        The state of the stream.
-    schema : pa.Schema, pa.Field or None
-        The schema of its batches; None if it is not known yet.
+    The schema is that of its batches; None if it is not known yet.
     """
     title = f"<b>DeviceArrayStream</b>, {escape(state)}"
     if schema is None:
         return f"<div>{title}, its schema is that of the first batch</div>"
     is_table = isinstance(schema, pa.Schema)
     fields = list(schema) if is_table else [schema]
-    shown = list(islice(field_rows(fields, 0), LINES))
-    rows = "".join(_html_row(*row) for row in shown)
-    hidden = len(fields) - sum(depth == 0 for depth, _, _ in shown)
-    if hidden:
-        rows += f'<tr><td colspan="2">... and {count(hidden, "more column")}</td></tr>'
     what = f"batches of {count(len(fields), 'column')}" if is_table else "batches of a column"
-    return f"<div>{title}, {what}{_html_table(HEADINGS[:2], rows)}</div>"
+    table = html_table(HEADINGS[:2], *first_lines(fields, lines_of_field))
+    return f"<div>{title}, {what}{table}</div>"
 
 
-def field_rows(fields: Sequence[pa.Field], depth: int) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the depth, name and type of each field and, one level deeper, of its children."""
-    for field in fields:
-        yield depth, printable(field.name), [type_name(field.type)]
-        storage = without_extension(field.type)
-        children = [storage.field(i) for i in range(storage.num_fields)]
-        yield from field_rows(children, depth + 1)
+def lines_of_array(array: Any) -> tuple[list[Line], list[str]]:
+    """Return the lines of an array that fit on a screen, and a note about the omitted lines."""
+    columns = list(array.children) if isinstance(array.schema, pa.Schema) else [array]
+    return first_lines(columns, lines_of_column)
+
+
+def first_lines(
+    columns: Sequence[Any], lines_of: Callable[[Any, int], Iterator[Line]]
+) -> tuple[list[Line], list[str]]:
+    """Return the lines of columns that fit on a screen, and a note about the omitted lines."""
+    every = chain.from_iterable(lines_of(column, 0) for column in columns)
+    lines = list(islice(every, LINES))
+    hidden = len(columns) - sum(line.depth == 0 for line in lines)
+    if hidden:
+        return lines, [f"... and {count(hidden, 'more column')}"]
+    return lines, ["..."] if next(every, None) else []
+
+
+def lines_of_field(field: pa.Field, depth: int) -> Iterator[Line]:
+    """Describe a field and then, one level deeper, its children."""
+    yield Line(depth, (printable(field.name), type_name(field.type)))
+    storage = without_extension(field.type)
+    for i in range(storage.num_fields):
+        yield from lines_of_field(storage.field(i), depth + 1)
+
+
+def lines_of_column(array: Any, depth: int) -> Iterator[Line]:
+    """Describe a column and then, one level deeper, its children."""
+    field = array.schema
+    nulls = "?" if array.null_count < 0 else f"{array.null_count:,}"
+    is_shared = all(buffer.zero_copy for buffer in array.buffers())
+    cells = (printable(field.name), type_name(field.type), nulls, size(array.nbytes))
+    yield Line(depth, (*cells, "zero-copy" if is_shared else "converted"))
+    for child in array.children:
+        yield from lines_of_column(child, depth + 1)
 
 
 def summary(array: Any) -> str:
@@ -101,40 +110,6 @@ def summary(array: Any) -> str:
     else:
         shape = f"column of {rows}"
     return f"{shape}, {size(array.nbytes)} on {device(array)}"
-
-
-def visible_lines(array: Any) -> tuple[list[ColumnLine], list[str]]:
-    """Return the lines that fit on a screen, and a note about the omitted lines."""
-    if isinstance(array.schema, pa.Schema):
-        columns = list(array.children)
-        every: Iterator[ColumnLine] = (
-            line for column in columns for line in column_lines(column, 0)
-        )
-    else:
-        columns = [array]
-        every = column_lines(array, 0)
-    lines = list(islice(every, LINES))
-    hidden = len(columns) - sum(line.depth == 0 for line in lines)
-    if hidden:
-        return lines, [f"... and {count(hidden, 'more column')}"]
-    return lines, ["..."] if next(every, None) else []
-
-
-def column_lines(array: Any, depth: int) -> Iterator[ColumnLine]:
-    """Describe a column and then, one level deeper, its children."""
-    field = array.schema
-    nulls = "?" if array.null_count < 0 else f"{array.null_count:,}"
-    yield ColumnLine(
-        depth, printable(field.name), type_name(field.type), nulls, size(array.nbytes),
-        crossing(array.buffers()),
-    )  # fmt: skip
-    for child in array.children:
-        yield from column_lines(child, depth + 1)
-
-
-def crossing(buffers: Sequence[BufferInfo]) -> str:
-    """Return text on whether all buffers are shared with the source."""
-    return "zero-copy" if all(buffer.zero_copy for buffer in buffers) else "converted"
 
 
 def device(array: Any) -> str:
@@ -191,12 +166,15 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _html_table(headings: Sequence[str], rows: str) -> str:
-    head = "".join(f'<th style="text-align:left">{escape(heading)}</th>' for heading in headings)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _html_row(depth: int, name: str, cells: Sequence[str]) -> str:
-    indent = f"padding-left:{depth * 1.5 + 0.5:g}em"
-    first = f'<td style="text-align:left;{indent}">{escape(name)}</td>'
-    return f"<tr>{first}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+def html_table(headings: Sequence[str], lines: Iterable[Line], notes: Iterable[str] = ()) -> str:
+    """Return an HTML table of lines, with indented first cells, and of notes below them."""
+    left = "text-align:left"
+    head = "".join(f'<th style="{left}">{escape(heading)}</th>' for heading in headings)
+    rows = []
+    for depth, (name, *cells) in lines:
+        indent = f"padding-left:{depth * 1.5 + 0.5:g}em"
+        first = f'<td style="{left};{indent}">{escape(name)}</td>'
+        rows.append(first + "".join(f"<td>{escape(cell)}</td>" for cell in cells))
+    rows += [f'<td colspan="{len(headings)}">{escape(note)}</td>' for note in notes]
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

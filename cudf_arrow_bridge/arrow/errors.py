@@ -23,14 +23,7 @@ def is_of_cudf(obj: Any) -> bool:
 def object_error(obj: Any, expected: str, takes_several: str | None = None) -> TypeError:
     """Return the error for an object that a function does not accept.
 
-    Parameters
-    ----------
-    obj
-        The object.
-    expected
-        The objects that the function accepts.
-    takes_several
-        The name of the function that accepts several arrays, if this one does not.
+    `takes_several` is the name of the function that accepts several arrays, if this one does not.
     """
     if isinstance(obj, type):
         return TypeError(f"expected {expected}, got the class {obj.__name__}")
@@ -40,13 +33,7 @@ def object_error(obj: Any, expected: str, takes_several: str | None = None) -> T
 
 
 def single_use_reason(name: str) -> str:
-    """Return the reason why a source can be consumed only once.
-
-    Parameters
-    ----------
-    name
-        The name of the source's class.
-    """
+    """Return the reason why a source of the class `name` can be consumed only once."""
     article = "an" if name[0] in "AEIOUaeiou" else "a"
     return (
         f"{article} {name} can be consumed once, got a second consumer: create a stream "

@@ -43,13 +43,6 @@ def _spec_of_fields(kind: Kind, columns: Sequence[plc.Column]) -> tuple[SchemaSp
 
     pylibcudf tables have no names. If every column has a field, the names are those of the fields,
     which may be empty or equal. Otherwise the fields are named by position.
-
-    Parameters
-    ----------
-    kind
-        Whether they are the columns of a table, or a single column.
-    columns
-        The columns.
     """
     fields = tuple(_describe(column, "", None) for column in columns)
     if kind == "table":

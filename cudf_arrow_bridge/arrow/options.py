@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from .._core.export.array_exporter import ExportArguments
 from ..cuda import streams
 from ..cuda.residency import DeviceType, has_gpu
-from ..cuda.streams import Stream, resolve_stream
+from ..cuda.streams import resolve_stream
 
 __all__ = [
     "Kind",
-    "TensorImportOptions",
     "Validation",
     "check_kind",
     "check_max_rows",
@@ -49,10 +47,9 @@ def shown(value: Any) -> str:
     return f"an object of type {type(value).__name__}"
 
 
-def check_kind(kind: Kind | None) -> Kind | None:
-    """Return the value of ``kind=`` after validation."""
-    if kind is not None:
-        check_option("kind", kind, ("table", "column", None))
+def check_kind(kind: Kind) -> Kind:
+    """Return the value of ``kind=``, unless it is None, after validation."""
+    check_option("kind", kind, ("table", "column", None))
     return kind
 
 
@@ -138,25 +135,3 @@ def _managed_as_cuda(device_type: Any) -> bool:
 
 #: The arguments of most exports. Creating them takes a tenth of the time of a small export.
 _DEFAULT_ARGUMENTS = ExportArguments(resolve_stream(None))
-
-
-@dataclass(frozen=True, slots=True)
-class TensorImportOptions:
-    """Options of an import of a tensor; see `from_dlpack`.
-
-    Attributes
-    ----------
-    stream
-        The CUDA stream that waits for the data and runs the copies.
-    reader
-        A second stream that reads the result, or None; see `ImportArguments`.
-    mr
-        The memory resource for copies. None: rmm's current resource.
-    copy
-        None: copy only if the memory cannot be shared. True: always copy. False: never copy.
-    """
-
-    stream: Stream
-    reader: Stream | None
-    mr: Any
-    copy: bool | None

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import NamedTuple
 
 from . import display
@@ -54,9 +53,7 @@ class Report(tuple[ColumnReport, ...]):
         return "\n".join(display.aligned([_HEADINGS, *map(_cells, self)]))
 
     def _repr_html_(self) -> str:
-        head = _html_row("th", _HEADINGS)
-        body = "".join(_html_row("td", _cells(column)) for column in self)
-        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+        return display.html_table(_HEADINGS, (display.Line(0, _cells(column)) for column in self))
 
 
 def report_column(path: str, arrow_type: str, buffers: Iterable[BufferInfo]) -> ColumnReport:
@@ -81,7 +78,3 @@ def _cells(column: ColumnReport) -> Sequence[str]:
         display.size(column.copied_bytes),
         column.reason,
     )
-
-
-def _html_row(tag: str, cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from .._core.import_.array_importer import ArrayImporter, importer_of
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
 from .copies import quoted
@@ -23,6 +22,7 @@ __all__ = [
     "SourceStream",
     "concatenate_on_host",
     "empty_array",
+    "find_stream",
     "has_stream_protocol",
     "join_on_host",
     "open_stream",
@@ -43,7 +43,7 @@ class SourceStream:
     reader
         The reader of the stream, released together with this object.
     known_column
-        Whether arrays of structs are columns.
+        Whether arrays of structs are columns, as the chunks of a pyarrow column are.
     """
 
     def __init__(
@@ -59,11 +59,6 @@ class SourceStream:
         self.labels = labels
         self._reader = reader
         self._known_column = known_column
-
-    @property
-    def importer(self) -> ArrayImporter:
-        """The importer for arrays of this schema."""
-        return importer_of(self.schema.__arrow_c_schema__())
 
     def source_arrays(self) -> Iterator[SourceArray]:
         """Yield each array with its own schema, or an empty array if there are none."""
@@ -84,15 +79,11 @@ class SourceStream:
         return SourceStream(schema, arrays, self.labels, self._reader, self._known_column)
 
     def kind(self, requested: Kind | None) -> Kind:
-        """Return the requested kind. By default a stream of structs is a table.
-
-        The chunks of a pyarrow column are columns.
-        """
-        if (kind := check_kind(requested)) is not None:
-            return kind
-        if self._known_column:
-            return "column"
-        return "table" if is_struct(self.schema.__arrow_c_schema__()) else "column"
+        """Return the requested kind. By default a stream of structs is a table."""
+        if requested is not None:
+            return check_kind(requested)
+        is_table = not self._known_column and is_struct(self.schema.__arrow_c_schema__())
+        return "table" if is_table else "column"
 
     def release(self) -> None:
         """Release the rest of the stream."""
@@ -111,34 +102,39 @@ def has_stream_protocol(obj: Any) -> bool:
 
     cuDF's own implementation does not count, since it copies to host memory.
     """
+    return _export_function(obj) is not None
+
+
+def _export_function(obj: Any) -> Callable[[], object] | None:
+    """Return the method of the preferred stream protocol, or None; see `has_stream_protocol`."""
     if isinstance(obj, type) or (is_of_cudf(obj) and not has_array_protocol(obj)):
-        return False
-    return any(hasattr(obj, name) for name in STREAM_PROTOCOLS)
+        return None
+    for name in STREAM_PROTOCOLS:
+        export: Callable[[], object] | None = getattr(obj, name, None)
+        if export is not None:
+            return export
+    return None
+
+
+def find_stream(obj: Any) -> SourceStream | None:
+    """Return the stream of an object, or None if it implements none of the stream protocols."""
+    export = _export_function(obj)
+    if export is None:
+        return None
+    reader = StreamReader(export())
+    schema = reader.schema()
+    labels = () if reader.state is None else reader.state.labels
+    arrays = iter(reader.next, None)
+    return SourceStream(schema, arrays, labels, reader, isinstance(obj, pa.ChunkedArray))
 
 
 def open_stream(obj: Any) -> SourceStream:
-    """Return the stream of arrays of an object.
+    """Return the arrays of an object with one of the protocols, or of an iterable of such objects.
 
-    Parameters
-    ----------
-    obj
-        An object with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``, or an iterable of
-        such objects or of objects with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
-
-    Raises
-    ------
-    TypeError
-        If the object is none of these.
-    ValueError
-        If an iterable is empty, so that there is no schema.
+    Raise ValueError if an iterable is empty, so that there is no schema.
     """
-    if has_stream_protocol(obj):
-        name = next(name for name in STREAM_PROTOCOLS if hasattr(obj, name))
-        reader = StreamReader(getattr(obj, name)())
-        schema = reader.schema()
-        labels = () if reader.state is None else reader.state.labels
-        arrays = iter(reader.next, None)
-        return SourceStream(schema, arrays, labels, reader, isinstance(obj, pa.ChunkedArray))
+    if (stream := find_stream(obj)) is not None:
+        return stream
     if has_array_protocol(obj):
         return _stream_of_arrays(iter((obj,)))
     is_iterable = isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict)
@@ -172,23 +168,8 @@ def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
 def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.Array:
     """Concatenate arrays of one type in host memory.
 
-    Strings of 2 GiB or more in total become large strings.
-
-    Parameters
-    ----------
-    arrays
-        The arrays, at least one.
-    path
-        The path of the column, for errors.
-    hint
-        What to do instead, for errors.
-
-    Raises
-    ------
-    OverflowError
-        If the result does not fit into one array.
-    ValueError
-        If a dictionary index is out of range.
+    Strings of 2 GiB or more in total become large strings. Raise OverflowError, with the path of
+    the column and `hint`, if the result does not fit into one array.
     """
     arrow_type = arrays[0].type
     if has_dictionary(arrow_type):

@@ -55,18 +55,7 @@ def find_array(obj: Any) -> SourceArray | None:
 
 
 def open_array(obj: Any) -> SourceArray:
-    """Return the array of an object.
-
-    Parameters
-    ----------
-    obj
-        An object with ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
-
-    Raises
-    ------
-    TypeError
-        If the object implements neither protocol.
-    """
+    """Return the array of an object, which must implement one of the array protocols."""
     if (source := find_array(obj)) is not None:
         return source
     streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]

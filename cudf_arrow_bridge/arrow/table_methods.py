@@ -34,10 +34,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def available_if(check: Callable[[Any, str], None]) -> Callable[[Method], Method]:
     """Return a decorator that hides a method from ``hasattr`` unless a check passes.
 
-    Parameters
-    ----------
-    check
-        Called with the object and the method's name. It raises AttributeError to hide the method.
+    The check gets the object and the method's name, and raises AttributeError to hide the method.
     """
 
     def decorate(method: Method) -> Method:

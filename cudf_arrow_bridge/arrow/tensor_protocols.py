@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from .._core.export.exported_array import ExportedArray
-    from .._core.protocols import Stream
     from .._core.tensor import Tensor
 
 __all__ = ["TensorProtocols"]
@@ -146,7 +145,8 @@ class TensorProtocols:
             tensor = self.open_tensor(False)
         except BufferError as error:
             raise AttributeError(str(error)) from None
-        handle = _unambiguous_handle(self._array.stream)
+        stream = self._array.stream
+        handle = LEGACY_HANDLE if stream is None else stream.handle or LEGACY_HANDLE
         # This may be a different stream from that of the export, so it has to wait for the data.
         tensor.make_wait(handle)
         self._interface_tensor = tensor
@@ -194,13 +194,7 @@ class TensorProtocols:
 
 
 def _device_type_for(device: tuple[DeviceType, int], dl_device: tuple[int, int]) -> DeviceType:
-    """Return the device type of a tensor for the ``dl_device`` that a consumer requests.
-
-    Raises
-    ------
-    BufferError
-        If the memory cannot be exported for that device.
-    """
+    """Return the device type of a tensor for the ``dl_device`` that a consumer requests."""
     requested = (int(dl_device[0]), int(dl_device[1]))
     if requested == device:
         return device[0]
@@ -212,7 +206,7 @@ def _device_type_for(device: tuple[DeviceType, int], dl_device: tuple[int, int])
 def _consumer_handle(stream: Any) -> int:
     """Return the handle of a consumer's stream from the DLPack argument."""
     if stream is None:
-        return _unambiguous_handle(None)
+        return LEGACY_HANDLE
     if isinstance(stream, (int, np.integer)):
         if stream == 0 or stream < _NO_STREAM:
             raise ValueError(
@@ -220,9 +214,5 @@ def _consumer_handle(stream: Any) -> int:
             )
         if stream == _NO_STREAM:
             return _NO_STREAM
-    return stream_handle(stream) or _unambiguous_handle(None)
-
-
-def _unambiguous_handle(stream: Stream | None) -> int:
-    """Return the handle of a stream for protocols that forbid 0; 1 is the legacy default stream."""
-    return 1 if stream is None else stream.handle or 1
+    # The protocols forbid 0.
+    return stream_handle(stream) or LEGACY_HANDLE

@@ -37,20 +37,7 @@ class ImportStreams:
 
     @classmethod
     def of(cls, stream: Any, to: str) -> ImportStreams:
-        """Return the streams of an import.
-
-        Parameters
-        ----------
-        stream
-            The argument ``stream=`` of the caller.
-        to
-            The kind of the result: "cudf", "cudf.pandas" or "pylibcudf".
-
-        Raises
-        ------
-        ValueError
-            If `to` has another value.
-        """
+        """Return the streams of an import with the arguments ``stream=`` and ``to=``."""
         if to not in ("cudf", "cudf.pandas", "pylibcudf"):
             raise ValueError(f"to: expected 'cudf', 'cudf.pandas' or 'pylibcudf', got {to!r}")
         importing = resolve_stream(stream)
@@ -77,13 +64,7 @@ def ordered(stream: protocols.Stream, made_on: int) -> Iterator[None]:
     """Order a stream after the producing stream, and at exit the producing stream after it.
 
     So the stream sees the data, and the data is freed on the producing stream after its use.
-
-    Parameters
-    ----------
-    stream
-        The CUDA stream that uses the data within the context.
-    made_on
-        The handle of the stream that produced the data.
+    `made_on` is the handle of the producing stream.
     """
     if stream.handle != made_on:
         order_after(stream.handle, made_on)

@@ -17,13 +17,7 @@ __all__ = ["HostSpan", "view_host"]
 
 
 class HostSpan(OwningSpan):
-    """A contiguous NumPy array as a span.
-
-    Parameters
-    ----------
-    array
-        The memory, kept alive by the span.
-    """
+    """A contiguous NumPy array as a span, which keeps the array alive."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         if not array.flags.c_contiguous:
@@ -32,16 +26,9 @@ class HostSpan(OwningSpan):
 
 
 def view_host(span: Any, dtype: DTypeLike, count: int) -> NDArray[Any]:
-    """Return the first elements of a host span as a NumPy array without copying.
+    """Return the first `count` elements of a host span as a NumPy array without copying.
 
-    Parameters
-    ----------
-    span
-        The span. The caller keeps it alive while the array is in use.
-    dtype
-        The type of the elements.
-    count
-        The number of elements.
+    The caller keeps the span alive while the array is in use.
     """
     element: np.dtype[Any] = np.dtype(dtype)
     if count == 0:

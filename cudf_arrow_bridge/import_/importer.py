@@ -28,19 +28,7 @@ Assembler = Callable[[list[plc.Column], int, int | None], Any]
 
 
 class Importer:
-    """An import with the arguments of `from_arrow_device`.
-
-    Parameters
-    ----------
-    stream
-        The CUDA stream that will use the data.
-    mr
-        The memory resource for converted buffers. None: rmm's current resource.
-    to
-        The library of the result: "cudf", "cudf.pandas" or "pylibcudf".
-    copy, validate, sanitize
-        See `from_arrow_device`.
-    """
+    """An import with the arguments of `from_arrow_device`, which documents them."""
 
     def __init__(
         self, stream: Any, mr: Any, to: str, *, copy: bool | None, validate: str, sanitize: bool
@@ -51,8 +39,10 @@ class Importer:
         self.mr = mr
         self.copy = copy
         self._to = to
+        #: Whether the result is a frame or series, not an object of pylibcudf.
+        self.makes_frames = to != "pylibcudf"
         self._are_ordered = self.streams.reader is None
-        self._arguments = ImportArguments(
+        self.arguments = ImportArguments(
             self.streams.importing, self.streams.reader, mr, copy, validate, sanitize
         )
 
@@ -69,14 +59,9 @@ class Importer:
         check_option("sanitize", sanitize, (True, False))
         return cls(stream, mr, to, copy=copy, validate=validate, sanitize=sanitize)
 
-    @property
-    def makes_frames(self) -> bool:
-        """Whether the result is a frame or series, not an object of pylibcudf."""
-        return self._to != "pylibcudf"
-
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
         """Import the array in a capsule as the columns of a table, or as one column."""
-        columns, num_rows, _ = parsed.import_array(capsule, kind == "table", self._arguments)
+        columns, num_rows, _ = parsed.import_array(capsule, kind == "table", self.arguments)
         if not self._are_ordered:
             self.streams.compute_after_import()
         return columns, num_rows
@@ -84,28 +69,24 @@ class Importer:
     def assembler(self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
         """Return a function that makes the result from the columns of an array of one schema.
 
-        Parameters
-        ----------
-        parsed
-            The importer of the schema.
-        kind
-            Whether the arrays are tables or columns.
-        labels
-            The labels without a JSON form, for arrays that this process exported.
+        `labels` are the labels without a JSON form, for arrays that this process exported.
         """
-        if self._to == "pylibcudf":
+        if not self.makes_frames:
             return parsed.table if kind == "table" else parsed.column
         assemble_on_stream = _frames().assembler_of(parsed, kind, labels)
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
-            result = assemble_on_stream(
-                columns, num_rows, first_row, self.streams.computing, self.copy
+            return self.finish(
+                assemble_on_stream(columns, num_rows, first_row, self.streams.computing, self.copy)
             )
-            if not self._are_ordered:
-                self.streams.import_after_compute()
-            return as_proxy(result) if self._to == "cudf.pandas" else result
 
         return assemble
+
+    def finish(self, frame: Any) -> Any:
+        """Return a frame or series, or its proxy, after ordering the caller's stream after it."""
+        if not self._are_ordered:
+            self.streams.import_after_compute()
+        return as_proxy(frame) if self._to == "cudf.pandas" else frame
 
 
 @cache

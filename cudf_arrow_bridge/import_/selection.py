@@ -21,23 +21,10 @@ __all__ = ["select_of_array", "select_of_stream"]
 def select_of_array(
     source: SourceArray, columns: Any, kind: Kind, keeps_index: bool
 ) -> SourceArray:
-    """Select columns of an array; the other columns are not accessed.
+    """Select columns of an array, which is consumed; the other columns are not accessed.
 
-    Parameters
-    ----------
-    source
-        The array, which is consumed.
-    columns
-        The ``columns`` argument of the caller: field names, in the order of the result.
-    kind
-        The kind of object that the array is imported as.
-    keeps_index
-        Whether to keep the fields of the index that the metadata of a frame specifies.
-
-    Raises
-    ------
-    TypeError, ValueError, KeyError
-        If `columns` are not names that each match exactly one field, or the array is not a table.
+    `columns` is the argument of the caller. If `keeps_index`, the fields of the index that the
+    metadata of a frame specifies are kept.
     """
     schema, select = _selection(source.schema_capsule, source.labels, columns, kind, keeps_index)
     array = select(source.array_capsule)

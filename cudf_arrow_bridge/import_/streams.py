@@ -11,7 +11,7 @@ import pylibcudf as plc
 
 from .._core.capsules import length_of
 from .._core.export.array_exporter import ExportArguments, InputExporter
-from .._core.import_.array_importer import ArrayImporter
+from .._core.import_.array_importer import importer_of
 from ..arrow.device_array import DeviceArray
 from ..arrow.imported_columns import input_of_pylibcudf
 from ..arrow.options import Kind
@@ -20,7 +20,7 @@ from ..arrow.source_streams import SourceStream, concatenate_on_host, empty_arra
 from ..arrow.sources import open_array
 from ..cuda.residency import has_gpu
 from ..frames.concatenate import concatenate_on_gpu
-from .importer import ImportedColumns, Importer
+from .importer import Importer
 
 __all__ = ["MAX_COLUMN_ROWS", "import_batches", "import_concatenated"]
 
@@ -32,7 +32,7 @@ MAX_COLUMN_ROWS = (1 << 31) - 2
 def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iterator[Any]:
     """Import each array of a stream when it is requested; see `iter_arrow_device_stream`."""
     try:
-        parsed = stream.importer
+        parsed = importer_of(stream.schema.__arrow_c_schema__())
         assemble = importer.assembler(parsed, kind, stream.labels)
         first_row = 0
         for capsule in stream.arrays:
@@ -67,36 +67,20 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
             capsules.append(capsule)
     finally:
         stream.release()
-    parsed = stream.importer
+    parsed = importer_of(stream.schema.__arrow_c_schema__())
     assemble = importer.assembler(parsed, kind, stream.labels)
-    return assemble(*_concatenate(capsules, parsed, kind, importer), None)
-
-
-def _concatenate(
-    capsules: Sequence[object], parsed: ArrayImporter, kind: Kind, importer: Importer
-) -> ImportedColumns:
-    """Import the arrays in capsules as the columns of one table, or as one column.
-
-    A single array is imported without a copy. Without arrays, the result has no rows. Each column
-    is concatenated in one pass.
-
-    Raises
-    ------
-    OverflowError
-        If the result exceeds the limits of a column.
-    """
-    capsules = capsules or [empty_array(parsed.schema)]
-    imported = [importer.import_array(parsed, capsule, kind) for capsule in capsules]
-    if len(imported) == 1:
-        return imported[0]
-    field = as_field(parsed.schema)
-    names = [child.name for child in field.type] if kind == "table" else [field.name]
-    columns_by_position = zip(*(columns for columns, _ in imported), strict=True)
-    result = [
-        _concatenate_columns(columns, name, importer)
-        for name, columns in zip(names, columns_by_position, strict=True)
-    ]
-    return result, sum(num_rows for _, num_rows in imported)
+    if not capsules:
+        capsules.append(empty_array(stream.schema))
+    imported = [importer.import_array(parsed, capsule, kind)[0] for capsule in capsules]
+    columns = imported[0]
+    if len(imported) > 1:
+        field = as_field(stream.schema)
+        names = [child.name for child in field.type] if kind == "table" else [field.name]
+        columns = [
+            _concatenate_columns(parts, name, importer)
+            for name, *parts in zip(names, *imported, strict=True)
+        ]
+    return assemble(columns, num_rows, None)
 
 
 def _concatenate_columns(

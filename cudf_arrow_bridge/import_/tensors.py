@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,15 +11,13 @@ import pylibcudf as plc
 
 from .._core.import_.columns import table_of
 from .._core.tensor import import_dlpack, import_memory, is_dlpack_capsule
-from ..arrow.options import TensorImportOptions
-from ..cuda.ordering import ImportStreams
 from ..cuda.residency import DeviceType
-from ..frames.proxies import as_proxy, check_active
+from .importer import Importer
 
 if TYPE_CHECKING:
     import cudf
 
-__all__ = ["ImportedTensor", "StridedMemory", "assemble", "import_cuda_array", "import_tensor"]
+__all__ = ["ImportedTensor", "assemble", "import_cuda_array", "import_tensor"]
 
 #: The columns, their number of rows, and whether they form a table.
 ImportedTensor = tuple[list[plc.Column], int, bool]
@@ -29,42 +26,13 @@ ImportedTensor = tuple[list[plc.Column], int, bool]
 _DLPACK_VERSION = (1, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class StridedMemory:
-    """The memory that a CUDA array interface describes.
-
-    Attributes
-    ----------
-    owner
-        The object, which owns the memory.
-    address
-        The address of the first element, 0 if there are no elements.
-    shape
-        The number of elements in each dimension.
-    strides
-        The strides in bytes.
-    kind, itemsize
-        The type of the elements: the letter in NumPy's type strings, and the size in bytes.
-    stream
-        The handle of the stream that writes the data. None if no synchronization is needed.
-    """
-
-    owner: Any
-    address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    kind: str
-    itemsize: int
-    stream: int | None
-
-
-def import_tensor(obj: Any, options: TensorImportOptions) -> ImportedTensor:
+def import_tensor(obj: Any, importer: Importer) -> ImportedTensor:
     """Import an object with the DLPack protocol, or a DLPack capsule; see `from_dlpack`."""
-    capsule = obj if is_dlpack_capsule(obj) else _request_capsule(obj, options)
-    return import_dlpack(capsule, options)
+    capsule = obj if is_dlpack_capsule(obj) else _request_capsule(obj, importer)
+    return import_dlpack(capsule, importer.arguments)
 
 
-def import_cuda_array(obj: Any, options: TensorImportOptions) -> ImportedTensor:
+def import_cuda_array(obj: Any, importer: Importer) -> ImportedTensor:
     """Import an object with the CUDA array interface; see `from_cuda_array_interface`."""
     interface = getattr(obj, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
@@ -86,11 +54,10 @@ def import_cuda_array(obj: Any, options: TensorImportOptions) -> ImportedTensor:
     address, stream = interface["data"][0] or 0, interface.get("stream")
     if stream is not None and int(stream) == 0:
         raise ValueError("CUDA array interface: expected a stream other than 0, which is ambiguous")
-    memory = StridedMemory(obj, address, shape, strides, kind, itemsize, stream)
-    return import_memory(memory, options)
+    return import_memory(obj, address, shape, strides, kind, itemsize, stream, importer.arguments)
 
 
-def _request_capsule(obj: Any, options: TensorImportOptions) -> object:
+def _request_capsule(obj: Any, importer: Importer) -> object:
     """Request a DLPack capsule. The producer makes the stream of the import wait for the data."""
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
         raise TypeError(
@@ -100,9 +67,10 @@ def _request_capsule(obj: Any, options: TensorImportOptions) -> object:
     device_type, _ = obj.__dlpack_device__()
     on_stream = int(device_type) in (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
     # In DLPack, stream 0 is ambiguous. The legacy default stream is 1.
-    arguments: dict[str, Any] = {"stream": options.stream.handle or 1} if on_stream else {}
+    handle = importer.streams.importing.handle or 1
+    arguments: dict[str, Any] = {"stream": handle} if on_stream else {}
     # copy=True is not passed to the producer, because the import makes the copy.
-    newer = {"max_version": _DLPACK_VERSION} | ({"copy": False} if options.copy is False else {})
+    newer = {"max_version": _DLPACK_VERSION} | ({"copy": False} if importer.copy is False else {})
     try:
         return obj.__dlpack__(**arguments, **newer)
     except TypeError:
@@ -125,35 +93,22 @@ def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def assemble(
-    imported: ImportedTensor, streams: ImportStreams, to: str
+    imported: ImportedTensor, importer: Importer
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
-    """Make the requested object from imported columns; the columns of a frame are numbered.
-
-    Parameters
-    ----------
-    imported
-        The result of `import_tensor` or `import_cuda_array`.
-    streams
-        The streams of the import.
-    to
-        The library of the result: "cudf", "cudf.pandas" or "pylibcudf".
-    """
-    if to == "cudf.pandas":
-        check_active()
+    """Make the requested object from imported columns; the columns of a frame are numbered."""
     columns, num_rows, is_table = imported
-    if to == "pylibcudf":
+    if not importer.makes_frames:
         return table_of(columns, num_rows) if is_table else columns[0]
     # Imported only for frames, because importing cuDF takes about a second.
     from ..frames.assemble import Assembler
 
-    streams.compute_after_import()
+    importer.streams.compute_after_import()
     fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
     schema = pa.schema(fields) if is_table else fields[0].with_name("")
-    result = Assembler(schema)(columns, num_rows, None, streams.computing)
+    result = Assembler(schema)(columns, num_rows, None, importer.streams.computing)
     if is_table:
         result.columns = range(len(columns))
-    streams.import_after_compute()
-    return as_proxy(result) if to == "cudf.pandas" else result
+    return importer.finish(result)
 
 
 def _arrow_type(column: plc.Column) -> pa.DataType:

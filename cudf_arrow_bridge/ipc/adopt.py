@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._core.arguments import order_after
-from ..arrow.options import TensorImportOptions
 from ..cuda.streams import Stream
+from ..import_.importer import Importer
 from ..import_.tensors import import_tensor
 
 __all__ = ["adopt_device_memory"]
@@ -46,7 +46,10 @@ def _of_cuda_array(stream: Stream, obj: Any, interface: dict[str, Any]) -> tuple
 
 
 def _of_tensor(stream: Stream, obj: Any) -> tuple[int, int, Any]:
-    columns, _, _ = import_tensor(obj, TensorImportOptions(stream, None, None, copy=False))
+    importer = Importer.of(
+        stream, None, "pylibcudf", copy=False, validate="minimal", sanitize=True
+    )
+    columns, _, _ = import_tensor(obj, importer)
     if len(columns) != 1:
         raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
     data = columns[0].data()

@@ -13,7 +13,7 @@ import pytest
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.stream.fences import DeviceLoan
-from cudf_arrow_bridge.arrow import loans
+from cudf_arrow_bridge.arrow import device_array
 from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, LEGACY_HANDLE, PER_THREAD_HANDLE
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="uses invalid stream handles")
@@ -48,7 +48,7 @@ def calls(monkeypatch):
             self._loan.end()
             made.append(("end", *self._streams))
 
-    monkeypatch.setattr(loans, "DeviceLoan", Recorder)
+    monkeypatch.setattr(device_array, "DeviceLoan", Recorder)
     return made
 
 
@@ -162,7 +162,7 @@ def test_loan_can_be_repeated_but_not_entered_twice(array, calls):
     loan = array.borrow(stream=BORROWER)
     with loan:
         with pytest.raises(
-            RuntimeError, match="expected a loan that has not begun, got one that has: call"
+            RuntimeError, match="expected a borrow that has not begun, got one that has: call"
         ):
             loan.__enter__()
         assert len(calls) == 1
@@ -174,7 +174,7 @@ def test_loan_can_be_repeated_but_not_entered_twice(array, calls):
 def test_end_of_a_loan_that_has_not_begun_is_rejected(array):
     loan = array.borrow(stream=BORROWER)
     with pytest.raises(
-        RuntimeError, match="expected a loan that has begun, got one that has not: use"
+        RuntimeError, match="expected a borrow that has begun, got one that has not: use"
     ):
         loan.__exit__(None, None, None)
 
@@ -252,7 +252,7 @@ def test_async_loan_ends_when_its_fence_fails(array, calls, monkeypatch):
     def refuse(*_):
         raise RuntimeError("no fence today")
 
-    monkeypatch.setattr(loans.DeviceLoan, "add_fence", refuse)
+    monkeypatch.setattr(device_array.DeviceLoan, "add_fence", refuse)
 
     async def lend():
         async with array.borrow(stream=BORROWER) as lent:

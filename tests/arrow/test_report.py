@@ -63,7 +63,7 @@ def test_report_has_a_text_and_an_html_repr(array):
     assert lines[1].split() == ["n", "int64", "25", "B", "0", "B"]
     assert lines[2].endswith("1 B     1 B     bits in Arrow, bytes in cuDF")
     html = array.report()._repr_html_()
-    assert "<td>&lt;b&gt;</td>" in html
+    assert ">&lt;b&gt;</td>" in html
     assert html.count("<tr>") == 5
 
 

@@ -31,39 +31,12 @@ from cudf_arrow_bridge._core.schema cimport Schema, is_struct, marks_table
 
 
 cdef class ImportArguments:
-    """The arguments of imports, converted to C++ types; see `from_arrow_device`.
+    """The arguments of imports, checked and converted to C++ types; see `from_arrow_device`.
 
-    Parameters
-    ----------
-    stream
-        The CUDA stream of the imports.
-    reader
-        A second stream that reads the results, or None. Buffers are freed on the stream of the
-        import, after the work on both streams.
-    mr
-        The memory resource for converted buffers. None: rmm's current resource at each import.
-    copy
-        None: copy only the buffers that cannot be shared. False: never copy. True: copy all.
-    validate
-        The checks before the import: ``"minimal"`` or ``"full"``.
-    sanitize
-        Whether to convert nested nulls to the form that libcudf expects.
-
-    Raises
-    ------
-    TypeError
-        If `mr` is neither a memory resource nor None.
-    ValueError
-        If `copy` or `validate` has another value.
+    `reader` is a second stream that reads the results, or None. Buffers are freed on the stream of
+    the import, after the work on both streams. If `mr` is None, each import uses rmm's current
+    resource.
     """
-
-    cdef core.import_options options
-    cdef object stream
-    cdef object reader
-    cdef object mr
-    cdef bint has_objects
-    #: Without a GPU, all imports share one context.
-    cdef ImportContext host_context
 
     def __cinit__(self, stream, reader, mr, copy, validate, bint sanitize):
         if validate not in ("minimal", "full"):
@@ -117,22 +90,11 @@ cdef class ArrayImporter:
         return Schema.wrap(self.importer.get().schema())
 
     def import_array(self, array, bint is_table, ImportArguments arguments not None):
-        """Import an array as columns.
+        """Import the array in a capsule, which is consumed, as columns.
 
-        Parameters
-        ----------
-        array
-            The capsule of a device array, which is consumed.
-        is_table
-            True: the children of the array are the columns. False: the array is the only column.
-        arguments
-            The arguments of the import.
-
-        Returns
-        -------
-        tuple of (list of Column, int, list of tuple)
-            The columns, their number of rows, and the address, size and reason of each piece of
-            memory that was allocated instead of shared.
+        The columns are the children of the array if `is_table`, otherwise the array itself. Return
+        the columns, their number of rows, and the address, size and reason of each piece of memory
+        that was allocated instead of shared.
         """
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef ImportContext context = arguments.context()
@@ -161,12 +123,7 @@ cdef class ArrayImporter:
     def table(self, list columns not None, size_type num_rows, first_row) -> Table:
         """Return a table of the columns of one array, and attach the Arrow fields to the columns.
 
-        Parameters
-        ----------
-        columns, num_rows
-            The columns of an array of this schema, and their number of rows.
-        first_row
-            Not used.
+        `first_row` is not used.
         """
         remember(columns, self.fields_of_schema(), True)
         return table_of(columns, num_rows)
@@ -178,16 +135,10 @@ cdef class ArrayImporter:
 
 
 def select_children(schema, array, vector[size_t] positions) -> None:
-    """Reduce the struct array in a capsule to some of its children, in place.
+    """Reduce the struct array in a capsule to the children at `positions`, in place.
 
-    Parameters
-    ----------
-    schema
-        The capsule of the schema of the whole array, which is not consumed.
-    array
-        The capsule of the device array.
-    positions
-        The indices of the children to keep, without duplicates.
+    `schema` is the capsule of the schema of the whole array, which is not consumed. No position may
+    occur twice.
     """
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.import_.columns cimport ImportContext
+
+
+cdef class ImportArguments:
+    cdef core.import_options options
+    cdef object stream
+    cdef object reader
+    cdef object mr
+    cdef bint has_objects
+    #: Without a GPU, all imports share one context.
+    cdef ImportContext host_context
+
+    cdef ImportContext context(self)
