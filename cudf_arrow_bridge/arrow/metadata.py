@@ -71,10 +71,7 @@ class ColumnMetadata:
 def from_field(field: pa.Field) -> ColumnMetadata:
     """Return the metadata to export a column again that was imported with a field.
 
-    Parameters
-    ----------
-    field
-        The field. For an extension type, the storage type, name and parameters are kept.
+    For an extension type, the storage type, name and parameters are kept.
     """
     arrow_type = storage_type_of(field.type)
     has_timezone = pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None
@@ -93,10 +90,7 @@ def from_field(field: pa.Field) -> ColumnMetadata:
 def own_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
     """Return a field's own metadata, with the name and parameters of an extension type.
 
-    Parameters
-    ----------
-    field
-        The field. Its extension type does not have to be registered with pyarrow.
+    The type does not have to be registered with pyarrow.
     """
     if isinstance(field.type, pa.BaseExtensionType):
         # pyarrow does not expose the parameters of extension types that it implements in C++. The C
@@ -110,11 +104,6 @@ def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
 
     The child of a dictionary is its values. The children of a run-end encoded type are those of its
     values.
-
-    Parameters
-    ----------
-    arrow_type
-        The type.
     """
     arrow_type = storage_type_of(arrow_type)
     if pa.types.is_dictionary(arrow_type):

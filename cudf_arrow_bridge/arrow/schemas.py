@@ -27,24 +27,12 @@ Item = TypeVar("Item")
 
 
 def as_field(schema: Any) -> pa.Field:
-    """Return a schema as a pyarrow field.
-
-    Parameters
-    ----------
-    schema
-        An object with ``__arrow_c_schema__``, or a capsule, which is copied and remains valid.
-    """
+    """Return an object with ``__arrow_c_schema__`` or a capsule, which is copied, as a field."""
     return pa.field(_with_protocol(schema))
 
 
 def as_schema(schema: Any) -> pa.Schema:
-    """Return the schema of a record batch as a pyarrow schema.
-
-    Parameters
-    ----------
-    schema
-        An object with ``__arrow_c_schema__``, or a capsule, which is copied and remains valid.
-    """
+    """Return the schema of a record batch as a pyarrow schema; see `as_field`."""
     return pa.schema(_with_protocol(schema))
 
 
@@ -116,13 +104,7 @@ def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:
 
 
 def empty(schema: Any) -> pa.RecordBatch | pa.Array:
-    """Return a record batch without rows, or an empty array if the schema is not a struct.
-
-    Parameters
-    ----------
-    schema
-        An object with ``__arrow_c_schema__``.
-    """
+    """Return a record batch without rows, or an empty array if the schema is not a struct."""
     if not is_struct(schema.__arrow_c_schema__()):
         return _empty_array(pa.field(schema).type)
     arrow_schema = pa.schema(schema)

@@ -77,13 +77,7 @@ class Crossing(NamedTuple):
 
 
 def describe(arrow_type: pa.DataType) -> Crossing:
-    """Return the support for an Arrow type in cuDF frames.
-
-    Parameters
-    ----------
-    arrow_type
-        Any Arrow type. An extension type is imported as its storage type.
-    """
+    """Return the support for an Arrow type in cuDF frames."""
     return _describe(arrow_type, is_top=True)
 
 
@@ -115,10 +109,10 @@ def _describe_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> Cros
     values = _describe(arrow_type.value_type, is_top=False)
     if values.support == "unsupported":
         return values
-    has_lists = import_row(pa.field("", arrow_type.value_type).__arrow_c_schema__())["type_id"]
+    value_row = import_row(pa.field("", arrow_type.value_type).__arrow_c_schema__())
     if pa.types.is_decimal(arrow_type.value_type):
         return Crossing(values.cudf_type, "converted", NO_DECIMAL_CATEGORIES)
-    if not is_top or has_lists.name in ("LIST", "DICTIONARY32"):
+    if not is_top or value_row["type_id"].name in ("LIST", "DICTIONARY32"):
         return Crossing(values.cudf_type, "converted", NO_NESTED_CATEGORIES)
     # cuDF's codes are unsigned, have 8 bits for up to 256 values, and never 64 bits.
     width = arrow_type.index_type.bit_width
@@ -135,15 +129,8 @@ def frame_crossing(
 ) -> Crossing:
     """Return the support for a libcudf column in cuDF frames.
 
-    Parameters
-    ----------
-    type_id
-        The name of the column's type.
-    support, note
-        The support and note of the import of the column. They are returned for types that have a
-        cuDF dtype.
-    zone
-        The time zone of a timestamp.
+    `support` and `note` are those of the import of the column. They are returned for types that
+    have a cuDF dtype.
     """
     if type_id in _IN_FRAMES:
         return Crossing(*_IN_FRAMES[type_id])

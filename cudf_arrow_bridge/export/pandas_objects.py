@@ -69,7 +69,7 @@ def _record_batch(
     table = pa.Table.from_pandas(_with_plain_names(frame), preserve_index=preserve_index)
     batch = _one_batch(table)
     hints = [dtype_hint(dtype) for dtype in dtypes]
-    layout = FrameLayout(object_type, list(range(len(labels))), labels, hints, row_index)
+    layout = FrameLayout(object_type, labels, hints, row_index)
     metadata = {**batch.schema.metadata, BRIDGE_KEY: layout.encode(batch.schema.names, [])}
     return batch.replace_schema_metadata(metadata)
 

@@ -17,7 +17,7 @@ from ..arrow.sources import are_same_objects
 from .cudf_private import ColumnBase, FrameLabels, make_frame, make_index, make_series
 from .from_pylibcudf import ColumnConverter
 from .host_frames import enable_host_frames
-from .labels import RowIndex
+from .labels import RowIndex, column_positions
 from .layout import decode_field, decode_schema
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Assembler:
             fields, self._layout = [schema], decode_field(schema, labels)
         self._frame_labels = FrameLabels(self._layout.labels)
         self._name = next(iter(self._layout.labels), None)
+        self._columns = column_positions(self._layout.row_index, len(fields))
         self._converters = list(map(ColumnConverter, fields, self._layout.hints))
 
     def __call__(
@@ -93,8 +94,8 @@ class Assembler:
             raise copy_error(refused)
         index = _make_index(layout.row_index, converted, num_rows, first_row)
         data = converted
-        if len(layout.columns) < len(converted):
-            data = [converted[position] for position in layout.columns]
+        if len(self._columns) < len(converted):
+            data = [converted[position] for position in self._columns]
         if layout.object_type == "series" and len(data) == 1:
             series = make_series(data[0], self._name, index)
             if layout.attrs:

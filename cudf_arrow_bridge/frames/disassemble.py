@@ -219,7 +219,7 @@ def _convert_frame(
     ]
     hints = [dtype_hint(dtype) for dtype in dtypes]
     objects: list[Any] = []
-    layout = FrameLayout(object_type, list(range(len(labels))), labels, hints, row_index)
+    layout = FrameLayout(object_type, labels, hints, row_index)
     metadata = {
         **pandas_metadata.schema_metadata(attrs),
         PANDAS_KEY: pandas_metadata.encode(labels, entries, index_columns, attrs),

@@ -38,15 +38,7 @@ _CUDF_TYPES = {
 
 
 def attach_field(column: ColumnBase, field: pa.Field) -> None:
-    """Attach an imported field to its column and the children of the column.
-
-    Parameters
-    ----------
-    column
-        The column as cuDF stores it.
-    field
-        The field.
-    """
+    """Attach an imported field to its column, as cuDF stores it, and the children of the column."""
     attach_to_column(column, field)
     _attach_to_levels(column.plc_column, field)
 

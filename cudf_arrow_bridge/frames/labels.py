@@ -27,6 +27,7 @@ from .proxies import is_proxy
 __all__ = [
     "Json",
     "RowIndex",
+    "column_positions",
     "decode_index",
     "decode_label",
     "decode_range",
@@ -62,6 +63,12 @@ class RowIndex:
     levels: list[int] = field(default_factory=list)
 
 
+def column_positions(row_index: RowIndex | None, num_fields: int) -> list[int]:
+    """Return the positions of the fields that are columns, not levels of the row index."""
+    levels = set() if row_index is None else set(row_index.levels)
+    return [position for position in range(num_fields) if position not in levels]
+
+
 def encode_label(label: Hashable, objects: list[Any]) -> Json:
     """Return the JSON form of a label.
 
@@ -85,19 +92,9 @@ def encode_label(label: Hashable, objects: list[Any]) -> Json:
 
 
 def decode_label(form: Json, objects: Sequence[Any] = ()) -> Hashable:
-    """Return the label of a JSON form.
+    """Return the label of a JSON form, or raise ValueError if it is not a form of a label.
 
-    Parameters
-    ----------
-    form
-        The result of :func:`encode_label`, parsed from JSON.
-    objects
-        The labels without a JSON form. A label that is not in this list is decoded as its string.
-
-    Raises
-    ------
-    ValueError
-        If the form is not a result of :func:`encode_label`.
+    A label without a JSON form that is not in `objects` is decoded as its string.
     """
     if form is None or isinstance(form, (str, bool, int)):
         return form
@@ -210,13 +207,7 @@ _DECODERS = {key: decode for key, _, decode in _FORMS.values()}
 
 
 def decode_range(start: Json, stop: Json, step: Json) -> range:
-    """Return the range of a RangeIndex.
-
-    Raises
-    ------
-    ValueError
-        If the arguments do not form a range of integers, or exceed the bounds of an index.
-    """
+    """Return the range of a RangeIndex, or raise ValueError if it cannot be one."""
     if not all(type(number) is int for number in (start, stop, step)):
         raise ValueError(f"not a range: {[start, stop, step]}")
     result = range(start, stop, step)
@@ -238,17 +229,7 @@ def stringify(label: Hashable) -> str:
 
 
 def index_level_name(name: Hashable, position: int, taken: Sequence[str]) -> str:
-    """Return the Arrow field name of an index level, with pyarrow's naming scheme.
-
-    Parameters
-    ----------
-    name
-        The name of the level, or None.
-    position
-        The position of the level.
-    taken
-        The field names that are already in use.
-    """
+    """Return a field name for an index level that is not taken, with pyarrow's naming scheme."""
     if name is not None and stringify(name) not in taken:
         return stringify(name)
     while (generated := f"__index_level_{position}__") in taken:
@@ -257,20 +238,10 @@ def index_level_name(name: Hashable, position: int, taken: Sequence[str]) -> str
 
 
 def encode_index(index: pd.Index, objects: list[Any]) -> tuple[dict[str, Json], list[Json]]:
-    """Encode the labels of columns.
+    """Return the properties of the Index of column labels, and an entry for each label.
 
-    Parameters
-    ----------
-    index
-        The labels.
-    objects
-        Labels without a JSON form are appended to it.
-
-    Returns
-    -------
-    tuple
-        The properties of the Index, and an entry for each label: the label, or for a MultiIndex its
-        code in each level (-1: missing).
+    The entry is the label, or for a MultiIndex its code in each level (-1: missing). Labels without
+    a JSON form are appended to `objects`.
     """
     names = [encode_label(name, objects) for name in index.names]
     if isinstance(index, pd.MultiIndex):
@@ -292,22 +263,7 @@ def encode_index(index: pd.Index, objects: list[Any]) -> tuple[dict[str, Json], 
 def decode_index(
     common: dict[str, Json], entries: Sequence[Json], objects: Sequence[Any] = ()
 ) -> pd.Index:
-    """Return the Index that :func:`encode_index` encoded, or a part of it.
-
-    Parameters
-    ----------
-    common
-        The properties of the Index.
-    entries
-        The entries of the labels to return.
-    objects
-        The labels without a JSON form.
-
-    Raises
-    ------
-    ValueError
-        If the parts are inconsistent.
-    """
+    """Return the Index that `encode_index` encoded, with only the labels of the given entries."""
     names = [decode_label(name, objects) for name in common["names"]]
     if "levels" in common:
         levels = [

@@ -22,6 +22,7 @@ from . import unproxied_pandas as pd
 from .labels import (
     Json,
     RowIndex,
+    column_positions,
     decode_index,
     decode_label,
     decode_range,
@@ -51,8 +52,6 @@ class FrameLayout:
     ----------
     object_type
         The type of the exported object: a frame, a series, or an index, which becomes a frame.
-    columns
-        The positions of the fields that are columns.
     labels
         The labels of the columns.
     hints
@@ -64,7 +63,6 @@ class FrameLayout:
     """
 
     object_type: ObjectType
-    columns: list[int]
     labels: pd.Index
     hints: list[Json]
     row_index: RowIndex | None = None
@@ -80,7 +78,6 @@ class FrameLayout:
             "version": _VERSION,
             "kind": self.object_type,
             "fields": list(names),
-            "columns": self.columns,
             "labels": common,
             "entries": entries,
             "hints": self.hints,
@@ -103,11 +100,11 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout
     except _DAMAGED:
         # There is none, it has another version, or a peer damaged it. The data is still valid.
         pass
-    labels, columns, row_index = pandas_metadata.decode(names, theirs)
-    if not _distinct(labels):
-        labels = pd.Index([names[position] for position in columns])
+    labels, row_index = pandas_metadata.decode(names, theirs)
     hints = pandas_metadata.dtype_hints(schema, theirs)
-    return FrameLayout("frame", columns, labels, hints, row_index, attrs)
+    if not _distinct(labels):
+        labels = pd.Index([names[i] for i in column_positions(row_index, len(names))])
+    return FrameLayout("frame", labels, hints, row_index, attrs)
 
 
 def _distinct(labels: pd.Index) -> bool:
@@ -124,10 +121,10 @@ def _decode(
     _check_version(document)
     # For each field of the schema, its position when the metadata was written.
     written = _match(document["fields"], names)
-    entries = dict(zip(document["columns"], document["entries"], strict=True))
+    # The columns are written first, then the index.
+    entries: dict[int | None, Json] = dict(enumerate(document["entries"]))
     index = _decode_row_index(document["index"], written, objects)
-    used = set() if index is None else set(index.levels)
-    columns = [position for position in range(len(names)) if position not in used]
+    columns = column_positions(index, len(names))
     hints = [None if position is None else document["hints"][position] for position in written]
     kept = [position for position in columns if written[position] in entries]
     kept_entries = [entries[written[position]] for position in kept]
@@ -140,24 +137,11 @@ def _decode(
             tupleize_cols=False,
         )
     object_type: ObjectType = "series" if document["kind"] == "series" else "frame"
-    return FrameLayout(object_type, columns, labels, hints, index, attrs)
+    return FrameLayout(object_type, labels, hints, index, attrs)
 
 
 def _match(written: Sequence[str], names: Sequence[str]) -> list[int | None]:
-    """Match the fields of a schema by name to the fields for which metadata was written.
-
-    Parameters
-    ----------
-    written
-        The names of the fields when the metadata was written.
-    names
-        The names of the fields now.
-
-    Returns
-    -------
-    list
-        The position of each field in `written`, or None if it is missing or its name is not unique.
-    """
+    """Return the position in `written` of each name, or None if it is missing or not unique."""
     if list(written) == list(names):
         return list(range(len(names)))
     then, now = unique_positions(written), unique_positions(names)
@@ -202,20 +186,8 @@ def encode_field(
 ) -> dict[bytes, bytes]:
     """Return the metadata of the field of an array, empty if its name and type are sufficient.
 
-    Parameters
-    ----------
-    object_type
-        The type of the exported object.
-    name
-        The name of the field.
-    label
-        The name of the series or index.
-    hint
-        The dtype hint.
-    row_index
-        The row index. None: the default index.
-    objects
-        A label without a JSON form is appended to it.
+    The label is the name of the series or index. If it has no JSON form, it is appended to
+    `objects`. A row index of None is the default index.
     """
     is_label = type(label) is str and label == name != ""
     if hint is None and row_index is None and (is_label or label is None):
@@ -244,7 +216,7 @@ def decode_field(schema_field: pa.Field, objects: Sequence[Any] = ()) -> FrameLa
     except _DAMAGED:
         pass
     labels = pd.Index([label], dtype=object, tupleize_cols=False)
-    return FrameLayout("series", [0], labels, [hint], row_index)
+    return FrameLayout("series", labels, [hint], row_index)
 
 
 def _check_version(document: dict[str, Json]) -> None:

@@ -19,7 +19,7 @@ from ..arrow.schemas import unique_positions
 from . import unproxied_pandas as pd
 from .cudf_private import codes_dtype
 from .dtypes import child_dtypes, dtype_hint
-from .labels import Json, RowIndex, decode_range, stringify
+from .labels import Json, RowIndex, column_positions, decode_range, stringify
 from .proxies import without_proxies
 
 __all__ = [
@@ -52,16 +52,9 @@ def encode(
 ) -> bytes:
     """Return the value of the ``pandas`` key.
 
-    Parameters
-    ----------
-    labels
-        The labels of the columns.
-    columns
-        The results of :func:`column_entry` for the columns, then for the levels of the index.
-    index_columns
-        The field names of the index levels, or one result of :func:`range_entry`.
-    attrs
-        The ``attrs`` of the frame. They are omitted if they cannot be serialized to JSON.
+    `columns` are the results of `column_entry` for the columns, then for the levels of the index.
+    `index_columns` are the field names of the levels, or one result of `range_entry`. The ``attrs``
+    are omitted if they cannot be serialized to JSON.
     """
     try:
         json.dumps(attrs, allow_nan=False)
@@ -82,17 +75,7 @@ def encode(
 
 
 def column_entry(name: Hashable, field: str, dtype: Any) -> dict[str, Json]:
-    """Return the entry of a column or index level.
-
-    Parameters
-    ----------
-    name
-        The label.
-    field
-        The name of the Arrow field.
-    dtype
-        The cuDF dtype.
-    """
+    """Return the entry of a column or index level of a cuDF dtype."""
     return {"name": name, "field_name": field, **_entry_of_dtype(dtype)}
 
 
@@ -276,28 +259,19 @@ def _nullable_hint(numpy_type: Json, arrow_type: pa.DataType) -> Json:
     return dtype_hint(dtype) if is_nullable else None
 
 
-def decode(
-    names: list[str], document: dict[str, Json]
-) -> tuple[pd.Index, list[int], RowIndex | None]:
-    """Read the layout of fields from ``pandas`` metadata, or from their names.
+def decode(names: list[str], document: dict[str, Json]) -> tuple[pd.Index, RowIndex | None]:
+    """Return the labels of the columns and the row index, or None for the default index.
 
-    Returns
-    -------
-    tuple
-        The labels of the columns, the positions of the columns, and the row index, or None for the
-        default index.
+    They are read from ``pandas`` metadata, or from the names of the fields.
     """
-    positions = list(range(len(names)))
     try:
         entries = {entry["field_name"]: entry for entry in document["columns"]}
         row_index = _row_index(document["index_columns"], entries, names)
-        used = set() if row_index is None else set(row_index.levels)
-        columns = [position for position in positions if position not in used]
-        kept = [names[position] for position in columns]
-        return _labels(document, entries, kept), columns, row_index
+        kept = [names[position] for position in column_positions(row_index, len(names))]
+        return _labels(document, entries, kept), row_index
     except Exception:
         # There is no metadata, or a peer wrote metadata that pyarrow cannot read.
-        return pd.Index(names, dtype="str" if names else object), positions, None
+        return pd.Index(names, dtype="str" if names else object), None
 
 
 def _row_index(

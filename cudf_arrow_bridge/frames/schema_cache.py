@@ -64,21 +64,10 @@ def schema_key(
 ) -> SchemaKey | None:
     """Return the key of an object, or None if its schema has other inputs.
 
-    Parameters
-    ----------
-    object_type
-        The type of the exported object.
-    labels
-        The labels of the columns of a frame, without the row index. None for other objects.
-    names
-        The names of `labels`, since the names of a pandas Index can change, or the name of a
-        series or index. Then the names of the row index, unless it is dropped.
-    rows
-        The range of the row index, if it is a RangeIndex that is kept.
-    shared
-        All columns, including those of the row index.
-    texts
-        The ``attrs`` of a frame, which are text.
+    `names` are the names of `labels`, since the names of a pandas Index can change, or the name of
+    a series or index; then the names of the row index, unless it is dropped. `rows` is the range of
+    a row index that is kept. `shared` has all columns, including those of the row index. `texts`
+    are the ``attrs`` of a frame.
     """
     for name in names:
         # Other labels can be equal but have different JSON forms, such as 1, 1.0 and True.
