@@ -82,7 +82,7 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
 
   /// Moves the stream; `other` may then only be destroyed or assigned to.
   async_stream_reader(async_stream_reader&& other) noexcept;
-  /// Ends this stream as the destructor does, then moves `other`.
+  /// Moves `other`. The previous stream ends as with the destructor.
   async_stream_reader& operator=(async_stream_reader&& other) noexcept;
 
   /// Cancels the stream if it has not ended.
@@ -169,7 +169,7 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
 
   /// Moves the stream; `other` may then only be destroyed or assigned to.
   async_stream_writer(async_stream_writer&& other) noexcept;
-  /// Ends this stream as the destructor does, then moves `other`.
+  /// Moves `other`. The previous stream ends as with the destructor.
   async_stream_writer& operator=(async_stream_writer&& other) noexcept;
 
   /// If the stream has not ended, ends it with the error ECANCELED.

@@ -242,8 +242,7 @@ from_dlpack(DLManagedTensorVersioned* tensor,
             cuda::stream_ref stream,
             rmm::device_async_resource_ref mr);
 
-/// @copydoc from_dlpack(DLManagedTensorVersioned*, copy_policy, cuda::stream_ref, \
-/// rmm::device_async_resource_ref)
+/// Imports an unversioned tensor like a versioned one, with the same arguments and exceptions.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_dlpack(DLManagedTensor* tensor,
             copy_policy policy,
