@@ -42,19 +42,18 @@ void check_metadata(char const* metadata, column_path const& path)
 
 class structure_checker {
  public:
-  void check(ArrowSchema const* schema, ArrowArray const* array, column_path const& path, int depth)
+  void check(ArrowSchema const& schema, column_path const& path, int depth)
   {
     if (depth > max_depth) {
       fail_invalid(path, "expected at most " + std::to_string(max_depth) + " levels, got more");
     }
     if (--levels_left_ < 0) { fail_too_many(path); }
-    check_texts(*schema, path);
-    check_metadata(schema->metadata, path);
-    if (array != nullptr) { check_counterpart(*schema, *array, path); }
-    check_children(*schema, array, path, depth);
-    if (schema->dictionary != nullptr) {
-      if (schema->dictionary->release == nullptr) { fail_released(path); }
-      check(schema->dictionary, array == nullptr ? nullptr : array->dictionary, path, depth + 1);
+    check_texts(schema, path);
+    check_metadata(schema.metadata, path);
+    check_children(schema, path, depth);
+    if (schema.dictionary != nullptr) {
+      if (schema.dictionary->release == nullptr) { fail_released(path); }
+      check(*schema.dictionary, path, depth + 1);
     }
   }
 
@@ -68,10 +67,7 @@ class structure_checker {
                  "expected at most " + std::to_string(max_levels) + " columns in all, got more");
   }
 
-  void check_children(ArrowSchema const& schema,
-                      ArrowArray const* array,
-                      column_path const& path,
-                      int depth)
+  void check_children(ArrowSchema const& schema, column_path const& path, int depth)
   {
     if (schema.n_children < 0) {
       fail_invalid(
@@ -93,12 +89,7 @@ class structure_checker {
       }
       // The name of a released schema is freed, so the error names the parent.
       if (child_schema->release == nullptr) { fail_released(path); }
-      auto const child_path = column_path{path, name_of_child(schema, i)};
-      auto const* child     = array == nullptr ? nullptr : array->children[i];
-      if (array != nullptr && child == nullptr) {
-        fail_invalid(child_path, "expected a child, got a null pointer");
-      }
-      check(child_schema, child, child_path, depth + 1);
+      check(*child_schema, column_path{path, name_of_child(schema, i)}, depth + 1);
     }
   }
 
@@ -134,10 +125,10 @@ void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, colum
   }
 }
 
-void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
+void check_structure(ArrowSchema const& schema, column_path const& path)
 {
   if (schema.release == nullptr) { fail_invalid(path, "expected a schema, got a released one"); }
-  structure_checker{}.check(&schema, array, path, 0);
+  structure_checker{}.check(schema, path, 0);
 }
 
 }  // namespace cudf_arrow_bridge::detail

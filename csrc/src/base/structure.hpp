@@ -25,19 +25,15 @@ bool is_list_format(std::string_view format);
 char const* name_of_child(ArrowSchema const& schema, std::int64_t child);
 
 /**
- * @brief Checks that a schema, and an array with it, can be traversed.
+ * @brief Checks that a schema can be traversed.
  *
- * Pointers that will be followed are not null; nothing has been released; schema and array have the
- * same children and dictionaries, at most `max_depth` deep and `max_levels` in total; names and
- * format strings are UTF-8; no size in the metadata is negative. nanoarrow checks none of this.
+ * Pointers that will be followed are not null; nothing has been released; children and dictionaries
+ * are at most `max_depth` deep and `max_levels` in total; names and format strings are UTF-8; no
+ * size in the metadata is negative. nanoarrow checks none of this.
  *
  * @throws std::invalid_argument if a check fails
- *
- * @param schema Schema to check
- * @param array Array to check against it; null: none
- * @param path Names the column in errors
  */
-void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path);
+void check_structure(ArrowSchema const& schema, column_path const& path);
 
 /**
  * @brief Checks that one level of an array has the children and dictionary of its schema.

@@ -195,7 +195,7 @@ std::span<type_row const> type_table() noexcept { return rows; }
 
 type_row const& import_row(ArrowSchema const& schema)
 {
-  detail::check_structure(schema, nullptr, column_path{});
+  detail::check_structure(schema, column_path{});
   return *detail::parse_type(schema).row;
 }
 

@@ -53,10 +53,8 @@ void validate(import_call const& call)
 {
   detail::validate(call.types, live_array(call.array, call.path), call.path);
   if (call.array->device_type == ARROW_DEVICE_CPU) {
-    detail::validate_offsets(call.types, call.array->array, call.path);
-    if (call.options.validate == validation::full) {
-      detail::validate_values(call.types, call.array->array, call.path);
-    }
+    auto const all_rows = call.options.validate == validation::full;
+    detail::validate_contents(call.types, call.array->array, all_rows, call.path);
   }
 }
 
@@ -285,7 +283,7 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const path  = column_path{top, name_of(schema)};
-  auto const types = detail::parse_types(schema, &live_array(array, path), path);
+  auto const types = detail::parse_types(schema, path);
   return import_column({types, import_kind::column, array, options, path, stream, mr});
 }
 
@@ -297,7 +295,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
 {
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
-  auto const types = detail::parse_types(schema, &live_array(array, top), top);
+  auto const types = detail::parse_types(schema, top);
   return import_table({types, import_kind::table, array, options, top, stream, mr});
 }
 
@@ -309,7 +307,7 @@ borrowed_table borrow_arrow_device_table(ArrowSchema const& schema,
 {
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
-  auto const types = detail::parse_types(schema, &live_array(array, top), top);
+  auto const types = detail::parse_types(schema, top);
   return import({types, import_kind::table, array, options, top, stream, mr}, true);
 }
 
@@ -322,7 +320,7 @@ struct array_importer::state {
   column_path path{top, held.name};
   // The name of a struct may be the name of a table, such as duckdb's "duckdb_query_result".
   detail::parsed_tree types{
-    detail::parse_types(held, nullptr, std::string_view{held.format} == "+s" ? top : path)};
+    detail::parse_types(held, std::string_view{held.format} == "+s" ? top : path)};
 };
 
 array_importer::array_importer(ArrowSchema const& schema)

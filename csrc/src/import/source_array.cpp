@@ -67,8 +67,7 @@ void validate_copy(parsed_tree const& types,
 {
   auto const tree = copy_tree(*view_tree(types, array, location), 0, {}, stream, mr);
   auto const copy = array_tree::to_arrow(tree, 0);
-  validate_offsets(types, copy->array, path);
-  validate_values(types, copy->array, path);
+  validate_contents(types, copy->array, true, path);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using detail::schema_source;
 void check_schema(ArrowSchema const& schema, schema_source source, column_path const& path)
 {
   try {
-    detail::check_structure(schema, nullptr, path);
+    detail::check_structure(schema, path);
   } catch (std::invalid_argument const& error) {
     throw std::invalid_argument{detail::in_schema(source, error)};
   }

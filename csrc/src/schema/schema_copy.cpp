@@ -144,7 +144,7 @@ class comparison {
 
 shared_schema copy_schema(ArrowSchema const& schema)
 {
-  detail::check_structure(schema, nullptr, column_path{});
+  detail::check_structure(schema, column_path{});
   auto tree = std::make_shared<schema_tree>();
   detail::copy_struct(schema, *tree->schema.get());
   add_names(*tree->schema.get());
@@ -153,7 +153,7 @@ shared_schema copy_schema(ArrowSchema const& schema)
 
 void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bool any_nullability)
 {
-  detail::check_structure(found, nullptr, column_path{});
+  detail::check_structure(found, column_path{});
   comparison{any_nullability}.check(expected, found, column_path{});
 }
 
