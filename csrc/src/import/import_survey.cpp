@@ -3,7 +3,6 @@
 
 #include "compute/survey_bits.hpp"
 #include "cuda/location/location.hpp"
-#include "import/offsets.hpp"
 
 #include <cudf/null_mask.hpp>
 
