@@ -33,28 +33,8 @@ from cudf_arrow_bridge._core.schema cimport Schema, is_struct, marks_table
 cdef class ImportArguments:
     """The arguments of imports, converted to C++ types; see `from_arrow_device`.
 
-    Parameters
-    ----------
-    stream
-        The CUDA stream of the imports.
-    reader
-        A second stream that reads the results, or None. Buffers are freed on the stream of the
-        import, after the work on both streams.
-    mr
-        The memory resource for converted buffers. None: rmm's current resource at each import.
-    copy
-        None: copy only the buffers that cannot be shared. False: never copy. True: copy all.
-    validate
-        The checks before the import: ``"minimal"`` or ``"full"``.
-    sanitize
-        Whether to convert nested nulls to the form that libcudf expects.
-
-    Raises
-    ------
-    TypeError
-        If `mr` is neither a memory resource nor None.
-    ValueError
-        If `copy` or `validate` has another value.
+    `reader` is a second stream that reads the results, or None. Buffers are freed on `stream`,
+    after the work on both streams. If `mr` is None, each import uses rmm's current resource.
     """
 
     cdef core.import_options options
@@ -92,13 +72,7 @@ cdef class ImportArguments:
 
 
 cdef class ArrayImporter:
-    """An importer of arrays of one schema, which is parsed once. It is thread-safe.
-
-    Parameters
-    ----------
-    schema
-        The capsule of the schema, which is not consumed.
-    """
+    """An importer of arrays of one schema, which is parsed once. It is thread-safe."""
 
     cdef unique_ptr[core.array_importer] importer
     #: A cache of objects that other modules derive from the schema, each with its own key.
@@ -117,22 +91,10 @@ cdef class ArrayImporter:
         return Schema.wrap(self.importer.get().schema())
 
     def import_array(self, array, bint is_table, ImportArguments arguments not None):
-        """Import an array as columns.
+        """Import the array in a capsule, which is consumed, or its children if it is a table.
 
-        Parameters
-        ----------
-        array
-            The capsule of a device array, which is consumed.
-        is_table
-            True: the children of the array are the columns. False: the array is the only column.
-        arguments
-            The arguments of the import.
-
-        Returns
-        -------
-        tuple of (list of Column, int, list of tuple)
-            The columns, their number of rows, and the address, size and reason of each piece of
-            memory that was allocated instead of shared.
+        Return the columns, their number of rows, and the address, size and reason of each piece of
+        memory that was allocated instead of shared.
         """
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef ImportContext context = arguments.context()
@@ -161,12 +123,7 @@ cdef class ArrayImporter:
     def table(self, list columns not None, size_type num_rows, first_row) -> Table:
         """Return a table of the columns of one array, and attach the Arrow fields to the columns.
 
-        Parameters
-        ----------
-        columns, num_rows
-            The columns of an array of this schema, and their number of rows.
-        first_row
-            Not used.
+        `first_row` is not used.
         """
         remember(columns, self.fields_of_schema(), True)
         return table_of(columns, num_rows)
@@ -178,17 +135,7 @@ cdef class ArrayImporter:
 
 
 def select_children(schema, array, vector[size_t] positions) -> None:
-    """Reduce the struct array in a capsule to some of its children, in place.
-
-    Parameters
-    ----------
-    schema
-        The capsule of the schema of the whole array, which is not consumed.
-    array
-        The capsule of the device array.
-    positions
-        The indices of the children to keep, without duplicates.
-    """
+    """Reduce the struct array in a capsule to its children at distinct positions, in place."""
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
     with nogil:
@@ -285,19 +232,9 @@ cdef tuple pair_of(capsules):
 
 
 def find_array(obj, are_tables):
-    """Return the array that an object exports.
+    """Return the array that an object exports, or None if it implements no array protocol.
 
-    Parameters
-    ----------
-    obj
-        The object.
-    are_tables
-        A function that returns whether objects of a class are known to be tables.
-
-    Returns
-    -------
-    SourceArray or None
-        None if the object implements no array protocol.
+    `are_tables` returns whether objects of a class are known to be tables.
     """
     export = getattr(obj, "__arrow_c_device_array__", None)
     if export is not None:
