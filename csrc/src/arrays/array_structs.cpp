@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arrays/array_structs.hpp"
-
+#include "arrays/array_tree.hpp"
 #include "base/errors.hpp"
 #include "base/struct_memory.hpp"
 
@@ -100,14 +99,16 @@ constexpr auto bytes_of_array = std::size_t{450};
 
 }  // namespace
 
-void build_array(std::shared_ptr<array_tree const> const& tree, std::size_t node, ArrowArray& root)
+void array_tree::build_array(std::shared_ptr<array_tree const> const& tree,
+                             std::size_t node,
+                             ArrowArray& root)
 {
   auto const num_arrays = tree->nodes[node].num_children + 1;
   auto const together   = struct_arena_scope{num_arrays * bytes_of_array, tree};
   make_array(*tree, node, root);
 }
 
-array_tree const* tree_of(ArrowArray const& array) noexcept
+array_tree const* array_tree::tree_of(ArrowArray const& array) noexcept
 {
   static auto* const release = release_of_nanoarrow();
   if (release == nullptr || array.release != release) { return nullptr; }

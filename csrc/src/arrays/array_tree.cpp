@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
 
-#include "arrays/array_structs.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 
@@ -34,8 +33,8 @@ array_tree::~array_tree()
 
 std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const> const& source)
 {
-  auto tree = std::make_shared<array_tree>();
-  tree->nodes.add_copies_of(source->nodes);
+  auto tree               = std::make_shared<array_tree>();
+  tree->nodes             = source->nodes;
   tree->location          = source->location;
   tree->derived_from      = source->derived_from == nullptr ? source : source->derived_from;
   tree->made              = source->made;
@@ -50,7 +49,7 @@ std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const>
 std::size_t array_tree::add_nodes(std::size_t count)
 {
   auto const first = nodes.size();
-  nodes.add(count);
+  nodes.resize(first + count);
   return first;
 }
 

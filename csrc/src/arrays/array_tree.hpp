@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "arrays/node_list.hpp"
 #include "base/array_layout.hpp"
 #include "base/copy_log.hpp"
 #include "base/parsed_type.hpp"
@@ -23,6 +22,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <span>
@@ -73,7 +73,10 @@ struct array_node : tree_links {
 /// A column, table or tensor in Arrow's layout, exported, copied or viewed: immutable once built,
 /// shared by all C structs made from it.
 struct array_tree {
-  node_list<array_node> nodes;  ///< the root is node 0
+  /// The root is node 0. Nodes keep their addresses. The list has no large block of memory: for
+  /// more than 1 KiB glibc's malloc first consolidates its freed small chunks, among them those of
+  /// the structs that nanoarrow allocates.
+  std::deque<array_node> nodes;
   memory_location location;
   std::shared_ptr<void const> owner;                         ///< keeps the source's buffers alive
   std::shared_ptr<array_tree const> derived_from;            ///< owns all buffers, if not null
@@ -94,7 +97,7 @@ struct array_tree {
   /// Creates a tree with the nodes of another tree, whose buffers it shares and keeps alive.
   static std::shared_ptr<array_tree> derive(std::shared_ptr<array_tree const> const& source);
 
-  /// Appends siblings, uninitialized. @return The index of the first
+  /// Appends empty siblings. @return The index of the first
   std::size_t add_nodes(std::size_t count);
 
   /// Gives a node of the views layout `count` buffers, all null.
@@ -118,38 +121,41 @@ struct array_tree {
     std::size_t node;
   };
 
-  /**
-   * @brief The position of a handle.
-   *
-   * @throws std::invalid_argument for an empty handle
-   */
+  /// @throws std::invalid_argument for an empty handle
   static place place_of(device_array const& handle);
 
   /// The stream that `ready` was recorded on, as the calling thread names it.
   [[nodiscard]] cuda::stream_ref stream_here() const { return made_on_.named_here(stream); }
 
-  /// Builds a C struct for `node` and its descendants.
+  /**
+   * @brief Builds a C struct for `node` and its descendants.
+   *
+   * Each array keeps the tree alive, so a consumer may move children out and release all of them in
+   * any order and from any thread.
+   */
   static unique_device_array to_arrow(std::shared_ptr<array_tree const> const& tree,
                                       std::size_t node);
 
+  /// @return The tree of an array that `to_arrow` has built, which the array keeps alive; null for
+  /// any other array
+  [[nodiscard]] static array_tree const* tree_of(ArrowArray const& array) noexcept;
+
  private:
+  /// Builds the structs with nanoarrow. If this throws, `root` owns what was built so far.
+  static void build_array(std::shared_ptr<array_tree const> const& tree,
+                          std::size_t node,
+                          ArrowArray& root);
+
   thread_id made_on_;
   std::vector<std::unique_ptr<void const*[]>>
     view_buffers_;  ///< memory of all nodes' `view_buffers`
 };
 
 /**
- * @brief Returns some rows of an array, over the same buffers.
+ * @brief Returns a tree in which a node has only some of its rows, over the same buffers.
  *
- * Counts nulls if needed, which synchronizes for device memory.
- *
- * @param source Tree of the array, which the result keeps alive
- * @param node Node of the array
- * @param offset First row
- * @param length Number of rows; `offset + length` is at most the length of the array
- * @param is_table Whether the array is a table, whose columns are sliced
- *
- * @return A tree in which the same node has these rows
+ * Counts nulls if needed, which synchronizes for device memory. The result keeps `source` alive. If
+ * the array is a table, its columns are sliced.
  */
 std::shared_ptr<array_tree const> slice_tree(std::shared_ptr<array_tree const> const& source,
                                              std::size_t node,
@@ -157,26 +163,14 @@ std::shared_ptr<array_tree const> slice_tree(std::shared_ptr<array_tree const> c
                                              std::int64_t length,
                                              bool is_table);
 
-/**
- * @brief Returns some children of a struct array, over the same buffers.
- *
- * @param source Tree of the array, which the result keeps alive
- * @param node Node of the array
- * @param positions Positions of the children, in the order of the result
- *
- * @return A tree in which the same node has these children
- */
+/// Returns a tree in which a node has only the children at some positions, in this order, over the
+/// same buffers. The result keeps `source` alive.
 std::shared_ptr<array_tree const> select_children(std::shared_ptr<array_tree const> const& source,
                                                   std::size_t node,
                                                   std::span<std::size_t const> positions);
 
-/**
- * @brief Describes an array as a tree over its own buffers. Copies and owns nothing.
- *
- * @param types Types that the array has been validated for
- * @param array Array that outlives the tree
- * @param location Where its buffers are
- */
+/// Describes an array, which has been validated for `types`, as a tree over its own buffers. Copies
+/// and owns nothing.
 std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
                                             ArrowArray const& array,
                                             memory_location const& location);

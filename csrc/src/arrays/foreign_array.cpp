@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/foreign_array.hpp"
 
-#include "arrays/array_structs.hpp"
 #include "cuda/location/location.hpp"
 
 #include <cuda/memory_resource>
@@ -14,7 +13,7 @@ namespace cudf_arrow_bridge::detail {
 foreign_array::foreign_array(ArrowDeviceArray* array, bool host)
   : deferred_release{!host}, array_{array}, host_{host}
 {
-  auto const* tree = tree_of(array_->array);
+  auto const* tree = array_tree::tree_of(array_->array);
   if (tree != nullptr && tree->is_freed_in_order) { tree_ = tree; }
 }
 

@@ -30,15 +30,9 @@ namespace cudf_arrow_bridge::detail {
  */
 class foreign_array : private deferred_release {
  public:
-  /**
-   * @brief Takes ownership of a struct. The caller holds the first share.
-   *
-   * @throws rmm::cuda_error, std::bad_alloc or std::system_error; `array` is then still the
-   * caller's
-   *
-   * @param array Struct to take over; marked as released afterwards
-   * @param host Whether its buffers are pageable host memory, which no stream reads
-   */
+  /// Takes ownership of a struct, unless this throws. The caller holds the first share.
+  ///
+  /// @param host Whether its buffers are pageable host memory, which no stream reads
   foreign_array(ArrowDeviceArray* array, bool host);
 
   void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
@@ -99,10 +93,6 @@ class foreign_share {
  * The buffer holds a share of the producer's struct and drops it when it is deallocated, on the
  * stream of the deallocation. An empty buffer holds no share.
  *
- * @param share Share of the producer's struct
- * @param memory Address of the producer's memory
- * @param size Size in bytes
- * @param stream Stream of the buffer
  * @param mr Resource for reallocations, should the buffer grow
  */
 rmm::device_buffer adopt(foreign_share&& share,

@@ -25,11 +25,8 @@ namespace cudf_arrow_bridge::detail {
  *
  * @throws std::invalid_argument for negative string offsets
  *
- * @param source Tree to copy
- * @param node Node of it that becomes the root
+ * @param node Node of the source that becomes the root
  * @param target CPU memory, or CUDA memory of the current device
- * @param stream Stream that copies are enqueued on; what it did so far comes first
- * @param mr Resource for the copies
  */
 std::shared_ptr<array_tree> copy_tree(array_tree const& source,
                                       std::size_t node,
@@ -46,7 +43,6 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
  * @throws std::invalid_argument as `copy_tree`
  *
  * @param source Tree to copy, ready on the stream
- * @param node Node of it that becomes the root
  * @param owner What the copy keeps, such as the owner of its memory resource
  * @param exec Where to work: on the host, or on the current device, which has the source
  */

@@ -5,8 +5,6 @@
 #include "compute/host_access.hpp"
 #include "compute/sanitize.hpp"
 #include "cuda/location/location.hpp"
-#include "import/layouts.hpp"
-#include "import/offsets.hpp"
 #include "validate/validate.hpp"
 
 #include <cudf/utilities/error.hpp>
@@ -88,19 +86,6 @@ bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_
   return true;
 }
 
-mask_range find_mask(import_level const& level, import_facts const& facts, execution const& exec)
-{
-  auto const& [types, array, rows, path] = level;
-  auto const nulls                       = [&]() -> cudf::size_type {
-    if (auto const stated = stated_null_count(array, rows)) { return *stated; }
-    auto const* known = facts.find(types, rows);
-    return known != nullptr ? known->null_count
-                            : count_nulls({array.buffers[0], rows.begin, rows.size}, exec);
-  }();
-  if (nulls == 0) { return {}; }
-  return {{array.buffers[0], rows.storage_begin(), rows.storage_size()}, nulls};
-}
-
 /// Whether libcudf can copy a mask in place: it copies blocks of 64 bytes, past the last row, so
 /// the allocation must not end before. The end of host allocations is unknown; they are accepted,
 /// because copies of host columns read only the rows.
@@ -108,70 +93,6 @@ bool can_read_mask(mask_range const& mask)
 {
   auto const size = static_cast<std::size_t>(padded_mask_size(mask.bits.size));
   return mask.null_count == 0 || !ends_before(mask.first(), size);
-}
-
-mask_buffer import_mask(column_importer const& importer,
-                        import_level const& level,
-                        import_facts const& facts)
-{
-  auto const* known = facts.find(level.types, level.rows);
-  if (known != nullptr && known->mask) {
-    auto const take = [&] { return std::move(*known->mask); };
-    return {importer.make(copy_reason::nulls_of_structs, level.path, take), known->null_count};
-  }
-  auto const& exec  = importer.exec();
-  auto const source = find_mask(level, facts, exec);
-  if (source.null_count == 0) { return {importer.no_buffer(), 0}; }
-  auto const copy = [&] { return copy_bits(source.bits, exec); };
-  return {source.is_on_word() && can_read_mask(source)
-            ? importer.take(source.first(), bytes_for_bits(source.bits.size))
-            : importer.make(copy_reason::mask_position, level.path, copy),
-          source.null_count};
-}
-
-/// On the host 8 bytes are enough also for decimal128, which some Arrow producers align to 8.
-bool is_aligned(void const* memory, std::int64_t width, execution const& exec)
-{
-  auto const alignment =
-    static_cast<std::uintptr_t>(exec.host ? std::min<std::int64_t>(width, 8) : width);
-  return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
-}
-
-column_parts import_fixed(column_importer const& importer,
-                          import_level const& level,
-                          row_mask const& mask)
-{
-  switch (level.type().column.id()) {
-    case cudf::type_id::LIST: return import_fixed_size_binary(importer, level);
-    case cudf::type_id::DICTIONARY32: return import_dictionary(importer, level, mask);
-    default: return import_values(importer, level);
-  }
-}
-
-column_parts import_parts(column_importer const& importer,
-                          import_level const& level,
-                          row_mask const& mask)
-{
-  switch (level.type().layout) {
-    case array_layout::null: return {importer.no_buffer(), {}};
-    case array_layout::fixed: return import_fixed(importer, level, mask);
-    case array_layout::offsets32:
-    case array_layout::offsets64: return import_lists(importer, level);
-    case array_layout::string32:
-    case array_layout::string64:
-      return level.type().column.id() == cudf::type_id::LIST ? import_binary(importer, level)
-                                                             : import_strings(importer, level);
-    case array_layout::validity: return import_fields(importer, level);
-    case array_layout::fixed_lists: return import_fixed_size_lists(importer, level);
-    case array_layout::views:
-      return level.type().column.id() == cudf::type_id::LIST
-               ? import_binary_views(importer, level, mask)
-               : import_string_views(importer, level, mask);
-    case array_layout::list_views32:
-    case array_layout::list_views64: return import_list_views(importer, level, mask);
-    case array_layout::runs: return import_runs(importer, level);
-  }
-  throw cudf::logic_error{"no such layout"};
 }
 
 /// Whether a column of this type can use the producer's buffers, if they are aligned.
@@ -184,33 +105,6 @@ bool can_be_borrowed(parsed_type const& type)
     case array_layout::string64: return type.column.id() == cudf::type_id::STRING;
     default: return false;
   }
-}
-
-bool borrow_values(import_level const& level, execution const& exec, borrowed_column& result)
-{
-  auto const width = level.type().element_bits / 8;
-  result.data =
-    static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
-  result.data_size = level.rows.storage_size() * width;
-  return is_aligned(result.data, width, exec);
-}
-
-bool borrow_strings(import_level const& level,
-                    import_facts const& facts,
-                    execution const& exec,
-                    borrowed_column& result)
-{
-  auto const width    = offset_width(level.type().layout);
-  result.offsets      = first_offset(level);
-  result.offsets_size = (level.rows.storage_size() + 1) * width;
-  result.offsets_type = cudf::data_type{width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32};
-  if (!is_aligned(result.offsets, width, exec)) { return false; }
-  auto const ends = find_ends(level, facts, exec);
-  if (origin_of(level.type(), level.rows, ends) != 0) { return false; }
-  check_string_data(ends.last, level.array.buffers[2], level.path);
-  result.data_size = ends.last;
-  result.data      = level.array.buffers[2];
-  return true;
 }
 
 /// The borrowed column with its leading rows, that is without an offset.
@@ -228,6 +122,63 @@ cudf::column_view storage_of(borrowed_column const& borrowed)
 
 }  // namespace
 
+mask_range column_importer::find_mask(import_level const& level) const
+{
+  auto const& [types, array, rows, path] = level;
+  auto const nulls                       = [&]() -> cudf::size_type {
+    if (auto const stated = stated_null_count(array, rows)) { return *stated; }
+    auto const* known = facts_.find(types, rows);
+    return known != nullptr ? known->null_count
+                            : count_nulls({array.buffers[0], rows.begin, rows.size}, exec_);
+  }();
+  if (nulls == 0) { return {}; }
+  return {{array.buffers[0], rows.storage_begin(), rows.storage_size()}, nulls};
+}
+
+counted_mask column_importer::import_mask(import_level const& level) const
+{
+  auto const* known = facts_.find(level.types, level.rows);
+  if (known != nullptr && known->mask) {
+    auto const taken = [&] { return std::move(*known->mask); };
+    return {make(copy_reason::nulls_of_structs, level.path, taken), known->null_count};
+  }
+  auto const source = find_mask(level);
+  if (source.null_count == 0) { return {no_buffer(), 0}; }
+  auto const copy = [&] { return copy_bits(source.bits, exec_); };
+  return {source.is_on_word() && can_read_mask(source)
+            ? take(source.first(), bytes_for_bits(source.bits.size))
+            : make(copy_reason::mask_position, level.path, copy),
+          source.null_count};
+}
+
+column_parts column_importer::import_parts(import_level const& level, row_mask const& mask) const
+{
+  switch (level.type().layout) {
+    case array_layout::null: return {no_buffer(), {}};
+    case array_layout::fixed:
+      switch (level.type().column.id()) {
+        case cudf::type_id::LIST: return import_fixed_size_binary(level);
+        case cudf::type_id::DICTIONARY32: return import_dictionary(level, mask);
+        default: return import_values(level);
+      }
+    case array_layout::offsets32:
+    case array_layout::offsets64: return import_lists(level);
+    case array_layout::string32:
+    case array_layout::string64:
+      return level.type().column.id() == cudf::type_id::LIST ? import_binary(level)
+                                                             : import_strings(level);
+    case array_layout::validity: return import_fields(level);
+    case array_layout::fixed_lists: return import_fixed_size_lists(level);
+    case array_layout::views:
+      return level.type().column.id() == cudf::type_id::LIST ? import_binary_views(level, mask)
+                                                             : import_string_views(level, mask);
+    case array_layout::list_views32:
+    case array_layout::list_views64: return import_list_views(level, mask);
+    case array_layout::runs: return import_runs(level);
+  }
+  throw cudf::logic_error{"no such layout"};
+}
+
 std::unique_ptr<cudf::column> column_importer::column(import_level const& level) const
 {
   auto const size = level.rows.num_rows();
@@ -236,8 +187,8 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
     return std::make_unique<cudf::column>(
       level.type().column, size, no_buffer(), no_buffer(), size);
   }
-  auto masked = import_mask(*this, level, facts_);
-  auto parts  = import_parts(*this, level, {masked.mask.data(), masked.null_count});
+  auto masked = import_mask(level);
+  auto parts  = import_parts(level, {masked.mask.data(), masked.null_count});
   if (parts.mask) { masked = std::move(*parts.mask); }
   return std::make_unique<cudf::column>(level.type().column,
                                         size,
@@ -247,18 +198,23 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
                                         std::move(parts.children));
 }
 
-offset_ends column_importer::ends_of(import_level const& level) const
-{ return find_ends(level, facts_, exec_); }
-
 rmm::device_buffer column_importer::take(void const* memory, std::int64_t size) const
 { return adopt(share_.copy(), memory, size, exec_.stream, exec_.mr); }
+
+/// On the host 8 bytes are enough also for decimal128, which some Arrow producers align to 8.
+bool column_importer::is_aligned(void const* memory, std::int64_t width) const
+{
+  auto const alignment =
+    static_cast<std::uintptr_t>(exec_.host ? std::min<std::int64_t>(width, 8) : width);
+  return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
+}
 
 rmm::device_buffer column_importer::take_aligned(void const* memory,
                                                  std::int64_t size,
                                                  std::int64_t width,
                                                  column_path const& path) const
 {
-  if (is_aligned(memory, width, exec_)) { return take(memory, size); }
+  if (is_aligned(memory, width)) { return take(memory, size); }
   return make(copy_reason::alignment, path, [&] { return copy_bytes(memory, size, exec_); });
 }
 
@@ -268,6 +224,53 @@ std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
 {
   return std::make_unique<cudf::column>(
     cudf::data_type{type}, static_cast<cudf::size_type>(size), std::move(data), no_buffer(), 0);
+}
+
+bool column_importer::borrow_values(import_level const& level, borrowed_column& result) const
+{
+  auto const width = level.type().element_bits / 8;
+  result.data =
+    static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
+  result.data_size = level.rows.storage_size() * width;
+  return is_aligned(result.data, width);
+}
+
+bool column_importer::borrow_strings(import_level const& level, borrowed_column& result) const
+{
+  auto const width    = offset_width(level.type().layout);
+  result.offsets      = first_offset(level);
+  result.offsets_size = (level.rows.storage_size() + 1) * width;
+  result.offsets_type = cudf::data_type{width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32};
+  if (!is_aligned(result.offsets, width)) { return false; }
+  auto const ends = find_ends(level);
+  if (origin_of(level.type(), level.rows, ends) != 0) { return false; }
+  check_string_data(ends.last, level.array.buffers[2], level.path);
+  result.data_size = ends.last;
+  result.data      = level.array.buffers[2];
+  return true;
+}
+
+std::optional<borrowed_column> column_importer::borrow(import_level const& level,
+                                                       bool sanitize) const
+{
+  auto const& [types, array, rows, path] = level;
+  if (rows.size == 0 || !can_be_borrowed(types.type)) { return {}; }
+  check_rows(rows.storage_size(), path);
+  auto const mask = find_mask(level);
+  if (!mask.is_on_word() || !can_read_mask(mask)) { return {}; }
+  auto result        = borrowed_column{};
+  result.type        = types.type.column;
+  result.offset      = static_cast<cudf::size_type>(rows.leading);
+  result.size        = static_cast<cudf::size_type>(rows.size);
+  result.null_count  = mask.null_count;
+  result.mask        = mask.first();
+  result.mask_size   = bytes_for_bits(mask.bits.size);
+  auto const strings = types.type.layout != array_layout::fixed;
+  if (!(strings ? borrow_strings(level, result) : borrow_values(level, result))) { return {}; }
+  auto const* known = facts_.find(types, rows);
+  auto const clean  = known != nullptr && known->is_clean;
+  if (sanitize && strings && !clean && needs_emptying(storage_of(result), exec_)) { return {}; }
+  return result;
 }
 
 bool has_mask(ArrowArray const& array)
@@ -313,34 +316,6 @@ row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range
   // stored row. The struct's leading rows are ordinary rows of the child: its null count includes
   // them.
   return {child.offset + rows.storage_begin(), rows.storage_size(), 0, rows.sliced};
-}
-
-std::optional<borrowed_column> borrow_rows(import_level const& level,
-                                           execution const& exec,
-                                           import_facts const& facts,
-                                           bool sanitize)
-{
-  auto const& [types, array, rows, path] = level;
-  if (rows.size == 0 || !can_be_borrowed(types.type)) { return {}; }
-  check_rows(rows.storage_size(), path);
-  auto const mask = find_mask(level, facts, exec);
-  if (!mask.is_on_word() || !can_read_mask(mask)) { return {}; }
-  auto result        = borrowed_column{};
-  result.type        = types.type.column;
-  result.offset      = static_cast<cudf::size_type>(rows.leading);
-  result.size        = static_cast<cudf::size_type>(rows.size);
-  result.null_count  = mask.null_count;
-  result.mask        = mask.first();
-  result.mask_size   = bytes_for_bits(mask.bits.size);
-  auto const strings = types.type.layout != array_layout::fixed;
-  if (!(strings ? borrow_strings(level, facts, exec, result)
-                : borrow_values(level, exec, result))) {
-    return {};
-  }
-  auto const* known = facts.find(types, rows);
-  auto const clean  = known != nullptr && known->is_clean;
-  if (sanitize && strings && !clean && needs_emptying(storage_of(result), exec)) { return {}; }
-  return result;
 }
 
 }  // namespace cudf_arrow_bridge::detail

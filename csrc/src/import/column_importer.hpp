@@ -6,19 +6,85 @@
 #include "base/errors.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
-#include "import/import_facts.hpp"
+#include "compute/sanitize.hpp"
+#include "compute/views.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 
 #include <cudf/column/column.hpp>
+#include <cudf/types.hpp>
+
+#include <rmm/device_buffer.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
+
+/// Range of requested rows of an array. A column stores `leading` more rows before them, which it
+/// skips with its offset.
+struct row_range {
+  std::int64_t begin;  ///< first requested row in the array's buffers, `array.offset` included
+  std::int64_t size;
+  std::int64_t leading;
+  /// Whether the column will have an offset, its own or that of an enclosing struct. Without one
+  /// libcudf assumes that the first offset of lists (`lists_column_view::get_sliced_child`) and
+  /// strings is 0.
+  bool sliced{leading > 0};
+
+  bool operator==(row_range const&) const = default;
+
+  [[nodiscard]] std::int64_t storage_begin() const { return begin - leading; }
+
+  [[nodiscard]] std::int64_t storage_size() const { return size + leading; }
+
+  [[nodiscard]] cudf::size_type num_rows() const
+  { return static_cast<cudf::size_type>(storage_size()); }
+};
+
+/// Facts about the contents of a range of rows, which an import must know.
+struct level_facts {
+  row_range rows;
+  cudf::size_type null_count;  ///< of the requested rows
+  std::optional<offset_ends>
+    ends;  ///< first and last offset of all stored rows, if they have offsets
+  /// Whether `sanitize` has nothing to rewrite at this level, not including lower levels
+  bool is_clean{false};
+  /// Replaces the producer's mask if nulls of enclosing structs were added; moved out at the first
+  /// use
+  std::shared_ptr<rmm::device_buffer> mask{};
+};
+
+/// Facts about the arrays of a producer's struct, collected before columns are created. The key is
+/// the types of a level, because several parents with different nulls may point to one array.
+class import_facts {
+ public:
+  void set(parsed_tree const& level, level_facts const& facts)
+  { facts_.insert_or_assign(&level, facts); }
+
+  void forget(parsed_tree const& level) { facts_.erase(&level); }
+
+  /// @return Null if nothing is known about exactly this range of rows
+  [[nodiscard]] level_facts const* find(parsed_tree const& level, row_range const& rows) const
+  {
+    auto const entry = facts_.find(&level);
+    return entry != facts_.end() && entry->second.rows == rows ? &entry->second : nullptr;
+  }
+
+  /// @return The facts of the surveyed rows, whatever their range; null if there are none
+  [[nodiscard]] level_facts const* find(parsed_tree const& level) const
+  {
+    auto const entry = facts_.find(&level);
+    return entry != facts_.end() ? &entry->second : nullptr;
+  }
+
+ private:
+  std::unordered_map<parsed_tree const*, level_facts> facts_;
+};
 
 /// @return Whether an array has a mask and may have nulls
 bool has_mask(ArrowArray const& array);
@@ -31,10 +97,23 @@ struct import_level {
   parsed_tree const& types;  ///< types that the array was validated against
   ArrowArray const& array;
   row_range rows;
-  column_path const& path;  ///< names the column in errors
+  column_path path;  ///< names the column in errors
 
   [[nodiscard]] parsed_type const& type() const { return types.type; }
 };
+
+/// @return The address of the first stored row's offset
+std::byte const* first_offset(import_level const& level);
+
+/**
+ * @brief The value to subtract from the producer's offsets; also the element or byte at which the
+ * column's child or chars begin.
+ *
+ * It is 0 if the offsets can be used unchanged: the column has an offset itself (`rows.sliced`), or
+ * the first offset is 0. Otherwise, and for 64-bit offsets of lists, which are narrowed to 32 bits
+ * in any case, it is the first offset: {7, 9, 12} become {0, 2, 5}.
+ */
+std::int64_t origin_of(parsed_type const& type, row_range const& rows, offset_ends const& ends);
 
 /// The rows of a producer's mask that a column needs.
 struct mask_range {
@@ -52,34 +131,26 @@ struct mask_range {
   }
 };
 
-/// A mask for a `cudf::column`; empty if no row is null.
-struct mask_buffer {
-  rmm::device_buffer mask;
-  cudf::size_type null_count;
-};
-
-/// The contents of a column, created by the function of one layout. `mask`, if set, replaces the
-/// producer's.
+/// The data and children of a column. `mask`, if set, replaces the producer's; it is empty if no
+/// row is null.
 struct column_parts {
   rmm::device_buffer data;
   std::vector<std::unique_ptr<cudf::column>> children;
-  std::optional<mask_buffer> mask{};
+  std::optional<counted_mask> mask{};
 };
 
-/**
- * @brief Creates owning columns from a producer's struct.
- *
- * `column` calls the function of layouts.hpp for the array's layout; the other members are for use
- * by these functions.
- */
+/// INT32 offsets of lists, and the range of elements they cover.
+struct list_offsets {
+  std::unique_ptr<cudf::column> column;  ///< empty if there are no rows
+  std::int64_t begin;                    ///< index of the element that offset 0 refers to
+  std::int64_t size;                     ///< number of elements
+};
+
+/// Creates columns from a producer's struct. There is one `import_` function for each Arrow layout.
 class column_importer {
  public:
-  /**
-   * @param share Share of the producer's struct; each adopted buffer takes another share
-   * @param exec Location of the array's buffers and of converted buffers
-   * @param facts Known facts; those missing are read, with a wait for device memory
-   * @param copies Rejects or records buffers that are created rather than adopted
-   */
+  /// Each adopted buffer takes another share of the producer's struct. Missing facts are read, with
+  /// a wait for device memory. `copies` rejects or records buffers that are created.
   column_importer(foreign_share const& share,
                   execution const& exec,
                   import_facts const& facts,
@@ -91,14 +162,28 @@ class column_importer {
   /// Creates an owning column of a level and its descendants.
   [[nodiscard]] std::unique_ptr<cudf::column> column(import_level const& level) const;
 
-  [[nodiscard]] execution const& exec() const { return exec_; }
+  /**
+   * @brief Creates a view of a producer's fixed-width values or strings, without owning buffers.
+   *
+   * The view holds no share of the producer's struct; the caller keeps one.
+   *
+   * @return Empty if libcudf cannot use the buffers as they are, or if `sanitize` has to rewrite
+   * null strings that are not empty; the column must then be imported
+   */
+  [[nodiscard]] std::optional<borrowed_column> borrow(import_level const& level,
+                                                      bool sanitize) const;
 
+ private:
   /// Returns an importer of the same array with another execution, which must outlive it.
   [[nodiscard]] column_importer with(execution const& exec) const
   { return {share_, exec, facts_, copies_}; }
 
-  /// Calls `find_ends` with the importer's facts.
-  [[nodiscard]] offset_ends ends_of(import_level const& level) const;
+  [[nodiscard]] mask_range find_mask(import_level const& level) const;
+  [[nodiscard]] counted_mask import_mask(import_level const& level) const;
+  [[nodiscard]] column_parts import_parts(import_level const& level, row_mask const& mask) const;
+  [[nodiscard]] bool is_aligned(void const* memory, std::int64_t width) const;
+  [[nodiscard]] bool borrow_values(import_level const& level, borrowed_column& result) const;
+  [[nodiscard]] bool borrow_strings(import_level const& level, borrowed_column& result) const;
 
   [[nodiscard]] rmm::device_buffer no_buffer() const
   { return rmm::device_buffer{0, exec_.stream, exec_.mr}; }
@@ -112,15 +197,8 @@ class column_importer {
                                                 std::int64_t width,
                                                 column_path const& path) const;
 
-  /**
-   * @brief Creates a buffer, or a column with all its buffers, that cannot be adopted.
-   *
-   * @throws copy_refused if copies are forbidden; nothing is made then
-   *
-   * @param reason Why it cannot be adopted
-   * @param path Column that errors name
-   * @param make Returns it
-   */
+  /// Creates a buffer, or a column with all its buffers, that cannot be adopted. Throws
+  /// `copy_refused` if copies are forbidden; nothing is made then.
   template <typename Make>
   [[nodiscard]] auto make(copy_reason reason, column_path const& path, Make make) const
   {
@@ -130,14 +208,10 @@ class column_importer {
     return result;
   }
 
-  /// Calls `copy_log::need`, before a conversion that creates more than one buffer.
-  void need_copy(copy_reason reason, column_path const& path) const { copies_.need(reason, path); }
-
-  /// Records the created buffers after `need_copy`.
+  /// Records the created buffers after `copy_log::need`.
   void note(rmm::device_buffer const& made, copy_reason reason) const
   { copies_.note(made.data(), made.size(), reason); }
 
-  /// @copydoc note(rmm::device_buffer const&,copy_reason)
   void note(std::unique_ptr<cudf::column> const& made, copy_reason reason) const
   { copies_.note(made->view(), reason); }
 
@@ -146,12 +220,78 @@ class column_importer {
                                                           std::int64_t size,
                                                           rmm::device_buffer&& data) const;
 
- private:
+  // offsets.cpp
+
+  /// The first and last offset of a level's stored rows; zeros if there are none. Rejects offsets
+  /// that are negative or descend. For device memory this waits, unless the facts have them.
+  [[nodiscard]] offset_ends find_ends(import_level const& level) const;
+
+  /// The producer's offsets minus `origin`, as `type` (INT32 or INT64). Adopted if they are equal.
+  /// There must be at least one row.
+  [[nodiscard]] std::unique_ptr<cudf::column> import_offsets(import_level const& level,
+                                                             std::int64_t origin,
+                                                             cudf::type_id type) const;
+
+  /// INT32 offsets of a list or binary array. They begin at `origin_of`, so only the elements of
+  /// these rows are limited by `cudf::size_type`.
+  [[nodiscard]] list_offsets import_list_offsets(import_level const& level) const;
+
+  /// Offsets of lists of `list_size` elements each: {0, list_size, 2 * list_size, ...}.
+  [[nodiscard]] list_offsets make_offsets(import_level const& level, std::int64_t list_size) const;
+
+  [[nodiscard]] list_offsets no_offsets() const;
+
+  // layouts.cpp
+
+  /// Fixed-width values: adopted, or converted (bools, half floats, times of 32 bits).
+  [[nodiscard]] column_parts import_values(import_level const& level) const;
+  /// Strings, with offsets of either width.
+  [[nodiscard]] column_parts import_strings(import_level const& level) const;
+  /// Binary, with offsets of either width, as LIST<UINT8>.
+  [[nodiscard]] column_parts import_binary(import_level const& level) const;
+  /// Fixed-size binary as LIST<UINT8>.
+  [[nodiscard]] column_parts import_fixed_size_binary(import_level const& level) const;
+  /// Lists with offsets of either width, and maps.
+  [[nodiscard]] column_parts import_lists(import_level const& level) const;
+  [[nodiscard]] column_parts import_fixed_size_lists(import_level const& level) const;
+  [[nodiscard]] column_parts import_fields(import_level const& level) const;
+  /// Run-end encoded values, decoded: each value is repeated for its run. Sets the mask.
+  [[nodiscard]] column_parts import_runs(import_level const& level) const;
+  [[nodiscard]] column_parts bytes_in_lists(list_offsets&& offsets, void const* bytes) const;
+  [[nodiscard]] column_parts elements_in_lists(import_level const& level,
+                                               std::unique_ptr<cudf::column> offsets,
+                                               row_range const& elements) const;
+  [[nodiscard]] std::unique_ptr<cudf::column> decode_runs(import_level const& level) const;
+
+  // views.cpp
+
+  /// String views, whose bytes are copied to one buffer.
+  [[nodiscard]] column_parts import_string_views(import_level const& level,
+                                                 row_mask const& mask) const;
+  /// Binary views as LIST<UINT8>, whose bytes are copied to one buffer.
+  [[nodiscard]] column_parts import_binary_views(import_level const& level,
+                                                 row_mask const& mask) const;
+  /// List views; the elements are gathered unless the lists are contiguous and in order.
+  [[nodiscard]] column_parts import_list_views(import_level const& level,
+                                               row_mask const& mask) const;
+  [[nodiscard]] string_buffers read_views(import_level const& level, row_mask const& mask) const;
+
+  // dictionary.cpp
+
+  /// Indices and keys of a dictionary. Null keys are removed, with the mask set accordingly.
+  [[nodiscard]] column_parts import_dictionary(import_level const& level,
+                                               row_mask const& mask) const;
+  [[nodiscard]] std::unique_ptr<cudf::column> import_indices(import_level const& level) const;
+  [[nodiscard]] std::unique_ptr<cudf::column> import_keys(import_level const& level) const;
+
   foreign_share const& share_;
   execution const& exec_;
   import_facts const& facts_;
   copy_log& copies_;
 };
+
+/// @return Whether a dictionary may have null keys, which make the rows that refer to them null
+bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array);
 
 /**
  * @brief Chooses how many leading rows to keep before the requested ones.
@@ -161,11 +301,7 @@ class column_importer {
  * at least one row: their column then has an offset, and libcudf accepts offsets that do not begin
  * with 0.
  *
- * @param types Types that the array was validated against
- * @param array Array to import
  * @param begin First requested row, without `array.offset`
- * @param size Number of requested rows
- * @param exec Where the array's buffers are
  */
 row_range choose_rows(parsed_tree const& types,
                       ArrowArray const& array,
@@ -173,27 +309,8 @@ row_range choose_rows(parsed_tree const& types,
                       std::int64_t size,
                       execution const& exec);
 
-/// The rows of a child that belong to the stored rows of its parent.
-///
-/// @param type The parent's type: a struct or a list of fixed size
-/// @param child The child's array
-/// @param rows The parent's rows
+/// The rows of a child that belong to the stored rows of its parent, a struct or a list of fixed
+/// size.
 row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range const& rows);
-
-/**
- * @brief Creates a view of a producer's fixed-width values or strings, without owning buffers.
- *
- * The view holds no share of the producer's struct; the caller keeps one.
- *
- * @param level Array and rows to borrow
- * @param exec Where the array's buffers are
- * @param facts Known facts; those missing are read, with a wait for device memory
- * @param sanitize Whether to reject columns with null strings that are not empty
- * @return Empty if libcudf cannot use the buffers as they are; the column must then be imported
- */
-std::optional<borrowed_column> borrow_rows(import_level const& level,
-                                           execution const& exec,
-                                           import_facts const& facts,
-                                           bool sanitize);
 
 }  // namespace cudf_arrow_bridge::detail

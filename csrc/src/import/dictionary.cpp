@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/dictionary.hpp"
 
-#include "import/layouts.hpp"
+#include "import/column_importer.hpp"
 
 #include <utility>
 
@@ -23,42 +23,38 @@ type_id signed_type(type_id index, std::int64_t num_values)
   }
 }
 
-std::unique_ptr<cudf::column> indices(column_importer const& importer, import_level const& level)
+}  // namespace
+
+std::unique_ptr<cudf::column> column_importer::import_indices(import_level const& level) const
 {
   auto const stored = index_type(*level.types.schema);
   auto const wanted = signed_type(stored, level.array.dictionary->length);
   auto const size   = level.rows.storage_size();
   auto const same_width =
     cudf::size_of(cudf::data_type{stored}) == cudf::size_of(cudf::data_type{wanted});
-  if (same_width || size == 0) {
-    return importer.flat_column(wanted, size, import_values(importer, level).data);
-  }
+  if (same_width || size == 0) { return flat_column(wanted, size, import_values(level).data); }
   auto const width = level.type().element_bits / 8;
   auto const* first =
     static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
   auto const cast = [&] {
-    return cast_values(first, level.rows.num_rows(), stored, wanted, importer.exec());
+    return cast_values(first, level.rows.num_rows(), stored, wanted, exec_);
   };
-  return importer.flat_column(
-    wanted, size, importer.make(copy_reason::index_width, level.path, cast));
+  return flat_column(wanted, size, make(copy_reason::index_width, level.path, cast));
 }
 
 /// The keys of a dictionary. Keys that are dictionaries are decoded, because libcudf does not
 /// support nested dictionaries.
-std::unique_ptr<cudf::column> import_keys(column_importer const& importer,
-                                          import_level const& level)
+std::unique_ptr<cudf::column> column_importer::import_keys(import_level const& level) const
 {
   auto const& values = *level.array.dictionary;
-  auto keys          = importer.column(
-    {level.types.children[0], values, {values.offset, values.length, 0}, level.path});
+  auto keys =
+    column({level.types.children[0], values, {values.offset, values.length, 0}, level.path});
   if (keys->type().id() != type_id::DICTIONARY32) { return keys; }
-  if (keys->size() == 0) { return decode_dictionary(keys->view(), level.path, importer.exec()); }
-  return importer.make(copy_reason::nested_dictionary, level.path, [&] {
-    return decode_dictionary(keys->view(), level.path, importer.exec());
+  if (keys->size() == 0) { return decode_dictionary(keys->view(), level.path, exec_); }
+  return make(copy_reason::nested_dictionary, level.path, [&] {
+    return decode_dictionary(keys->view(), level.path, exec_);
   });
 }
-
-}  // namespace
 
 bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array)
 {
@@ -68,31 +64,30 @@ bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array)
          num_buffers(types.children[0].type.layout) == 0;
 }
 
-column_parts import_dictionary(column_importer const& importer,
-                               import_level const& level,
-                               row_mask const& mask)
+column_parts column_importer::import_dictionary(import_level const& level,
+                                                row_mask const& mask) const
 {
-  auto result = column_parts{importer.no_buffer(), {}};
-  auto codes  = indices(importer, level);
-  auto keys   = import_keys(importer, level);
+  auto result = column_parts{no_buffer(), {}};
+  auto codes  = import_indices(level);
+  auto keys   = import_keys(level);
   if (keys->type().id() == type_id::EMPTY) {
     // Arrow's null type: all keys are null, and libcudf allows no null keys. So the dictionary gets
     // no keys and all rows are null; the indices of null rows are not read.
-    keys = importer.column({level.types.children[0], *level.array.dictionary, {}, level.path});
+    keys            = column({level.types.children[0], *level.array.dictionary, {}, level.path});
     auto const rows = level.rows.num_rows();
-    auto const make = [&] { return no_valid_bits(rows, importer.exec()); };
-    result.mask     = mask_buffer{importer.make(copy_reason::null_values, level.path, make), rows};
+    auto const all_null = [&] { return no_valid_bits(rows, exec_); };
+    result.mask         = counted_mask{make(copy_reason::null_values, level.path, all_null), rows};
   } else if (keys->null_count() > 0) {
     if (codes->size() > 0 || keys->null_count() < keys->size()) {
-      importer.need_copy(copy_reason::null_values, level.path);
+      copies_.need(copy_reason::null_values, level.path);
     }
-    auto made = drop_null_keys(codes->view(), keys->view(), mask, level.path, importer.exec());
+    auto made = drop_null_keys(codes->view(), keys->view(), mask, level.path, exec_);
     codes     = std::move(made.indices);
     keys      = std::move(made.keys);
-    importer.note(codes, copy_reason::null_values);
-    importer.note(keys, copy_reason::null_values);
-    importer.note(made.mask, copy_reason::null_values);
-    result.mask = mask_buffer{std::move(made.mask), made.null_count};
+    note(codes, copy_reason::null_values);
+    note(keys, copy_reason::null_values);
+    note(made.mask, copy_reason::null_values);
+    result.mask = counted_mask{std::move(made.mask), made.null_count};
   }
   result.children.push_back(std::move(codes));
   result.children.push_back(std::move(keys));

@@ -34,29 +34,13 @@ ArrowArray const& live_array(ArrowDeviceArray const* array, column_path const& p
   return array->array;
 }
 
-/// What an array is imported as.
-enum class import_kind : std::uint8_t { column, table };
-
-/// Arguments of an import, with the schema's types.
-struct import_call {
-  detail::parsed_tree const& types;
-  import_kind kind;
-  ArrowDeviceArray* array;
-  import_options const& options;
-  column_path const& path;
-  cuda::stream_ref stream;
-  rmm::device_async_resource_ref mr;
-};
-
 /// Validates the array. No pointer in it may be followed before.
-void validate(import_call const& call)
+void validate(detail::import_call const& call)
 {
   detail::validate(call.types, live_array(call.array, call.path), call.path);
   if (call.array->device_type == ARROW_DEVICE_CPU) {
-    detail::validate_offsets(call.types, call.array->array, call.path);
-    if (call.options.validate == validation::full) {
-      detail::validate_values(call.types, call.array->array, call.path);
-    }
+    auto const all_rows = call.options.validate == validation::full;
+    detail::validate_contents(call.types, call.array->array, all_rows, call.path);
   }
 }
 
@@ -70,7 +54,7 @@ void check_no_null_rows(cudf::size_type null_count, column_path const& path)
 
 /// Checks that an array is a table. Reads only host memory, before ownership of the array is taken,
 /// so that the caller keeps it after an error.
-void check_table(import_call const& call)
+void check_table(detail::import_call const& call)
 {
   auto const& type = call.types.type;
   if (type.layout != detail::array_layout::validity) {
@@ -85,25 +69,12 @@ void check_table(import_call const& call)
                      call.path);
 }
 
-/// A column to make: an array, its type and the rows to import.
-struct planned_column {
-  detail::parsed_tree const& types;
-  ArrowArray const& array;
-  column_path path;
-  detail::row_range rows;
-
-  [[nodiscard]] detail::import_level level() const { return {types, array, rows, path}; }
-};
-
 /// The import of a validated array: takes ownership of it, reads the required facts from device
 /// memory, and makes the columns.
 class array_import {
  public:
-  explicit array_import(import_call const& call)
-    : call_{call},
-      source_{
-        detail::open_source(call.types, call.array, call.options, call.path, call.stream, call.mr)},
-      copies_{call.options.copy}
+  explicit array_import(detail::import_call const& call)
+    : call_{call}, source_{detail::open_source(call)}, copies_{call.options.copy}
   {
     if (!source_.exec.host) { find_facts(); }
   }
@@ -131,21 +102,21 @@ class array_import {
 
  private:
   [[nodiscard]] std::size_t num_columns() const
-  { return call_.kind == import_kind::table ? call_.types.children.size() : 1; }
+  { return call_.kind == detail::import_kind::table ? call_.types.children.size() : 1; }
 
   /// Plans one column. The offset and the length of a table apply to each of its columns.
-  [[nodiscard]] planned_column plan(std::size_t index) const
+  [[nodiscard]] detail::import_level plan(std::size_t index) const
   {
     auto const& root = source_.root;
-    if (call_.kind == import_kind::column) {
-      return {call_.types, root, call_.path, choose_rows(call_.types, root, 0)};
+    if (call_.kind == detail::import_kind::column) {
+      return {call_.types, root, choose_rows(call_.types, root, 0), call_.path};
     }
     auto const& types = call_.types.children[index];
     auto const& array = *root.children[index];
     return {types,
             array,
-            column_path{call_.path, types.schema->name},
-            choose_rows(types, array, root.offset)};
+            choose_rows(types, array, root.offset),
+            column_path{call_.path, types.schema->name}};
   }
 
   /// Leading rows are kept only to avoid copies, so columns to be uploaded keep none.
@@ -160,7 +131,7 @@ class array_import {
 
   void find_facts()
   {
-    auto const is_table = call_.kind == import_kind::table;
+    auto const is_table = call_.kind == detail::import_kind::table;
     auto survey         = detail::import_survey{call_.options.sanitize, source_.exec};
     if (is_table) { survey.add_null_count(call_.types, source_.root); }
     for (std::size_t i = 0; i < num_columns(); ++i) {
@@ -172,30 +143,24 @@ class array_import {
   }
 
   /// Adds a column: borrowed if possible and wanted, otherwise created.
-  void add(std::vector<borrowed_column>& columns, planned_column const& planned, bool borrow)
+  void add(std::vector<borrowed_column>& columns, detail::import_level const& planned, bool borrow)
   {
+    auto const importer = detail::column_importer{source_.share, source_.exec, facts_, copies_};
+    auto const sanitize = call_.options.sanitize;
     if (borrow) {
-      auto borrowed =
-        detail::borrow_rows(planned.level(), source_.exec, facts_, call_.options.sanitize);
-      if (borrowed) {
+      if (auto borrowed = importer.borrow(planned, sanitize)) {
         columns.push_back(std::move(*borrowed));
         return;
       }
     }
-    columns.emplace_back().imported = create(planned);
-  }
-
-  [[nodiscard]] imported_column create(planned_column const& planned)
-  {
-    auto const& [types, array, path, rows] = planned;
-    auto const importer = detail::column_importer{source_.share, source_.exec, facts_, copies_};
-    auto result         = imported_column{importer.column(planned.level()),
-                                          static_cast<cudf::size_type>(rows.leading),
-                                          static_cast<cudf::size_type>(rows.size)};
-    if (call_.options.sanitize && !detail::is_clean(types, array, rows, facts_)) {
-      result.storage = detail::sanitize(std::move(result.storage), copies_, path, source_.exec);
+    auto const& [types, array, rows, path] = planned;
+    auto storage                           = importer.column(planned);
+    if (sanitize && !detail::is_clean(types, array, rows, facts_)) {
+      storage = detail::sanitize(std::move(storage), copies_, path, source_.exec);
     }
-    return result;
+    columns.emplace_back().imported = {std::move(storage),
+                                       static_cast<cudf::size_type>(rows.leading),
+                                       static_cast<cudf::size_type>(rows.size)};
   }
 
   /// Uploads columns that were created in host memory.
@@ -209,23 +174,23 @@ class array_import {
     }
   }
 
-  import_call const& call_;
+  detail::import_call const& call_;
   detail::source_array source_;
   detail::import_facts facts_;  ///< of device memory; host memory is read when needed
   detail::copy_log copies_;     ///< of all columns
 };
 
-borrowed_table import(import_call const& call, bool borrow)
+borrowed_table import(detail::import_call const& call, bool borrow)
 {
   validate(call);
-  if (call.kind == import_kind::table) { check_table(call); }
+  if (call.kind == detail::import_kind::table) { check_table(call); }
   return array_import{call}.columns(borrow);
 }
 
-imported_column import_column(import_call const& call)
+imported_column import_column(detail::import_call const& call)
 { return std::move(import(call, false).columns.front().imported); }
 
-imported_table import_table(import_call const& call)
+imported_table import_table(detail::import_call const& call)
 {
   auto made   = import(call, false);
   auto result = imported_table{{}, made.num_rows};
@@ -286,7 +251,7 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
   auto const top   = column_path{};
   auto const path  = column_path{top, name_of(schema)};
   auto const types = detail::parse_types(schema, &live_array(array, path), path);
-  return import_column({types, import_kind::column, array, options, path, stream, mr});
+  return import_column({types, detail::import_kind::column, array, options, path, stream, mr});
 }
 
 imported_table from_arrow_device_table(ArrowSchema const& schema,
@@ -298,7 +263,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const types = detail::parse_types(schema, &live_array(array, top), top);
-  return import_table({types, import_kind::table, array, options, top, stream, mr});
+  return import_table({types, detail::import_kind::table, array, options, top, stream, mr});
 }
 
 borrowed_table borrow_arrow_device_table(ArrowSchema const& schema,
@@ -310,7 +275,7 @@ borrowed_table borrow_arrow_device_table(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const types = detail::parse_types(schema, &live_array(array, top), top);
-  return import({types, import_kind::table, array, options, top, stream, mr}, true);
+  return import({types, detail::import_kind::table, array, options, top, stream, mr}, true);
 }
 
 struct array_importer::state {
@@ -342,7 +307,7 @@ imported_column array_importer::column(ArrowDeviceArray* array,
 {
   detail::nvtx_range const range{__func__};
   return import_column(
-    {state_->types, import_kind::column, array, options, state_->path, stream, mr});
+    {state_->types, detail::import_kind::column, array, options, state_->path, stream, mr});
 }
 
 imported_table array_importer::table(ArrowDeviceArray* array,
@@ -351,7 +316,8 @@ imported_table array_importer::table(ArrowDeviceArray* array,
                                      rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return import_table({state_->types, import_kind::table, array, options, state_->top, stream, mr});
+  return import_table(
+    {state_->types, detail::import_kind::table, array, options, state_->top, stream, mr});
 }
 
 borrowed_table array_importer::borrow_table(ArrowDeviceArray* array,
@@ -360,7 +326,8 @@ borrowed_table array_importer::borrow_table(ArrowDeviceArray* array,
                                             rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return import({state_->types, import_kind::table, array, options, state_->top, stream, mr}, true);
+  return import(
+    {state_->types, detail::import_kind::table, array, options, state_->top, stream, mr}, true);
 }
 
 borrowed_table array_importer::borrow_column(ArrowDeviceArray* array,
@@ -369,8 +336,8 @@ borrowed_table array_importer::borrow_column(ArrowDeviceArray* array,
                                              rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return import({state_->types, import_kind::column, array, options, state_->path, stream, mr},
-                true);
+  return import(
+    {state_->types, detail::import_kind::column, array, options, state_->path, stream, mr}, true);
 }
 
 }  // namespace cudf_arrow_bridge

@@ -3,7 +3,6 @@
 
 #include "compute/bits_on_device.hpp"
 #include "cuda/location/location.hpp"
-#include "import/offsets.hpp"
 
 #include <cudf/null_mask.hpp>
 

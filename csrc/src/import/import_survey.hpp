@@ -4,7 +4,6 @@
 #include "base/parsed_type.hpp"
 #include "cuda/transfer/read_back.hpp"
 #include "import/column_importer.hpp"
-#include "import/import_facts.hpp"
 
 #include <rmm/device_buffer.hpp>
 
@@ -29,10 +28,7 @@ namespace cudf_arrow_bridge::detail {
  */
 class import_survey {
  public:
-  /**
-   * @param sanitize Whether to search for null rows that have to be rewritten
-   * @param exec Execution on the device of the arrays
-   */
+  /// @param sanitize Whether to search for null rows that have to be rewritten
   import_survey(bool sanitize, execution const& exec);
 
   /// Adds the questions about rows of a validated array, at all levels.
@@ -42,11 +38,7 @@ class import_survey {
   /// Adds the null count of an array, but nothing about its descendants.
   void add_null_count(parsed_tree const& types, ArrowArray const& array);
 
-  /**
-   * @brief Reads the answers. The arrays that were added must still be alive.
-   *
-   * @throws rmm::cuda_error if CUDA fails
-   */
+  /// Reads the answers. The arrays that were added must still be alive.
   import_facts run();
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/offsets.hpp"
-
+#include "import/column_importer.hpp"
 #include "validate/validate.hpp"
 
 #include <limits>
@@ -23,10 +22,10 @@ void check_elements(std::int64_t elements, column_path const& path)
   }
 }
 
-list_offsets no_rows(column_importer const& importer)
-{ return {importer.flat_column(cudf::type_id::INT32, 0, importer.no_buffer()), 0, 0}; }
-
 }  // namespace
+
+list_offsets column_importer::no_offsets() const
+{ return {flat_column(cudf::type_id::INT32, 0, no_buffer()), 0, 0}; }
 
 std::byte const* first_offset(import_level const& level)
 {
@@ -34,15 +33,15 @@ std::byte const* first_offset(import_level const& level)
          level.rows.storage_begin() * offset_width(level.type().layout);
 }
 
-offset_ends find_ends(import_level const& level, import_facts const& facts, execution const& exec)
+offset_ends column_importer::find_ends(import_level const& level) const
 {
   auto const size = level.rows.storage_size();
   if (size == 0) { return {}; }
-  auto const* known = facts.find(level.types, level.rows);
+  auto const* known = facts_.find(level.types, level.rows);
   auto const ends =
     known != nullptr && known->ends
       ? *known->ends
-      : read_ends(first_offset(level), size, offset_width(level.type().layout), exec);
+      : read_ends(first_offset(level), size, offset_width(level.type().layout), exec_);
   check_offset_ends(ends.first, ends.last, level.path);
   return ends;
 }
@@ -53,49 +52,41 @@ std::int64_t origin_of(parsed_type const& type, row_range const& rows, offset_en
   return rows.sliced && !narrowed ? 0 : ends.first;
 }
 
-std::unique_ptr<cudf::column> import_offsets(column_importer const& importer,
-                                             import_level const& level,
-                                             std::int64_t origin,
-                                             cudf::type_id type)
+std::unique_ptr<cudf::column> column_importer::import_offsets(import_level const& level,
+                                                              std::int64_t origin,
+                                                              cudf::type_id type) const
 {
   auto const width  = offset_width(level.type().layout);
   auto const stored = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
   auto const count  = level.rows.storage_size() + 1;
   auto const* first = first_offset(level);
   if (origin == 0 && stored == type) {
-    return importer.flat_column(
-      type, count, importer.take_aligned(first, count * width, width, level.path));
+    return flat_column(type, count, take_aligned(first, count * width, width, level.path));
   }
   auto const reason = stored == type ? copy_reason::first_offset : copy_reason::wide_offsets;
-  auto const rebase = [&] {
-    return rebase_offsets({first, count, stored}, origin, type, importer.exec());
-  };
-  return importer.flat_column(type, count, importer.make(reason, level.path, rebase));
+  auto const rebase = [&] { return rebase_offsets({first, count, stored}, origin, type, exec_); };
+  return flat_column(type, count, make(reason, level.path, rebase));
 }
 
-list_offsets import_list_offsets(column_importer const& importer, import_level const& level)
+list_offsets column_importer::import_list_offsets(import_level const& level) const
 {
-  if (level.rows.storage_size() == 0) { return no_rows(importer); }
-  auto const ends   = importer.ends_of(level);
+  if (level.rows.storage_size() == 0) { return no_offsets(); }
+  auto const ends   = find_ends(level);
   auto const origin = origin_of(level.type(), level.rows, ends);
   check_elements(ends.last - origin, level.path);
-  return {
-    import_offsets(importer, level, origin, cudf::type_id::INT32), origin, ends.last - origin};
+  return {import_offsets(level, origin, cudf::type_id::INT32), origin, ends.last - origin};
 }
 
-list_offsets make_offsets(column_importer const& importer,
-                          import_level const& level,
-                          std::int64_t list_size)
+list_offsets column_importer::make_offsets(import_level const& level, std::int64_t list_size) const
 {
   auto const rows = level.rows.storage_size();
-  if (rows == 0) { return no_rows(importer); }
+  if (rows == 0) { return no_offsets(); }
   check_elements(rows * list_size, level.path);
   auto const count = [&] {
-    return count_up(rows + 1, static_cast<std::int32_t>(list_size), importer.exec());
+    return count_up(rows + 1, static_cast<std::int32_t>(list_size), exec_);
   };
   return {
-    importer.flat_column(
-      cudf::type_id::INT32, rows + 1, importer.make(copy_reason::no_offsets, level.path, count)),
+    flat_column(cudf::type_id::INT32, rows + 1, make(copy_reason::no_offsets, level.path, count)),
     level.rows.storage_begin() * list_size,
     rows * list_size};
 }

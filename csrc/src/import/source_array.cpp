@@ -58,28 +58,20 @@ void wait_for_producer(ArrowDeviceArray const& array, cuda::stream_ref stream)
 }
 
 /// Validates the contents of device memory on a copy in host memory.
-void validate_copy(parsed_tree const& types,
-                   ArrowArray const& array,
-                   memory_location const& location,
-                   column_path const& path,
-                   cuda::stream_ref stream,
-                   rmm::device_async_resource_ref mr)
+void validate_copy(import_call const& call, memory_location const& location)
 {
-  auto const tree = copy_tree(*view_tree(types, array, location), 0, {}, stream, mr);
-  auto const copy = array_tree::to_arrow(tree, 0);
-  validate_offsets(types, copy->array, path);
-  validate_values(types, copy->array, path);
+  auto const viewed = view_tree(call.types, call.array->array, location);
+  auto const copy   = array_tree::to_arrow(copy_tree(*viewed, 0, {}, call.stream, call.mr), 0);
+  validate_contents(call.types, copy->array, true, call.path);
 }
 
 }  // namespace
 
-source_array open_source(parsed_tree const& types,
-                         ArrowDeviceArray* array,
-                         import_options const& options,
-                         column_path const& path,
-                         cuda::stream_ref stream,
-                         rmm::device_async_resource_ref mr)
+source_array open_source(import_call const& call)
 {
+  auto* const array   = call.array;
+  auto const stream   = call.stream;
+  auto const mr       = call.mr;
   auto const location = location_of(*array);
   auto const on_host  = location.device_type == ARROW_DEVICE_CPU;
   auto const current =
@@ -89,28 +81,26 @@ source_array open_source(parsed_tree const& types,
                          location.device_type != ARROW_DEVICE_CUDA_HOST &&
                          location.device_id != current.device_id;
   auto const to_upload = on_host && has_gpu();
-  auto const copy_all  = options.copy == copy_policy::always;
+  auto const copy_all  = call.options.copy == copy_policy::always;
   if (is_far && !copy_all) {
     throw std::invalid_argument{"expected memory of the current device " +
                                 std::to_string(current.device_id) + ", got " + to_string(location) +
                                 ": import it with copy=True, or make its device current"};
   }
-  if (to_upload && options.copy == copy_policy::never) {
+  if (to_upload && call.options.copy == copy_policy::never) {
     throw std::invalid_argument{"copy=False: expected " + to_string(current) +
                                 ", got CPU memory: copy=None uploads it"};
   }
   if (!on_host) {
     wait_for_producer(*array, stream);
-    if (options.validate == validation::full) {
-      validate_copy(types, array->array, location, path, stream, mr);
-    }
+    if (call.options.validate == validation::full) { validate_copy(call, location); }
   }
   auto const exec = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
   auto const root = array->array;  // copied first, because the struct is moved below
   auto share      = foreign_share{new foreign_array{array, on_host}, stream};
   if (!copy_all || to_upload) { return {root, std::move(share), exec, to_upload}; }
 
-  auto const tree = copy_tree(*view_tree(types, root, location), 0, current, stream, mr);
+  auto const tree = copy_tree(*view_tree(call.types, root, location), 0, current, stream, mr);
   if (!on_host) { tree->record_ready(stream); }
   tree->is_freed_in_order = true;
   auto copy               = array_tree::to_arrow(tree, 0);

@@ -15,6 +15,20 @@
 
 namespace cudf_arrow_bridge::detail {
 
+/// What an array is imported as.
+enum class import_kind : std::uint8_t { column, table };
+
+/// Arguments of an import, with the schema's types.
+struct import_call {
+  parsed_tree const& types;  ///< types that the array was validated against
+  import_kind kind;
+  ArrowDeviceArray* array;
+  import_options const& options;
+  column_path const& path;  ///< names the top level in errors
+  cuda::stream_ref stream;
+  rmm::device_async_resource_ref mr;  ///< for copies and conversions on the GPU
+};
+
 /// A producer's array, or a copy of it, in memory from which columns can be made.
 struct source_array {
   ArrowArray root;      ///< copy of the struct; its pointers are valid as long as `share`
@@ -32,20 +46,8 @@ struct source_array {
  *
  * @throws std::invalid_argument for an unknown device type, another device or an upload that
  *   `options.copy` does not allow, an event that CUDA rejects, or contents of device memory that
- *   full validation rejects. The caller then still owns `array`.
- *
- * @param types Types that the array was validated against
- * @param array Array to take ownership of
- * @param options Options of the import: `copy` and `validate` are used
- * @param path Names the top level in errors
- * @param stream Stream of the import
- * @param mr Resource for copies and conversions on the GPU
+ *   full validation rejects. The caller then still owns `call.array`.
  */
-source_array open_source(parsed_tree const& types,
-                         ArrowDeviceArray* array,
-                         import_options const& options,
-                         column_path const& path,
-                         cuda::stream_ref stream,
-                         rmm::device_async_resource_ref mr);
+source_array open_source(import_call const& call);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -17,31 +17,14 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// A host column's buffers, released from it to compute the total size before the first copy.
-struct host_column {
-  explicit host_column(std::unique_ptr<cudf::column> column)
-    : type{column->type()}, size{column->size()}, null_count{column->null_count()}
-  {
-    auto contents = column->release();
-    data          = std::move(*contents.data);
-    mask          = std::move(*contents.null_mask);
-    for (auto& child : contents.children) { children.emplace_back(std::move(child)); }
+std::size_t num_buffers(cudf::column_view const& column)
+{
+  auto result = std::size_t{column.head<void>() != nullptr} + std::size_t{column.nullable()};
+  for (auto child = column.child_begin(); child != column.child_end(); ++child) {
+    result += num_buffers(*child);
   }
-
-  [[nodiscard]] std::size_t staged_size() const
-  {
-    auto result = host_upload::staged_size(data.size()) + host_upload::staged_size(mask.size());
-    for (auto const& child : children) { result += child.staged_size(); }
-    return result;
-  }
-
-  cudf::data_type type;
-  cudf::size_type size;
-  cudf::size_type null_count;
-  rmm::device_buffer data;
-  rmm::device_buffer mask;
-  std::vector<host_column> children;
-};
+  return result;
+}
 
 class uploader {
  public:
@@ -50,18 +33,22 @@ class uploader {
   {
   }
 
-  std::unique_ptr<cudf::column> column(host_column const& source)
+  std::unique_ptr<cudf::column> column(std::unique_ptr<cudf::column> source)
   {
-    auto children = std::vector<std::unique_ptr<cudf::column>>{};
-    for (auto const& child : source.children) { children.push_back(column(child)); }
-    auto const mask_size =
-      source.mask.is_empty() ? 0 : static_cast<std::size_t>(padded_mask_size(source.size));
-    return std::make_unique<cudf::column>(source.type,
-                                          source.size,
-                                          buffer(source.data, source.data.size()),
-                                          buffer(source.mask, mask_size),
-                                          source.null_count,
-                                          std::move(children));
+    auto const type       = source->type();
+    auto const size       = source->size();
+    auto const null_count = source->null_count();
+    auto contents         = source->release();
+    auto const& data      = *sources_.emplace_back(std::move(contents.data));
+    auto const& mask      = *sources_.emplace_back(std::move(contents.null_mask));
+    auto const mask_size  = mask.is_empty() ? 0 : static_cast<std::size_t>(padded_mask_size(size));
+    for (auto& child : contents.children) { child = column(std::move(child)); }
+    return std::make_unique<cudf::column>(type,
+                                          size,
+                                          buffer(data, data.size()),
+                                          buffer(mask, mask_size),
+                                          null_count,
+                                          std::move(contents.children));
   }
 
  private:
@@ -77,6 +64,9 @@ class uploader {
     return result;
   }
 
+  // Declared before `upload_` and so destroyed after it, because its destructor waits while CUDA
+  // reads them.
+  std::vector<std::unique_ptr<rmm::device_buffer>> sources_;
   host_upload upload_;
   cuda::stream_ref stream_;
   rmm::device_async_resource_ref mr_;
@@ -88,15 +78,13 @@ void upload_columns(std::span<std::unique_ptr<cudf::column>*> columns,
                     cuda::stream_ref stream,
                     rmm::device_async_resource_ref mr)
 {
-  auto sources  = std::vector<host_column>{};
-  auto capacity = std::size_t{0};
-  for (auto* column : columns) {
-    capacity += sources.emplace_back(std::move(*column)).staged_size();
+  constexpr auto most_padding = host_upload::staged_size(1);
+  auto capacity               = std::size_t{0};
+  for (auto const* column : columns) {
+    capacity += (*column)->alloc_size() + num_buffers((*column)->view()) * most_padding;
   }
-  // Declared after `sources` and so destroyed first, because its destructor waits while CUDA reads
-  // them.
   auto all = uploader{capacity, stream, mr};
-  for (std::size_t i = 0; i < columns.size(); ++i) { *columns[i] = all.column(sources[i]); }
+  for (auto* column : columns) { *column = all.column(std::move(*column)); }
 }
 
 }  // namespace cudf_arrow_bridge::detail

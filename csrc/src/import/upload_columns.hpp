@@ -17,12 +17,6 @@ namespace cudf_arrow_bridge::detail {
  *
  * The copies are enqueued without synchronization, except for large uploads (see `host_upload`).
  * The host columns are freed when this returns. Masks are padded to libcudf's mask size.
- *
- * @throws rmm::cuda_error if CUDA refuses a copy
- *
- * @param columns Columns to replace
- * @param stream Stream that the copies are enqueued on
- * @param mr Resource for the copies
  */
 void upload_columns(std::span<std::unique_ptr<cudf::column>*> columns,
                     cuda::stream_ref stream,

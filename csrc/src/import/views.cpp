@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/gather.hpp"
-#include "import/layouts.hpp"
+#include "import/column_importer.hpp"
 
 #include <limits>
 #include <stdexcept>
@@ -8,11 +8,8 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
-namespace {
 
-string_buffers read_views(column_importer const& importer,
-                          import_level const& level,
-                          row_mask const& mask)
+string_buffers column_importer::read_views(import_level const& level, row_mask const& mask) const
 {
   auto const& array     = level.array;
   auto const num_data   = static_cast<std::size_t>(array.n_buffers - 3);
@@ -23,38 +20,34 @@ string_buffers read_views(column_importer const& importer,
                                     mask,
                                     {array.buffers + 2, num_data},
                                     last};
-  importer.need_copy(copy_reason::views, level.path);
-  auto result = strings_from_views(view_array, level.path, importer.exec());
-  importer.note(result.data, copy_reason::views);
-  importer.note(result.offsets, copy_reason::views);
+  copies_.need(copy_reason::views, level.path);
+  auto result = strings_from_views(view_array, level.path, exec_);
+  note(result.data, copy_reason::views);
+  note(result.offsets, copy_reason::views);
   return result;
 }
 
-}  // namespace
-
-column_parts import_string_views(column_importer const& importer,
-                                 import_level const& level,
-                                 row_mask const& mask)
+column_parts column_importer::import_string_views(import_level const& level,
+                                                  row_mask const& mask) const
 {
-  auto result = column_parts{importer.no_buffer(), {}};
+  auto result = column_parts{no_buffer(), {}};
   if (level.rows.storage_size() == 0) { return result; }
-  auto strings = read_views(importer, level, mask);
+  auto strings = read_views(level, mask);
   result.data  = std::move(strings.data);
   result.children.push_back(std::move(strings.offsets));
   return result;
 }
 
-column_parts import_binary_views(column_importer const& importer,
-                                 import_level const& level,
-                                 row_mask const& mask)
+column_parts column_importer::import_binary_views(import_level const& level,
+                                                  row_mask const& mask) const
 {
-  auto result = column_parts{importer.no_buffer(), {}};
+  auto result = column_parts{no_buffer(), {}};
   if (level.rows.storage_size() == 0) {
-    result.children.push_back(importer.flat_column(cudf::type_id::INT32, 0, importer.no_buffer()));
-    result.children.push_back(importer.flat_column(cudf::type_id::UINT8, 0, importer.no_buffer()));
+    result.children.push_back(flat_column(cudf::type_id::INT32, 0, no_buffer()));
+    result.children.push_back(flat_column(cudf::type_id::UINT8, 0, no_buffer()));
     return result;
   }
-  auto strings    = read_views(importer, level, mask);
+  auto strings    = read_views(level, mask);
   auto const size = static_cast<std::int64_t>(strings.data.size());
   if (strings.offsets->type().id() != cudf::type_id::INT32) {
     fail<std::overflow_error>(
@@ -63,28 +56,27 @@ column_parts import_binary_views(column_importer const& importer,
         std::to_string(size) + " bytes: import it as a stream of smaller arrays");
   }
   result.children.push_back(std::move(strings.offsets));
-  result.children.push_back(
-    importer.flat_column(cudf::type_id::UINT8, size, std::move(strings.data)));
+  result.children.push_back(flat_column(cudf::type_id::UINT8, size, std::move(strings.data)));
   return result;
 }
 
-column_parts import_list_views(column_importer const& importer,
-                               import_level const& level,
-                               row_mask const& mask)
+column_parts column_importer::import_list_views(import_level const& level,
+                                                row_mask const& mask) const
 {
-  auto const& array   = level.array;
-  auto const& element = *array.children[0];
-  auto const path     = column_path{level.path, "[]"};
-  auto const column   = [&](column_importer const& by, std::int64_t first, std::int64_t size) {
+  auto const& array          = level.array;
+  auto const& element        = *array.children[0];
+  auto const path            = column_path{level.path, "[]"};
+  auto const import_elements = [&](
+                                 column_importer const& by, std::int64_t first, std::int64_t size) {
     return by.column({level.types.children[0], element, {element.offset + first, size, 0}, path});
   };
-  auto result = column_parts{importer.no_buffer(), {}};
+  auto result = column_parts{no_buffer(), {}};
   if (level.rows.storage_size() == 0) {
-    result.children.push_back(importer.flat_column(cudf::type_id::INT32, 0, importer.no_buffer()));
-    result.children.push_back(column(importer, 0, 0));
+    result.children.push_back(flat_column(cudf::type_id::INT32, 0, no_buffer()));
+    result.children.push_back(import_elements(*this, 0, 0));
     return result;
   }
-  importer.need_copy(copy_reason::list_views, level.path);
+  copies_.need(copy_reason::list_views, level.path);
   auto lists = lists_from_views({array.buffers[1],
                                  array.buffers[2],
                                  offset_width(level.type().layout),
@@ -93,14 +85,14 @@ column_parts import_list_views(column_importer const& importer,
                                  mask,
                                  element.length},
                                 level.path,
-                                importer.exec());
-  importer.note(lists.offsets, copy_reason::list_views);
+                                exec_);
+  note(lists.offsets, copy_reason::list_views);
   auto const gathers = lists.elements != nullptr;
-  auto const exec    = gathers ? importer.exec().scratch() : importer.exec();
-  auto elements      = column(importer.with(exec), lists.first, lists.num_elements);
+  auto const exec    = gathers ? exec_.scratch() : exec_;
+  auto elements      = import_elements(with(exec), lists.first, lists.num_elements);
   if (gathers) {
-    elements = gather_rows(elements->view(), lists.elements->view(), path, importer.exec());
-    importer.note(elements, copy_reason::list_views);
+    elements = gather_rows(elements->view(), lists.elements->view(), path, exec_);
+    note(elements, copy_reason::list_views);
   }
   result.children.push_back(std::move(lists.offsets));
   result.children.push_back(std::move(elements));

@@ -139,7 +139,7 @@ void check_contents(std::shared_ptr<array_tree const> const& tree,
     on_host ? tree : copy_tree(*tree, 0, memory_location{}, stream, host_memory_resource());
   auto const array = array_tree::to_arrow(host, 0);
   validate(types, array->array, path);
-  validate_values(types, array->array, path);
+  validate_contents(types, array->array, true, path);
 }
 
 }  // namespace cudf_arrow_bridge::detail

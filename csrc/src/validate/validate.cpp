@@ -3,7 +3,6 @@
 
 #include "base/parsed_type.hpp"
 #include "base/structure.hpp"
-#include "compute/buffers.hpp"
 
 #include <cudf/types.hpp>
 
@@ -19,8 +18,6 @@ constexpr std::int64_t max_data_buffers = std::numeric_limits<std::int32_t>::max
 
 /// The maximum of offset plus length of an array. Beyond it, positions in bytes overflow 64 bits.
 constexpr std::int64_t max_end = std::numeric_limits<std::int64_t>::max() / 32;
-
-constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
 
 parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
 {
@@ -225,62 +222,6 @@ void check_tree(parsed_tree const& types,
   }
 }
 
-std::int64_t offset_at(parsed_type const& type, ArrowArray const& array, std::int64_t index)
-{
-  return read_offset(
-    array.buffers[1], index, offset_width(type.layout), true, cuda::stream_ref{cudaStream_t{}});
-}
-
-/// @return The last offset
-std::int64_t check_offsets(parsed_type const& type,
-                           ArrowArray const& array,
-                           level_rows rows,
-                           column_path const& path)
-{
-  if (rows.size == 0) { return 0; }
-  auto const first = offset_at(type, array, rows.begin);
-  auto const end   = offset_at(type, array, rows.begin + rows.size);
-  check_offset_ends(first, end, path);
-  return end;
-}
-
-void check_level(parsed_tree const& types,
-                 ArrowArray const& array,
-                 level_rows rows,
-                 column_path const& path)
-{
-  auto const& type = types.type;
-  switch (type.layout) {
-    case array_layout::offsets32:
-    case array_layout::offsets64: {
-      auto const end      = check_offsets(type, array, rows, path);
-      auto const elements = array.children[0]->length;
-      if (end > elements) {
-        fail_invalid(path,
-                     "expected at least " + std::to_string(end) +
-                       " list elements by the offsets, got " + std::to_string(elements));
-      }
-      break;
-    }
-    case array_layout::string32:
-    case array_layout::string64:
-      check_string_data(check_offsets(type, array, rows, path), array.buffers[2], path);
-      break;
-    default: break;
-  }
-  if (array.dictionary != nullptr) {
-    auto const& values = *array.dictionary;
-    check_level(types.children[0], values, {values.offset, values.length}, path);
-  }
-  for (std::int64_t i = 0; i < array.n_children; ++i) {
-    auto const& child = *array.children[i];
-    check_level(types.children[static_cast<std::size_t>(i)],
-                child,
-                rows_of_child(type, array, rows, child),
-                column_path{path, name_of_child(*types.schema, i)});
-  }
-}
-
 }  // namespace
 
 void check_rows(std::int64_t rows, column_path const& path)
@@ -314,31 +255,6 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
       path, "expected a data buffer of " + std::to_string(size) + " bytes, got a null pointer");
   }
 }
-
-level_rows rows_of_child(parsed_type const& type,
-                         ArrowArray const& parent,
-                         level_rows rows,
-                         ArrowArray const& child)
-{
-  switch (type.layout) {
-    case array_layout::validity: return {child.offset + rows.begin, rows.size};
-    case array_layout::fixed_lists:
-      return {child.offset + rows.begin * type.list_size, rows.size * type.list_size};
-    case array_layout::offsets32:
-    case array_layout::offsets64: {
-      // A child that fits a column is imported as a whole.
-      if (child.length <= max_rows) { return {child.offset, child.length}; }
-      if (rows.size == 0) { return {child.offset, 0}; }
-      auto const begin = offset_at(type, parent, rows.begin);
-      auto const end   = offset_at(type, parent, rows.begin + rows.size);
-      return {child.offset + begin, end - begin};
-    }
-    default: return {child.offset, child.length};
-  }
-}
-
-void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path)
-{ check_level(types, array, {array.offset, array.length}, path); }
 
 parsed_tree parse_types(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {

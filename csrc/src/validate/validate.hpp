@@ -6,7 +6,10 @@
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
+#include <cudf/types.hpp>
+
 #include <cstdint>
+#include <limits>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -18,9 +21,8 @@ namespace cudf_arrow_bridge::detail {
  * @throws cudf::data_type_error for a type that the type table does not support
  * @throws std::invalid_argument for a schema that is malformed or contradicts itself
  *
- * @param schema Schema to parse
- * @param array Array whose structure is checked against the schema; null: none
- * @param path Column that errors name
+ * @param array Array whose structure is checked against the schema before the pointers of the
+ *   schema are followed; null: none
  */
 parsed_tree parse_types(ArrowSchema const& schema,
                         ArrowArray const* array,
@@ -39,11 +41,10 @@ parsed_tree parse_types(ArrowSchema const& schema,
  */
 void validate(parsed_tree const& types, ArrowArray const& array, column_path const& path);
 
-/**
- * @brief Checks that a column can have `rows` rows.
- *
- * @throws std::overflow_error if `rows + 1`, the number of offsets, exceeds `cudf::size_type`
- */
+/// A column has fewer rows, because it may have one more offset.
+inline constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
+
+/// Throws std::overflow_error for more rows than a column can have.
 void check_rows(std::int64_t rows, column_path const& path);
 
 /// A range of rows of an array, counted from the start of its buffers.
@@ -56,68 +57,42 @@ struct level_rows {
  * @brief The rows of a child that are imported with a range of rows of its parent.
  *
  * Other rows must not be read, because the array may be a small slice of an array with too many
- * rows to import.
- *
- * @param type Type of the parent
- * @param parent Array in host memory; its offsets, if any, have been checked
- * @param rows Rows of the parent
- * @param child A child of the parent
+ * rows to import. The parent is in host memory, and its offsets, if any, have been checked.
  */
 level_rows rows_of_child(parsed_type const& type,
                          ArrowArray const& parent,
                          level_rows rows,
                          ArrowArray const& child);
 
-/**
- * @brief Checks the first and the last offset of some rows.
- *
- * @throws std::invalid_argument if `first` is negative or greater than `last`
- */
+/// Rejects a first offset that is negative or greater than the last.
 void check_offset_ends(std::int64_t first, std::int64_t last, column_path const& path);
 
-/**
- * @brief Checks that there is a data buffer if the last offset of strings is not 0.
- *
- * @throws std::invalid_argument for a negative offset or a missing data buffer
- *
- * @param size The last offset: bytes of the data
- * @param data The data buffer; may be null
- * @param path Column that errors name
- */
+/// Rejects a last offset of strings, the size of their data, that is negative, or greater than 0 if
+/// there is no data buffer.
 void check_string_data(std::int64_t size, void const* data, column_path const& path);
 
 /**
- * @brief Checks the first and last offset of each string and list column in host memory.
+ * @brief Checks the contents of the buffers of an array in host memory.
  *
- * Checks the rows that are imported. nanoarrow's validation always covers all rows of a child.
+ * Checks the first and last offset of each string and list column: they are not negative, ascend,
+ * and stay within the elements. With `all_rows`, also checks that all offsets ascend; views lie in
+ * their data buffers and have the right prefix; list views lie within the elements; run ends
+ * ascend; dictionary indices are in bounds; null counts match the masks; strings are UTF-8. Values
+ * of null rows are not checked. Sizes of buffers other than the data of views are not part of
+ * Arrow's structs, so they cannot be checked.
  *
- * @throws std::invalid_argument for offsets that are negative, descend, or exceed the elements
+ * nanoarrow's `ArrowArrayViewValidate` is not used: for offsets it reports the row but not the
+ * value; it does not check views, indices, null counts and UTF-8; it rejects list views with
+ * arbitrary values in null rows, which Arrow allows; and it checks all rows of a child, even if the
+ * slice that is imported refers to few of them.
  *
- * @param types Types that the array has been validated for
- * @param array Array in host memory
- * @param path Column that errors name
+ * @throws std::invalid_argument naming the column and, with `all_rows`, the row
+ *
+ * @param array Array that has passed `validate`
  */
-void validate_offsets(parsed_tree const& types, ArrowArray const& array, column_path const& path);
-
-/**
- * @brief Checks the contents of the buffers of an array in host memory, all rows and levels.
- *
- * Offsets ascend and stay within the elements; views lie in their data buffers and have the right
- * prefix; list views lie within the elements; run ends ascend; dictionary indices are in bounds;
- * null counts match the masks; strings are UTF-8. Values of null rows are not checked. Sizes of
- * buffers other than the data of views are not part of Arrow's structs, so they cannot be checked.
- *
- * Run ends are checked by nanoarrow's `ArrowArrayViewValidate`. It is not used for the rest: for
- * offsets it reports the row but not the value; it does not check views, indices, null counts and
- * UTF-8; it rejects list views with arbitrary values in null rows, which Arrow allows; and it
- * checks all rows of a child, even if the slice that is imported refers to few of them.
- *
- * @throws std::invalid_argument naming the column and the row
- *
- * @param types Types that the array has been validated for
- * @param array Array that has passed `validate` and `validate_offsets`
- * @param path Column that errors name
- */
-void validate_values(parsed_tree const& types, ArrowArray const& array, column_path const& path);
+void validate_contents(parsed_tree const& types,
+                       ArrowArray const& array,
+                       bool all_rows,
+                       column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

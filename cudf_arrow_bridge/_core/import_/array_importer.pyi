@@ -19,9 +19,9 @@ class ImportArguments:
     ) -> None: ...
 
 class ArrayImporter:
+    derived: dict[Any, Any]
+
     def __init__(self, schema: object) -> None: ...
-    @property
-    def derived(self) -> dict[Any, Any]: ...
     @property
     def schema(self) -> Schema: ...
     def import_array(
@@ -39,6 +39,11 @@ def find_array(obj: Any, are_tables: Callable[[type], bool]) -> SourceArray | No
 def importer_of(schema: object) -> ArrayImporter: ...
 
 class SourceArray:
+    schema_capsule: object
+    array_capsule: object
+    labels: tuple[Any, ...]
+    first_row: int | None
+
     def __init__(
         self,
         schema_capsule: object,
@@ -47,14 +52,6 @@ class SourceArray:
         labels: tuple[Any, ...],
         first_row: int | None,
     ) -> None: ...
-    @property
-    def schema_capsule(self) -> object: ...
-    @property
-    def array_capsule(self) -> object: ...
-    @property
-    def labels(self) -> tuple[Any, ...]: ...
-    @property
-    def first_row(self) -> int | None: ...
     @property
     def kind(self) -> Literal["table", "column"]: ...
     @property

@@ -65,13 +65,7 @@ cdef class ImportArguments:
 
 
 cdef class ArrayImporter:
-    """An importer of arrays of one schema, which is parsed once. It is thread-safe.
-
-    Parameters
-    ----------
-    schema
-        The capsule of the schema, which is not consumed.
-    """
+    """An importer of arrays of one schema, which is parsed once. It is thread-safe."""
 
     cdef unique_ptr[core.array_importer] importer
     #: A cache of objects that other modules derive from the schema, each with its own key.
@@ -90,11 +84,10 @@ cdef class ArrayImporter:
         return Schema.wrap(self.importer.get().schema())
 
     def import_array(self, array, bint is_table, ImportArguments arguments not None):
-        """Import the array in a capsule, which is consumed, as columns.
+        """Import the array in a capsule, which is consumed, or its children if it is a table.
 
-        The columns are the children of the array if `is_table`, otherwise the array itself. Return
-        the columns, their number of rows, and the address, size and reason of each piece of memory
-        that was allocated instead of shared.
+        Return the columns, their number of rows, and the address, size and reason of each piece of
+        memory that was allocated instead of shared.
         """
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef ImportContext context = arguments.context()
@@ -236,19 +229,9 @@ cdef tuple pair_of(capsules):
 
 
 def find_array(obj, are_tables):
-    """Return the array that an object exports.
+    """Return the array that an object exports, or None if it implements no array protocol.
 
-    Parameters
-    ----------
-    obj
-        The object.
-    are_tables
-        A function that returns whether objects of a class are known to be tables.
-
-    Returns
-    -------
-    SourceArray or None
-        None if the object implements no array protocol.
+    `are_tables` returns whether objects of a class are known to be tables.
     """
     export = getattr(obj, "__arrow_c_device_array__", None)
     if export is not None:

@@ -52,15 +52,7 @@ cdef class Span:
 
 
 cdef class OwningSpan(Span):
-    """A span that references the owner of its memory.
-
-    Parameters
-    ----------
-    ptr, size
-        The address and the size in bytes.
-    owner
-        The owner of the memory.
-    """
+    """A span that references the owner of its memory."""
 
     def __init__(self, uintptr_t ptr, size_t size, owner):
         self.ptr = ptr
@@ -115,17 +107,7 @@ cpdef Table table_of(object columns, size_type num_rows):
 
 
 cpdef Column rebuild(Column column, make_span, list children):
-    """Copy a column object with other buffers and children.
-
-    Parameters
-    ----------
-    column
-        The column.
-    make_span
-        A function that returns the buffer of the result for each buffer of the column.
-    children
-        The children of the result.
-    """
+    """Copy a column object with other children, and `make_span(buffer)` instead of each buffer."""
     cdef Column result = Column.__new__(Column)
     result._data_type = column._data_type
     result._size = column._size
@@ -199,16 +181,9 @@ cpdef bytes types_of(object columns):
 cdef class ImportContext:
     """The memory resource and the streams of the buffers of an import. The buffers reference it.
 
-    Parameters
-    ----------
-    mr
-        The resource that allocated the buffers.
-    stream
-        The CUDA stream that they are freed on.
-    reader
-        A second stream that reads them, or None.
-    has_objects
-        Whether resource or streams are objects of the caller, which can reference the buffers.
+    The buffers are freed on `stream`; `reader` is a second stream that reads them, or None.
+    `has_objects` is whether resource or streams are objects of the caller, which can reference the
+    buffers.
     """
 
     def __cinit__(self, mr, stream, reader, bint has_objects):

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "cuda/ordering/events.hpp"
+#include "cuda/transfer/staging.hpp"
+
 #include <cuda/stream>
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
 
 namespace cudf_arrow_bridge::detail {
-
-class chunk_block;
 
 /// The maximum size of a chunk in bytes, so that the pool can serve several transfers at once.
 inline constexpr std::size_t largest_chunk = std::size_t{1} << 24;
@@ -26,55 +28,40 @@ inline constexpr std::size_t largest_chunk = std::size_t{1} << 24;
  */
 class pinned_chunks {
  public:
-  /**
-   * @param total Size of the transfer in bytes; there is one piece if it is large enough
-   * @param chunk_size Maximum size of a piece in bytes, limited to `largest_chunk`
-   * @param stream Stream that copies are enqueued on; must outlive this
-   * @param owner Keeps the source of the copies alive until they are done
-   *
-   * @throws rmm::cuda_error, std::bad_alloc
-   */
+  /// @param total Size of the transfer in bytes; there is one piece if it is large enough
+  /// @param chunk_size Maximum size of a piece in bytes, limited to `largest_chunk`
+  /// @param stream Stream that copies are enqueued on; must outlive this
+  /// @param owner Keeps the source of the copies alive until they are done
   pinned_chunks(std::size_t total,
                 std::size_t chunk_size,
                 cuda::stream_ref stream,
                 std::shared_ptr<void const> owner);
 
-  pinned_chunks(pinned_chunks const&)            = delete;
-  pinned_chunks& operator=(pinned_chunks const&) = delete;
-  ~pinned_chunks();
-
   /// @return The number of pieces after which memory is reused: 1 or 2
-  [[nodiscard]] std::size_t num_pieces() const noexcept;
+  [[nodiscard]] std::size_t num_pieces() const noexcept { return num_pieces_; }
 
   /// @return The memory of a piece
-  [[nodiscard]] std::span<std::byte> piece(std::size_t number) const noexcept;
+  [[nodiscard]] std::span<std::byte> piece(std::size_t number) const noexcept
+  { return memory_.bytes().subspan(number % num_pieces_ * step_, piece_size_); }
 
-  /**
-   * @brief Enqueues a copy from or to the newest piece.
-   *
-   * @throws rmm::cuda_error if CUDA rejects it
-   */
-  void copy(void* target, void const* source, std::size_t size);
+  /// Enqueues a copy from or to the newest piece; see `transfer_memory::copy`.
+  void copy(void* target, void const* source, std::size_t size)
+  { memory_.copy(target, source, size); }
 
-  /**
-   * @brief Ends the copies of the newest piece.
-   *
-   * @throws rmm::cuda_error if CUDA cannot record an event
-   */
+  /// Ends the copies of the newest piece.
   void end_piece(std::size_t number);
 
-  /**
-   * @brief Waits for the copies of an ended piece, one of the newest two.
-   *
-   * @throws rmm::cuda_error if they, or work before them, have failed
-   */
+  /// Waits for the copies of an ended piece, one of the newest two.
   void wait_for_piece(std::size_t number);
 
  private:
   cuda::stream_ref stream_;
-  chunk_block* block_;
+  std::size_t piece_size_;
+  std::size_t num_pieces_;
+  std::size_t step_;  ///< from one piece to the next
+  transfer_memory memory_;
+  std::array<pooled_event, 2> done_;
   std::size_t num_ended_{0};
-  bool is_copying_{false};  ///< whether copies may be in flight
 };
 
 }  // namespace cudf_arrow_bridge::detail

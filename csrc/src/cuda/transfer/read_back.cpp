@@ -1,45 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/transfer/read_back.hpp"
 
-#include "cuda/release/deferred_release.hpp"
-#include "cuda/transfer/staging.hpp"
-
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
 
 namespace cudf_arrow_bridge::detail::device {
-
-/// The target of the copies. Not on the stack: if waiting fails, a copy may still write to it
-/// later.
-class read_back_block : private deferred_release {
- public:
-  explicit read_back_block(std::size_t count)
-    : deferred_release{true},
-      pinned_{count * sizeof(std::int64_t)},
-      pageable_(pinned_.data() == nullptr ? count : 0)
-  {
-  }
-
-  [[nodiscard]] std::int64_t* values() noexcept
-  { return pageable_.empty() ? reinterpret_cast<std::int64_t*>(pinned_.data()) : pageable_.data(); }
-
-  /// Destroys the block when the work that is enqueued on `stream` is done.
-  void finish_after(cuda::stream_ref stream) noexcept
-  {
-    release_after(stream);
-    release_when_ready();
-  }
-
-  /// Destroys the block immediately.
-  void finish_now() noexcept { release_when_ready(); }
-
- private:
-  ~read_back_block() override = default;
-
-  pinned_memory pinned_;
-  std::vector<std::int64_t> pageable_;
-};
 
 namespace {
 
@@ -55,16 +21,6 @@ std::int64_t widen(std::int64_t value, std::int64_t width)
 
 }  // namespace
 
-read_batch::~read_batch()
-{
-  if (block_ == nullptr) { return; }
-  if (is_done_) {
-    block_->finish_now();
-  } else {
-    block_->finish_after(stream_);
-  }
-}
-
 std::size_t read_batch::add(void const* source, std::int64_t width)
 {
   integers_.push_back({source, width});
@@ -74,24 +30,22 @@ std::size_t read_batch::add(void const* source, std::int64_t width)
 void read_batch::enqueue()
 {
   if (integers_.empty()) { return; }
-  block_ = new read_back_block{integers_.size()};
+  auto const size = integers_.size() * sizeof(std::int64_t);
+  memory_.emplace(size, size, true, stream_);
   for (std::size_t i = 0; i < integers_.size(); ++i) {
-    RMM_CUDA_TRY(cudaMemcpyAsync(block_->values() + i,
-                                 integers_[i].source,
-                                 static_cast<std::size_t>(integers_[i].width),
-                                 cudaMemcpyDefault,
-                                 stream_.get()));
+    auto const& [source, width] = integers_[i];
+    memory_->copy(values() + i, source, static_cast<std::size_t>(width));
   }
 }
 
 void read_batch::wait()
 {
   RMM_CUDA_TRY(cudaStreamSynchronize(stream_.get()));
-  is_done_ = true;
+  note_wait();
 }
 
 std::int64_t read_batch::at(std::size_t number) const
-{ return widen(block_->values()[number], integers_[number].width); }
+{ return widen(values()[number], integers_[number].width); }
 
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
 {

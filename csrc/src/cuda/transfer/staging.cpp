@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -121,48 +123,84 @@ pinned_memory::~pinned_memory()
   if (!memory_.empty()) { pinned_pool::instance().give_back(memory_); }
 }
 
-/// Pinned memory of one upload, kept until the copies from it are done.
-class staging_block : private deferred_release {
+/// The memory of a transfer, which destroys itself when the copies are done.
+class transfer_block : private deferred_release {
  public:
-  explicit staging_block(std::size_t size) : deferred_release{true}, pinned_{size} {}
-
-  [[nodiscard]] std::byte* memory() const noexcept { return pinned_.data(); }
-
-  void finish_after(cuda::stream_ref stream) noexcept
+  transfer_block(std::size_t least,
+                 std::size_t most,
+                 bool may_be_pageable,
+                 std::shared_ptr<void const> owner)
+    : deferred_release{true}, owner_{std::move(owner)}, pinned_{least, most}
   {
-    release_after(stream);
+    if (pinned_.data() != nullptr) {
+      bytes_ = {pinned_.data(), pinned_.size()};
+    } else if (may_be_pageable) {
+      pageable_ = std::make_unique_for_overwrite<std::byte[]>(most);
+      bytes_    = {pageable_.get(), most};
+    }
+  }
+
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+
+  /// @param is_copying Whether copies may be in flight on the stream
+  void finish(bool is_copying, cuda::stream_ref stream) noexcept
+  {
+    if (is_copying) { release_after(stream); }
     release_when_ready();
   }
 
  private:
-  ~staging_block() override = default;
+  ~transfer_block() override = default;
 
+  std::shared_ptr<void const> owner_;
   pinned_memory pinned_;
+  std::unique_ptr<std::byte[]> pageable_;
+  std::span<std::byte> bytes_;
 };
+
+transfer_memory::transfer_memory(std::size_t least,
+                                 std::size_t most,
+                                 bool may_be_pageable,
+                                 cuda::stream_ref stream,
+                                 std::shared_ptr<void const> owner)
+  : stream_{stream}, block_{new transfer_block{least, most, may_be_pageable, std::move(owner)}}
+{
+}
+
+transfer_memory::~transfer_memory() { block_->finish(is_copying_, stream_); }
+
+std::span<std::byte> transfer_memory::bytes() const noexcept { return block_->bytes(); }
+
+void transfer_memory::copy(void* target, void const* source, std::size_t size)
+{
+  is_copying_ = true;
+  RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyDefault, stream_.get()));
+}
 
 host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream_{stream}
 {
-  if (capacity > 0 && capacity <= pinned_size) { block_ = new staging_block{capacity}; }
+  if (capacity > 0 && capacity <= pinned_size) {
+    staged_.emplace(capacity, capacity, false, stream);
+  }
 }
 
 host_upload::~host_upload()
 {
   // CUDA may read pageable memory late, and the caller may free the source after this.
   if (reads_source_) { (void)cudaStreamSynchronize(stream_.get()); }
-  if (block_ != nullptr) { block_->finish_after(stream_); }
 }
 
 void host_upload::copy(void* target, void const* source, std::size_t size)
 {
-  if (block_ != nullptr && block_->memory() != nullptr) {
-    auto* staged = block_->memory() + used_;
+  if (staged_ && !staged_->bytes().empty()) {
+    auto* const staged = staged_->bytes().data() + used_;
     std::memcpy(staged, source, size);
     used_ += staged_size(size);
-    source = staged;
+    staged_->copy(target, staged, size);
   } else {
     reads_source_ = true;
+    RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyDefault, stream_.get()));
   }
-  RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyDefault, stream_.get()));
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -4,11 +4,13 @@
 #include <cuda/stream>
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <span>
 
 namespace cudf_arrow_bridge::detail {
 
-class staging_block;
+class transfer_block;
 
 /// Pinned host memory, borrowed from a pool.
 class pinned_memory {
@@ -33,6 +35,40 @@ class pinned_memory {
 };
 
 /**
+ * @brief Host memory for copies on one stream, pinned if the pool has enough.
+ *
+ * The memory is kept until the copies are done, also if this object is destroyed before. It belongs
+ * to the device that is current at construction, as does the stream.
+ */
+class transfer_memory {
+ public:
+  /// Takes `most` bytes of pinned memory, or fewer, but at least `least`. Otherwise the memory is
+  /// pageable, or empty if it must not be. `owner` keeps the source of the copies alive.
+  transfer_memory(std::size_t least,
+                  std::size_t most,
+                  bool may_be_pageable,
+                  cuda::stream_ref stream,
+                  std::shared_ptr<void const> owner = nullptr);
+
+  transfer_memory(transfer_memory const&)            = delete;
+  transfer_memory& operator=(transfer_memory const&) = delete;
+  ~transfer_memory();
+
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept;
+
+  /// Enqueues a copy from or to this memory.
+  void copy(void* target, void const* source, std::size_t size);
+
+  /// Call this when the host has waited for all copies: the memory is then freed immediately.
+  void note_wait() noexcept { is_copying_ = false; }
+
+ private:
+  cuda::stream_ref stream_;
+  transfer_block* block_;
+  bool is_copying_{false};  ///< whether copies may be in flight
+};
+
+/**
  * @brief Copies pageable host memory to a GPU, without synchronizing if possible.
  *
  * The bytes are staged in pinned memory, so that the source may be freed once the upload is
@@ -52,11 +88,7 @@ class host_upload {
   host_upload& operator=(host_upload const&) = delete;
   ~host_upload();
 
-  /**
-   * @brief Enqueues one copy.
-   *
-   * @throws rmm::cuda_error if CUDA refuses it
-   */
+  /// Enqueues one copy.
   void copy(void* target, void const* source, std::size_t size);
 
   /// @return The number of bytes of pinned memory that one copy needs
@@ -68,7 +100,7 @@ class host_upload {
 
  private:
   cuda::stream_ref stream_;
-  staging_block* block_{nullptr};  ///< null: CUDA stages the copies
+  std::optional<transfer_memory> staged_;  ///< without bytes, CUDA stages the copies
   std::size_t used_{0};
   bool reads_source_{false};  ///< whether a copy in flight may read its source
 };

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "base/errors.hpp"
 #include "base/structure.hpp"
 #include "base/utf8.hpp"
 #include "compute/host_access.hpp"
 #include "compute/views.hpp"
 #include "validate/validate.hpp"
-
-#include <nanoarrow/nanoarrow.hpp>
 
 #include <cstring>
 #include <string>
@@ -30,7 +27,23 @@ class level_checker {
   {
   }
 
-  void check() const
+  /// Checks the first and the last offset. List elements and bytes of strings must exist.
+  void check_ends() const
+  {
+    auto const layout = types_.type.layout;
+    if (!has_offsets(layout) || rows_.size == 0) { return; }
+    auto const width = offset_width(layout);
+    auto const last  = number(1, rows_.size, width);
+    check_offset_ends(number(1, 0, width), last, path_);
+    if (!has_child_by_offsets(layout)) { return check_string_data(last, array_.buffers[2], path_); }
+    if (auto const elements = array_.children[0]->length; last > elements) {
+      fail_invalid(path_,
+                   "expected at least " + std::to_string(last) +
+                     " list elements by the offsets, got " + std::to_string(elements));
+    }
+  }
+
+  void check_all_rows() const
   {
     check_null_count();
     if (rows_.size == 0) { return; }
@@ -96,9 +109,6 @@ class level_checker {
     auto previous    = number(1, 0, width);
     for (std::int64_t row = 0; row < rows_.size; ++row) {
       auto const end = number(1, row + 1, width);
-      if (previous < 0) {
-        fail_row(row, "expected an offset of at least 0, got " + std::to_string(previous));
-      }
       if (end < previous) {
         fail_row(row,
                  "expected ascending offsets, got " + std::to_string(previous) + " to " +
@@ -154,36 +164,25 @@ class level_checker {
     }
   }
 
-  /// nanoarrow checks the run ends. The view has only the required parts of the children: run ends
-  /// without a mask, because `validate` has rejected nulls, and as many values as runs, because
-  /// more are unused.
   void check_runs() const
   {
-    auto const& ends = *array_.children[0];
-    auto view        = nanoarrow::UniqueArrayView{};
-    ArrowArrayViewInitFromType(view.get(), NANOARROW_TYPE_RUN_END_ENCODED);
-    check_nanoarrow(ArrowArrayViewAllocateChildren(view.get(), 2), "run ends");
-    auto& ends_view = *view->children[0];
-    ArrowArrayViewInitFromType(&ends_view, run_end_type());
-    ends_view.buffer_views[1] = {{ends.buffers[1]}, -1};  // -1: the size is unknown
-    ends_view.offset          = ends.offset;
-    ends_view.length          = ends.length;
-    view->children[1]->length = ends.length;
-    view->offset              = rows_.begin;
-    view->length              = rows_.size;
-    auto error                = ArrowError{};
-    if (ArrowArrayViewValidate(view.get(), NANOARROW_VALIDATION_LEVEL_FULL, &error) !=
-        NANOARROW_OK) {
-      fail_invalid(path_, ArrowErrorMessage(&error));
+    auto const& ends  = *array_.children[0];
+    auto const width  = types_.children[0].type.element_bits / 8;
+    auto const* first = static_cast<std::byte const*>(ends.buffers[1]) + ends.offset * width;
+    auto previous     = std::int64_t{0};
+    for (std::int64_t run = 0; run < ends.length; ++run) {
+      auto const end = read_integer(first + run * width, width);
+      if (end <= previous) {
+        fail_invalid(path_,
+                     "run " + std::to_string(run) + ": expected a run end of at least " +
+                       std::to_string(previous + 1) + ", got " + std::to_string(end));
+      }
+      previous = end;
     }
-  }
-
-  [[nodiscard]] ArrowType run_end_type() const
-  {
-    switch (types_.children[0].type.column.id()) {
-      case cudf::type_id::INT16: return NANOARROW_TYPE_INT16;
-      case cudf::type_id::INT32: return NANOARROW_TYPE_INT32;
-      default: return NANOARROW_TYPE_INT64;
+    if (auto const rows = rows_.begin + rows_.size; previous < rows) {
+      fail_invalid(path_,
+                   "expected a last run end of at least " + std::to_string(rows) + ", got " +
+                     std::to_string(previous));
     }
   }
 
@@ -207,29 +206,59 @@ class level_checker {
   column_path const& path_;
 };
 
-void check_values_of(parsed_tree const& types,
-                     ArrowArray const& array,
-                     level_rows rows,
-                     column_path const& path)
+void check_levels(parsed_tree const& types,
+                  ArrowArray const& array,
+                  level_rows rows,
+                  bool all_rows,
+                  column_path const& path)
 {
-  level_checker{types, array, rows, path}.check();
+  auto const checker = level_checker{types, array, rows, path};
+  checker.check_ends();
+  if (all_rows) { checker.check_all_rows(); }
   auto const& type = types.type;
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const& child_types = types.children[static_cast<std::size_t>(i)];
     auto const& child       = *array.children[i];
     auto const child_path   = column_path{path, name_of_child(*types.schema, i)};
     auto const child_rows   = rows_of_child(type, array, rows, child);
-    check_values_of(child_types, child, child_rows, child_path);
+    check_levels(child_types, child, child_rows, all_rows, child_path);
   }
   if (array.dictionary != nullptr) {
     auto const& values = *array.dictionary;
-    check_values_of(types.children[0], values, {values.offset, values.length}, path);
+    check_levels(types.children[0], values, {values.offset, values.length}, all_rows, path);
   }
 }
 
 }  // namespace
 
-void validate_values(parsed_tree const& types, ArrowArray const& array, column_path const& path)
-{ check_values_of(types, array, {array.offset, array.length}, path); }
+level_rows rows_of_child(parsed_type const& type,
+                         ArrowArray const& parent,
+                         level_rows rows,
+                         ArrowArray const& child)
+{
+  switch (type.layout) {
+    case array_layout::validity: return {child.offset + rows.begin, rows.size};
+    case array_layout::fixed_lists:
+      return {child.offset + rows.begin * type.list_size, rows.size * type.list_size};
+    case array_layout::offsets32:
+    case array_layout::offsets64: {
+      // All elements that fit a column may be imported.
+      if (child.length < max_rows) { return {child.offset, child.length}; }
+      if (rows.size == 0) { return {child.offset, 0}; }
+      auto const width  = offset_width(type.layout);
+      auto const* first = static_cast<std::byte const*>(parent.buffers[1]) + rows.begin * width;
+      auto const begin  = read_integer(first, width);
+      auto const end    = read_integer(first + rows.size * width, width);
+      return {child.offset + begin, end - begin};
+    }
+    default: return {child.offset, child.length};
+  }
+}
+
+void validate_contents(parsed_tree const& types,
+                       ArrowArray const& array,
+                       bool all_rows,
+                       column_path const& path)
+{ check_levels(types, array, {array.offset, array.length}, all_rows, path); }
 
 }  // namespace cudf_arrow_bridge::detail
