@@ -83,15 +83,11 @@ class Assembler:
             If `copy` is False and columns have to be converted.
         """
         layout = self._layout
-        converted: list[ColumnBase] = []
-        refused: list[CopyRefusedError] = []
-        for convert, column in zip(self._converters, columns, strict=True):
-            try:
-                converted.append(convert(column, stream, copy is not False))
-            except CopyRefusedError as error:
-                refused.append(error)
-        if refused:
-            raise copy_error(refused)
+        pairs = list(zip(self._converters, columns, strict=True))
+        try:
+            converted = [convert(column, stream, copy is not False) for convert, column in pairs]
+        except CopyRefusedError:
+            raise copy_error(_refused(pairs, stream)) from None
         index = _make_index(layout.row_index, converted, num_rows, first_row)
         data = converted
         if len(self._columns) < len(converted):
@@ -111,6 +107,19 @@ class Assembler:
                 "expected unique column names for a cuDF frame, got several columns named "
                 f'{duplicates}: import with to="pylibcudf" instead'
             ) from error
+
+
+def _refused(
+    pairs: list[tuple[ColumnConverter, plc.Column]], stream: Any
+) -> list[CopyRefusedError]:
+    """Return the errors of all columns that need a conversion."""
+    refused = []
+    for convert, column in pairs:
+        try:
+            convert(column, stream, False)
+        except CopyRefusedError as error:
+            refused.append(error)
+    return refused
 
 
 def _make_index(

@@ -46,9 +46,7 @@ def _of_cuda_array(stream: Stream, obj: Any, interface: dict[str, Any]) -> tuple
 
 
 def _of_tensor(stream: Stream, obj: Any) -> tuple[int, int, Any]:
-    importer = Importer.of(
-        stream, None, "pylibcudf", copy=False, validate="minimal", sanitize=True
-    )
+    importer = Importer.of(stream, None, "pylibcudf", copy=False, validate="minimal", sanitize=True)
     columns, _, _ = import_tensor(obj, importer)
     if len(columns) != 1:
         raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")

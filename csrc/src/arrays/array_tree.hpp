@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "arrays/node_list.hpp"
 #include "base/array_layout.hpp"
 #include "base/copy_log.hpp"
 #include "base/parsed_type.hpp"
@@ -22,7 +23,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <span>
@@ -73,10 +73,7 @@ struct array_node : tree_links {
 /// A column, table or tensor in Arrow's layout, exported, copied or viewed: immutable once built,
 /// shared by all C structs made from it.
 struct array_tree {
-  /// The root is node 0. Nodes keep their addresses. The list has no large block of memory: for
-  /// more than 1 KiB glibc's malloc first consolidates its freed small chunks, among them those of
-  /// the structs that nanoarrow allocates.
-  std::deque<array_node> nodes;
+  node_list<array_node> nodes;  ///< the root is node 0
   memory_location location;
   std::shared_ptr<void const> owner;                         ///< keeps the source's buffers alive
   std::shared_ptr<array_tree const> derived_from;            ///< owns all buffers, if not null
@@ -97,7 +94,7 @@ struct array_tree {
   /// Creates a tree with the nodes of another tree, whose buffers it shares and keeps alive.
   static std::shared_ptr<array_tree> derive(std::shared_ptr<array_tree const> const& source);
 
-  /// Appends empty siblings. @return The index of the first
+  /// Appends siblings, uninitialized. @return The index of the first
   std::size_t add_nodes(std::size_t count);
 
   /// Gives a node of the views layout `count` buffers, all null.
