@@ -44,7 +44,9 @@ class interpreter_gate {
     closed_here_ = true;
     state_.fetch_or(closed_);
     auto const own = std::uint64_t{depth_ > 0};
-    for (auto now = state_.load(); (now & ~closed_) > own; now = state_.load()) { state_.wait(now); }
+    for (auto now = state_.load(); (now & ~closed_) > own; now = state_.load()) {
+      state_.wait(now);
+    }
   }
 
   /// Whether this thread called `close`: the thread that finalizes the interpreter.

@@ -218,7 +218,7 @@ class release_queue {
   }
 
   /// @return The number of lanes with objects that no thread works for
-  std::size_t num_waiting_lanes() const noexcept
+  [[nodiscard]] std::size_t num_waiting_lanes() const noexcept
   {
     auto count = std::size_t{0};
     for (auto const* lane = first_lane_; lane != nullptr; lane = lane->next_lane_) {
@@ -227,7 +227,7 @@ class release_queue {
     return count;
   }
 
-  bool is_busy(unsigned long long stream_id) const noexcept
+  [[nodiscard]] bool is_busy(unsigned long long stream_id) const noexcept
   {
     return std::find(busy_streams_.begin(), busy_streams_.end(), stream_id) != busy_streams_.end();
   }

@@ -42,8 +42,12 @@ class read_batch {
   [[nodiscard]] std::int64_t at(std::size_t number) const;
 
  private:
+  /// Only after `enqueue`, which allocates the memory.
   [[nodiscard]] std::int64_t* values() const noexcept
-  { return reinterpret_cast<std::int64_t*>(memory_->bytes().data()); }
+  {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access)
+    return reinterpret_cast<std::int64_t*>(memory_->bytes().data());
+  }
 
   struct integer {
     void const* source;
