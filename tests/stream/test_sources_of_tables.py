@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import cudf
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -131,6 +132,13 @@ def test_strings_in_a_list_are_not_read_as_paths(folder):
     for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
         with pytest.raises(TypeError):
             take([str(folder / "a.parquet")])
+
+
+def test_import_of_empty_pandas_series_keeps_the_index():
+    index = pd.Index([], name="key", dtype="int64")
+    series = pd.Series([], dtype="int64", name="value", index=index)
+    imported = bridge.from_arrow_device_stream(series)
+    assert (imported.name, imported.index.name) == ("value", "key")
 
 
 def test_chunked_struct_column_is_imported_as_a_series():
