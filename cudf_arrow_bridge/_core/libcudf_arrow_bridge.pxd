@@ -246,8 +246,8 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         device_array dictionary() except +libcudf_exception_handler
         vector[buffer_info] buffers() except +libcudf_exception_handler
 
-    cdef cppclass device_loan:
-        device_loan(
+    cdef cppclass borrow_guard:
+        borrow_guard(
             const device_array&, stream_ref, stream_ref
         ) except +libcudf_exception_handler
         fence_id add_fence(fence_set&) except +libcudf_exception_handler

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, SupportsIndex
 
-from .._core.stream.fences import DeviceLoan
+from .._core.stream.fences import BorrowGuard
 from .._core.tensor import tensor_of
 from ..cuda.streams import Stream, resolve_stream
 from . import display
@@ -339,7 +339,7 @@ class BorrowContext:
     def __init__(self, array: DeviceArray, stream: Stream) -> None:
         self._array = array
         self._stream = stream
-        self._entered: tuple[DeviceLoan, DeviceArray] | None = None
+        self._entered: tuple[BorrowGuard, DeviceArray] | None = None
 
     def __enter__(self) -> DeviceArray:
         """Make the stream wait for the data and return the shared array."""
@@ -348,15 +348,15 @@ class BorrowContext:
                 "expected a borrow that has not begun, got one that has: call borrow() again"
             )
         array = self._array
-        loan = DeviceLoan(array._array, self._stream)
+        guard = BorrowGuard(array._array, self._stream)
         borrowed = array._over(array._array.on_stream(self._stream), array._exporter)
-        self._entered = loan, borrowed
+        self._entered = guard, borrowed
         return borrowed
 
     def __exit__(self, *_: object) -> None:
         """Make the array's stream wait for the other stream and release the shared array."""
-        loan, borrowed = self._exit()
-        loan.end()
+        guard, borrowed = self._exit()
+        guard.end()
         borrowed.release()
 
     async def __aenter__(self) -> DeviceArray:
@@ -372,16 +372,16 @@ class BorrowContext:
         # Importing asyncio is slow.
         from ..cuda.event_loops import fences_of_running_loop
 
-        loan, borrowed = self._exit()
+        guard, borrowed = self._exit()
         try:
             loop = fences_of_running_loop()
-            fence = loan.add_fence(loop.fences)
+            fence = guard.add_fence(loop.fences)
         finally:
-            loan.end()
+            guard.end()
             borrowed.release()
         await loop.wait(fence)
 
-    def _exit(self) -> tuple[DeviceLoan, DeviceArray]:
+    def _exit(self) -> tuple[BorrowGuard, DeviceArray]:
         if self._entered is None:
             raise RuntimeError(
                 "expected a borrow that has begun, got one that has not: use it in a with statement"

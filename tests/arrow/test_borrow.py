@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge._core.stream.fences import DeviceLoan
+from cudf_arrow_bridge._core.stream.fences import BorrowGuard
 from cudf_arrow_bridge.arrow import device_array
 from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, LEGACY_HANDLE, PER_THREAD_HANDLE
 
@@ -30,25 +30,25 @@ def array():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Record the calls of loans: "begin", "fence" or "end", and the handles of both streams."""
+    """Record the calls of borrows: "begin", "fence" or "end", and the handles of both streams."""
     made = []
 
     class Recorder:
         def __init__(self, exported, borrower):
-            self._loan = DeviceLoan(exported, borrower)
+            self._guard = BorrowGuard(exported, borrower)
             self._exported = exported
             self._streams = (exported.stream.handle, borrower.handle)
             made.append(("begin", *self._streams))
 
         def add_fence(self, fences):
             made.append(("fence", *self._streams))
-            return self._loan.add_fence(fences)
+            return self._guard.add_fence(fences)
 
         def end(self):
-            self._loan.end()
+            self._guard.end()
             made.append(("end", *self._streams))
 
-    monkeypatch.setattr(device_array, "DeviceLoan", Recorder)
+    monkeypatch.setattr(device_array, "BorrowGuard", Recorder)
     return made
 
 
@@ -56,7 +56,7 @@ def begin_and_end(owner, borrower):
     return [("begin", owner, borrower), ("end", owner, borrower)]
 
 
-def test_end_of_a_loan_orders_the_owners_stream_after_the_borrowers_stream(array, calls):
+def test_end_of_a_borrow_orders_the_owners_stream_after_the_borrowers_stream(array, calls):
     with array.borrow(stream=BORROWER):
         assert calls == [("begin", OWNER, BORROWER)]
     assert calls == begin_and_end(OWNER, BORROWER)
@@ -68,69 +68,69 @@ def test_borrow_without_a_stream_uses_the_stream_of_cudf(array, calls):
     assert calls == begin_and_end(OWNER, CUDF_HANDLE)
 
 
-def test_exception_in_the_context_ends_the_loan(array, calls):
-    with pytest.raises(KeyError, match="mine"), array.borrow(stream=BORROWER) as lent:
+def test_exception_in_the_context_ends_the_borrow(array, calls):
+    with pytest.raises(KeyError, match="mine"), array.borrow(stream=BORROWER) as borrowed:
         raise KeyError("mine")
     assert calls == begin_and_end(OWNER, BORROWER)
-    assert lent.is_released
+    assert borrowed.is_released
 
 
 def test_borrowed_array_shares_the_buffers_of_its_owner(array):
-    with array.borrow(stream=BORROWER) as lent:
-        assert lent is not array
-        assert lent.buffers() == array.buffers()
-        assert lent.schema == array.schema
-        batch = pa.record_batch(lent)
+    with array.borrow(stream=BORROWER) as borrowed:
+        assert borrowed is not array
+        assert borrowed.buffers() == array.buffers()
+        assert borrowed.schema == array.schema
+        batch = pa.record_batch(borrowed)
         assert batch.to_pydict() == {"a": [1, 2, 3]}
         assert batch.column(0).buffers()[1].address == array.buffers()[-1].address
-        column = np.asarray(lent["a"])
+        column = np.asarray(borrowed["a"])
         assert column.ctypes.data == array.buffers()[-1].address
-        assert np.from_dlpack(lent["a"]).tolist() == [1, 2, 3]
-        assert lent.as_requested(pa.schema([("b", pa.int64())])).column_names == ["b"]
-    # The objects of the consumers outlive the loan.
+        assert np.from_dlpack(borrowed["a"]).tolist() == [1, 2, 3]
+        assert borrowed.as_requested(pa.schema([("b", pa.int64())])).column_names == ["b"]
+    # The objects of the consumers outlive the borrow.
     assert column.tolist() == [1, 2, 3]
     assert batch.to_pydict() == {"a": [1, 2, 3]}
 
 
 def test_borrowed_array_and_its_columns_are_on_the_borrowers_stream(array):
-    with array.borrow(stream=BORROWER) as lent:
-        assert lent._array.stream.handle == BORROWER
-        assert lent["a"]._array.stream.handle == BORROWER
+    with array.borrow(stream=BORROWER) as borrowed:
+        assert borrowed._array.stream.handle == BORROWER
+        assert borrowed["a"]._array.stream.handle == BORROWER
     assert array._array.stream.handle == OWNER
 
 
 def test_borrowed_array_keeps_index_labels():
     frame = bridge.from_arrow_device(pd.DataFrame({"a": [1]}, index=pd.Index([5], name="key")))
-    with bridge.to_arrow_device(frame).borrow() as lent:
-        assert bridge.from_arrow_device(lent).to_pandas().index.tolist() == [5]
+    with bridge.to_arrow_device(frame).borrow() as borrowed:
+        assert bridge.from_arrow_device(borrowed).to_pandas().index.tolist() == [5]
 
 
-def test_end_of_a_loan_releases_only_the_borrowed_array(array):
-    with array.borrow(stream=BORROWER) as lent:
+def test_end_of_a_borrow_releases_only_the_borrowed_array(array):
+    with array.borrow(stream=BORROWER) as borrowed:
         pass
-    assert lent.is_released
+    assert borrowed.is_released
     assert not array.is_released
     for use in (len, pa.record_batch, np.asarray):
         with pytest.raises(ValueError, match="expected a device array with data"):
-            use(lent)
+            use(borrowed)
     assert pa.record_batch(array).num_rows == 3
 
 
 def test_borrowed_array_outlives_the_release_of_its_owner(array, calls):
-    with array.borrow(stream=BORROWER) as lent:
+    with array.borrow(stream=BORROWER) as borrowed:
         array.release()
-        assert pa.record_batch(lent).num_rows == 3
+        assert pa.record_batch(borrowed).num_rows == 3
     assert calls == begin_and_end(OWNER, BORROWER)
 
 
-def test_loan_of_a_released_array_is_rejected(array):
+def test_borrow_of_a_released_array_is_rejected(array):
     array.release()
-    loan = array.borrow(stream=BORROWER)
+    borrow = array.borrow(stream=BORROWER)
     with pytest.raises(ValueError, match="expected a device array with data"):
-        loan.__enter__()
+        borrow.__enter__()
 
 
-def test_concurrent_loans_end_in_any_order(array, calls):
+def test_concurrent_borrows_end_in_any_order(array, calls):
     first, second = array.borrow(stream=BORROWER), array.borrow(stream=OTHER)
     one = first.__enter__()
     two = second.__enter__()
@@ -147,7 +147,7 @@ def test_concurrent_loans_end_in_any_order(array, calls):
 
 
 def test_borrowed_array_can_be_borrowed_again(array, calls):
-    with array.borrow(stream=BORROWER) as lent, lent.borrow(stream=OTHER) as again:
+    with array.borrow(stream=BORROWER) as borrowed, borrowed.borrow(stream=OTHER) as again:
         assert pa.record_batch(again).num_rows == 3
     # BORROWER waits for OTHER, and OWNER waits for BORROWER.
     assert calls == [
@@ -158,25 +158,25 @@ def test_borrowed_array_can_be_borrowed_again(array, calls):
     ]
 
 
-def test_loan_can_be_repeated_but_not_entered_twice(array, calls):
-    loan = array.borrow(stream=BORROWER)
-    with loan:
+def test_borrow_can_be_repeated_but_not_entered_twice(array, calls):
+    borrow = array.borrow(stream=BORROWER)
+    with borrow:
         with pytest.raises(
             RuntimeError, match="expected a borrow that has not begun, got one that has: call"
         ):
-            loan.__enter__()
+            borrow.__enter__()
         assert len(calls) == 1
-    with loan as lent:
-        assert len(lent) == 3
+    with borrow as borrowed:
+        assert len(borrowed) == 3
     assert calls == begin_and_end(OWNER, BORROWER) * 2
 
 
-def test_end_of_a_loan_that_has_not_begun_is_rejected(array):
-    loan = array.borrow(stream=BORROWER)
+def test_end_of_a_borrow_that_has_not_begun_is_rejected(array):
+    borrow = array.borrow(stream=BORROWER)
     with pytest.raises(
         RuntimeError, match="expected a borrow that has begun, got one that has not: use"
     ):
-        loan.__exit__(None, None, None)
+        borrow.__exit__(None, None, None)
 
 
 def test_borrow_rejects_an_invalid_stream(array):
@@ -190,33 +190,33 @@ def test_borrow_rejects_an_invalid_stream(array):
 
 
 def test_per_thread_stream_of_another_thread_is_the_legacy_stream(array, calls):
-    loan = array.borrow(stream=PER_THREAD_HANDLE)
+    borrow = array.borrow(stream=PER_THREAD_HANDLE)
 
-    def lend():
-        with loan:
+    def use_array():
+        with borrow:
             pass
 
-    thread = threading.Thread(target=lend)
+    thread = threading.Thread(target=use_array)
     thread.start()
     thread.join()
     assert calls == begin_and_end(OWNER, LEGACY_HANDLE)
 
 
-def test_dropped_loans_leave_the_array_usable(array):
+def test_dropped_borrows_leave_the_array_usable(array):
     array.borrow(stream=BORROWER).__enter__()
-    DeviceLoan(array._array, array._array.stream)
+    BorrowGuard(array._array, array._array.stream)
     assert pa.record_batch(array).num_rows == 3
 
 
-def test_async_loan_adds_a_fence_before_its_end(array, calls):
-    async def lend():
-        async with array.borrow(stream=BORROWER) as lent:
-            found = pa.record_batch(lent).to_pydict()
-        return lent, found
+def test_async_borrow_adds_a_fence_before_its_end(array, calls):
+    async def use_array():
+        async with array.borrow(stream=BORROWER) as borrowed:
+            found = pa.record_batch(borrowed).to_pydict()
+        return borrowed, found
 
-    lent, found = asyncio.run(lend())
+    borrowed, found = asyncio.run(use_array())
     assert found == {"a": [1, 2, 3]}
-    assert lent.is_released
+    assert borrowed.is_released
     assert calls == [
         ("begin", OWNER, BORROWER),
         ("fence", OWNER, BORROWER),
@@ -224,19 +224,19 @@ def test_async_loan_adds_a_fence_before_its_end(array, calls):
     ]
 
 
-def test_async_loans_of_failed_and_cancelled_tasks_end(array, calls):
+def test_async_borrows_of_failed_and_cancelled_tasks_end(array, calls):
     async def fail():
         async with array.borrow(stream=BORROWER):
             raise KeyError("mine")
 
-    async def lend_for_ever(begun):
+    async def use_array_for_ever(begun):
         async with array.borrow(stream=BORROWER):
             begun.set()
             await asyncio.Event().wait()
 
     async def cancel():
         begun = asyncio.Event()
-        task = asyncio.create_task(lend_for_ever(begun))
+        task = asyncio.create_task(use_array_for_ever(begun))
         await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -248,18 +248,18 @@ def test_async_loans_of_failed_and_cancelled_tasks_end(array, calls):
     assert [call for call in calls if call[0] == "end"] == [("end", OWNER, BORROWER)] * 2
 
 
-def test_async_loan_ends_when_its_fence_fails(array, calls, monkeypatch):
+def test_async_borrow_ends_when_its_fence_fails(array, calls, monkeypatch):
     def refuse(*_):
         raise RuntimeError("no fence today")
 
-    monkeypatch.setattr(device_array.DeviceLoan, "add_fence", refuse)
+    monkeypatch.setattr(device_array.BorrowGuard, "add_fence", refuse)
 
-    async def lend():
-        async with array.borrow(stream=BORROWER) as lent:
-            found.append(lent)
+    async def use_array():
+        async with array.borrow(stream=BORROWER) as borrowed:
+            found.append(borrowed)
 
     found = []
     with pytest.raises(RuntimeError, match="no fence today"):
-        asyncio.run(lend())
+        asyncio.run(use_array())
     assert calls == begin_and_end(OWNER, BORROWER)
     assert found[0].is_released

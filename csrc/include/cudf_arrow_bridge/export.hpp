@@ -251,32 +251,32 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 };
 
 /**
- * @brief Lends an array to code that works on a stream, and orders the end of its use.
+ * @brief Lets code on another stream use an array, and orders the end of that use.
  *
  * The constructor makes later work on `borrower` wait for the data. The end makes `owner` wait for
  * the work that is enqueued on `borrower`, so that later work on `owner` may write to the memory or
  * free it. If CUDA fails, or `borrower` belongs to another device than the array, the host waits
  * for `borrower` instead. Without a GPU nothing waits.
  *
- * The loan may end on any thread and with any device current. In a forked child, the end does
+ * The use may end on any thread and with any device current. In a forked child, the end does
  * nothing.
  */
-class CUDF_ARROW_BRIDGE_EXPORT device_loan {
+class CUDF_ARROW_BRIDGE_EXPORT borrow_guard {
  public:
   /**
    * @throws std::invalid_argument if `array` is an empty handle
    * @throws rmm::cuda_error if CUDA cannot create an event or rejects a stream
    *
-   * @param array Array to lend; the loan keeps its memory alive
-   * @param owner Stream that may write to the memory after the loan, such as the one that the array
-   *   was exported on; must outlive the loan
-   * @param borrower Stream that the borrower works on; must outlive the loan
+   * @param array Array to use; the guard keeps its memory alive
+   * @param owner Stream that may write to the memory after the end, such as the one that the array
+   *   was exported on; must outlive the guard
+   * @param borrower Stream that the borrower works on; must outlive the guard
    */
-  device_loan(device_array const& array, cuda::stream_ref owner, cuda::stream_ref borrower);
+  borrow_guard(device_array const& array, cuda::stream_ref owner, cuda::stream_ref borrower);
 
-  device_loan(device_loan const&)            = delete;
-  device_loan& operator=(device_loan const&) = delete;
-  ~device_loan();  ///< Ends the loan
+  borrow_guard(borrow_guard const&)            = delete;
+  borrow_guard& operator=(borrow_guard const&) = delete;
+  ~borrow_guard();  ///< Ends the use
 
   /**
    * @brief Adds a fence that is reached when the work that is enqueued on `borrower` is done.
@@ -286,7 +286,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_loan {
    */
   fence_id add_fence(fence_set& fences) const;
 
-  /// Ends the loan. May be called again.
+  /// Ends the use. May be called again.
   void end() noexcept;
 
  private:

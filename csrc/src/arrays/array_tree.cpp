@@ -38,7 +38,7 @@ std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const>
   tree->location          = source->location;
   tree->derived_from      = source->derived_from == nullptr ? source : source->derived_from;
   tree->made              = source->made;
-  tree->ready             = source->ready.lend();
+  tree->ready             = source->ready.reference();
   tree->ready_stream      = source->ready_stream;
   tree->stream            = source->stream;
   tree->is_freed_in_order = source->is_freed_in_order;

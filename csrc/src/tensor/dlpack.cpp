@@ -19,31 +19,31 @@ namespace {
 
 /// An exported tensor with the memory of its pointers.
 template <typename Managed>
-struct lent_tensor {
+struct managed_tensor {
   shared_tensor tensor;  ///< a copy that shares the memory
   Managed managed{};
 
-  static Managed* lend(shared_tensor const& tensor, ArrowDeviceType device_type)
+  static Managed* create(shared_tensor const& tensor, ArrowDeviceType device_type)
   {
-    auto lent                      = std::make_unique<lent_tensor>(tensor);
-    auto const& view               = lent->tensor.view();
-    auto const ndim                = view.shape.size();
-    auto const id                  = device_type == ARROW_DEVICE_CUDA ? view.location.device_id : 0;
-    lent->managed.dl_tensor.data   = const_cast<void*>(view.data);
-    lent->managed.dl_tensor.device = {device_type, static_cast<std::int32_t>(id)};
-    lent->managed.dl_tensor.ndim   = static_cast<std::int32_t>(ndim);
-    lent->managed.dl_tensor.dtype  = {
+    auto exported    = std::make_unique<managed_tensor>(tensor);
+    auto const& view = exported->tensor.view();
+    auto const ndim  = view.shape.size();
+    auto const id    = device_type == ARROW_DEVICE_CUDA ? view.location.device_id : 0;
+    exported->managed.dl_tensor.data   = const_cast<void*>(view.data);
+    exported->managed.dl_tensor.device = {device_type, static_cast<std::int32_t>(id)};
+    exported->managed.dl_tensor.ndim   = static_cast<std::int32_t>(ndim);
+    exported->managed.dl_tensor.dtype  = {
       static_cast<std::uint8_t>(view.kind), static_cast<std::uint8_t>(view.bits), 1};
-    lent->managed.dl_tensor.shape   = const_cast<std::int64_t*>(view.shape.data());
-    lent->managed.dl_tensor.strides = const_cast<std::int64_t*>(view.strides.data());
-    lent->managed.manager_ctx       = lent.get();
-    lent->managed.deleter           = [](Managed* self) {
-      delete static_cast<lent_tensor*>(self->manager_ctx);
+    exported->managed.dl_tensor.shape   = const_cast<std::int64_t*>(view.shape.data());
+    exported->managed.dl_tensor.strides = const_cast<std::int64_t*>(view.strides.data());
+    exported->managed.manager_ctx       = exported.get();
+    exported->managed.deleter           = [](Managed* self) {
+      delete static_cast<managed_tensor*>(self->manager_ctx);
     };
-    return &lent.release()->managed;
+    return &exported.release()->managed;
   }
 
-  explicit lent_tensor(shared_tensor from) : tensor{std::move(from)} {}
+  explicit managed_tensor(shared_tensor from) : tensor{std::move(from)} {}
 };
 
 memory_location location_of(DLDevice const& device, void const* data)
@@ -129,14 +129,14 @@ std::shared_ptr<Managed const> own(Managed* tensor)
 
 DLManagedTensorVersioned* shared_tensor::to_dlpack_versioned(ArrowDeviceType device_type) const
 {
-  auto* managed    = lent_tensor<DLManagedTensorVersioned>::lend(*this, device_type);
+  auto* managed    = managed_tensor<DLManagedTensorVersioned>::create(*this, device_type);
   managed->version = {detail::dlpack_major_version, 0};
   managed->flags   = is_copy_ ? detail::dlpack_is_copied : detail::dlpack_read_only;
   return managed;
 }
 
 DLManagedTensor* shared_tensor::to_dlpack(ArrowDeviceType device_type) const
-{ return lent_tensor<DLManagedTensor>::lend(*this, device_type); }
+{ return managed_tensor<DLManagedTensor>::create(*this, device_type); }
 
 tensor_view view_dlpack(DLManagedTensor const* tensor) { return view_of(tensor->dl_tensor); }
 

@@ -74,13 +74,13 @@ TEST_P(ImportCopies, AreMadeOfAllBuffersByAlways)
   // `built` keeps the memory, so that the copies cannot reuse its addresses after the release.
   auto built         = produce(type, values, {});
   auto const memory  = memory_of(*built.get());
-  auto lent          = ArrowDeviceArray{};
-  lent.device_type   = ARROW_DEVICE_CPU;
-  lent.device_id     = -1;
-  lent.array         = *built.get();
-  lent.array.release = [](ArrowArray* array) { array->release = nullptr; };
-  auto const column  = import(&lent, copy_policy::always);
-  EXPECT_EQ(lent.array.release, nullptr);
+  auto view          = ArrowDeviceArray{};
+  view.device_type   = ARROW_DEVICE_CPU;
+  view.device_id     = -1;
+  view.array         = *built.get();
+  view.array.release = [](ArrowArray* array) { array->release = nullptr; };
+  auto const column  = import(&view, copy_policy::always);
+  EXPECT_EQ(view.array.release, nullptr);
   auto const expect_copies = [&](cudf::column_view const& level, auto const& next) -> void {
     EXPECT_FALSE(memory.have(level.head<void>()));
     EXPECT_FALSE(memory.have(level.null_mask()));

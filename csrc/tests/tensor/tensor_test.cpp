@@ -30,10 +30,10 @@ namespace cudf_arrow_bridge::test {
 namespace {
 
 /// A DLPack tensor whose allocations have their exact size: AddressSanitizer detects further reads.
-struct lent_tensor {
-  explicit lent_tensor(std::vector<std::int64_t> extents,
-                       std::vector<std::int64_t> steps,
-                       std::vector<std::int16_t> elements)
+struct managed_tensor {
+  explicit managed_tensor(std::vector<std::int64_t> extents,
+                          std::vector<std::int64_t> steps,
+                          std::vector<std::int16_t> elements)
     : shape{std::move(extents)}, strides{std::move(steps)}, values{std::move(elements)}
   {
     managed.dl_tensor   = {values.data(),
@@ -45,12 +45,12 @@ struct lent_tensor {
                            0};
     managed.manager_ctx = this;
     managed.deleter     = [](DLManagedTensor* self) {
-      ++static_cast<lent_tensor*>(self->manager_ctx)->deleted;
+      ++static_cast<managed_tensor*>(self->manager_ctx)->deleted;
     };
   }
 
-  lent_tensor(lent_tensor const&)            = delete;
-  lent_tensor& operator=(lent_tensor const&) = delete;
+  managed_tensor(managed_tensor const&)            = delete;
+  managed_tensor& operator=(managed_tensor const&) = delete;
 
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
@@ -59,7 +59,7 @@ struct lent_tensor {
   int deleted{0};
 };
 
-imported_tensor import_tensor(lent_tensor& source, copy_policy policy = copy_policy::as_needed)
+imported_tensor import_tensor(managed_tensor& source, copy_policy policy = copy_policy::as_needed)
 {
   auto imported  = from_dlpack(&source.managed, policy, stream(), host_memory_resource());
   imported.table = checked(std::move(imported.table));
@@ -76,7 +76,7 @@ using numbers = std::vector<std::int16_t>;
 
 TEST(tensor, adopts_columns_of_fortran_order)
 {
-  auto source = lent_tensor{{2, 2}, {1, 3}, {1, 2, 99, 3, 4}};
+  auto source = managed_tensor{{2, 2}, {1, 3}, {1, 2, 99, 3, 4}};
   {
     auto const imported = import_tensor(source, copy_policy::never);
     auto const table    = imported.table.view();
@@ -91,7 +91,7 @@ TEST(tensor, adopts_columns_of_fortran_order)
 
 TEST(tensor, gathers_the_elements_of_other_orders)
 {
-  auto source         = lent_tensor{{3, 2}, {2, 1}, {1, 2, 3, 4, 5, 6}};
+  auto source         = managed_tensor{{3, 2}, {2, 1}, {1, 2, 3, 4, 5, 6}};
   auto const imported = import_tensor(source);
   EXPECT_EQ(source.deleted, 1);
   EXPECT_EQ(values_of(imported.table.view().column(0)), (numbers{1, 3, 5}));
@@ -100,7 +100,7 @@ TEST(tensor, gathers_the_elements_of_other_orders)
 
 TEST(tensor, overlapping_columns_are_copied)
 {
-  auto source         = lent_tensor{{2, 2}, {1, 1}, {1, 2, 3}};
+  auto source         = managed_tensor{{2, 2}, {1, 1}, {1, 2, 3}};
   auto const imported = import_tensor(source);
   EXPECT_EQ(values_of(imported.table.view().column(0)), (numbers{1, 2}));
   EXPECT_EQ(values_of(imported.table.view().column(1)), (numbers{2, 3}));
@@ -109,10 +109,10 @@ TEST(tensor, overlapping_columns_are_copied)
 
 TEST(tensor, strides_may_be_negative_or_zero)
 {
-  auto backwards                   = lent_tensor{{3}, {-1}, {1, 2, 3}};
+  auto backwards                   = managed_tensor{{3}, {-1}, {1, 2, 3}};
   backwards.managed.dl_tensor.data = &backwards.values.back();
   EXPECT_EQ(values_of(import_tensor(backwards).table.view().column(0)), (numbers{3, 2, 1}));
-  auto repeated = lent_tensor{{3}, {0}, {7}};
+  auto repeated = managed_tensor{{3}, {0}, {7}};
   EXPECT_EQ(values_of(import_tensor(repeated).table.view().column(0)), (numbers{7, 7, 7}));
 }
 
@@ -144,7 +144,7 @@ TEST(tensor, too_many_columns_overflow)
 {
   auto const most = std::int64_t{1} << 20;
   for (auto const rows : {0, 1}) {
-    auto wide = lent_tensor{{rows, most}, {1, 1}, {1}};
+    auto wide = managed_tensor{{rows, most}, {1, 1}, {1}};
     EXPECT_THROW((void)import_tensor(wide), std::overflow_error);
     EXPECT_EQ(wide.deleted, 1);
   }
@@ -153,9 +153,9 @@ TEST(tensor, too_many_columns_overflow)
 TEST(tensor, too_many_rows_overflow)
 {
   constexpr auto most             = std::int64_t{std::numeric_limits<std::int32_t>::max()} - 1;
-  auto absent                     = lent_tensor{{most}, {1}, {}};
+  auto absent                     = managed_tensor{{most}, {1}, {}};
   absent.managed.dl_tensor.data   = nullptr;
-  auto too_many                   = lent_tensor{{most + 1}, {1}, {}};
+  auto too_many                   = managed_tensor{{most + 1}, {1}, {}};
   too_many.managed.dl_tensor.data = nullptr;
   EXPECT_THROW((void)import_tensor(absent), std::invalid_argument)
     << "the number of rows is allowed";
@@ -302,13 +302,13 @@ TEST(tensor, elements_outside_the_address_space_are_rejected)
 {
   auto const far = (std::int64_t{1} << 58) - 1;
   for (auto const step : {far, -far}) {
-    auto absurd                         = lent_tensor{{1, 2}, {1, step}, {1}};
+    auto absurd                         = managed_tensor{{1, 2}, {1, step}, {1}};
     absurd.managed.dl_tensor.dtype.bits = 64;
     // The second element is 2^61 - 8 bytes away, beyond the end or the start of the address space.
     absurd.managed.dl_tensor.byte_offset = step > 0 ? ~std::uint64_t{0} << 60 : 0;
     EXPECT_THROW((void)import_tensor(absurd), std::invalid_argument);
   }
-  auto behind                          = lent_tensor{{1}, {1}, {1}};
+  auto behind                          = managed_tensor{{1}, {1}, {1}};
   behind.managed.dl_tensor.byte_offset = ~std::uint64_t{0};
   EXPECT_THROW((void)import_tensor(behind), std::invalid_argument);
   EXPECT_EQ(behind.deleted, 1);
@@ -316,13 +316,13 @@ TEST(tensor, elements_outside_the_address_space_are_rejected)
 
 TEST(tensor, rejected_tensors_are_deleted_once)
 {
-  auto cube = lent_tensor{{1, 1, 1}, {1, 1, 1}, {1}};
+  auto cube = managed_tensor{{1, 1, 1}, {1, 1, 1}, {1}};
   EXPECT_THROW((void)import_tensor(cube), std::invalid_argument);
   EXPECT_EQ(cube.deleted, 1);
-  auto reversed = lent_tensor{{2}, {0}, {1}};
+  auto reversed = managed_tensor{{2}, {0}, {1}};
   EXPECT_THROW((void)import_tensor(reversed, copy_policy::never), std::invalid_argument);
   EXPECT_EQ(reversed.deleted, 1);
-  auto wide                         = lent_tensor{{1}, {1}, {1}};
+  auto wide                         = managed_tensor{{1}, {1}, {1}};
   wide.managed.dl_tensor.dtype.bits = 24;
   EXPECT_THROW((void)import_tensor(wide), cudf::data_type_error);
   EXPECT_EQ(wide.deleted, 1);

@@ -104,14 +104,14 @@ cdef class FenceSet:
         self.fences.wake()
 
 
-cdef class DeviceLoan:
+cdef class BorrowGuard:
     """Use of an array on another `Stream` until `end`, ordered with the stream of the array.
 
-    Wraps `cudf_arrow_bridge::device_loan`.
+    Wraps `cudf_arrow_bridge::borrow_guard`.
     """
 
-    cdef unique_ptr[core.device_loan] loan
-    #: Dropped after the loan, which uses them.
+    cdef unique_ptr[core.borrow_guard] guard
+    #: Dropped after the guard, which uses them.
     cdef object streams
 
     def __cinit__(self, ExportedArray array not None, borrower):
@@ -120,18 +120,18 @@ cdef class DeviceLoan:
         cdef core.device_array handle = array.array
         self.streams = (array.stream, borrower)
         with nogil:
-            self.loan.reset(new core.device_loan(handle, c_owner, c_borrower))
+            self.guard.reset(new core.borrow_guard(handle, c_owner, c_borrower))
             handle.reset()
 
     def add_fence(self, FenceSet fences not None) -> int:
         """Add a fence after the work that is on the borrower's stream now. Not after `end`."""
         cdef core.fence_id fence
         with nogil:
-            fence = self.loan.get().add_fence(fences.fences)
+            fence = self.guard.get().add_fence(fences.fences)
         return fence
 
     def end(self) -> None:
         """Make the owner's stream wait for the borrower's stream, and release the array."""
-        cdef unique_ptr[core.device_loan] loan = move(self.loan)
+        cdef unique_ptr[core.borrow_guard] guard = move(self.guard)
         with nogil:
-            loan.reset()
+            guard.reset()

@@ -13,7 +13,7 @@ from testing.device import GPU, ROWS, as_cupy, read_target, side_stream
 pytestmark = GPU
 
 
-def lent_column(late, owner):
+def exported_column(late, owner):
     """An exported column of 0, 1, 2..., and its memory as an array of cupy."""
     column = late.column(owner)
     exported = bridge.to_arrow_device(column, stream=owner)
@@ -23,10 +23,10 @@ def lent_column(late, owner):
 
 def test_writes_of_the_owner_wait_for_the_borrower(late):
     owner, borrower, found = side_stream(), side_stream(), read_target()
-    exported, memory = lent_column(late, owner)
-    with exported.borrow(stream=borrower) as lent:
+    exported, memory = exported_column(late, owner)
+    with exported.borrow(stream=borrower) as borrowed:
         with borrower:
-            source = as_cupy(lent)
+            source = as_cupy(borrowed)
         late.copy(source, found, borrower)
     with owner:
         memory.fill(-5)
@@ -40,8 +40,8 @@ def test_writes_of_the_owner_wait_for_the_borrower(late):
 def test_writes_of_the_borrower_wait_for_the_owner_and_precede_its_reads(late):
     owner, borrower, found = side_stream(), side_stream(), read_target()
     exported = bridge.to_arrow_device(late.column(owner), stream=owner)
-    with exported.borrow(stream=borrower) as lent, borrower:
-        memory = as_cupy(lent)
+    with exported.borrow(stream=borrower) as borrowed, borrower:
+        memory = as_cupy(borrowed)
         memory += 1
     late.copy(memory, found, owner, cycles=0)
     owner.synchronize()
@@ -51,11 +51,11 @@ def test_writes_of_the_borrower_wait_for_the_owner_and_precede_its_reads(late):
 def test_writes_of_the_owner_wait_for_a_borrower_in_torch(late):
     torch = pytest.importorskip("torch")
     owner, found = side_stream(), read_target()
-    exported, memory = lent_column(late, owner)
+    exported, memory = exported_column(late, owner)
     borrower = torch.cuda.Stream()
-    with exported.borrow(stream=borrower) as lent, torch.cuda.stream(borrower):
+    with exported.borrow(stream=borrower) as borrowed, torch.cuda.stream(borrower):
         torch.cuda._sleep(1 << 28)
-        torch.as_tensor(found, device="cuda").copy_(torch.as_tensor(lent, device="cuda"))
+        torch.as_tensor(found, device="cuda").copy_(torch.as_tensor(borrowed, device="cuda"))
     with owner:
         memory.fill(-5)
     owner.synchronize()
@@ -66,17 +66,17 @@ def test_async_borrow_waits_for_the_borrower_without_blocking(late):
     owner, borrower, found = side_stream(), side_stream(), read_target()
     exported = bridge.to_arrow_device(late.column(owner), stream=owner)
 
-    async def lend():
-        async with exported.borrow(stream=borrower) as lent:
+    async def use_array():
+        async with exported.borrow(stream=borrower) as borrowed:
             assert owner.done
             with borrower:
-                source = as_cupy(lent)
+                source = as_cupy(borrowed)
             late.copy(source, found, borrower)
         assert borrower.done
 
-    async def lend_beside_a_ticking_task():
+    async def use_array_beside_a_ticking_task():
         ticks = asyncio.create_task(tick())
-        await lend()
+        await use_array()
         ticks.cancel()
 
     async def tick():
@@ -85,6 +85,6 @@ def test_async_borrow_waits_for_the_borrower_without_blocking(late):
             await asyncio.sleep(0.01)
 
     count = []
-    asyncio.run(lend_beside_a_ticking_task())
+    asyncio.run(use_array_beside_a_ticking_task())
     assert len(count) > 10
     assert found.get().tolist() == list(range(ROWS))

@@ -201,7 +201,7 @@ class stream_fence : private deferred_release {
     : deferred_release{false}, board_{std::move(board)}, keeper_{std::move(keeper)}
   {
     start_fence_queue();
-    add_point(stream_id, event.lend());
+    add_point(stream_id, event.reference());
   }
 
   ~stream_fence() override = default;

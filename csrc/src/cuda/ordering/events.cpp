@@ -35,7 +35,7 @@ class event_pool {
       if (!idle.empty()) {
         auto* event = idle.back();
         idle.pop_back();
-        ++on_loan_;
+        ++in_use_;
         return event;
       }
       // Reserve memory for all events, so that destructors return them without allocating.
@@ -44,7 +44,7 @@ class event_pool {
     cudaEvent_t event{};
     RMM_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync));
     auto const lock = std::lock_guard{mutex_};
-    ++on_loan_;
+    ++in_use_;
     return event;
   }
 
@@ -52,13 +52,13 @@ class event_pool {
   {
     auto const lock = std::lock_guard{mutex_};
     idle_[static_cast<std::size_t>(device)].push_back(event);
-    --on_loan_;
+    --in_use_;
   }
 
-  std::size_t on_loan() noexcept
+  std::size_t in_use() noexcept
   {
     auto const lock = std::lock_guard{mutex_};
-    return on_loan_;
+    return in_use_;
   }
 
  private:
@@ -72,7 +72,7 @@ class event_pool {
   std::mutex mutex_;
   std::vector<std::vector<cudaEvent_t>> idle_;
   std::size_t num_created_{0};
-  std::size_t on_loan_{0};
+  std::size_t in_use_{0};
 };
 
 }  // namespace
@@ -87,7 +87,7 @@ pooled_event::pooled_event(pooled_event&& other) noexcept
   : event_{std::exchange(other.event_, nullptr)},
     device_{other.device_},
     made_in_{other.made_in_},
-    is_lent_{other.is_lent_}
+    is_borrowed_{other.is_borrowed_}
 {
 }
 
@@ -96,13 +96,13 @@ pooled_event& pooled_event::operator=(pooled_event&& other) noexcept
   std::swap(event_, other.event_);
   std::swap(device_, other.device_);
   std::swap(made_in_, other.made_in_);
-  std::swap(is_lent_, other.is_lent_);
+  std::swap(is_borrowed_, other.is_borrowed_);
   return *this;
 }
 
 pooled_event::~pooled_event()
 {
-  if (is_usable() && !is_lent_) { event_pool::instance().give_back(device_, event_); }
+  if (is_usable() && !is_borrowed_) { event_pool::instance().give_back(device_, event_); }
 }
 
 cudaError_t synchronize(cuda::stream_ref stream) noexcept
@@ -117,7 +117,7 @@ cudaError_t synchronize(cuda::stream_ref stream) noexcept
   return status == cudaSuccess ? launched : status;
 }
 
-std::size_t events_on_loan() noexcept { return event_pool::instance().on_loan(); }
+std::size_t events_in_use() noexcept { return event_pool::instance().in_use(); }
 
 stream_join_guard::~stream_join_guard()
 {

@@ -40,14 +40,14 @@ class pooled_event {
   { return event_ != nullptr && made_in_.is_of_this_process(); }
 
   /// @return The same event, owned by this object and valid during its lifetime
-  [[nodiscard]] pooled_event lend() const noexcept { return borrow(event_, device_); }
+  [[nodiscard]] pooled_event reference() const noexcept { return borrow(event_, device_); }
 
   /// @return An event of another owner, valid while that owner keeps it
   [[nodiscard]] static pooled_event borrow(cudaEvent_t event, int device) noexcept
   {
-    auto lent     = pooled_event{event, device};
-    lent.is_lent_ = true;
-    return lent;
+    auto borrowed         = pooled_event{event, device};
+    borrowed.is_borrowed_ = true;
+    return borrowed;
   }
 
   /// @return The address of the handle, for `ArrowDeviceArray.sync_event`
@@ -83,7 +83,7 @@ class pooled_event {
   cudaEvent_t event_{nullptr};
   int device_{-1};
   process_id made_in_;
-  bool is_lent_{false};  ///< another object returns the event
+  bool is_borrowed_{false};  ///< another object returns the event
 };
 
 /// Blocks the calling thread until the work enqueued on `stream`, and all work that it waits for,
@@ -91,7 +91,7 @@ class pooled_event {
 cudaError_t synchronize(cuda::stream_ref stream) noexcept;
 
 /// @return The number of events of this process that are in use and not in the pool; for leak tests
-[[nodiscard]] std::size_t events_on_loan() noexcept;
+[[nodiscard]] std::size_t events_in_use() noexcept;
 
 /**
  * @brief Makes one stream wait for another when it is destroyed.

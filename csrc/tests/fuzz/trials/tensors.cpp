@@ -26,14 +26,14 @@ constexpr std::int64_t max_columns = (std::int64_t{1} << 20) - 1;
 constexpr std::int64_t max_rows    = std::numeric_limits<cudf::size_type>::max() - 1;
 
 /// A DLPack tensor and its memory.
-struct lent_tensor {
+struct managed_tensor {
   std::array<std::int64_t, 2> shape{};
   std::array<std::int64_t, 2> strides{};
   std::vector<std::byte> memory;
   DLManagedTensorVersioned managed{};
   int num_deleted{0};
 
-  explicit lent_tensor(random_source& random)
+  explicit managed_tensor(random_source& random)
   {
     static constexpr auto bits = std::to_array<std::uint8_t>({8, 16, 32, 64});
     auto& tensor               = managed.dl_tensor;
@@ -47,14 +47,14 @@ struct lent_tensor {
     managed.version     = {1, static_cast<std::uint32_t>(random.below(3))};
     managed.manager_ctx = this;
     managed.deleter     = [](DLManagedTensorVersioned* self) {
-      ++static_cast<lent_tensor*>(self->manager_ctx)->num_deleted;
+      ++static_cast<managed_tensor*>(self->manager_ctx)->num_deleted;
     };
     tensor.shape   = shape.data();
     tensor.strides = random.percent(30) ? nullptr : strides.data();
   }
 
-  lent_tensor(lent_tensor const&)            = delete;
-  lent_tensor& operator=(lent_tensor const&) = delete;
+  managed_tensor(managed_tensor const&)            = delete;
+  managed_tensor& operator=(managed_tensor const&) = delete;
 
   void mutate(random_source& random)
   {
@@ -165,7 +165,7 @@ struct lent_tensor {
   }
 };
 
-outcome import_and_compare(lent_tensor& source, random_source& random)
+outcome import_and_compare(managed_tensor& source, random_source& random)
 {
   auto const policy = random.percent(70)   ? copy_policy::as_needed
                       : random.percent(50) ? copy_policy::never
@@ -199,7 +199,7 @@ outcome import_and_compare(lent_tensor& source, random_source& random)
 
 outcome import_tensor_once(random_source& random, std::int64_t news_until_failure)
 {
-  auto source = lent_tensor{random};
+  auto source = managed_tensor{random};
   for (auto changes = random.below(3); changes > 0; --changes) { source.mutate(random); }
   if (!source.provide(random)) { return outcome::not_provided; }
   heap().start(news_until_failure);

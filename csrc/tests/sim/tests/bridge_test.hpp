@@ -230,7 +230,7 @@ inline void settle()
   for (auto chain = 0; chain < 8; ++chain) {
     drain_releases();
     sim::drain();
-    if (sim::live_allocations() == 0 && detail::events_on_loan() == 0) { return; }
+    if (sim::live_allocations() == 0 && detail::events_in_use() == 0) { return; }
   }
 }
 
@@ -278,7 +278,7 @@ class bridge_test : public sim::world_test {
   void TearDown() override
   {
     settle();
-    EXPECT_EQ(detail::events_on_loan(), 0U);
+    EXPECT_EQ(detail::events_in_use(), 0U);
     rmm::mr::reset_per_device_resource(rmm::cuda_device_id{0});
     rmm::mr::reset_per_device_resource(rmm::cuda_device_id{1});
     world_test::TearDown();

@@ -57,7 +57,7 @@ class schedule {
     settle();
     for (auto const& reading : readings_) { EXPECT_EQ(*reading.seen, reading.expected); }
     EXPECT_EQ(released_, exported_);
-    EXPECT_EQ(detail::events_on_loan(), 0U);
+    EXPECT_EQ(detail::events_in_use(), 0U);
     EXPECT_EQ(sim::live_allocations(), 0U);
     EXPECT_EQ(sim::take_violations(), std::vector<std::string>{});
   }

@@ -330,7 +330,7 @@ TEST_F(fences, destroyed_set_drops_its_pending_fences)
   slow.reset();
   settle_fences();
   settle();
-  EXPECT_EQ(detail::events_on_loan(), 0U);
+  EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
 TEST_F(fences, are_reached_after_their_stream_is_destroyed)

@@ -43,7 +43,7 @@ class forks : public bridge_test {
     imported.storage.reset();
     drain_releases();
     return source.released() == 1 && *seen == integer_rows({1, 2, 3, 4}) &&
-           detail::events_on_loan() == 0;
+           detail::events_in_use() == 0;
   }
 };
 
@@ -80,11 +80,11 @@ TEST_F(forks, leave_device_memory_alone)
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
   freed.storage.reset();
   EXPECT_TRUE(ends_well([&] {
-    auto const loan  = detail::events_on_loan();
+    auto const used  = detail::events_in_use();
     auto const calls = sim::calls("cudaStreamGetId");
     imported.storage.reset();
     drain_releases();
-    return detail::events_on_loan() == loan && sim::calls("cudaStreamGetId") == calls &&
+    return detail::events_in_use() == used && sim::calls("cudaStreamGetId") == calls &&
            source.released() == 0;
   }));
   EXPECT_EQ(source.released(), 0);
@@ -96,7 +96,7 @@ TEST_F(forks, give_no_event_back)
   auto event = std::optional{detail::pooled_event::acquire()};
   EXPECT_TRUE(ends_well([&] {
     event.reset();
-    return detail::events_on_loan() == 0;
+    return detail::events_in_use() == 0;
   }));
 }
 
@@ -184,7 +184,7 @@ TEST_F(forks, have_fences_of_their_own)
     auto const told   = fences.poll(20s);
     detail::drain_fences();
     return told.size() == 1 && told.front().fence == fence &&
-           told.front().state == fence_state::reached && detail::events_on_loan() == 0;
+           told.front().state == fence_state::reached && detail::events_in_use() == 0;
   };
   EXPECT_TRUE(reaches());
   EXPECT_TRUE(ends_well(reaches));

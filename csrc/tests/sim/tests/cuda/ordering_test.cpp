@@ -63,7 +63,7 @@ TEST_F(ordering, order_after_makes_one_stream_wait_for_another)
     sim::drain();
     EXPECT_EQ(order_, "ab");
   }
-  EXPECT_EQ(detail::events_on_loan(), 0U);
+  EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
 TEST_F(ordering, order_after_reports_cuda_errors)
@@ -73,7 +73,7 @@ TEST_F(ordering, order_after_reports_cuda_errors)
     sim::fail_next(function, cudaErrorInvalidResourceHandle);
     EXPECT_THROW(order_after(cudaStream_t{}, stream.get()), rmm::cuda_error) << function;
   }
-  EXPECT_EQ(detail::events_on_loan(), 0U);
+  EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
 TEST_F(ordering, release_after_frees_memory_after_the_reader)
@@ -92,7 +92,7 @@ TEST_F(ordering, release_after_frees_memory_after_the_reader)
     sim::drain();
     EXPECT_EQ(*seen, 7);
   }
-  EXPECT_EQ(detail::events_on_loan(), 0U);
+  EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
 TEST_F(ordering, another_thread_frees_after_the_reader_on_a_per_thread_default_stream)
@@ -137,7 +137,7 @@ TEST_F(ordering, release_after_with_one_stream_returns_the_owner_unchanged)
   for (auto const one : {stream.get(), cudaStream_t{}, cudaStreamLegacy}) {
     EXPECT_EQ(release_after(owner, one, one), owner);
   }
-  EXPECT_EQ(detail::events_on_loan(), 0U);
+  EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
 TEST_F(ordering, memory_freed_on_another_current_device_is_freed_after_the_reader)

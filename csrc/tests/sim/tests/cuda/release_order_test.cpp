@@ -120,10 +120,10 @@ TEST_F(release_order, uses_one_event_per_stream_for_any_number_of_buffers)
   auto const schema = schema_of(make_column(type, {})->view());
   auto array = to_arrow(column(type, samples(type, 9, 0), stream.get()), stream.get()).to_arrow();
   auto imported = import(array.get(), *schema.get(), stream.get());
-  EXPECT_EQ(detail::events_on_loan(), 2U);
+  EXPECT_EQ(detail::events_in_use(), 2U);
   auto slow = std::optional<sim::slow_stream>{stream.get()};
   imported.storage.reset();
-  EXPECT_EQ(detail::events_on_loan(), 2U);
+  EXPECT_EQ(detail::events_in_use(), 2U);
   slow.reset();
 }
 

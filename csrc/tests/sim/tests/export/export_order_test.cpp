@@ -125,7 +125,7 @@ TEST_F(export_order, structs_of_one_export_share_its_event)
   exported.reset();
   EXPECT_EQ(one->sync_event, two->sync_event);
   EXPECT_EQ(sim::calls("cudaEventRecord"), records);
-  EXPECT_EQ(detail::events_on_loan(), 1U);
+  EXPECT_EQ(detail::events_in_use(), 1U);
 }
 
 TEST_F(export_order, host_memory_has_no_event)
@@ -333,10 +333,10 @@ TEST_F(export_order, events_are_reused_after_an_export_is_released)
   auto const events = sim::live_events();
   for (auto i = 0; i < 5000; ++i) {
     auto const array = to_arrow(owner, stream.get()).to_arrow();
-    EXPECT_EQ(detail::events_on_loan(), 1U);
+    EXPECT_EQ(detail::events_in_use(), 1U);
   }
   EXPECT_EQ(sim::live_events(), events);
-  EXPECT_EQ(detail::events_on_loan(), 0U);
+  EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
 TEST_F(export_order, live_exports_have_different_events)
@@ -358,13 +358,13 @@ TEST_F(export_order, failed_export_frees_its_memory_and_its_event)
     auto const none = empty_pool{};
     auto source     = column(flat("bool8"), samples(flat("bool8"), 9, 30), stream.get());
     auto const live = sim::live_allocations();
-    auto const loan = detail::events_on_loan();
+    auto const used = detail::events_in_use();
     auto owner      = std::shared_ptr<cudf::column>{std::move(source)};
     sim::fail_next(function, cudaErrorInvalidValue);
     EXPECT_THROW((void)to_arrow(owner, stream.get()), rmm::cuda_error);
     EXPECT_EQ(owner.use_count(), 1);
     EXPECT_EQ(sim::live_allocations(), live);
-    EXPECT_EQ(detail::events_on_loan(), loan);
+    EXPECT_EQ(detail::events_in_use(), used);
   }
 }
 

@@ -122,7 +122,7 @@ TEST_F(array_streams, each_batch_has_its_own_event)
   EXPECT_EQ(cudaEventQuery(event_of(two)), cudaErrorNotReady);
   slow.reset();
   EXPECT_EQ(cudaEventSynchronize(event_of(two)), cudaSuccess);
-  EXPECT_EQ(detail::events_on_loan(), 2U);
+  EXPECT_EQ(detail::events_in_use(), 2U);
 }
 
 TEST_F(array_streams, report_the_device_type_of_their_batches)
@@ -184,7 +184,7 @@ TEST_F(array_streams, return_their_events_if_released_before_the_end)
     EXPECT_EQ(batches->get_next(batches.get(), array.get()), 0);
   }
   EXPECT_EQ(sim::live_events(), events);
-  EXPECT_EQ(detail::events_on_loan(), 0U);
+  EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
 TEST_F(array_streams, failed_event_record_ends_the_stream)

@@ -37,7 +37,7 @@ class tensor_producer {
   tensor_producer& operator=(tensor_producer const&) = delete;
 
   /// @return The tensor. Its deleter must be called once, before this object is destroyed.
-  DLManagedTensorVersioned* lend(std::int32_t device_type = ARROW_DEVICE_CUDA, int device_id = 0)
+  DLManagedTensorVersioned* produce(std::int32_t device_type = ARROW_DEVICE_CUDA, int device_id = 0)
   {
     managed_.version     = {1, 0};
     managed_.manager_ctx = this;
@@ -87,8 +87,8 @@ class tensor_order : public bridge_test {
       auto const view = source->view();
       return to_arrow_device(view, std::move(source), {}, stream, resource);
     }();
-    auto lent = array.to_arrow();
-    return to_tensor(*integer_schema().get(), lent.get(), policy, nullptr, stream, resource);
+    auto exported = array.to_arrow();
+    return to_tensor(*integer_schema().get(), exported.get(), policy, nullptr, stream, resource);
   }
 
   /// Enqueues a consumer's read. @return The values, set when the kernel has run
@@ -109,14 +109,14 @@ TEST_F(tensor_order, memory_is_freed_after_the_default_streams_of_consumers)
     for (auto seed = 0U; seed < many_seeds; ++seed) {
       sim::reset(seed);
       auto const made = lasting_stream{};
-      auto* lent      = [&] {
+      auto* exported  = [&] {
         auto tensor = export_integers(values, copy_policy::never, made.get());
         tensor.make_wait(cuda::stream_ref{reader});
         tensor.release_after(cuda::stream_ref{made.get()}, cuda::stream_ref{reader});
         return tensor.to_dlpack_versioned(ARROW_DEVICE_CUDA);
       }();
-      auto const seen = read_tensor_later(lent->dl_tensor.data, values.size(), reader);
-      lent->deleter(lent);
+      auto const seen = read_tensor_later(exported->dl_tensor.data, values.size(), reader);
+      exported->deleter(exported);
       auto const next = integer_column(made.get(), {1, 2, 3});
       settle();
       synchronize(reader);
@@ -285,7 +285,7 @@ TEST_F(tensor_order, imports_wait_for_the_default_streams_of_all_threads)
       source.emplace(
         cudaStreamPerThread, values, std::vector<std::int64_t>{4}, std::vector<std::int64_t>{1});
     }}.join();
-    auto const owner = own(source->lend());
+    auto const owner = own(source->produce());
     // The handle `cudaStreamPerThread` does not identify the thread of the stream.
     auto imported   = from_tensor(view_dlpack(owner.get()),
                                   owner,
@@ -308,7 +308,7 @@ TEST_F(tensor_order, imports_wait_for_the_producers_stream)
     auto const far      = lasting_stream{};
     auto const consumer = lasting_stream{};
     auto source         = tensor_producer{far.get(), values, {4}, {1}};
-    auto const owner    = own(source.lend());
+    auto const owner    = own(source.produce());
     auto const before   = sim::host_syncs_here();
     auto imported       = from_tensor(view_dlpack(owner.get()),
                                       owner,
@@ -330,7 +330,7 @@ TEST_F(tensor_order, deleters_run_once_after_the_last_reader)
     sim::reset(seed);
     auto const stream = lasting_stream{};
     auto source       = tensor_producer{stream.get(), {1, 2, 3, 4}, {2, 2}, {1, 2}};
-    auto imported     = from_dlpack(source.lend(), copy_policy::never, stream.get(), pool_);
+    auto imported     = from_dlpack(source.produce(), copy_policy::never, stream.get(), pool_);
     EXPECT_TRUE(imported.is_table);
     auto slow       = std::optional<sim::slow_stream>{stream.get()};
     auto const seen = read_later(imported.table.view().column(1), flat("int32"), stream.get());
@@ -351,7 +351,7 @@ TEST_F(tensor_order, source_is_kept_until_the_gather_has_run)
     auto source       = tensor_producer{stream.get(), {1, 2, 3, 4, 5, 6}, {3, 2}, {2, 1}};
     auto slow         = std::optional<sim::slow_stream>{stream.get()};
     auto const before = sim::host_syncs_here();
-    auto imported     = from_dlpack(source.lend(), copy_policy::as_needed, stream.get(), pool_);
+    auto imported     = from_dlpack(source.produce(), copy_policy::as_needed, stream.get(), pool_);
     EXPECT_EQ(sim::host_syncs_here(), before);
     EXPECT_EQ(source.deleted(), 0);
     slow.reset();
@@ -368,7 +368,7 @@ TEST_F(tensor_order, rejected_tensors_are_deleted_once)
   auto const stream = lasting_stream{};
   auto source       = tensor_producer{stream.get(), {1, 2}, {2, 1, 1}, {1, 1, 1}};
   synchronize(stream.get());
-  EXPECT_THROW((void)from_dlpack(source.lend(), copy_policy::as_needed, stream.get(), pool_),
+  EXPECT_THROW((void)from_dlpack(source.produce(), copy_policy::as_needed, stream.get(), pool_),
                std::invalid_argument);
   EXPECT_EQ(source.deleted(), 1);
 }
@@ -379,11 +379,11 @@ TEST_F(tensor_order, memory_of_another_device_requires_a_copy)
   auto const here = lasting_stream{};
   auto refused    = tensor_producer{far->get(), {1, 2}, {2}, {1}, memory_kind::device, 1};
   EXPECT_THROW((void)from_dlpack(
-                 refused.lend(ARROW_DEVICE_CUDA, 1), copy_policy::as_needed, here.get(), pool_),
+                 refused.produce(ARROW_DEVICE_CUDA, 1), copy_policy::as_needed, here.get(), pool_),
                std::invalid_argument);
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     auto copied      = tensor_producer{far->get(), {1, 2}, {2}, {1}, memory_kind::device, 1};
-    auto const owner = own(copied.lend(ARROW_DEVICE_CUDA, 1));
+    auto const owner = own(copied.produce(ARROW_DEVICE_CUDA, 1));
     auto imported    = from_tensor(view_dlpack(owner.get()),
                                    owner,
                                    cuda::stream_ref{far->get()},
@@ -403,7 +403,7 @@ TEST_F(tensor_order, view_dlpack_finds_the_device_of_managed_memory)
 {
   auto const far = stream_on(1);
   auto source    = tensor_producer{far->get(), {7}, {1}, {1}, memory_kind::managed, 1};
-  auto* managed  = source.lend(ARROW_DEVICE_CUDA_MANAGED, 0);
+  auto* managed  = source.produce(ARROW_DEVICE_CUDA_MANAGED, 0);
   EXPECT_EQ(view_dlpack(managed).location, (memory_location{ARROW_DEVICE_CUDA_MANAGED, 1}));
   sim::drain();
   managed->deleter(managed);
@@ -414,7 +414,7 @@ TEST_F(tensor_order, import_rejects_an_invalid_stream_of_the_producer)
   auto const stream = lasting_stream{};
   auto source       = tensor_producer{stream.get(), {1}, {1}, {1}};
   synchronize(stream.get());
-  auto const owner = own(source.lend());
+  auto const owner = own(source.produce());
   auto const wrong = reinterpret_cast<cudaStream_t>(std::uintptr_t{8});
   EXPECT_THROW((void)from_tensor(view_dlpack(owner.get()),
                                  owner,

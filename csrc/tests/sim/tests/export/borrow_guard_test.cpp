@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Writes of the owner after a loan are ordered after the work of the borrower.
+/// Writes of the owner after a borrow are ordered after the work of the borrower.
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
@@ -19,7 +19,7 @@ namespace cudf_arrow_bridge::test {
 namespace {
 
 /// An exported array of four integers, which kernels of the owner and the borrower use.
-struct lent_integers {
+struct exported_integers {
   device_array array;
   std::int32_t* data;
 
@@ -38,11 +38,12 @@ struct lent_integers {
   }
 };
 
-class loans : public bridge_test {
+class borrow_guards : public bridge_test {
  protected:
-  lent_integers lend(cudaStream_t owner) { return lend(integer_column(owner, untouched), owner); }
+  exported_integers export_integers(cudaStream_t owner)
+  { return export_integers(integer_column(owner, untouched), owner); }
 
-  lent_integers lend(std::unique_ptr<cudf::column> column, cudaStream_t owner)
+  exported_integers export_integers(std::unique_ptr<cudf::column> column, cudaStream_t owner)
   {
     auto array        = to_arrow(std::move(column), owner);
     auto const* begin = array.buffers()[1].address;
@@ -52,74 +53,74 @@ class loans : public bridge_test {
   integers_t const untouched{1, 2, 3, 4};
 };
 
-TEST_F(loans, owner_writes_after_the_borrowers_reads)
+TEST_F(borrow_guards, owner_writes_after_the_borrowers_reads)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const owner    = lasting_stream{};
     auto const borrower = lasting_stream{};
-    auto const lent     = lend(owner.get());
+    auto const exported = export_integers(owner.get());
     auto const before   = sim::host_syncs_here();
-    auto loan           = device_loan{lent.array, owner.get(), borrower.get()};
-    auto const seen     = lent.read_later(borrower.get());
-    loan.end();
-    lent.overwrite_later(owner.get());
-    loan.end();
+    auto guard          = borrow_guard{exported.array, owner.get(), borrower.get()};
+    auto const seen     = exported.read_later(borrower.get());
+    guard.end();
+    exported.overwrite_later(owner.get());
+    guard.end();
     EXPECT_EQ(sim::host_syncs_here(), before);
     sim::drain();
     EXPECT_EQ(*seen, untouched);
   }
 }
 
-TEST_F(loans, reads_without_a_loan_can_see_later_writes)
+TEST_F(borrow_guards, reads_without_a_guard_can_see_later_writes)
 {
   auto num_wrong = 0;
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const owner    = lasting_stream{};
     auto const borrower = lasting_stream{};
-    auto const lent     = lend(owner.get());
-    lent.array.make_wait(borrower.get());
-    auto const seen = lent.read_later(borrower.get());
-    lent.overwrite_later(owner.get());
+    auto const exported = export_integers(owner.get());
+    exported.array.make_wait(borrower.get());
+    auto const seen = exported.read_later(borrower.get());
+    exported.overwrite_later(owner.get());
     sim::drain();
     num_wrong += *seen == untouched ? 0 : 1;
   }
   EXPECT_GT(num_wrong, 0);
 }
 
-TEST_F(loans, owner_reads_the_writes_of_the_borrower)
+TEST_F(borrow_guards, owner_reads_the_writes_of_the_borrower)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const owner    = lasting_stream{};
     auto const borrower = lasting_stream{};
-    auto const lent     = lend(owner.get());
+    auto const exported = export_integers(owner.get());
     {
-      auto const loan = device_loan{lent.array, owner.get(), borrower.get()};
-      lent.overwrite_later(borrower.get());
+      auto const guard = borrow_guard{exported.array, owner.get(), borrower.get()};
+      exported.overwrite_later(borrower.get());
     }
-    auto const seen = lent.read_later(owner.get());
+    auto const seen = exported.read_later(owner.get());
     sim::drain();
     EXPECT_EQ(*seen, integers_t(4, -1));
   }
 }
 
-TEST_F(loans, owner_writes_after_the_reads_of_two_loans)
+TEST_F(borrow_guards, owner_writes_after_the_reads_of_two_guards)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
-    auto const owner = lasting_stream{};
-    auto const one   = lasting_stream{};
-    auto const other = lasting_stream{};
-    auto const lent  = lend(owner.get());
-    auto first       = device_loan{lent.array, owner.get(), one.get()};
-    auto second      = device_loan{lent.array, owner.get(), other.get()};
-    auto const seen  = std::vector{lent.read_later(one.get()), lent.read_later(other.get())};
+    auto const owner    = lasting_stream{};
+    auto const one      = lasting_stream{};
+    auto const other    = lasting_stream{};
+    auto const exported = export_integers(owner.get());
+    auto first          = borrow_guard{exported.array, owner.get(), one.get()};
+    auto second         = borrow_guard{exported.array, owner.get(), other.get()};
+    auto const seen = std::vector{exported.read_later(one.get()), exported.read_later(other.get())};
     first.end();
-    auto const again = lent.read_later(other.get());
+    auto const again = exported.read_later(other.get());
     second.end();
-    lent.overwrite_later(owner.get());
+    exported.overwrite_later(owner.get());
     sim::drain();
     EXPECT_EQ(*seen[0], untouched);
     EXPECT_EQ(*seen[1], untouched);
@@ -127,7 +128,7 @@ TEST_F(loans, owner_writes_after_the_reads_of_two_loans)
   }
 }
 
-TEST_F(loans, keep_the_array_and_free_it_after_the_borrowers_reads)
+TEST_F(borrow_guards, keep_the_array_and_free_it_after_the_borrowers_reads)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -138,7 +139,7 @@ TEST_F(loans, keep_the_array_and_free_it_after_the_borrowers_reads)
     auto array          = to_arrow(std::move(column), owner.get());
     auto seen           = integers_t{};
     {
-      auto const loan = device_loan{array, owner.get(), borrower.get()};
+      auto const guard = borrow_guard{array, owner.get(), borrower.get()};
       array.reset();
       sim::enqueue(borrower.get(), [&seen, data] { seen.assign(data, data + 4); });
     }
@@ -147,7 +148,7 @@ TEST_F(loans, keep_the_array_and_free_it_after_the_borrowers_reads)
   }
 }
 
-TEST_F(loans, use_the_device_of_the_array_and_not_the_current_device)
+TEST_F(borrow_guards, use_the_device_of_the_array_and_not_the_current_device)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -156,71 +157,72 @@ TEST_F(loans, use_the_device_of_the_array_and_not_the_current_device)
     auto const borrower = cudaStreamLegacy;
     auto there          = std::optional<on_device>{rmm::cuda_device_id{1}};
     auto host           = make_column(flat("int32"), integer_rows(untouched));
-    auto const lent = lend(upload_column(std::move(host), owner->get(), far_pool_), owner->get());
+    auto const exported =
+      export_integers(upload_column(std::move(host), owner->get(), far_pool_), owner->get());
     there.reset();
-    auto loan = device_loan{lent.array, owner->get(), borrower};
+    auto guard = borrow_guard{exported.array, owner->get(), borrower};
     there.emplace(rmm::cuda_device_id{1});
-    auto const seen = lent.read_later(borrower);
+    auto const seen = exported.read_later(borrower);
     there.reset();
-    loan.end();
+    guard.end();
     EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
     there.emplace(rmm::cuda_device_id{1});
-    lent.overwrite_later(owner->get());
+    exported.overwrite_later(owner->get());
     there.reset();
     sim::drain();
     EXPECT_EQ(*seen, untouched);
   }
 }
 
-TEST_F(loans, on_per_thread_default_streams_can_end_on_another_thread)
+TEST_F(borrow_guards, on_per_thread_default_streams_can_end_on_another_thread)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
     auto const other = lasting_stream{};
     for (auto const& [owner, borrower] : {std::pair{cudaStreamPerThread, other.get()},
                                           std::pair{other.get(), cudaStreamPerThread}}) {
-      auto const lent = lend(owner);
-      auto loan       = device_loan{lent.array, owner, borrower};
-      auto const seen = lent.read_later(borrower);
-      std::thread{[&] { loan.end(); }}.join();
-      lent.overwrite_later(owner);
+      auto const exported = export_integers(owner);
+      auto guard          = borrow_guard{exported.array, owner, borrower};
+      auto const seen     = exported.read_later(borrower);
+      std::thread{[&] { guard.end(); }}.join();
+      exported.overwrite_later(owner);
       sim::drain();
       EXPECT_EQ(*seen, untouched);
     }
   }
 }
 
-TEST_F(loans, host_waits_for_the_borrower_if_the_event_fails)
+TEST_F(borrow_guards, host_waits_for_the_borrower_if_the_event_fails)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
     for (auto seed = 0U; seed < many_seeds; ++seed) {
       sim::reset(seed);
       auto const owner    = lasting_stream{};
       auto const borrower = lasting_stream{};
-      auto const lent     = lend(owner.get());
-      auto loan           = device_loan{lent.array, owner.get(), borrower.get()};
-      auto const seen     = lent.read_later(borrower.get());
+      auto const exported = export_integers(owner.get());
+      auto guard          = borrow_guard{exported.array, owner.get(), borrower.get()};
+      auto const seen     = exported.read_later(borrower.get());
       sim::fail_next(function, cudaErrorInvalidValue);
-      loan.end();
+      guard.end();
       EXPECT_EQ(*seen, untouched) << function;
       EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
     }
   }
 }
 
-TEST_F(loans, can_end_if_every_cuda_call_fails)
+TEST_F(borrow_guards, can_end_if_every_cuda_call_fails)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};
-  auto const lent     = lend(owner.get());
+  auto const exported = export_integers(owner.get());
   {
-    auto const loan = device_loan{lent.array, owner.get(), borrower.get()};
+    auto const guard = borrow_guard{exported.array, owner.get(), borrower.get()};
     sim::fail_all(cudaErrorIllegalAddress);
   }
   sim::fail_all(cudaSuccess);
 }
 
-TEST_F(loans, fence_of_a_loan_is_reached_after_the_borrowers_work)
+TEST_F(borrow_guards, fence_of_a_guard_is_reached_after_the_borrowers_work)
 {
   for (auto seed = 0U; seed < many_seeds; ++seed) {
     sim::reset(seed);
@@ -229,32 +231,32 @@ TEST_F(loans, fence_of_a_loan_is_reached_after_the_borrowers_work)
     auto const borrower = stream_on(1);
     auto there          = std::optional<on_device>{rmm::cuda_device_id{1}};
     auto host           = make_column(flat("int32"), integer_rows(untouched));
-    auto const lent =
-      lend(upload_column(std::move(host), borrower->get(), far_pool_), borrower->get());
-    auto loan       = device_loan{lent.array, borrower->get(), borrower->get()};
-    auto const seen = lent.read_later(borrower->get());
+    auto const exported =
+      export_integers(upload_column(std::move(host), borrower->get(), far_pool_), borrower->get());
+    auto guard      = borrow_guard{exported.array, borrower->get(), borrower->get()};
+    auto const seen = exported.read_later(borrower->get());
     there.reset();
-    auto const fence = loan.add_fence(fences);
-    loan.end();
+    auto const fence = guard.add_fence(fences);
+    guard.end();
     auto const results = fences.poll(std::nullopt);
     ASSERT_EQ(results.size(), 1U);
     EXPECT_EQ(results[0].fence, fence);
     EXPECT_EQ(results[0].state, fence_state::reached);
     EXPECT_EQ(*seen, untouched);
-    EXPECT_THROW(loan.add_fence(fences), std::invalid_argument);
+    EXPECT_THROW(guard.add_fence(fences), std::invalid_argument);
   }
 }
 
-TEST_F(loans, end_in_a_forked_child_without_cuda_calls)
+TEST_F(borrow_guards, end_in_a_forked_child_without_cuda_calls)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};
-  auto const lent     = lend(owner.get());
-  auto loan           = device_loan{lent.array, owner.get(), borrower.get()};
+  auto const exported = export_integers(owner.get());
+  auto guard          = borrow_guard{exported.array, owner.get(), borrower.get()};
   auto const child    = fork();
   if (child == 0) {
     auto const calls = sim::calls("cudaEventRecord") + sim::calls("cudaSetDevice");
-    loan.end();
+    guard.end();
     _exit(sim::calls("cudaEventRecord") + sim::calls("cudaSetDevice") == calls ? 0 : 1);
   }
   auto status = 0;
@@ -262,17 +264,17 @@ TEST_F(loans, end_in_a_forked_child_without_cuda_calls)
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-TEST_F(loans, constructor_reports_released_arrays_and_cuda_errors)
+TEST_F(borrow_guards, constructor_reports_released_arrays_and_cuda_errors)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};
-  auto const lent     = lend(owner.get());
+  auto const exported = export_integers(owner.get());
   auto const begin    = [&](device_array const& array) {
-    (void)device_loan{array, owner.get(), borrower.get()};
+    (void)borrow_guard{array, owner.get(), borrower.get()};
   };
   EXPECT_THROW(begin({}), std::invalid_argument);
   sim::fail_next("cudaStreamWaitEvent", cudaErrorInvalidResourceHandle);
-  EXPECT_THROW(begin(lent.array), rmm::cuda_error);
+  EXPECT_THROW(begin(exported.array), rmm::cuda_error);
 }
 
 }  // namespace
