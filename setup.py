@@ -21,7 +21,7 @@ def rapids(*names: str) -> list[str]:
 setup(
     name=f"cudf-arrow-bridge-cu{CUDA}",
     setup_requires=[*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
-    install_requires=[*rapids("cudf"), "pyarrow>=19", "rich>=13"],
+    install_requires=[*rapids("cudf"), "lazy_loader>=0.4", "pyarrow>=19", "rich>=13"],
     # This argument replaces the section of setup.cfg, so it includes the extras from there.
     extras_require=EXTRAS
     | {

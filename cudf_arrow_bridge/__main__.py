@@ -12,8 +12,14 @@ from importlib import import_module
 from textwrap import fill
 
 from cudf_arrow_bridge import __version__
-from cudf_arrow_bridge.arrow.types import MEANING
 from cudf_arrow_bridge.cli import exits
+
+#: The meaning of "crossing" in the commands and the documentation.
+CROSSING = (
+    "Crossing: zero-copy if the column of the frame and the exported array share the memory of the "
+    "imported array; converted if a buffer is copied or created; depends if the values determine "
+    "this; unsupported if cuDF has no such type."
+)
 
 
 def positive(text: str) -> int:
@@ -38,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
         help="import a file's columns to cuDF, export them, and compare",
         description="Read each file into a cuDF frame, export it, let another Arrow library import"
         " it, import it back, and compare every column with the file.",
-        epilog=f"{fill(MEANING)}\n\n{exits.MEANING}",
+        epilog=f"{fill(CROSSING)}\n\n{exits.MEANING}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     trip.add_argument("files", nargs="+", metavar="FILE", help="Parquet, Arrow IPC or CSV")
@@ -54,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         "inspect",
         help="show the types and the crossing of a file's columns, without reading its data",
         description="Read only the schema and show the cuDF type of each column.",
-        epilog=MEANING,
+        epilog=CROSSING,
     )
     look.add_argument("file", metavar="FILE", help="Parquet, Arrow IPC or CSV")
 

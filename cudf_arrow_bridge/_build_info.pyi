@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Final
 
-VERSION: Final[str]
+__version__: Final[str]
 LIBCUDF_VERSION: Final[str]
 CUDA_MAJOR: Final[int]

@@ -12,16 +12,12 @@ from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.schemas import as_field, as_schema
 from .cuda.streams import cudf_handle_of_all_threads
 from .export.inputs import describe
-from .frames.proxies import proxy_class
-from .import_hook import run_after_import
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowDeviceAccessor", "register_when_imported"]
-
-_NAME = "arrow_device"
+__all__ = ["ArrowDeviceAccessor"]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -114,32 +110,4 @@ class ArrowDeviceAccessor:
         return described.__arrow_c_schema__()
 
     def __repr__(self) -> str:
-        return f"<{_NAME} of a cuDF {type(self._obj).__name__}: export() hands it to Arrow>"
-
-
-def _register() -> None:
-    import cudf
-    from cudf.api import extensions
-
-    for cls, register in (
-        (cudf.DataFrame, extensions.register_dataframe_accessor),
-        (cudf.Series, extensions.register_series_accessor),
-        (cudf.Index, extensions.register_index_accessor),
-    ):
-        if getattr(cls, _NAME, None) is not ArrowDeviceAccessor:
-            register(_NAME)(ArrowDeviceAccessor)
-
-
-def _register_on_proxies() -> None:
-    import cudf
-
-    _register()
-    for cls in (cudf.DataFrame, cudf.Series, cudf.Index):
-        setattr(proxy_class(cls), _NAME, vars(cls)[_NAME])
-
-
-def register_when_imported() -> None:
-    """Register the accessors now if their classes exist, otherwise when they are imported."""
-    # cudf.pandas creates the proxies of cuDF's classes when it is activated.
-    run_after_import("cudf.pandas._wrappers.pandas", _register_on_proxies)
-    run_after_import("cudf", _register)
+        return f"<arrow_device of a cuDF {type(self._obj).__name__}: export() exports it to Arrow>"

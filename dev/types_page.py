@@ -7,7 +7,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from cudf_arrow_bridge.arrow.types import MEANING, frame_crossing, type_rows
+from cudf_arrow_bridge.__main__ import CROSSING
+from cudf_arrow_bridge.arrow.types import frame_crossing, type_rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 
@@ -26,7 +27,7 @@ import shares its buffers, and the Arrow type of its export. The columns of the 
   libcudf's algorithms. All other buffers are shared. With **TypeError**, the import raises an error
   with the path of the column.
 - `cudf-arrow-bridge inspect` and `roundtrip` summarize this for the columns of a frame:
-MEANING
+CROSSING
 - **reads** is the data that an import of device memory reads back to the host, for which the host
   synchronizes. "-" means that the import only enqueues work. Imports of host memory do not
   synchronize, except uploads to a GPU that do not fit into 64 MiB of pinned memory.
@@ -95,7 +96,7 @@ def page() -> str:
     only_out = [row for row in leaving if row not in arriving]
     return "".join(
         [
-            _HEAD.replace("MEANING", fill(MEANING, 100, **_INDENTS)),
+            _HEAD.replace("CROSSING", fill(CROSSING, 100, **_INDENTS)),
             _IMPORTS,
             _table(_HEADINGS, [_arrival(row, leaving) for row in arriving]),
             _EXPORTS,

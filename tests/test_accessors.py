@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import accessors
+from cudf_arrow_bridge import accessors, registration
 from testing.host_frames import frame, index, multi, numbers, series
 
 
@@ -142,7 +142,7 @@ def test_accessor_has_no_host_protocols_for_gpu_memory(monkeypatch):
 
 def test_second_registration_changes_nothing():
     before = cudf.Series.__dict__["arrow_device"]
-    accessors.register_when_imported()
+    registration.register_when_imported()
     assert cudf.Series.__dict__["arrow_device"] is before
 
 
@@ -159,7 +159,7 @@ def test_accessor_is_registered_when_cudf_is_imported_later():
     done = run(
         """
         import importlib.util, sys
-        from cudf_arrow_bridge.accessors import register_when_imported
+        from cudf_arrow_bridge.registration import register_when_imported
         register_when_imported()
         register_when_imported()
         assert "cudf" not in sys.modules and "pandas" not in sys.modules
@@ -179,7 +179,7 @@ def test_accessor_is_registered_when_cudf_is_already_imported():
     done = run(
         """
         import cudf
-        from cudf_arrow_bridge.accessors import register_when_imported
+        from cudf_arrow_bridge.registration import register_when_imported
         register_when_imported()
         assert cudf.DataFrame.arrow_device
         """
@@ -191,7 +191,7 @@ def test_registration_keeps_the_import_error_of_a_missing_cudf():
     done = run(
         """
         import sys
-        from cudf_arrow_bridge.accessors import register_when_imported
+        from cudf_arrow_bridge.registration import register_when_imported
         register_when_imported()
         sys.meta_path[1:] = []
         try:

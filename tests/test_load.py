@@ -60,7 +60,7 @@ def test_import_with_another_libcudf_release_raises_an_import_error():
         import libcudf
         libcudf.__version__ = "26.12.01"
         try:
-            import cudf_arrow_bridge
+            from cudf_arrow_bridge import to_arrow_device
         except ImportError as error:
             print(error)
     """)
@@ -68,6 +68,17 @@ def test_import_with_another_libcudf_release_raises_an_import_error():
     assert "26.12.01" in output
     assert "26.10" in output
     assert output.count("\n") == 1
+
+
+def test_import_of_the_package_loads_neither_libcudf_nor_pyarrow():
+    status, output = run("""
+        import cudf_arrow_bridge
+        print(cudf_arrow_bridge.__version__)
+        large = {"cudf", "libcudf", "numpy", "pandas", "pyarrow", "pylibcudf", "rmm"}
+        assert not large & set(sys.modules), large & set(sys.modules)
+        assert cudf_arrow_bridge.DeviceArray and large & set(sys.modules)
+    """)
+    assert (status, output) == (0, f"{bridge.__version__}\n")
 
 
 def test_import_to_pylibcudf_does_not_import_cudf():

@@ -149,8 +149,8 @@ def memory_table(records: list[dict[str, Any]]) -> Table | None:
 
 
 def import_line(cost: dict[str, Any]) -> str:
-    ours, pylibcudf = (cost[name]["median_ms"] for name in (OURS, "pylibcudf"))
-    return f"import {OURS} adds {ours:.1f} ms to the {pylibcudf:.1f} ms of import pylibcudf."
+    added = (f"{name} {spread['median_ms']:.1f} ms" for name, spread in cost.items())
+    return f"Import times, each after the ones before: {', '.join(added)}."
 
 
 def _table(title: str, contestants: tuple[str, ...]) -> Table:

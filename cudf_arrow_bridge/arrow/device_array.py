@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, SupportsIndex
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex
 
 from .._core.stream.fences import BorrowGuard
 from .._core.tensor import tensor_of
@@ -69,9 +69,6 @@ class DeviceArray(TableMethods, TensorProtocols):
     exporter
         Exports the same data again with a requested schema. None if this is not possible.
     """
-
-    #: Set by `register_pickling`, which is in a higher layer than this module.
-    _reduce: ClassVar[Callable[[DeviceArray, SupportsIndex], tuple[Any, ...]]]
 
     @available_if(TableMethods._check_readable)
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
@@ -283,7 +280,10 @@ class DeviceArray(TableMethods, TensorProtocols):
         ValueError
             After `release`.
         """
-        return DeviceArray._reduce(self, protocol)
+        # In a layer above this module, and slow to import.
+        packing: Any = import_module("cudf_arrow_bridge.processes.packing")
+        reduced: tuple[Any, ...] = packing.reduce(self, protocol)
+        return reduced
 
     def __copy__(self) -> DeviceArray:
         """Return another array that shares the buffers and is released independently.

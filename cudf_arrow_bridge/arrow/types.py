@@ -12,7 +12,6 @@ from .metadata import without_extension
 
 __all__ = [
     "CODES_WIDTH",
-    "MEANING",
     "NO_DATES",
     "NO_DECIMAL_CATEGORIES",
     "NO_NESTED_CATEGORIES",
@@ -27,13 +26,6 @@ __all__ = [
 Support = Literal["zero-copy", "depends", "converted", "unsupported"]
 
 _SEVERITY: tuple[Support, ...] = ("zero-copy", "depends", "converted", "unsupported")
-
-#: The meaning of "crossing" in this module, the commands and the documentation.
-MEANING = (
-    "Crossing: zero-copy if the column of the frame and the exported array share the memory of the "
-    "imported array; converted if a buffer is copied or created; depends if the values determine "
-    "this; unsupported if cuDF has no such type."
-)
 
 #: The reason why frames convert date columns, which libcudf supports.
 NO_DATES = "cuDF frames have no dates"
@@ -58,7 +50,7 @@ _UNITS = {"SECONDS": "s", "MILLISECONDS": "ms", "MICROSECONDS": "us", "NANOSECON
 
 
 class Crossing(NamedTuple):
-    """The support for import and export of one Arrow type in cuDF frames; see `MEANING`.
+    """The support for import and export of one Arrow type in cuDF frames.
 
     Attributes
     ----------

@@ -83,7 +83,7 @@ def version(name: str) -> str:
 def own_version() -> str:
     """Return the version of this package and of its build dependencies."""
     built_against = f"libcudf {_build_info.LIBCUDF_VERSION}, CUDA {_build_info.CUDA_MAJOR}"
-    return f"{_build_info.VERSION}, built against {built_against}"
+    return f"{_build_info.__version__}, built against {built_against}"
 
 
 def driver() -> str:

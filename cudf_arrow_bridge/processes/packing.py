@@ -8,7 +8,8 @@ batch. Absent buffers are not sent.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pickle import PickleBuffer
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import pyarrow as pa
 
@@ -29,10 +30,15 @@ from ..ipc.transport.framing import CHUNK_SIZE
 from ..ipc.transport.sources import open_source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .._core.ipc.body import IpcBody
     from ..cuda.streams import Stream
 
-__all__ = ["Packed", "pack", "unpack"]
+__all__ = ["Packed", "pack", "reduce", "restore", "unpack"]
+
+#: The first pickle protocol with out-of-band buffers.
+WITH_BUFFERS = 5
 
 #: Device types whose memory is copied back to a device if the reader has one.
 ON_DEVICE = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
@@ -127,6 +133,18 @@ def unpack(
         array, schema = array.children[0], _schema_of_column(stored)
     exporter = ArrayExporter(ExportArguments(stream), array, schema, kind)
     return DeviceArray(array, schema, kind, labels, first_row, exporter)
+
+
+def reduce(array: DeviceArray, protocol: SupportsIndex) -> tuple[Callable[..., Any], Any]:
+    """Return the result of `DeviceArray.__reduce_ex__`: buffers are out of band in protocol 5."""
+    header, buffers = pack(array)
+    as_pickled = PickleBuffer if int(protocol) >= WITH_BUFFERS else bytes
+    return restore, (header, array._labels, *map(as_pickled, buffers))
+
+
+def restore(header: tuple[Any, ...], labels: tuple[Any, ...], *buffers: Any) -> DeviceArray:
+    """Return the array of a pickle; see `unpack`."""
+    return unpack(header, list(buffers), labels)
 
 
 def _download(body: IpcBody) -> memoryview:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.__main__ import main
+from cudf_arrow_bridge.__main__ import CROSSING, main
 from cudf_arrow_bridge._core.schema import type_rows
-from cudf_arrow_bridge.arrow.types import CODES_WIDTH, MEANING
+from cudf_arrow_bridge.arrow.types import CODES_WIDTH
 from testing.shared_memory import memory_of_cudf, parts_of_arrow, stored_inside
 
 pytestmark = pytest.mark.skipif(
@@ -174,7 +174,7 @@ def test_roundtrip_in_batches_counts_overlapping_ranges_once(tmp_path, capsys):
 def test_help_explains_the_crossing_column(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
-    assert " ".join(MEANING.split()) in " ".join(capsys.readouterr().out.split())
+    assert " ".join(CROSSING.split()) in " ".join(capsys.readouterr().out.split())
 
 
 def test_version_option_prints_the_version(capsys):

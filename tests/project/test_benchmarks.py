@@ -210,7 +210,9 @@ def test_output_shows_the_import_time_of_the_package(result):
         lower, upper = spread["quartiles_ms"]
         assert 0 < lower <= spread["median_ms"] <= upper
     median = data["import"][OURS]["median_ms"]
-    assert f"import cudf_arrow_bridge adds {median:.1f} ms" in printed
+    assert f"{OURS} {median:.1f} ms" in printed
+    assert list(data["import"]) == ["pyarrow", OURS, "pylibcudf", "first use"]
+    assert median < data["import"]["first use"]["median_ms"]
 
 
 @pytest.mark.skipif(has_gpu(), reason="of host memory")
