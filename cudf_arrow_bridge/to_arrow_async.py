@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from .arrow.options import check_max_rows
+from .arrow.options import check_max_rows, check_prefetch
 from .async_.device_array_stream import AsyncDeviceArrayStream
 from .export.stream_sources import open_source
 from .to_arrow import to_arrow_device, to_arrow_device_stream
@@ -25,6 +25,7 @@ __all__ = ["to_arrow_device_async"]
 def to_arrow_device_async(
     source: Any,
     *,
+    prefetch: int = 1,
     max_rows: int | None = None,
     max_chunksize: int | None = None,
     requested_schema: Any = None,
@@ -48,6 +49,11 @@ def to_arrow_device_async(
         Or an object with ``__aiter__`` that yields objects `to_arrow_device` accepts, such as an
         async generator of frames or a datafusion DataFrame; these objects are exported on the
         thread of the event loop.
+    prefetch : int
+        The maximum number of batches that ``async for`` creates ahead, on another thread, while the
+        loop uses a batch. 0: each batch is created when the loop requests it, as always for an
+        object with ``__aiter__``. Not used by `from_arrow_device_async` and C consumers, which
+        request batches themselves.
     max_rows, max_chunksize, requested_schema, columns, filter, memory_map, format, stream, mr, \
 preserve_index, compact, copy, device_type : optional
         See `to_arrow_device_stream`.
@@ -74,6 +80,7 @@ preserve_index, compact, copy, device_type : optional
     [2, 2, 1]
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
+    prefetch = check_prefetch(prefetch, least=0)
     # Importing asyncio is slow, so it is imported only here.
     from .async_.batches import IteratedBatches, ThreadedBatches
 
@@ -89,7 +96,8 @@ preserve_index, compact, copy, device_type : optional
     if not hasattr(source, "__aiter__"):
         arguments |= {"max_rows": max_rows, "columns": columns, "filter": filter}
         arguments |= {"memory_map": memory_map, "format": format}
-        return AsyncDeviceArrayStream(ThreadedBatches(to_arrow_device_stream(source, **arguments)))
+        batches = to_arrow_device_stream(source, **arguments)
+        return AsyncDeviceArrayStream(ThreadedBatches(batches, prefetch))
     open_source(source, columns, filter, memory_map, format)
     # Check the arguments now instead of at the first object.
     to_arrow_device_stream([], max_rows=max_rows, **arguments)

@@ -60,15 +60,15 @@ def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:
         if max_rows is not None:
             raise ValueError("expected one of max_rows= and max_chunksize=, got both")
         name, value = "max_chunksize", max_chunksize
-    return None if value is None else _positive(name, value, "an integer or None")
+    return None if value is None else _integer(name, value, "an integer or None")
 
 
-def check_prefetch(prefetch: Any) -> int:
+def check_prefetch(prefetch: Any, least: int = 1) -> int:
     """Return the value of ``prefetch=`` as an int after validation."""
-    return _positive("prefetch", prefetch, "an integer")
+    return _integer("prefetch", prefetch, "an integer", least)
 
 
-def _positive(name: str, value: Any, expected: str) -> int:
+def _integer(name: str, value: Any, expected: str, least: int = 1) -> int:
     """Return an argument as an int.
 
     Raises
@@ -76,7 +76,7 @@ def _positive(name: str, value: Any, expected: str) -> int:
     TypeError
         If it is not an integer, or is a bool.
     ValueError
-        If it is less than 1.
+        If it is less than `least`.
     """
     try:
         number = None if isinstance(value, bool) else operator.index(value)
@@ -84,8 +84,8 @@ def _positive(name: str, value: Any, expected: str) -> int:
         number = None
     if number is None:
         raise TypeError(f"{name}: expected {expected}, got {shown(value)}")
-    if number < 1:
-        raise ValueError(f"{name}: expected at least 1, got {number}")
+    if number < least:
+        raise ValueError(f"{name}: expected at least {least}, got {number}")
     return number
 
 

@@ -10,7 +10,9 @@ consumer; see `AsyncDeviceArrayStream`.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
 
@@ -25,10 +27,14 @@ __all__ = ["IteratedBatches", "ThreadedBatches"]
 
 
 class ThreadedBatches:
-    """The batches of a stream, created on other threads than the loop's."""
+    """The batches of a stream, created on other threads than the loop's.
 
-    def __init__(self, stream: DeviceArrayStream) -> None:
+    An iteration creates at most `prefetch` batches ahead.
+    """
+
+    def __init__(self, stream: DeviceArrayStream, prefetch: int = 0) -> None:
         self._stream = stream
+        self._prefetch = prefetch
 
     @property
     def state(self) -> str:
@@ -46,9 +52,25 @@ class ThreadedBatches:
     async def __aiter__(self) -> AsyncIterator[DeviceArray]:
         loop = asyncio.get_running_loop()
         batches = iter(self._stream)
-        while (batch := await loop.run_in_executor(None, next, batches, None)) is not None:
-            yield batch
-            del batch
+        requested: deque[asyncio.Future[DeviceArray | None]] = deque()
+        thread = ThreadPoolExecutor(1)
+
+        def request(count: int) -> None:
+            while len(requested) < count:
+                requested.append(loop.run_in_executor(thread, next, batches, None))
+
+        try:
+            while True:
+                request(1)
+                if (batch := await requested.popleft()) is None:
+                    return
+                request(self._prefetch)
+                yield batch
+                del batch
+        finally:
+            thread.shutdown(wait=False, cancel_futures=True)
+            for unread in requested:
+                unread.add_done_callback(_retrieve_exception)
 
     async def open(self, prefetch: int) -> CProducerSource:
         """Start an iteration over arrays that are created ahead."""
@@ -57,6 +79,12 @@ class ThreadedBatches:
     def export_to(self, handler: int) -> None:
         """Start an export to a C consumer."""
         self._stream._drive(handler)
+
+
+def _retrieve_exception(unread: asyncio.Future[Any]) -> None:
+    """Prevent that asyncio logs the exception of a batch that nobody awaits."""
+    if not unread.cancelled():
+        unread.exception()
 
 
 class IteratedBatches:
