@@ -3,6 +3,7 @@
 
 from . import dask as dask
 from . import ipc as ipc
+from . import polars as polars
 from . import ray as ray
 from ._build_info import __version__ as __version__
 from ._core.interpreter import drain_releases as drain_releases

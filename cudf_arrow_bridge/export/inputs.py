@@ -24,6 +24,7 @@ from ..arrow.sources import SourceArray, are_same_objects, find_array, open_arra
 from ..cuda.residency import DeviceType
 from ..frames.concatenate import concatenate_on_gpu
 from ..frames.proxies import is_pandas, is_proxy
+from .cudf_polars_private import input_of_container, is_container, is_result, take_partitions
 
 if TYPE_CHECKING:
     from .._core.export.array_exporter import MadeMemory
@@ -62,6 +63,11 @@ def export_input_of(
         return export_input_of_source(source, arguments)
     if has_stream_protocol(obj):
         return _input_of_stream(obj, arguments)
+    if is_container(obj):
+        return input_of_container(obj, arguments.stream)
+    if is_result(obj):
+        (frame,) = take_partitions(obj)
+        return input_of_container(frame, arguments.stream)
     raise object_error(obj, f"cuDF data or an object with {ANY_PROTOCOL}", "to_arrow_device_stream")
 
 

@@ -17,6 +17,7 @@ from ..arrow.sources import has_array_protocol
 from ..cuda.ordering import ordered
 from ..cuda.streams import cudf_handle_of_all_threads
 from ..frames.proxies import is_pandas, is_proxy
+from .cudf_polars_private import is_container, is_result, take_partitions
 from .inputs import is_cudf
 from .sources.dask_futures import gather_results
 from .sources.dask_partitions import compute_partitions
@@ -125,6 +126,11 @@ def exportable_objects(source: Any, stream: Stream, claim: ClaimSource) -> Itera
     if is_lazy(source):
         read = source.to_reader if hasattr(source, "to_reader") else source.collect
         return open_stream(read()).source_arrays()
+    if is_container(source):
+        return iter((source,))
+    if is_result(source):
+        claim(source)
+        return take_partitions(source)
     for compute in (compute_partitions, gather_results, fetch_objects, _compute_one_by_one):
         if (computed := compute(source)) is not None:
             return _objects_of_computed(computed, stream, claim)

@@ -24,7 +24,7 @@ LAYERS = (
     ("accessors",),
     ("from_arrow_async", "to_arrow_async"),
     ("async_",),
-    ("dask", "ray"),
+    ("dask", "polars", "ray"),
     ("processes",),
     ("ipc",),
     ("from_arrow",),

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects of cudf-polars. Only this module uses its names, which are not a public API."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .._core.arguments import order_after
+from .._core.export.array_exporter import ExportInput
+from .._core.import_.columns import types_of
+from .._core.schema import SchemaSpec
+from ..arrow.metadata import ColumnMetadata, from_field
+from ..cuda.streams import stream_handle
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pylibcudf as plc
+
+    from .._core.protocols import Stream
+
+__all__ = [
+    "check_release",
+    "evaluate",
+    "input_of_container",
+    "is_container",
+    "is_result",
+    "lazy_frame_class",
+    "take_partitions",
+]
+
+#: The releases of cudf-polars whose names this module uses.
+RELEASES = ("26.10",)
+
+
+def is_container(obj: Any) -> bool:
+    """Return whether this is a frame or column of cudf-polars, without importing cudf-polars."""
+    module = sys.modules.get("cudf_polars.containers")
+    return isinstance(obj, (getattr(module, "DataFrame", ()), getattr(module, "Column", ())))
+
+
+def is_result(obj: Any) -> bool:
+    """Return whether this is the result of ``engine.execute()``, without importing cudf-polars."""
+    module = sys.modules.get("cudf_polars.engine.persisted_result")
+    return isinstance(obj, getattr(module, "PersistedQueryResult", ()))
+
+
+@cache
+def check_release() -> None:
+    """Raise ImportError if the release of cudf-polars is unknown."""
+    from cudf_polars import __version__ as version
+
+    release = ".".join(str(int(part)) for part in version.split(".")[:2])
+    if release not in RELEASES:
+        raise ImportError(
+            f"expected cudf-polars {' or '.join(RELEASES)}, got {version}: its frames and engines "
+            "have no stable interface. Install a supported release, or use pl.LazyFrame.collect()."
+        )
+
+
+def input_of_container(obj: Any, stream: Stream) -> ExportInput:
+    """Return the columns of a frame or column, with the schema of its polars types.
+
+    `stream` waits for the stream of a frame.
+    """
+    check_release()
+    is_column = not hasattr(obj, "column_map")
+    columns = [obj] if is_column else obj.columns
+    if not is_column:
+        made_on = stream_handle(obj.stream)
+        if made_on != stream.handle:
+            order_after(stream.handle, made_on)
+    of_libcudf = [column.obj for column in columns]
+    fields = tuple((column.name or "", column.dtype.polars_type) for column in columns)
+    return ExportInput(
+        "column" if is_column else "table",
+        of_libcudf,
+        obj.size if is_column else obj.num_rows,
+        _spec_of(fields, types_of(of_libcudf)),
+        [],
+    )
+
+
+@lru_cache(maxsize=16)
+def _spec_of(fields: tuple[tuple[str, pl.DataType], ...], types: bytes) -> SchemaSpec:
+    """Return the spec of columns with these names, polars types and libcudf types."""
+    return SchemaSpec([_metadata_of(name, dtype) for name, dtype in fields], {})
+
+
+def _metadata_of(name: str, dtype: Any) -> ColumnMetadata:
+    import polars as pl
+
+    if isinstance(dtype, pl.Array):
+        # The lists of libcudf become lists of a fixed size again.
+        return from_field(pl.Series(name, [], dtype).to_frame().to_arrow().schema.field(0))
+    if isinstance(dtype, pl.Struct):
+        children = tuple(_metadata_of(field.name, field.dtype) for field in dtype.fields)
+    elif isinstance(dtype, pl.List):
+        children = (_metadata_of("item", dtype.inner),)
+    else:
+        children = ()
+    return ColumnMetadata(
+        name,
+        timezone=getattr(dtype, "time_zone", None) or "",
+        precision=getattr(dtype, "precision", None) or 0,
+        children=children,
+    )
+
+
+def take_partitions(result: Any) -> Iterator[Any]:
+    """Take the partitions of a result out of the store of this process, one frame each.
+
+    Raises
+    ------
+    ValueError
+        If the result is released, or its partitions are in other processes.
+    RuntimeError
+        The error of cudf-polars for a partition that was taken before.
+    """
+    from cudf_polars.engine.persisted_result import PersistedHandle, _PersistedLoader
+
+    check_release()
+    alive = result._finalizer.peek()
+    if alive is None:
+        raise ValueError("expected a query result with partitions, got a released result")
+    backend = type(alive[1].__self__)
+    if backend.__module__ != "cudf_polars.engine.spmd":
+        raise ValueError(
+            "expected a query result whose partitions are in this process, got one of "
+            f"{backend.__name__}, whose partitions are in the engine's workers: collect "
+            "result.lazy() with the engine, or export in the workers"
+        )
+    for rank in result._ranks:
+        yield _PersistedLoader(PersistedHandle(result._uid, result._query_id, rank), result)()
+
+
+def evaluate(query: pl.LazyFrame, engine: Any) -> Any:
+    """Run a query and return its result, a frame of cudf-polars; see `polars.collect`."""
+    from cudf_polars.callback import set_device, set_memory_resource
+    from cudf_polars.dsl.ir import IRExecutionContext
+    from cudf_polars.dsl.translate import Translator
+    from cudf_polars.engine.core import StreamingEngine, raise_for_translation_errors
+
+    check_release()
+    if isinstance(engine, StreamingEngine):
+        (frame,) = take_partitions(engine.execute(query))
+        return frame
+    translator = Translator(query._ldf.visit(), engine)
+    plan = translator.translate_ir()
+    raise_for_translation_errors(translator)
+    options = translator.config_options
+    if options.executor.name == "in-memory":
+        with (
+            set_device(options.device),
+            set_memory_resource(
+                engine.memory_resource, options.memory_resource_config, options.executor
+            ),
+        ):
+            return plan.evaluate(cache={}, timer=None, context=IRExecutionContext())
+
+    # collect(engine="gpu") uses this engine too.
+    from cudf_polars.engine.default_singleton_engine import DefaultSingletonEngine
+    from cudf_polars.engine.persisted_result import execute_persisted_query
+    from cudf_polars.engine.spmd import SpmdPersistedBackend
+
+    running = DefaultSingletonEngine.get_or_create()
+    uid = running._store_uid
+    backend = SpmdPersistedBackend(uid, running.context, running.comm, running.py_executor)
+    (frame,) = take_partitions(execute_persisted_query(engine, query, backend, uid))
+    return frame
+
+
+#: Makes the pylibcudf table of a batch, on a CUDA stream with the protocol of rmm.
+MakeTable = Callable[[Any], "plc.Table"]
+
+
+@cache
+def lazy_frame_class() -> Any:
+    """Return a class of frames for both engines of polars.
+
+    The GPU engine uses it as a frame of cudf-polars, whose columns are created at the first use.
+    The CPU engine reads ``_df``, as of a ``polars.DataFrame``, and no columns are created.
+    """
+    from cudf_polars.containers import Column, DataFrame, DataType
+    from rmm.pylibrmm.stream import DEFAULT_STREAM
+
+    check_release()
+
+    class LazyFrame(DataFrame):  # type: ignore[misc]
+        _made_of: tuple[pl.Schema, MakeTable, Callable[[], pl.DataFrame]]
+
+        @classmethod
+        def of(
+            cls, schema: pl.Schema, make_table: MakeTable, to_polars: Callable[[], pl.DataFrame]
+        ) -> LazyFrame:
+            self = cls.__new__(cls)
+            self._made_of = schema, make_table, to_polars
+            return self
+
+        def __getattr__(self, name: str) -> Any:
+            if "_made_of" not in self.__dict__:
+                raise AttributeError(name)
+            schema, make_table, _ = self.__dict__.pop("_made_of")
+            table = make_table(DEFAULT_STREAM)
+            columns = [
+                Column(column, DataType(dtype), name=name)
+                for column, (name, dtype) in zip(table.columns(), schema.items(), strict=True)
+            ]
+            DataFrame.__init__(self, columns, DEFAULT_STREAM, table.num_rows())
+            return getattr(self, name)
+
+        @property
+        def _df(self) -> Any:
+            return self._made_of[2]()._df
+
+    return LazyFrame

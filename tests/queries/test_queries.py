@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`polars.scan` and `polars.collect`, with both engines of polars and data in host memory."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.export import cudf_polars_private as private
+
+cudf_polars = pytest.importorskip("cudf_polars")
+
+from cudf_polars import callback  # noqa: E402
+from cudf_polars.containers import DataFrame  # noqa: E402
+from cudf_polars.dsl.ir import IRExecutionContext, PythonScan  # noqa: E402
+from cudf_polars.dsl.translate import Translator  # noqa: E402
+
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="data in host memory")
+
+IN_MEMORY = pl.GPUEngine(executor="in-memory")
+TABLE = pa.table(
+    {
+        "a": pa.array([1, 2, None], pa.int64()),
+        "text": ["x", None, "z"],
+        "seconds": pa.array([1, None, 3], pa.timestamp("s")),
+        "span": pa.array([1, None, 3], pa.duration("s")),
+        "zone": pa.array([1, None, 3], pa.timestamp("us", "Europe/Paris")),
+        "category": pa.array(["u", "v", "u"]).dictionary_encode(),
+        "money": pa.array([1, None, 3], pa.decimal64(10, 0)),
+        "pair": pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int8(), 2)),
+        "nested": [[{"x": True}], [], None],
+        "nothing": pa.nulls(3),
+    }
+)
+#: The columns of types that the GPU engine scans.
+TYPED = TABLE.drop_columns(["nothing"])
+FRAME = pl.DataFrame(TABLE.set_column(5, "category", TABLE["category"].cast(pa.string())))
+
+
+def scan_node(query):
+    """Return the node of the plan of the GPU engine, which must be a scan of a Python source."""
+    translator = Translator(query._ldf.visit(), IN_MEMORY)
+    node = translator.translate_ir()
+    assert translator.errors == []
+    assert isinstance(node, PythonScan)
+    return node
+
+
+def evaluated(query):
+    """Evaluate a scan as the GPU engine does."""
+    node = scan_node(query)
+    return node.do_evaluate(node.schema, node.options, None, context=IRExecutionContext())
+
+
+def test_cpu_engine_reads_the_values_and_types():
+    found = cab.polars.scan(TABLE).collect()
+    assert found.schema == FRAME.schema
+    assert found.equals(FRAME)
+
+
+def test_gpu_engine_reads_frames_of_cudf_polars():
+    frame = evaluated(cab.polars.scan(TYPED))
+    assert isinstance(frame, DataFrame)
+    assert frame.column_names == TYPED.column_names
+    for column in frame.columns:
+        assert column.obj.type() == column.dtype.plc_type
+    found = pl.DataFrame(cab.to_arrow_device(frame))
+    assert found.schema == FRAME.drop("nothing").schema
+    assert found.equals(FRAME.drop("nothing"))
+
+
+def test_gpu_engine_shares_the_memory_of_the_source():
+    batch = pa.record_batch({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5]})
+    frame = evaluated(cab.polars.scan(batch))
+    addresses = [column.obj.data().ptr for column in frame.columns]
+    assert addresses == [column.buffers()[1].address for column in batch.columns]
+    # From cuDF through a query to cuDF.
+    of_cudf = cab.from_arrow_device(batch)
+    array = cab.to_arrow_device(evaluated(cab.polars.scan(of_cudf)))
+    assert array["a"].buffers()[-1].address == batch["a"].buffers()[1].address
+
+
+def test_frames_for_the_gpu_engine_are_changed_like_those_of_cudf_polars():
+    frame = evaluated(cab.polars.scan(TYPED))
+    selected = frame.select(["text", "a"]).rename_columns({"a": "b"})
+    assert selected.column_names == ["text", "b"]
+    assert frame.discard_columns({"a"}).num_rows == 3
+    assert not hasattr(frame, "unknown")
+
+
+def test_unused_columns_are_not_imported_and_not_read(monkeypatch, tmp_path):
+    path = tmp_path / "file.parquet"
+    pq.write_table(TYPED, path, row_group_size=2)
+    read = []
+    original = cab.to_arrow_device_stream
+
+    def recorded(source, **options):
+        read.append(options.get("columns"))
+        return original(source, **options)
+
+    monkeypatch.setattr("cudf_arrow_bridge.polars.sources.to_arrow_device_stream", recorded)
+    query = cab.polars.scan(path).select("text", "a")
+    assert query.collect().equals(FRAME.select("text", "a"))
+    assert set(read[-1]) == {"text", "a"}
+    frame = evaluated(cab.polars.scan(TABLE).select("a"))
+    assert frame.column_names == ["a"]
+
+
+def test_cpu_engine_pushes_filters_and_limits_down():
+    made = []
+
+    def batches():
+        for number in range(10):
+            made.append(number)
+            yield cab.from_arrow_device(pa.table({"a": [number, number], "b": [0, 1]}))
+
+    query = cab.polars.scan(batches()).head(3).filter(pl.col("b") == 1).select("a")
+    assert query.collect().to_dict(as_series=False) == {"a": [0]}
+    assert len(made) <= 3
+    expected = FRAME.lazy().filter(pl.col("a") > 1).select("text").collect()
+    assert cab.polars.scan(TABLE).filter(pl.col("a") > 1).select("text").collect().equals(expected)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 5, 9])
+def test_limits_across_batches(rows):
+    table = pa.concat_tables([TABLE] * 3)
+    expected = pl.concat([FRAME] * 3).head(rows)
+    assert cab.polars.scan(table).head(rows).collect().equals(expected)
+
+
+def test_lazy_frame_is_collected_repeatedly_and_joined_with_itself():
+    query = cab.polars.scan(cab.from_arrow_device(TABLE.select(["a", "text"])))
+    expected = FRAME.select("a", "text")
+    assert query.collect().equals(expected)
+    assert query.collect().equals(expected)
+    assert query.join(query, on="a").collect().height == 2
+
+
+def test_second_collect_of_an_iterator_is_an_error():
+    query = cab.polars.scan(iter([cab.from_arrow_device(pa.table({"a": [1]}))]))
+    assert query.collect().height == 1
+    with pytest.raises(pl.exceptions.ComputeError, match="once"):
+        query.collect()
+
+
+def test_schema_of_a_file_is_known_without_reading_it(tmp_path):
+    path = tmp_path / "file.parquet"
+    pq.write_table(TABLE.select(["a", "text"]), path)
+    query = cab.polars.scan(path)
+    path.write_bytes(b"")
+    assert query.collect_schema() == FRAME.select("a", "text").schema
+
+
+def test_columns_are_rejected():
+    with pytest.raises(TypeError, match=r"^source: expected tables, got columns of type int64"):
+        cab.polars.scan(pa.array([1]))
+
+
+@contextlib.contextmanager
+def nothing(*_):
+    yield
+
+
+@pytest.fixture
+def without_device(monkeypatch):
+    """Evaluate plans without a CUDA device."""
+    monkeypatch.setattr(callback, "set_device", nothing)
+    monkeypatch.setattr(callback, "set_memory_resource", nothing)
+
+
+def test_collect_exports_the_frame_of_the_engine(without_device):
+    batch = pa.record_batch({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    array = cab.polars.collect(cab.polars.scan(batch).select("b", "a"), engine=IN_MEMORY)
+    assert isinstance(array, cab.DeviceArray)
+    assert array.to_arrow().equals(batch.select(["b", "a"]))
+    assert array["a"].buffers()[-1].address == batch["a"].buffers()[1].address
+
+
+def test_collect_reports_what_the_gpu_engine_does_not_support():
+    query = cab.polars.scan(TABLE).select(pl.col("a").map_batches(lambda values: values))
+    with pytest.raises(NotImplementedError, match="not possible"):
+        cab.polars.collect(query, engine=IN_MEMORY)
+
+
+def test_collect_executes_with_a_streaming_engine(monkeypatch):
+    class Engine(pl.GPUEngine):
+        def execute(self, query):
+            raise KeyError("executed")
+
+    monkeypatch.setattr("cudf_polars.engine.core.StreamingEngine", Engine)
+    with pytest.raises(KeyError, match="executed"):
+        cab.polars.collect(cab.polars.scan(TABLE), engine=Engine())
+
+
+@pytest.mark.parametrize("engine", ["cpu", "streaming", None, 1])
+def test_collect_rejects_other_engines(engine):
+    with pytest.raises(TypeError, match=r"^engine: expected 'gpu' or a polars.GPUEngine, got"):
+        cab.polars.collect(cab.polars.scan(TABLE), engine=engine)
+
+
+def test_collect_rejects_other_queries():
+    with pytest.raises(TypeError, match=r"^query: expected a polars.LazyFrame, got DataFrame"):
+        cab.polars.collect(FRAME)
+
+
+@pytest.mark.parametrize("version", ["26.08.00", "26.12.01", "27.10.00"])
+def test_unknown_releases_are_rejected(monkeypatch, version):
+    monkeypatch.setattr(cudf_polars, "__version__", version)
+    with pytest.raises(ImportError, match=rf"expected cudf-polars 26\.10, got {version}"):
+        private.check_release.__wrapped__()
+
+
+def test_private_names_of_cudf_polars_exist():
+    from cudf_polars.engine import core, default_singleton_engine, persisted_result, spmd
+
+    assert issubclass(core.StreamingEngine, pl.GPUEngine)
+    assert callable(persisted_result._PersistedLoader)
+    assert callable(persisted_result.PersistedHandle)
+    assert callable(persisted_result.execute_persisted_query)
+    assert issubclass(default_singleton_engine.DefaultSingletonEngine, spmd.SPMDEngine)
+    assert spmd.SpmdPersistedBackend.__module__ == "cudf_polars.engine.spmd"
+
+
+def test_package_does_not_import_polars():
+    code = """
+        import sys, pyarrow as pa
+        import cudf_arrow_bridge as cab
+        cab.to_arrow_device(pa.record_batch({"a": [1]}))
+        assert not {"polars", "cudf_polars"} & set(sys.modules)
+        cab.polars.scan(pa.table({"a": [1]})).collect()
+        assert "cudf_polars" not in sys.modules
+    """
+    code = "\n".join(line.strip() for line in code.splitlines())
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
