@@ -3,7 +3,14 @@
 
 from __future__ import annotations
 
+from cudf_arrow_bridge._build_info import CUDA_MAJOR, LIBCUDF_VERSION
+
 __all__ = ["check_release", "load_libraries"]
+
+
+def _release(version: str) -> str:
+    """Return the release as in versions of wheels: ``"26.8"`` for ``"26.08.00"``."""
+    return ".".join(str(int(part)) for part in version.split(".")[:2])
 
 
 def check_release(built: str, found: str) -> None:
@@ -11,22 +18,26 @@ def check_release(built: str, found: str) -> None:
 
     The C++ ABI is stable only within one release ``YY.MM`` of a version such as ``"26.10.02"``.
     """
-
-    def release(version: str) -> list[int]:
-        return [int(part) for part in version.split(".")[:2]]
-
-    if release(built) != release(found):
+    if _release(built) != _release(found):
         raise ImportError(
             f"cudf_arrow_bridge was built against libcudf {built} but found libcudf {found}: "
-            "the C++ ABI of RAPIDS holds for one release only. Install both of the same release."
+            "the C++ ABI of RAPIDS holds for one release only. "
+            f"Install cudf-cu{CUDA_MAJOR}=={_release(built)}.*, "
+            f"or a cudf_arrow_bridge that was built for libcudf {_release(found)}."
         )
 
 
 def load_libraries() -> None:
     """Load libcudf and its dependencies, as pylibcudf does; see `check_release`."""
-    import libcudf
-
-    from cudf_arrow_bridge._build_info import LIBCUDF_VERSION
+    try:
+        import libcudf
+    except ModuleNotFoundError as error:
+        if error.name != "libcudf":
+            raise
+        raise ImportError(
+            f"cudf_arrow_bridge was built against libcudf {LIBCUDF_VERSION} but found no libcudf: "
+            f"install cudf-cu{CUDA_MAJOR}=={_release(LIBCUDF_VERSION)}.*"
+        ) from error
 
     check_release(LIBCUDF_VERSION, libcudf.__version__)
     libcudf.load_library()

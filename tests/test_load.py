@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge import _build_info
 from cudf_arrow_bridge._load import check_release
 
 TESTS = Path(__file__).parent
@@ -49,24 +50,39 @@ def test_matching_libcudf_releases_are_accepted(built, found):
     check_release(built, found)
 
 
-@pytest.mark.parametrize("found", ["26.08.00", "26.12.00", "25.10.02", "27.10"])
-def test_error_for_another_release_names_both_versions(found):
-    with pytest.raises(ImportError, match=rf"26\.10\.02.*{found}"):
+@pytest.mark.parametrize(
+    ("found", "release"),
+    [("26.08.00", "26.8"), ("26.12.00", "26.12"), ("25.10.02", "25.10"), ("27.10", "27.10")],
+)
+def test_error_for_another_release_names_what_to_install(found, release):
+    with pytest.raises(ImportError, match=rf"26\.10\.02.*{found}") as caught:
         check_release("26.10.02", found)
+    cuda = _build_info.CUDA_MAJOR
+    assert f"Install cudf-cu{cuda}==26.10.*" in str(caught.value)
+    assert str(caught.value).endswith(f"built for libcudf {release}.")
 
 
-def test_import_with_another_libcudf_release_raises_an_import_error():
-    status, output = run("""
-        import libcudf
-        libcudf.__version__ = "26.12.01"
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ("import libcudf; libcudf.__version__ = '26.12.01'", "libcudf 26.12.01"),
+        ("import libcudf; libcudf.__version__ = '26.04.00'", "libcudf 26.04.00"),
+        ("sys.modules['libcudf'] = None", "no libcudf"),
+        ("import pylibcudf; sys.modules['libcudf'] = None", "no libcudf"),
+    ],
+    ids=["newer", "older", "none", "only pylibcudf"],
+)
+def test_import_beside_another_libcudf_raises_one_line(change, found):
+    status, output = run(f"""
+        {change}
         try:
             from cudf_arrow_bridge import to_arrow_device
         except ImportError as error:
             print(error)
     """)
     assert status == 0
-    assert "26.12.01" in output
-    assert "26.10" in output
+    assert f"but found {found}: " in output
+    assert f"nstall cudf-cu{_build_info.CUDA_MAJOR}==" in output
     assert output.count("\n") == 1
 
 
