@@ -28,6 +28,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"needs a GPU (docs/gpu.md says how to run these): {reason}")
 
 
+def pytest_collection_finish() -> None:
+    """Exclude the modules and the collected tests from garbage collection.
+
+    Hundreds of tests call `gc.collect` in a loop, which otherwise visits all of these objects.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _everything_is_released():
     """Check at the end of the session that all structs with Python callbacks were released.
@@ -35,6 +44,7 @@ def _everything_is_released():
     The callbacks cannot be called after the interpreter has ended.
     """
     yield
+    gc.unfreeze()
     gc.collect()
     for name in ("testing.peers.dlpack", "testing.peers.arrays"):
         if (module := sys.modules.get(name)) is not None:
