@@ -13,7 +13,7 @@ version = release = cudf_arrow_bridge.__version__
 
 extensions = [
     "breathe",
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -23,7 +23,8 @@ extensions = [
 ]
 # The source folder is the root of the repository, so that the links of README.md work.
 root_doc = "docs/index"
-include_patterns = ["*.md", "csrc/tests/sim/*.md", "docs/**", "examples/data/*.md"]
+include_patterns = ["*.md", "csrc/tests/sim/*.md", "docs/**", "examples/tour.ipynb"]
+include_patterns += ["examples/data/*.md"]
 exclude_patterns = [".venv", "build"]
 nitpicky = True
 nitpick_ignore_regex = [
@@ -38,6 +39,11 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 myst_fence_as_directive = ["mermaid"]
 myst_links_external_new_tab = False
+
+# The notebook is committed without outputs. An error in it is an error of the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 60
 
 default_role = "autolink"
 autosummary_generate = False

@@ -199,20 +199,96 @@ def test_copy_button_copies_the_code(open_page):
     assert copied.strip() == block.locator("pre").inner_text().strip()
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("light", {"color_scheme": "light"}),
-        ("dark", {"color_scheme": "dark"}),
-        ("phone", {"width": 390, "height": 844, "is_mobile": True}),
-    ],
-)
-def test_diagrams_are_drawn(open_page, name, options):
-    page = open_page("docs/ownership.html", **options)
+VIEWS = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"width": 390, "height": 844, "is_mobile": True},
+}
+
+
+def take_screenshot(page, name):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_diagrams_are_drawn(open_page, name):
+    page = open_page("docs/ownership.html", **VIEWS[name])
     image = page.locator("img[src*=mermaid]")
     expect(image).to_be_visible()
     box = image.bounding_box()
     assert box is not None
     assert min(box["width"], box["height"]) > 100
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+    take_screenshot(page, name)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_plots_of_the_speed_page_are_drawn(open_page, name):
+    page = open_page("docs/speed.html", **VIEWS[name])
+    images = page.locator("article img")
+    assert images.count() > 0
+    for image in images.all():
+        assert image.evaluate("image => image.naturalWidth") > 400
+        assert len(image.get_attribute("alt") or "") > 30
+    take_screenshot(page, f"speed-{name}")
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_notebook_shows_bars_a_diagram_and_plots(open_page, name):
+    page = open_page("examples/tour.html", **VIEWS[name])
+    take_screenshot(page, f"tour-{name}")
+    bars = page.get_by_role("img", name=re.compile(r"\d.* shared, \d.* copied"))
+    assert bars.count() == 18  # of the array, its report and the batch of the stream
+    for bar in bars.all():
+        box = bar.bounding_box()
+        assert box is not None
+        parts = [part.bounding_box()["width"] for part in bar.locator("span").all()]
+        assert box["width"] >= 80
+        assert box["height"] >= 8
+        assert sum(parts) == pytest.approx(box["width"], abs=1)
+    diagram = page.get_by_role("img", name="Buffers and their owners")
+    box = diagram.bounding_box()
+    assert box is not None
+    assert box["width"] > 300
+    plots = page.get_by_role("img", name=re.compile("plot of"))
+    assert plots.count() == 2
+    for plot in plots.all():
+        assert plot.evaluate("image => image.naturalWidth") > 400
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_of_the_diagram_has_the_contrast_of_text(open_page, scheme):
+    """Axe does not compute the contrast of text in SVG. WCAG 2.2, criterion 1.4.3: at least 4.5."""
+    page = open_page("examples/tour.html", color_scheme=scheme)
+    text, background = page.locator("article svg[role=img]").evaluate(
+        """svg => {
+            let element = svg;
+            const colorOf = element => getComputedStyle(element).backgroundColor;
+            while (colorOf(element) === "rgba(0, 0, 0, 0)") element = element.parentElement;
+            return [getComputedStyle(svg.querySelector("text")).fill, colorOf(element)];
+        }"""
+    )
+    base = channels(background)
+    for fill in page.locator("article rect[fill-opacity]").all():
+        color = channels(fill.evaluate("element => getComputedStyle(element).fill"))
+        opacity = float(fill.get_attribute("fill-opacity") or 1)
+        mixed = [opacity * c + (1 - opacity) * b for c, b in zip(color, base, strict=True)]
+        assert contrast(channels(text), mixed) >= 4.5
+    assert contrast(channels(text), base) >= 4.5
+
+
+def channels(color):
+    return [int(channel) for channel in re.findall(r"\d+", color)[:3]]
+
+
+def contrast(*colors):
+    dark, light = sorted(map(luminance, colors))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(color):
+    parts = [channel / 255 for channel in color]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

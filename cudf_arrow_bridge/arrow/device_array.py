@@ -12,7 +12,7 @@ from .._core.tensor import tensor_of
 from ..cuda.streams import Stream, resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
-from .report import Report, report_column
+from .report import Report
 from .schemas import as_field
 from .table_methods import TableMethods, available_if
 from .tensor_protocols import TensorProtocols
@@ -111,12 +111,13 @@ class DeviceArray(TableMethods, TensorProtocols):
         Returns
         -------
         Report
-            A `ColumnReport` for each column of a table, or for the single column.
+            A `ColumnReport` for each column of a table, or for the single column. Its method
+            ``diagram`` draws the buffers and their owners.
         """
         columns = self.children if self._kind == "table" else [self]
         fields = [as_field(column._arrow_schema) for column in columns]
-        return Report(
-            report_column(field.name, str(field.type), column.buffers())
+        return Report.of(
+            (field.name, str(field.type), column.buffers())
             for column, field in zip(columns, fields, strict=True)
         )
 

@@ -17,13 +17,20 @@ from .metadata import without_extension
 
 LINES = 20
 HEADINGS = ("column", "Arrow type", "nulls", "bytes", "buffers")
+#: The colors of shared and copied bytes. Their contrast to light and dark pages is at least 3:1.
+COLORS = {"shared": "#0f8b8d", "copied": "#cf5c36"}
 
 
 class Line(NamedTuple):
-    """The cells of a column or field, `depth` levels below the displayed object."""
+    """The cells of a column or field, `depth` levels below the displayed object.
+
+    In HTML, a bar of its shared and copied bytes precedes the last cell, except if both are None.
+    """
 
     depth: int
     cells: Sequence[str]
+    shared: int | None = None
+    copied: int | None = None
 
 
 def text(array: Any) -> str:
@@ -36,7 +43,7 @@ def text(array: Any) -> str:
     lines, notes = lines_of_array(array)
     rows = [
         ("  " * depth + name, arrow_type, f"{nulls} nulls", *more)
-        for depth, (name, arrow_type, nulls, *more) in lines
+        for depth, (name, arrow_type, nulls, *more), *_ in lines
     ]
     body = [f"  {row}" for row in [*aligned(rows), *notes]]
     return "\n".join([f"DeviceArray, {summary(array)}", *body])
@@ -95,9 +102,12 @@ def lines_of_column(array: Any, depth: int) -> Iterator[Line]:
     """Describe a column and then, one level deeper, its children."""
     field = array.schema
     nulls = "?" if array.null_count < 0 else f"{array.null_count:,}"
-    is_shared = all(buffer.zero_copy for buffer in array.buffers())
-    cells = (printable(field.name), type_name(field.type), nulls, size(array.nbytes))
-    yield Line(depth, (*cells, "zero-copy" if is_shared else "converted"))
+    buffers = array.buffers()
+    shared = sum(buffer.size for buffer in buffers if buffer.zero_copy)
+    copied = sum(buffer.size for buffer in buffers if not buffer.zero_copy)
+    cells = (printable(field.name), type_name(field.type), nulls, size(shared + copied))
+    is_shared = all(buffer.zero_copy for buffer in buffers)
+    yield Line(depth, (*cells, "zero-copy" if is_shared else "converted"), shared, copied)
     for child in array.children:
         yield from lines_of_column(child, depth + 1)
 
@@ -167,14 +177,37 @@ def count(number: int, noun: str) -> str:
 
 
 def html_table(headings: Sequence[str], lines: Iterable[Line], notes: Iterable[str] = ()) -> str:
-    """Return an HTML table of lines, with indented first cells, and of notes below them."""
+    """Return an HTML table of lines, with indented first cells, and of notes below them.
+
+    All cells are escaped.
+    """
     left = "text-align:left"
-    head = "".join(f'<th style="{left}">{escape(heading)}</th>' for heading in headings)
+    heads = [f'<th style="{left}">{escape(heading)}</th>' for heading in headings]
     rows = []
-    for depth, (name, *cells) in lines:
-        indent = f"padding-left:{depth * 1.5 + 0.5:g}em"
-        first = f'<td style="{left};{indent}">{escape(name)}</td>'
-        rows.append(first + "".join(f"<td>{escape(cell)}</td>" for cell in cells))
-    rows += [f'<td colspan="{len(headings)}">{escape(note)}</td>' for note in notes]
+    for depth, cells, shared, copied in lines:
+        row = [f"<td>{escape(printable(cell))}</td>" for cell in cells]
+        row[0] = row[0].replace("td", f'td style="{left};padding-left:{depth * 1.5 + 0.5:g}em"', 1)
+        if shared is not None and copied is not None:
+            row.insert(-1, f"<td>{bar(shared, copied)}</td>")
+        rows.append("".join(row))
+    if rows and rows[0].count("<td") > len(heads):
+        legend = " ".join(
+            f'<span style="color:{color}" aria-hidden="true">&#9632;</span>&nbsp;{name}'
+            for name, color in COLORS.items()
+        )
+        heads.insert(-1, f'<th style="{left}">{legend}</th>')
+    rows += [f'<td colspan="{len(heads)}">{escape(note)}</td>' for note in notes]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def bar(shared: int, copied: int) -> str:
+    """Return an HTML bar whose two parts have the proportions of the shared and copied bytes."""
+    label = f"{size(shared)} shared, {size(copied)} copied"
+    style = "display:flex;min-width:7em;height:0.75em;border-radius:0.2em;overflow:hidden"
+    parts = "".join(
+        f'<span style="flex:{amount};min-width:3px;background:{color}"></span>'
+        for amount, color in zip((shared, copied), COLORS.values(), strict=True)
+        if amount
+    )
+    return f'<div role="img" aria-label="{label}" title="{label}" style="{style}">{parts}</div>'

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from . import display
 from .buffers import BufferInfo
+from .diagram import Diagram
 
 __all__ = ["ColumnReport", "Report", "report_column"]
 
@@ -47,13 +48,44 @@ class ColumnReport(NamedTuple):
 class Report(tuple[ColumnReport, ...]):
     """A `ColumnReport` for each column of a `DeviceArray`, displayed as a table."""
 
-    __slots__ = ()
+    _buffers: Sequence[Sequence[BufferInfo]] = ()
+
+    @classmethod
+    def of(cls, columns: Iterable[tuple[str, str, Sequence[BufferInfo]]]) -> Self:
+        """Return the report of columns, each given by its name, Arrow type and buffers."""
+        columns = list(columns)
+        report = cls(report_column(*column) for column in columns)
+        report._buffers = [buffers for *_, buffers in columns]
+        return report
+
+    def diagram(self) -> Diagram:
+        """Draw the buffers of the columns with their sizes and owners.
+
+        The source owns the shared buffers. The export allocated the others. Buffers after the
+        twentieth are only counted.
+
+        Returns
+        -------
+        Diagram
+            The text of an SVG image, which notebooks display.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = cab.from_arrow_device(pd.DataFrame({"a": [1, 2], "b": [True, False]}))
+        >>> diagram = cab.to_arrow_device(frame).report().diagram()
+        >>> print(diagram[:4])
+        <svg
+        """
+        columns = [(column.path, column.arrow_type) for column in self]
+        return Diagram.of(zip(columns, self._buffers, strict=True))
 
     def __repr__(self) -> str:
         return "\n".join(display.aligned([_HEADINGS, *map(_cells, self)]))
 
     def _repr_html_(self) -> str:
-        return display.html_table(_HEADINGS, (display.Line(0, _cells(column)) for column in self))
+        lines = (display.Line(0, _cells(one), one.shared_bytes, one.copied_bytes) for one in self)
+        return display.html_table(_HEADINGS, lines)
 
 
 def report_column(path: str, arrow_type: str, buffers: Iterable[BufferInfo]) -> ColumnReport:
@@ -73,8 +105,8 @@ def report_column(path: str, arrow_type: str, buffers: Iterable[BufferInfo]) -> 
 def _cells(column: ColumnReport) -> Sequence[str]:
     return (
         display.printable(column.path),
-        column.arrow_type,
+        display.printable(column.arrow_type),
         display.size(column.shared_bytes),
         display.size(column.copied_bytes),
-        column.reason,
+        display.printable(column.reason),
     )

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.arrow.report import Report
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {name: getattr(cab, name) for name in cab.__all__ if callable(getattr(cab, name))}
+PUBLIC["Report"] = Report
 FUNCTIONS = [name for name, obj in PUBLIC.items() if inspect.isfunction(obj)]
 
 
