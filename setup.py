@@ -25,6 +25,7 @@ setup(
     # This argument replaces the section of setup.cfg, so it includes the extras from there.
     extras_require=EXTRAS
     | {
+        "polars": rapids("cudf-polars"),
         "ucx": [f"{name}-cu{CUDA}==0.52.*" for name in ("ucxx", "distributed-ucxx")],
         # compute-sanitizer. The package for CUDA 12 is incomplete.
         "gpu": ["nvidia-cuda-sanitizer-api==13.*"] if CUDA == "13" else [],

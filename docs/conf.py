@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the documentation site. `bash dev/docs.sh` builds it."""
 
+import os
 from pathlib import Path
 
 import cudf_arrow_bridge
@@ -9,7 +10,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 project = "cudf-arrow-bridge"
 author = "the authors of cudf-arrow-bridge"
-version = release = cudf_arrow_bridge.__version__
+# The folder of the published site: "dev", or a release, for which the workflow sets the tag.
+folder = os.environ.get("DOCS_VERSION", "dev").removeprefix("v")
+version = release = cudf_arrow_bridge.__version__ + (".dev" if folder == "dev" else "")
+if folder not in ("dev", version):
+    raise ValueError(f"DOCS_VERSION: expected dev or {version}, got {folder}")
 
 extensions = [
     "breathe",
@@ -70,4 +75,12 @@ html_favicon = "_static/icon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
-html_theme_options = {"logo": {"text": project}, "navbar_align": "left"}
+html_theme_options = {
+    "logo": {"text": project},
+    "navbar_align": "left",
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    # dev/publish_docs.py replaces the file in all versions when it adds one.
+    "switcher": {"json_url": "_static/switcher.json", "version_match": folder},
+    "check_switcher": False,
+    "show_version_warning_banner": True,
+}

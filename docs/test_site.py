@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The site that dev/docs.sh builds: the reference is complete, and the pages work in a browser."""
 
+import json
 import re
+import runpy
 import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -197,6 +199,34 @@ def test_copy_button_copies_the_code(open_page):
     block.locator("button.copybtn").click()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.strip() == block.locator("pre").inner_text().strip()
+
+
+def test_switcher_file_lists_this_version():
+    [entry] = json.loads((SITE / "_static" / "switcher.json").read_text())
+    assert entry == {"name": "dev", "version": "dev", "url": "/"}
+    page = (SITE / "docs" / "streams.html").read_text()
+    assert "theme_switcher_json_url = '_static/switcher.json'" in page
+    assert "theme_switcher_version_match = 'dev'" in page
+
+
+def test_switcher_leads_to_the_page_of_another_version(open_page, address, tmp_path_factory):
+    versions = SITE / "versions"  # below the folder that the server serves
+    publish = runpy.run_path(str(ROOT / "dev" / "publish_docs.py"))["publish"]
+    built = tmp_path_factory.mktemp("built") / "site"
+    shutil.copytree(SITE, built)
+    try:
+        for version in ("dev", "0.1.0"):
+            publish(built, versions, version, f"{address}/versions")
+        page = open_page("versions/dev/docs/streams.html")
+        button = page.locator(".version-switcher__button:visible")
+        expect(button).to_have_text("dev")
+        button.click()
+        entries = page.locator(".version-switcher__menu:visible a")
+        expect(entries).to_have_text(["dev", "0.1.0 (stable)"])
+        entries.nth(1).click()
+        page.wait_for_url("**/versions/stable/docs/streams.html")
+    finally:
+        shutil.rmtree(versions, ignore_errors=True)
 
 
 VIEWS = {

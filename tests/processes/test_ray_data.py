@@ -108,7 +108,7 @@ def test_to_dataset_keeps_one_batch_alive_at_a_time():
 
 
 def test_map_batches_over_frames_keeps_labels_and_indexes():
-    """The recipe of docs/processes.md."""
+    """The recipe of docs/how-to/ray.md."""
 
     def without_first(table):
         frame = bridge.from_arrow_device(table)

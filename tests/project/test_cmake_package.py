@@ -66,8 +66,23 @@ def test_cpp_program_reads_a_stream_asynchronously(tmp_path: Path) -> None:
     assert printed == "".join(f"{rows} rows of format i\n" for rows in (10, 10, 5))
 
 
-def test_async_page_shows_a_part_of_the_example_program() -> None:
-    page = (EXAMPLES.parent / "docs/async.md").read_text()
-    [shown] = re.findall(r"^```cpp\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    program = (EXAMPLES / "async_consumer.cpp").read_text()
-    assert indent(shown, "  ") in program
+@NEEDS_CMAKE
+def test_cpp_program_exports_and_imports(tmp_path: Path) -> None:
+    printed = output_of((EXAMPLES / "export_import.cpp").read_text(), tmp_path)
+    assert printed == "number: 25 rows of format i\n25 rows, shared\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "program"), [("async", "async_consumer"), ("how-to/cpp", "export_import")]
+)
+def test_page_shows_a_part_of_the_example_program(page: str, program: str) -> None:
+    text = (EXAMPLES.parent / f"docs/{page}.md").read_text()
+    [shown] = re.findall(r"^```cpp\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert indent(shown, "  ") in (EXAMPLES / f"{program}.cpp").read_text()
+
+
+def test_cpp_page_shows_the_cmake_project_of_these_tests() -> None:
+    text = (EXAMPLES.parent / "docs/how-to/cpp.md").read_text()
+    [shown] = re.findall(r"^```cmake\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    for line in shown.replace("my_program", "consumer").splitlines():
+        assert line in PROJECT.splitlines()

@@ -4,21 +4,26 @@
 import ast
 import importlib.util
 import os
+import pickle
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from configparser import ConfigParser
 from dataclasses import dataclass
+from importlib.metadata import requires
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from packaging.requirements import Requirement
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge import _load
+from cudf_arrow_bridge import _build_info, _load
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 #: A marker, the code, and its output.
 EXAMPLE = re.compile(
@@ -108,7 +113,8 @@ def test_targets_of_links_exist(page):
 def test_readme_links_to_every_page():
     readme = (ROOT / "README.md").read_text()
     for page in PAGES[1:]:
-        assert f"(docs/{page.name})" in readme, page.name
+        if page.name != "index.md":
+            assert f"({page.relative_to(ROOT)})" in readme, page
 
 
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
@@ -141,6 +147,29 @@ def import_column_with_nulls_to_numpy():
     np.from_dlpack(cab.to_arrow_device(import_table({"x": [1, None]}))["x"])
 
 
+def import_array_of_another_schema():
+    class Contradiction:
+        def __arrow_c_array__(self, requested_schema=None):
+            schema, _ = pa.record_batch({"a": [1]}).__arrow_c_array__()
+            _, array = pa.array([1]).__arrow_c_array__()
+            return schema, array
+
+    cab.from_arrow_device(Contradiction())
+
+
+def export_nulls_to_a_field_that_is_not_nullable():
+    schema = pa.schema([pa.field("x", pa.int64(), nullable=False)])
+    cab.to_arrow_device(import_table({"x": [None, 1]}), requested_schema=schema)
+
+
+def read_from_a_failing_producer():
+    def batches():
+        yield import_table({"x": [1]})
+        raise OSError("disk full")
+
+    pa.table(cab.to_arrow_device_stream(batches()))
+
+
 CAUSES = [
     lambda: import_table({"d": pa.array([1], pa.decimal256(50, 2))}),
     lambda: cab.from_arrow_device(pa.Table.from_arrays([pa.array([1])] * 2, ["a", "a"])),
@@ -163,3 +192,145 @@ CAUSES = [
 def test_troubleshooting_quotes_the_message(message, cause):
     with pytest.raises(Exception, match=re.escape(message)):
         cause()
+
+
+#: The causes of the rows of the table in docs/errors.md.
+EXCEPTIONS = [
+    (TypeError, lambda: cab.from_arrow_device(object())),
+    (TypeError, CAUSES[0]),
+    (TypeError, CAUSES[1]),
+    (TypeError, lambda: pickle.dumps(cab.to_arrow_device_stream(import_table({"x": [1]})))),
+    (ValueError, lambda: cab.to_arrow_device_stream(import_table({"x": [1]}), max_rows=0)),
+    (ValueError, import_array_of_another_schema),
+    (ValueError, import_descending_offsets),
+    (ValueError, lambda: import_table({"b": [True]}, copy=False)),
+    (ValueError, export_nulls_to_a_field_that_is_not_nullable),
+    (ValueError, export_released_array),
+    (ValueError, lambda: cab.ipc.open_file(b"not an Arrow file")),
+    (KeyError, lambda: import_table({"x": [1]}, columns=["y"])),
+    (IndexError, lambda: cab.to_arrow_device(import_table({"x": [1], "y": [2]}))[5]),
+    (OverflowError, lambda: cab.from_arrow_device(pa.nulls(2**31))),
+    (BufferError, import_column_with_nulls_to_numpy),
+    (FileNotFoundError, lambda: cab.to_arrow_device_stream("missing.parquet")),
+    (OSError, read_from_a_failing_producer),
+    (RuntimeError, None),  # tests/cuda/test_driver.py
+    (ImportError, lambda: _load.check_release("26.10.02", "26.08.00")),
+]
+
+
+def rows_of(page: str, header: str) -> list[list[str]]:
+    """Return the cells of the tables that begin with a header."""
+    text = (ROOT / "docs" / page).read_text()
+    tables = re.findall(rf"^\| {re.escape(header)} \|.*\n\| -.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert tables
+    return [
+        [cell.strip() for cell in row.strip("|").split(" | ")]
+        for table in tables
+        for row in table.splitlines()
+    ]
+
+
+@pytest.mark.skipif(cab.has_gpu(), reason="exports to consumers in host memory")
+@pytest.mark.parametrize(
+    ("row", "case"),
+    list(zip(rows_of("errors.md", "exception"), EXCEPTIONS, strict=True)),
+    ids=lambda value: value[1] if isinstance(value, list) else "",
+)
+def test_errors_page_names_the_exception(row, case):
+    expected, cause = case
+    assert row[0].strip() == f"`{expected.__name__}`"
+    if cause is not None:
+        with pytest.raises(Exception) as raised:  # noqa: PT011
+            cause()
+        assert type(raised.value) is expected
+
+
+def sources() -> Iterator[str]:
+    """Yield the sources that may read environment variables."""
+    yield (ROOT / "setup.py").read_text()
+    for folder in ("cudf_arrow_bridge", "csrc", "dev", "cmake", "tests", "benchmarks", "docs"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".pyx", ".cpp", ".hpp", ".sh", ".cmake", ".txt"):
+                yield path.read_text()
+
+
+def test_environment_page_lists_the_variables_that_are_read():
+    reads = [
+        r"getenv\(\"(\w+)\"",
+        r"environ(?:\.get\(|\.setdefault\(|\[)\"(\w+)\"",
+        r"\$\{([A-Z_]+):-",
+        r"constexpr auto \w+ += \"([A-Z_]+)\";\n",
+    ]
+    read = {name for text in sources() for pattern in reads for name in re.findall(pattern, text)}
+    # Paths of the interpreter and the loader that tests extend, and a variable of a test's script.
+    read -= {"PYTHONPATH", "LD_LIBRARY_PATH", "PYTHONSAFEPATH", "LOST"}
+    # Read by libraries: CUDA, cuDF, UCX, rich and CMake.
+    by_libraries = {"CUDF_SPILL", "CUDF_PER_THREAD_STREAM", "UCX_TLS", "COLUMNS", "NO_COLOR"}
+    rows = rows_of("environment.md", "variable")
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+    assert listed == read | by_libraries
+
+
+def test_environment_page_lists_the_options_of_cmake():
+    text = (ROOT / "CMakeLists.txt").read_text()
+    options = re.findall(r"^(?:option|set)\((\w+) .*\"", text, re.MULTILINE)
+    assert [row[0].strip("` ") for row in rows_of("environment.md", "option")] == options
+
+
+SETUP_PY = (ROOT / "setup.py").read_text()
+
+
+def test_versions_page_shows_the_versions_of_the_package():
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    [row] = rows_of("versions.md", "cudf-arrow-bridge")
+    needed = {
+        requirement.name: str(requirement.specifier)
+        for requirement in map(Requirement, requires("cudf-arrow-bridge-cu12") or [])
+        if requirement.marker is None
+    }
+    rapids = ".".join(_build_info.LIBCUDF_VERSION.split(".")[:2])
+    assert needed["cudf-cu12"] == f"=={rapids}.*"
+    [accepted] = re.findall(r"^CRT = ({.*})", SETUP_PY, re.MULTILINE)
+    assert row == [
+        cab.__version__,
+        rapids,
+        " or ".join(ast.literal_eval(accepted)),
+        f"{setup['options']['python_requires'].removeprefix('>=')} and newer",
+        f"{needed['pyarrow'].removeprefix('>=')} and newer",
+    ]
+
+
+def test_versions_page_shows_the_extras():
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"]
+    rows = rows_of("versions.md", "extra")
+    listed = {name: row[1] for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+    assert {*listed, "gpu"} == {*extras, "polars", "ucx", "gpu"}
+    for name in ("dask", "ray"):
+        assert listed[name].strip("`") == extras[name].strip()
+    [pinned] = re.findall(r'cu{CUDA}(==[\d.*]+)" for name in \("ucxx"', SETUP_PY)
+    assert set(re.findall("==[0-9.*]+", listed["ucx"])) == {pinned}
+
+
+SECTIONS = ["start", "guides", "concepts", "reference", "development"]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_section_of_the_site_describes_each_of_its_pages(section):
+    text = (ROOT / "docs" / f"{section}.rst").read_text()
+    described = re.findall(r"^:doc:`(.*)`\n    \w.*\.\n", text, re.MULTILINE)
+    assert described == re.findall(r"^   (\w.* <.*>)$", text, re.MULTILINE)
+
+
+def test_site_has_every_page_in_one_section():
+    pages = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+    pages += [page for page in PAGES if page.name != "index.md"]
+    targets = [
+        (ROOT / "docs" / f"{target}.md").resolve()
+        for section in SECTIONS
+        for target in re.findall(r"<(.*)>`", (ROOT / "docs" / f"{section}.rst").read_text())
+    ]
+    assert len(targets) == len(set(targets))
+    assert set(pages) <= set(targets)

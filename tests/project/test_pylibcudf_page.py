@@ -231,16 +231,3 @@ def test_files_that_the_page_names_exist():
         assert (ROOT / path).exists(), path
     for target in re.findall(r"\]\(([^)]+)\)", PAGE):
         assert (ROOT / "docs" / target).exists(), target
-
-
-@pytest.mark.parametrize("name", ["here", "back"])
-def test_examples_of_the_page_run(name):
-    [code] = re.findall(rf"<!-- example: {name} -->\n```python\n(.*?)^```$", PAGE, re.M | re.S)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr

@@ -4,6 +4,8 @@
 import ast
 import json
 import re
+import runpy
+import shutil
 import tomllib
 from configparser import ConfigParser
 from pathlib import Path
@@ -65,7 +67,7 @@ def test_each_cuda_version_has_a_wheel_that_is_tested_on_a_gpu():
     on_gpus = WORKFLOWS["gpu"]["jobs"]["gpu"]["strategy"]["matrix"]["cuda"]
     [default] = re.findall(r"'(.*)'", on_gpus)
     assert json.loads(default) == accepted
-    assert artifacts("download") == {"wheel-cu${{ matrix.cuda }}"} <= artifacts("upload")
+    assert artifacts("download") == {"wheel-cu${{ matrix.cuda }}", "site"} <= artifacts("upload")
 
 
 def test_oldest_python_of_ci_is_that_of_the_package_and_the_wheels():
@@ -87,3 +89,66 @@ def test_each_job_has_a_timeout_of_at_most_150_minutes():
     for name, workflow in WORKFLOWS.items():
         for job, content in workflow["jobs"].items():
             assert "uses" in content or content["timeout-minutes"] <= 150, (name, job)
+
+
+@pytest.fixture
+def published(tmp_path):
+    """Publish sites of several versions, in this order; return the folder of all versions."""
+    publish = runpy.run_path(str(ROOT / "dev" / "publish_docs.py"))["publish"]
+
+    def published(*versions):
+        for version in versions:
+            site = tmp_path / f"site-{version}"
+            (site / "_static").mkdir(parents=True)
+            (site / "_static" / "switcher.json").write_text("[]")
+            (site / "index.html").write_text(version)
+            publish(site, tmp_path / "pages", version, "https://example.org/docs/")
+        return tmp_path / "pages"
+
+    return published
+
+
+def test_switcher_of_every_version_lists_all_versions(published):
+    pages = published("dev", "v0.9.0", "v0.10.0", "v0.9.1")
+    folders = ["0.10.0", "0.9.0", "0.9.1", "dev", "stable"]
+    assert sorted(path.name for path in pages.iterdir() if path.is_dir()) == folders
+    for folder in folders:
+        assert json.loads((pages / folder / "_static" / "switcher.json").read_text()) == [
+            {"name": "dev", "version": "dev", "url": "https://example.org/docs/dev/"},
+            {
+                "name": "0.10.0 (stable)",
+                "version": "0.10.0",
+                "url": "https://example.org/docs/stable/",
+                "preferred": True,
+            },
+            {"name": "0.9.1", "version": "0.9.1", "url": "https://example.org/docs/0.9.1/"},
+            {"name": "0.9.0", "version": "0.9.0", "url": "https://example.org/docs/0.9.0/"},
+        ]
+    assert (pages / "stable" / "index.html").read_text() == "v0.10.0"
+    assert "url=stable/docs/index.html" in (pages / "index.html").read_text()
+
+
+def test_site_without_a_release_begins_with_dev(published):
+    pages = published("dev")
+    assert "url=dev/docs/index.html" in (pages / "index.html").read_text()
+    assert not (pages / "stable").exists()
+
+
+def test_site_of_a_version_is_replaced(published, tmp_path):
+    pages = published("dev")
+    (pages / "dev" / "old.html").touch()
+    shutil.rmtree(tmp_path / "site-dev")
+    assert not (published("dev") / "dev" / "old.html").exists()
+
+
+@pytest.mark.parametrize("version", ["main", "0.1", "0.1.0rc1", "stable"])
+def test_site_of_another_branch_is_not_published(published, version):
+    with pytest.raises(ValueError, match="expected 'dev' or a release"):
+        published(version)
+
+
+def test_published_tags_are_versions_of_the_package():
+    on = WORKFLOWS["docs"][True]["push"]  # "on": true
+    assert on == {"branches": ["main"], "tags": ["v[0-9]+.[0-9]+.[0-9]+"]}
+    version = (ROOT / "cudf_arrow_bridge" / "VERSION").read_text().strip()
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
