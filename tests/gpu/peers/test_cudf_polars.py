@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries of cudf-polars over data on a GPU, whose results stay there."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing.device import GPU
+
+pytest.importorskip("cudf_polars")
+
+pytestmark = GPU
+
+TABLE = pa.table({"key": ["x", "y", "x"], "value": [1, 2, 3]})
+ENGINES = {"default": "gpu", "in memory": pl.GPUEngine(executor="in-memory", raise_on_fail=True)}
+
+
+@pytest.fixture(params=ENGINES.values(), ids=ENGINES)
+def engine(request):
+    return request.param
+
+
+def address_of(array, name):
+    return array[name].buffers()[-1].address
+
+
+def test_result_of_a_query_stays_on_the_gpu(engine):
+    array = cab.polars.collect(
+        pl.LazyFrame({"a": [1, 2, 3]}).filter(pl.col("a") > 1), engine=engine
+    )
+    assert array.device_type == cab.DeviceType.CUDA
+    assert array.to_host().to_pylist() == [{"a": 2}, {"a": 3}]
+    frame = cab.from_arrow_device(array)
+    assert address_of(cab.to_arrow_device(frame), "a") == address_of(array, "a")
+
+
+def test_scan_of_a_frame_is_not_copied():
+    frame = cab.from_arrow_device(TABLE)
+    engine = ENGINES["in memory"]
+    array = cab.polars.collect(cab.polars.scan(frame).select("value"), engine=engine)
+    assert address_of(array, "value") == address_of(cab.to_arrow_device(frame), "value")
+
+
+def test_query_to_cudf_to_query(engine):
+    first = cab.polars.scan(cab.from_arrow_device(TABLE)).group_by("key").agg(pl.col("value").sum())
+    frame = cab.from_arrow_device(cab.polars.collect(first, engine=engine))
+    frame["value"] += 1
+    second = cab.polars.scan(frame).sort("key")
+    found = cab.polars.collect(second, engine=engine).to_host().to_pylist()
+    assert found == [{"key": "x", "value": 5}, {"key": "y", "value": 3}]
+
+
+def test_polars_collects_a_scan_with_both_engines():
+    query = cab.polars.scan(cab.from_arrow_device(TABLE)).filter(pl.col("value") > 1)
+    assert query.collect(engine="gpu").equals(query.collect())
+
+
+def test_column_of_another_stream_is_ordered():
+    from cudf_polars.containers import DataFrame
+    from rmm.pylibrmm.stream import Stream
+
+    stream = Stream()
+    frame = DataFrame.from_polars(pl.DataFrame({"a": range(1_000_000)}), stream)
+    array = cab.to_arrow_device(frame)
+    assert array.to_host().to_arrow()["a"].to_pylist()[-3:] == [999_997, 999_998, 999_999]
