@@ -82,7 +82,7 @@ class ThreadedBatches:
 
 
 def _retrieve_exception(unread: asyncio.Future[Any]) -> None:
-    """Prevent that asyncio logs the exception of a batch that nobody awaits."""
+    """Retrieve the exception of a batch that is not awaited, which asyncio would log."""
     if not unread.cancelled():
         unread.exception()
 
