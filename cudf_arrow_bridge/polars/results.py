@@ -40,7 +40,7 @@ def collect(
     ------
     NotImplementedError
         If cudf-polars cannot run the query on a GPU. The message names the unsupported operations.
-        `polars.LazyFrame.collect` would run the query on the CPU.
+        ``polars.LazyFrame.collect`` would run the query on the CPU.
     ImportError
         If cudf-polars is missing or of an unsupported release.
     TypeError
