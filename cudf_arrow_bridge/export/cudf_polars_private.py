@@ -172,8 +172,8 @@ def evaluate(query: pl.LazyFrame, engine: Any) -> Any:
     return frame
 
 
-#: Makes the pylibcudf table of a batch, on a CUDA stream with the protocol of rmm.
-MakeTable = Callable[[Any], "plc.Table"]
+#: Makes the pylibcudf table of a batch with given types, on a CUDA stream with the protocol of rmm.
+MakeTable = Callable[[list["plc.DataType"], Any], "plc.Table"]
 
 
 @cache
@@ -203,10 +203,11 @@ def lazy_frame_class() -> Any:
             if "_made_of" not in self.__dict__:
                 raise AttributeError(name)
             schema, make_table, _ = self.__dict__.pop("_made_of")
-            table = make_table(DEFAULT_STREAM)
+            types = [DataType(dtype) for dtype in schema.values()]
+            table = make_table([dtype.plc_type for dtype in types], DEFAULT_STREAM)
             columns = [
-                Column(column, DataType(dtype), name=name)
-                for column, (name, dtype) in zip(table.columns(), schema.items(), strict=True)
+                Column(column, dtype, name=name)
+                for column, dtype, name in zip(table.columns(), types, schema, strict=True)
             ]
             DataFrame.__init__(self, columns, DEFAULT_STREAM, table.num_rows())
             return getattr(self, name)

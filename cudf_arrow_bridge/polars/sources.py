@@ -91,8 +91,8 @@ def scan(
         raise TypeError(f"source: expected tables, got columns of type {schema.type}")
     schema = pa.schema([_supported(field) for field in schema])
     reopen = partial(to_arrow_device_stream, source, **options) if has_files(source) else None
-    read = _Source(stream, schema, reopen)
-    return register_io_source(read, schema=pl.Schema(schema))
+    read = _Source(stream, schema, pl.Schema(schema), reopen)
+    return register_io_source(read, schema=read.of_polars)
 
 
 def _supported(field: pa.Field) -> pa.Field:
@@ -123,6 +123,7 @@ class _Source:
 
     stream: DeviceArrayStream
     schema: pa.Schema
+    of_polars: pl.Schema
     #: Opens files again, to read only some columns. None for other sources.
     reopen: partial[DeviceArrayStream] | None
 
@@ -133,12 +134,12 @@ class _Source:
         n_rows: int | None,
         batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
-        schema, stream = self.schema, self.stream
+        schema, of_polars, stream = self.schema, self.of_polars, self.stream
         if with_columns is not None:
             schema = pa.schema([schema.field(name) for name in with_columns])
+            of_polars = pl.Schema({name: of_polars[name] for name in with_columns})
             if self.reopen is not None:
                 stream = self.reopen(columns=with_columns)
-        of_polars = pl.Schema(schema)
         for batch in stream:
             if n_rows is not None:
                 batch, n_rows = batch[:n_rows], max(0, n_rows - len(batch))
@@ -162,16 +163,15 @@ def _to_polars(batch: DeviceArray, schema: pl.Schema, predicate: pl.Expr | None)
     return frame if predicate is None else frame.filter(predicate)
 
 
-def _to_libcudf(batch: DeviceArray, schema: pl.Schema, stream: Any) -> plc.Table:
+def _to_libcudf(
+    batch: DeviceArray, schema: pl.Schema, types: list[plc.DataType], stream: Any
+) -> plc.Table:
     """Import a batch on a stream, with the libcudf types of a polars schema."""
-    from cudf_polars.containers import DataType
-
-    types = [DataType(dtype).plc_type for dtype in schema.values()]
     table = from_arrow_device(batch, to="pylibcudf", kind="table", stream=stream)
     if all(column.type() == wanted for column, wanted in zip(table.columns(), types, strict=True)):
         return table
     if not has_gpu():
-        # polars converts units of time.
+        # polars converts seconds, which it does not have.
         return from_arrow_device(_to_polars(batch, schema, None), to="pylibcudf", kind="table")
     return plc.Table(
         [

@@ -21,7 +21,7 @@ __all__ = ["Source", "SourceError", "install", "python", "sanitizer"]
 _LIMIT = 1800
 #: The first package is required. Tests and benchmarks that use the others are skipped without them.
 _NEEDED = ("pytest", "nanoarrow")
-_EXTRAS = ("test", "benchmarks", "dask", "ray", "ucx", "gpu")
+_EXTRAS = ("test", "benchmarks", "dask", "polars", "ray", "ucx", "gpu")
 _Command = list[str | Path]
 _BRIDGES = "cudf_arrow_bridge_cu*.whl"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -239,3 +240,15 @@ def test_package_does_not_import_polars():
     """
     code = "\n".join(line.strip() for line in code.splitlines())
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_example_counts_the_flights_of_the_largest_carriers():
+    example = Path(__file__).parents[2] / "examples/polars_query.py"
+    done = subprocess.run(
+        [sys.executable, "-P", str(example)], capture_output=True, text=True, check=True
+    )
+    flights = pq.read_table(example.parent / "data/nyc_flights.parquet", columns=["carrier"])
+    counts = flights["carrier"].value_counts().to_pylist()
+    largest = sorted(counts, key=lambda each: (-each["counts"], each["values"]))[:3]
+    rows = [line.split()[1:3] for line in done.stdout.splitlines()[1:]]
+    assert rows == [[each["values"], str(each["counts"])] for each in largest]
