@@ -15,6 +15,7 @@ FLIGHTS = Path(__file__).parent / "data/nyc_flights.parquet"
 
 
 def main() -> None:
+    """Print the carriers with the most flights."""
     frame = cab.from_arrow_device(FLIGHTS)  # a cuDF frame
     query = (
         cab.polars.scan(frame)
