@@ -1,6 +1,7 @@
-"""The metadata that depends on the CUDA version. setup.cfg has the rest. CMake runs the build."""
+"""The metadata that depends on RAPIDS and CUDA. setup.cfg has the rest. CMake runs the build."""
 
 import os
+from importlib import metadata
 
 from setuptools import setup
 from setuptools.config.setupcfg import read_configuration
@@ -10,12 +11,31 @@ CUDA = os.environ.get("CUDF_ARROW_BRIDGE_CUDA", "12")
 CRT = {"12": "nvcc", "13": "crt"}.get(CUDA)
 if CRT is None:
     raise SystemExit(f"CUDF_ARROW_BRIDGE_CUDA={CUDA}: expected 12 or 13")
+# The supported releases of RAPIDS, the default first, with their releases of UCXX.
+UCXX = {"26.10": "0.52", "26.8": "0.51"}
 EXTRAS = read_configuration("setup.cfg")["options"]["extras_require"]
 
 
+def rapids_release() -> str:
+    """Return CUDF_ARROW_BRIDGE_RAPIDS, or the installed release of libcudf, or the default."""
+    release = os.environ.get("CUDF_ARROW_BRIDGE_RAPIDS")
+    if not release:
+        try:
+            release = metadata.version(f"libcudf-cu{CUDA}")
+        except metadata.PackageNotFoundError:
+            release = next(iter(UCXX))
+    release = ".".join(str(int(part)) for part in release.split(".")[:2])
+    if release not in UCXX:
+        raise SystemExit(f"libcudf: expected a release in {list(UCXX)}, got {release}")
+    return release
+
+
+RAPIDS = rapids_release()
+
+
 def rapids(*names: str) -> list[str]:
-    """Pin RAPIDS packages to the release whose C++ ABI this source supports."""
-    return [f"{name}-cu{CUDA}==26.10.*" for name in names]
+    """Pin RAPIDS packages to the release that this build is for, since it fixes the C++ ABI."""
+    return [f"{name}-cu{CUDA}=={RAPIDS}.*" for name in names]
 
 
 setup(
@@ -26,13 +46,14 @@ setup(
     extras_require=EXTRAS
     | {
         "polars": rapids("cudf-polars"),
-        "ucx": [f"{name}-cu{CUDA}==0.52.*" for name in ("ucxx", "distributed-ucxx")],
+        "ucx": [f"{name}-cu{CUDA}=={UCXX[RAPIDS]}.*" for name in ("ucxx", "distributed-ucxx")],
         # compute-sanitizer. The package for CUDA 12 is incomplete.
         "gpu": ["nvidia-cuda-sanitizer-api==13.*"] if CUDA == "13" else [],
     },
     cmake_args=[
         "-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON",
         f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}",
+        f"-DCUDF_ARROW_BRIDGE_RAPIDS={RAPIDS}",
         "-DCMAKE_UNITY_BUILD=ON",
     ],
 )

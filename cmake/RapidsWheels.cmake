@@ -36,6 +36,10 @@ string(REGEX REPLACE ".*/libcudf_cu([0-9]+)-.*" "\\1" RapidsWheels_CUDA "${flavo
 if(CUDF_ARROW_BRIDGE_CUDA AND NOT CUDF_ARROW_BRIDGE_CUDA STREQUAL RapidsWheels_CUDA)
   message(FATAL_ERROR "Wanted CUDA ${CUDF_ARROW_BRIDGE_CUDA}; the wheels have ${flavour}")
 endif()
+string(REGEX REPLACE "^([0-9]+)\\.0?([0-9]+).*" "\\1.\\2" release "${RapidsWheels_VERSION}")
+if(CUDF_ARROW_BRIDGE_RAPIDS AND NOT CUDF_ARROW_BRIDGE_RAPIDS STREQUAL release)
+  message(FATAL_ERROR "Wanted RAPIDS ${CUDF_ARROW_BRIDGE_RAPIDS}; the wheels have ${RapidsWheels_VERSION}")
+endif()
 message(STATUS "libcudf ${RapidsWheels_VERSION} for CUDA ${RapidsWheels_CUDA} in ${libcudf_dir}")
 
 # The CUDA 12 wheels have one folder per component. The CUDA 13 wheels share one folder.

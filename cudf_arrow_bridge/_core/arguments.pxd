@@ -2,10 +2,10 @@
 
 from libcpp.memory cimport shared_ptr
 from libcpp.vector cimport vector
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 
 
 cdef object resolve_resource(object mr)

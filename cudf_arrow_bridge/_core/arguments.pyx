@@ -5,11 +5,11 @@ from cuda.bindings.cyruntime cimport cudaStream_t
 from libc.stdint cimport int64_t, uintptr_t
 from libcpp.memory cimport make_shared, shared_ptr
 from libcpp.vector cimport vector
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 from rmm.pylibrmm.memory_resource cimport DeviceMemoryResource, get_current_device_resource
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 
 
 def has_gpu() -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of the C++ core. libcudf_exception_handler translates its exceptions."""
 
-from cuda.bindings.cyruntime cimport cudaError_t, cudaEvent_t
+from cuda.bindings.cyruntime cimport cudaError_t, cudaEvent_t, cudaStream_t
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool
 from libcpp.functional cimport function
@@ -15,8 +15,15 @@ from pylibcudf.libcudf.column.column cimport column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.table.table_view cimport table_view
 from pylibcudf.libcudf.types cimport data_type, size_type, type_id
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
+
+
+# RAPIDS 26.10 declares this class for Cython, 26.08 does not. rmm of 26.08 accepts it in C++.
+cdef extern from "<cuda/stream>" namespace "cuda" nogil:
+    cdef cppclass stream_ref:
+        stream_ref()
+        stream_ref(cudaStream_t)
+        cudaStream_t get()
 
 
 cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:

@@ -17,7 +17,6 @@ from libcpp.memory cimport shared_ptr
 from libcpp.optional cimport optional
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
@@ -32,6 +31,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     copy_policy,
     element_kind,
     shared_tensor,
+    stream_ref,
     tensor_view,
 )
 

@@ -3,9 +3,12 @@
 
 import ast
 import json
+import os
 import re
 import runpy
 import shutil
+import subprocess
+import sys
 import tomllib
 from configparser import ConfigParser
 from pathlib import Path
@@ -14,6 +17,8 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+
+from cudf_arrow_bridge import _build_info
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = {
@@ -68,6 +73,39 @@ def test_each_cuda_version_has_a_wheel_that_is_tested_on_a_gpu():
     [default] = re.findall(r"'(.*)'", on_gpus)
     assert json.loads(default) == accepted
     assert artifacts("download") == {"wheel-cu${{ matrix.cuda }}", "site"} <= artifacts("upload")
+
+
+def required_by_the_build(**variables: str) -> str:
+    code = """
+import scikit_build_core.setuptools.build_meta as backend
+print(backend.get_requires_for_build_wheel())
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=os.environ | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return result.stdout
+
+
+def test_build_is_for_the_release_of_the_installed_libcudf():
+    major, minor = Version(_build_info.LIBCUDF_VERSION).release[:2]
+    assert f"libcudf-cu12=={major}.{minor}.*'" in required_by_the_build(CUDF_ARROW_BRIDGE_RAPIDS="")
+
+
+@pytest.mark.parametrize("release", ["26.8", "26.08", "26.10"])
+def test_build_is_for_the_release_that_the_environment_names(release):
+    pinned = f"pylibcudf-cu12=={release.replace('.0', '.')}.*'"
+    assert pinned in required_by_the_build(CUDF_ARROW_BRIDGE_RAPIDS=release)
+
+
+def test_build_for_an_unsupported_release_lists_the_supported_ones():
+    error = required_by_the_build(CUDF_ARROW_BRIDGE_RAPIDS="26.04")
+    assert "libcudf: expected a release in ['26.10', '26.8'], got 26.4" in error
 
 
 def test_oldest_python_of_ci_is_that_of_the_package_and_the_wheels():

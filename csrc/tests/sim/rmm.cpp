@@ -5,9 +5,9 @@
 #include "sim/detail/machine.hpp"
 
 #include <rmm/cuda_device.hpp>
-#include <rmm/detail/cuda_memcpy.hpp>
 #include <rmm/detail/error.hpp>
 
+#include <cuda/stream>
 #include <cuda_runtime_api.h>
 
 namespace {
@@ -34,6 +34,9 @@ cuda_set_device_raii::~cuda_set_device_raii() noexcept
 }
 
 namespace detail {
+
+// Declared here, because RAPIDS 26.08 does not have the header <rmm/detail/cuda_memcpy.hpp>.
+RMM_EXPORT cudaError_t memcpy_async(void*, void const*, std::size_t, cuda::stream_ref);
 
 cudaError_t memcpy_async(void* target,
                          void const* source,

@@ -11,7 +11,6 @@ from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.types cimport size_type
 from pylibcudf.table cimport Table
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
@@ -26,6 +25,7 @@ from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray, Expor
 from cudf_arrow_bridge._core.import_.columns cimport add_views, types_of
 from cudf_arrow_bridge._core.import_.imported_fields cimport fields_key
 from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec
 
 

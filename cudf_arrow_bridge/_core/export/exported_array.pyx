@@ -5,7 +5,6 @@ from libc.stdint cimport int64_t, uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
@@ -19,6 +18,7 @@ from cudf_arrow_bridge._core.capsules cimport (
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     shared_schema,
+    stream_ref,
     unique_device_array,
     unique_schema,
 )

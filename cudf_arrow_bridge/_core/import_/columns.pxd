@@ -10,9 +10,9 @@ from pylibcudf.libcudf.column.column cimport column as libcudf_column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.types cimport size_type
 from pylibcudf.table cimport Table
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 
 
 cdef class Span:

@@ -8,7 +8,6 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
@@ -20,6 +19,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ipc_buffer,
     ipc_node,
     memory_location,
+    stream_ref,
 )
 
 #: The alignment in bytes of each buffer in a packed body.

@@ -13,7 +13,6 @@ from libc.string cimport memcpy
 from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport stream_of
@@ -34,6 +33,7 @@ from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
     ipc_node,
     memory_location,
     node_span,
+    stream_ref,
 )
 from cudf_arrow_bridge._core.schema cimport Schema
 

@@ -7,7 +7,6 @@ from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr, static_pointer_cast
 from libcpp.utility cimport move
 from pylibcudf.exception_handler cimport libcudf_exception_handler
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
@@ -15,6 +14,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.ipc.body cimport IpcBody
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 
 ctypedef const void const_void
 

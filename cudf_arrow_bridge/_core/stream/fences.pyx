@@ -7,14 +7,18 @@ from libcpp.memory cimport shared_ptr, unique_ptr
 from libcpp.optional cimport optional
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
-from rmm.librmm.cuda_stream_ref cimport stream_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport stream_of
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule
 from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport fence_id, fence_set, fence_state
+from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
+    fence_id,
+    fence_set,
+    fence_state,
+    stream_ref,
+)
 
 REACHED = <int>fence_state.reached
 CANCELLED = <int>fence_state.cancelled
