@@ -48,8 +48,8 @@ _CALLS = """
 """
 
 _DEVICE = """
-For tables and streams that are not pyarrow objects, `polars.from_arrow(x)` creates a series of
-structs. Use `polars.DataFrame(x)` to create a frame.
+For tables and streams that are not pyarrow objects, `polars.from_arrow(x)` of polars 2 creates a
+series of structs. Use `polars.DataFrame(x)` to create a frame.
 
 ## Device memory
 

@@ -91,7 +91,7 @@ def inventory():
 
 def python_names():
     modules = {"cudf_arrow_bridge": cab} | {
-        f"cudf_arrow_bridge.{name}": getattr(cab, name) for name in ("dask", "ipc", "ray")
+        f"cudf_arrow_bridge.{name}": getattr(cab, name) for name in ("dask", "ipc", "polars", "ray")
     }
     for module_name, module in modules.items():
         for name in module.__all__:

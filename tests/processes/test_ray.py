@@ -109,7 +109,7 @@ KEEPERS = {
     "buffer": (lambda array: array.buffer("number.data"), itself),
     "pyarrow": (pa.table, column),
     "numpy": (lambda array: np.asarray(array["number"]), itself),
-    "polars": (lambda array: pl.from_arrow(array["number"]), itself),
+    "polars": (lambda array: pl.Series(array["number"]), itself),
     "frame": (bridge.from_arrow_device, lambda frame: bridge.to_arrow_device(frame)["number"]),
     "series": (lambda array: bridge.from_arrow_device(array["number"]), bridge.to_arrow_device),
 }
