@@ -133,6 +133,10 @@ PARTS = (
     _measured(
         "speed-processes", "pickling beside cuDF's", 90, "distributed", "benchmarks.processes"
     ),
+    _measured(
+        "speed-queries", "frames of cudf-polars beside its own conversions", 60, "polars",
+        "benchmarks.queries",
+    ),
     _tests(
         "processes", "Dask and Ray, with workers", *_PROCESSES, patience=_PATIENCE_WITH_PROCESSES
     ),
