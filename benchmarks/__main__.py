@@ -36,7 +36,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="show that it works; no real numbers")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results there")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw them there, as a PNG")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="also draw them there, as a PNG or SVG"
+    )
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="cases whose 'what: case' contains it"
     )

@@ -31,7 +31,7 @@ _STYLES = {
     "borrow": ("#bf8700", "v", "-"),
     "import floor": ("#bc4c00", "", "--"),
 }
-_PANELS_ACROSS = 3
+_PANELS_ACROSS = 2
 
 
 @dataclass
@@ -87,8 +87,8 @@ def figure(result: dict[str, Any]) -> Figure:
 
 
 def save(result: dict[str, Any], path: Path) -> None:
-    """Plot a result as a PNG file."""
-    figure(result).savefig(path, format="png", dpi=120)
+    """Plot a result as a file of the format of its suffix, such as ``.svg``."""
+    figure(result).savefig(path, dpi=120)
 
 
 def _title(result: dict[str, Any]) -> str:
