@@ -129,6 +129,23 @@ def test_cpu_engine_pushes_filters_and_limits_down():
     assert cab.polars.scan(TABLE).filter(pl.col("a") > 1).select("text").collect().equals(expected)
 
 
+QUERIES = {
+    "rows": lambda frame: frame.select(pl.len()),
+    "a literal": lambda frame: frame.select(pl.lit(1)),
+    "row numbers": lambda frame: frame.with_row_index().select("index"),
+    "filtered rows": lambda frame: frame.filter(pl.col("a") > 1).select(pl.len()),
+    "a slice": lambda frame: frame.slice(1, 1),
+    "the tail": lambda frame: frame.tail(1),
+    "rows of the head": lambda frame: frame.head(2).select(pl.len()),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_queries_without_columns_and_of_rows_equal_those_of_a_frame(query):
+    expected = query(FRAME.lazy()).collect()
+    assert query(cab.polars.scan(TABLE)).collect().equals(expected)
+
+
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 5, 9])
 def test_limits_across_batches(rows):
     table = pa.concat_tables([TABLE] * 3)
