@@ -24,7 +24,6 @@ from .run import ROOT, Run, last_lines
 
 _FAILED_CODE, _UNFINISHED_CODE = 1, 3
 _RESERVED_SECONDS = 20  # for ending a process and writing the results
-_GIB_TO_INSTALL = 12
 _LINES_OF_A_FAILURE = 20
 
 
@@ -128,8 +127,9 @@ def _all(options: argparse.Namespace, record: Record, end: float | None) -> list
 
 def _look_at(host: Host, source: environment.Source) -> Outcome:
     free = host.machine["disk_free_gib"]
-    if not source.installed and free < _GIB_TO_INSTALL:
-        reason = f"{free} GiB of disk are free, {_GIB_TO_INSTALL} are needed"
+    needed = environment.gib_to_install(source)
+    if free < needed:
+        reason = f"{free} GiB of disk are free, {needed} are needed"
         return Outcome(FAILED, reason, host.details())
     if not host.devices:
         wanted = os.environ.get("CUDF_ARROW_BRIDGE_REQUIRE_GPU") == "1"

@@ -11,14 +11,16 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 from .host import Host
 from .outcome import FAILED, PASSED, UNFINISHED, Outcome
 from .run import ROOT, Run, last_lines
 
-__all__ = ["Source", "SourceError", "install", "python", "sanitizer"]
+__all__ = ["Source", "SourceError", "gib_to_install", "install", "python", "sanitizer"]
 
 _LIMIT = 1800
+_GIB_FROM_REGISTRY = 12
 #: The first package is required. Tests and benchmarks that use the others are skipped without them.
 _NEEDED = ("pytest", "nanoarrow")
 _EXTRAS = ("test", "benchmarks", "dask", "polars", "ray", "ucx", "gpu")
@@ -89,6 +91,16 @@ def sanitizer(source: Source) -> str | None:
     folders = [toolkit / "bin", *(folder / "nvidia/cu13/bin" for folder in packages)]
     places = [None, *map(str, folders)]
     return next(filter(None, (shutil.which("compute-sanitizer", path=at) for at in places)), None)
+
+
+def gib_to_install(source: Source) -> int:
+    """Return how many GiB of disk the packages that are not yet installed need."""
+    if source.installed:
+        return 0
+    if source.wheels is None:
+        return _GIB_FROM_REGISTRY
+    wheels = (ZipFile(wheel) for wheel in source.wheels.glob("*.whl"))
+    return sum(member.file_size for wheel in wheels for member in wheel.infolist()) >> 30
 
 
 def install(run: Run, source: Source, host: Host) -> Outcome:

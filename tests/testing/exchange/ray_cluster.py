@@ -40,6 +40,8 @@ def running_cluster(**options):
         patch.setenv("RAY_memory_monitor_refresh_ms", "0")
         # Objects that do not fit into the store are written to files immediately.
         patch.setenv("RAY_oom_grace_period_s", "0")
+        # They are written even if the disk is over Ray's limit of 95%.
+        patch.setenv("RAY_local_fs_capacity_threshold", "1")
         # Workers import from Ray's working directory, which must not have the package's sources.
         patch.chdir(TESTS)
         patch.setattr(logging.getLogger("ray.data"), "level", logging.ERROR)
