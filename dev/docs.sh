@@ -9,7 +9,7 @@ enter_venv
 step "Tools"
 command -v doxygen >/dev/null || apt_install doxygen
 python -P -c "import cudf_arrow_bridge" 2>/dev/null || python dev/install.py
-pip install -q -r docs/requirements.txt
+python -m pip install -q "uv>=0.9" && python -m uv pip install --system-certs -q -r docs/requirements.txt
 
 step "Site"
 rm -rf build/doxygen build/site

@@ -4,7 +4,9 @@
     .venv/bin/python dev/install.py [extra ...]
 
 This is like `pip install ".[extra,...]"`, but without build isolation, which would unpack gigabytes
-of wheels twice. It installs the build requirements in the same environment first.
+of wheels twice. It installs the build requirements in the same environment first. uv installs the
+requirements in a quarter of pip's time. It does not read pip's configuration: to install from a
+mirror, set UV_DEFAULT_INDEX.
 """
 
 import os
@@ -17,9 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def run(module: str, *arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", module, *arguments], check=True, cwd=ROOT)
+
+
 def install(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "-q"]
-    subprocess.run([*command, *arguments], check=True, cwd=ROOT)
+    run("uv", "pip", "install", "--python", sys.executable, "--system-certs", "-q", *arguments)
 
 
 def install_build_requirements() -> None:
@@ -34,6 +39,9 @@ def install_build_requirements() -> None:
 if __name__ == "__main__":
     extras = f"[{','.join(sys.argv[1:])}]" if sys.argv[1:] else ""  # setup.py changes sys.argv
     print("Installing what the build needs: CUDA's headers and RAPIDS' libraries", flush=True)
+    run("pip", "install", "--disable-pip-version-check", "-q", "uv>=0.9")
     install_build_requirements()
     print("Building and installing the package", flush=True)
-    install("--no-build-isolation", f".{extras}")
+    # uv would not build again what it built before, even if sources have changed.
+    again = [f"--reinstall-package=cudf-arrow-bridge-cu{cuda}" for cuda in (12, 13)]
+    install("--no-build-isolation", *again, f".{extras}")
