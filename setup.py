@@ -2,6 +2,7 @@
 
 import os
 from importlib import metadata
+from pathlib import Path
 
 from setuptools import setup
 from setuptools.config.setupcfg import read_configuration
@@ -13,6 +14,7 @@ if CRT is None:
     raise SystemExit(f"CUDF_ARROW_BRIDGE_CUDA={CUDA}: expected 12 or 13")
 # The supported releases of RAPIDS, the default first, with their releases of UCXX.
 UCXX = {"26.10": "0.52", "26.8": "0.51"}
+PATCH = Path("cudf_arrow_bridge/VERSION").read_text().strip().split(".")[2]
 EXTRAS = read_configuration("setup.cfg")["options"]["extras_require"]
 
 
@@ -40,6 +42,7 @@ def rapids(*names: str) -> list[str]:
 
 setup(
     name=f"cudf-arrow-bridge-cu{CUDA}",
+    version=f"{RAPIDS}.{PATCH}",
     setup_requires=[*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
     install_requires=[*rapids("cudf"), "lazy_loader>=0.4", "pyarrow>=19", "rich>=13"],
     # This argument replaces the section of setup.cfg, so it includes the extras from there.

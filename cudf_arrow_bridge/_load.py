@@ -22,8 +22,8 @@ def check_release(built: str, found: str) -> None:
         raise ImportError(
             f"cudf_arrow_bridge was built against libcudf {built} but found libcudf {found}: "
             "the C++ ABI of RAPIDS holds for one release only. "
-            f"Install cudf-cu{CUDA_MAJOR}=={_release(built)}.*, "
-            f"or a cudf_arrow_bridge that was built for libcudf {_release(found)}."
+            f"Install cudf-cu{CUDA_MAJOR}=={_release(built)}.* "
+            f"or cudf-arrow-bridge-cu{CUDA_MAJOR}=={_release(found)}.*."
         )
 
 

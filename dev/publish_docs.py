@@ -3,7 +3,7 @@
 
     python dev/publish_docs.py build/site PAGES VERSION ADDRESS
 
-VERSION is "dev" or a release such as "0.1.0" or "v0.1.0". Each version has its own folder. The
+VERSION is "dev" or a release such as "26.10.0" or "v26.10.0". Each version has its own folder. The
 folder `stable` is a copy of the newest release. All folders get the same list of versions, which
 the version switcher reads, with links below ADDRESS. The first page redirects to `stable`, or to
 `dev` if there is no release.
@@ -35,7 +35,7 @@ def publish(site: Path, pages: Path, version: str, address: str) -> None:
     """
     version = version.removeprefix("v")
     if version != "dev" and not is_release(version):
-        raise ValueError(f"version: expected 'dev' or a release such as '0.1.0', got {version!r}")
+        raise ValueError(f"version: expected 'dev' or a release such as '26.10.0', got {version!r}")
     replace(site, pages / version)
     releases = sorted(filter(is_release, names(pages)), key=numbers, reverse=True)
     if releases:

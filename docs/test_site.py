@@ -215,14 +215,14 @@ def test_switcher_leads_to_the_page_of_another_version(open_page, address, tmp_p
     built = tmp_path_factory.mktemp("built") / "site"
     shutil.copytree(SITE, built)
     try:
-        for version in ("dev", "0.1.0"):
+        for version in ("dev", "26.10.0"):
             publish(built, versions, version, f"{address}/versions")
         page = open_page("versions/dev/docs/streams.html")
         button = page.locator(".version-switcher__button:visible")
         expect(button).to_have_text("dev")
         button.click()
         entries = page.locator(".version-switcher__menu:visible a")
-        expect(entries).to_have_text(["dev", "0.1.0 (stable)"])
+        expect(entries).to_have_text(["dev", "26.10.0 (stable)"])
         entries.nth(1).click()
         page.wait_for_url("**/versions/stable/docs/streams.html")
     finally:

@@ -8,9 +8,11 @@ import os
 import subprocess
 import sys
 import textwrap
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge import _build_info
@@ -58,8 +60,14 @@ def test_error_for_another_release_names_what_to_install(found, release):
     with pytest.raises(ImportError, match=rf"26\.10\.02.*{found}") as caught:
         check_release("26.10.02", found)
     cuda = _build_info.CUDA_MAJOR
-    assert f"Install cudf-cu{cuda}==26.10.*" in str(caught.value)
-    assert str(caught.value).endswith(f"built for libcudf {release}.")
+    wanted = f"Install cudf-cu{cuda}==26.10.* or cudf-arrow-bridge-cu{cuda}=={release}.*."
+    assert str(caught.value).endswith(wanted)
+
+
+def test_version_begins_with_the_release_of_libcudf():
+    release = Version(_build_info.LIBCUDF_VERSION).release[:2]
+    assert Version(bridge.__version__).release[:2] == release
+    assert metadata.version(f"cudf-arrow-bridge-cu{_build_info.CUDA_MAJOR}") == bridge.__version__
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from textwrap import indent
 
 import pytest
 
+import cudf_arrow_bridge as cab
+
 PROJECT = """
 cmake_minimum_required(VERSION 3.26)
 project(consumer LANGUAGES CXX)
@@ -56,8 +58,7 @@ def output_of(source: str, folder: Path) -> str:
 
 @NEEDS_CMAKE
 def test_cpp_program_finds_package(tmp_path: Path) -> None:
-    version = (package_folder() / "VERSION").read_text().strip()
-    assert output_of(MAIN, tmp_path) == f"{version} 0"
+    assert output_of(MAIN, tmp_path) == f"{cab.__version__} 0"
 
 
 @NEEDS_CMAKE

@@ -80,6 +80,10 @@ def required_by_the_build(**variables: str) -> str:
 import scikit_build_core.setuptools.build_meta as backend
 print(backend.get_requires_for_build_wheel())
 """
+    return output_of(code, **variables)
+
+
+def output_of(code: str, **variables: str) -> str:
     result = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
@@ -101,6 +105,17 @@ def test_build_is_for_the_release_of_the_installed_libcudf():
 def test_build_is_for_the_release_that_the_environment_names(release):
     pinned = f"pylibcudf-cu12=={release.replace('.0', '.')}.*'"
     assert pinned in required_by_the_build(CUDF_ARROW_BRIDGE_RAPIDS=release)
+
+
+@pytest.mark.parametrize("release", ["26.8", "26.10"])
+def test_version_begins_with_the_release_that_the_build_is_for(release):
+    code = """
+import runpy, setuptools
+setuptools.setup = lambda **options: print(options["version"])
+runpy.run_path("setup.py")
+"""
+    version = output_of(code, CUDF_ARROW_BRIDGE_RAPIDS=release)
+    assert re.fullmatch(rf"{re.escape(release)}\.\d+\n", version)
 
 
 def test_build_for_an_unsupported_release_lists_the_supported_ones():
