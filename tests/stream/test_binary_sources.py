@@ -149,6 +149,14 @@ def test_files_are_read_in_a_format_with_options(tmp_path, ending, format, write
         bridge.to_arrow_device_stream(path)
 
 
+def test_orc_files_are_read_in_batches_of_the_default_size(tmp_path):
+    path = tmp_path / "table.orc"
+    pa.orc.write_table(pa.table({"a": range(200_000)}), path)
+    stream = bridge.to_arrow_device_stream(path, format=ds.OrcFileFormat())
+    assert [len(batch) for batch in stream] == [131_072, 200_000 - 131_072]
+    assert pa.table(stream)["a"].to_pylist() == list(range(200_000))
+
+
 @pytest.mark.parametrize("ending", [".tsv", ".tsv.gz"])
 def test_tabs_separate_the_columns_of_a_tsv_file(tmp_path, ending):
     path = tmp_path / f"table{ending}"
