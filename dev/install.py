@@ -9,7 +9,6 @@ requirements in a quarter of pip's time. It does not read pip's configuration: t
 mirror, set UV_DEFAULT_INDEX.
 """
 
-import os
 import subprocess
 import sys
 import tomllib
@@ -27,21 +26,21 @@ def install(*arguments: str) -> None:
     run("uv", "pip", "install", "--python", sys.executable, "--system-certs", "-q", *arguments)
 
 
-def install_build_requirements() -> None:
+def install_requirements(extras: list[str]) -> None:
     build_system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
     install(*build_system["requires"])
     backend = import_module(build_system["build-backend"])
     install(*backend.get_requires_for_build_wheel())
-    if "CUDF_ARROW_BRIDGE_BUILD_TESTS=ON" in os.environ.get("CMAKE_ARGS", ""):
-        install("pyarrow>=19")  # provides Arrow C++ for the C++ tests
+    # uv stores the metadata of the package, which depends on environment variables.
+    again = [f"--refresh-package=cudf-arrow-bridge-cu{cuda}" for cuda in (12, 13)]
+    options = [f"--extra={extra}" for extra in extras]
+    install("--no-build-isolation", *again, "-r", "setup.py", *options)
 
 
 if __name__ == "__main__":
-    extras = f"[{','.join(sys.argv[1:])}]" if sys.argv[1:] else ""  # setup.py changes sys.argv
-    print("Installing what the build needs: CUDA's headers and RAPIDS' libraries", flush=True)
+    extras = sys.argv[1:]  # setup.py changes sys.argv
+    print("Installing CUDA's headers, RAPIDS' libraries and other requirements", flush=True)
     run("pip", "install", "--disable-pip-version-check", "-q", "uv>=0.9")
-    install_build_requirements()
+    install_requirements(extras)
     print("Building and installing the package", flush=True)
-    # uv would not build again what it built before, even if sources have changed.
-    again = [f"--reinstall-package=cudf-arrow-bridge-cu{cuda}" for cuda in (12, 13)]
-    install("--no-build-isolation", *again, f".{extras}")
+    run("pip", "install", "-q", "--no-build-isolation", "--no-deps", ".")

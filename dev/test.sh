@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Creates .venv, builds and installs the package there, and runs all tests until the first failure.
+# Creates .venv, builds and installs the package there, and runs the tests until the first failure. dev/exhaustive.sh runs
+# the Python tests that repeat others for all combinations, sizes or examples.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
@@ -19,6 +20,6 @@ find build/temp.* -name '*.gch' -delete # 0.5 GB of precompiled headers, which a
 
 step "Python tests"
 # Distribute by file, so that the fixtures of a file, such as benchmark results, are set up once.
-pytest -n "$CMAKE_BUILD_PARALLEL_LEVEL" --dist loadfile
+pytest -n "$CMAKE_BUILD_PARALLEL_LEVEL" --dist loadfile -m "not exhaustive"
 
 step "All passed"

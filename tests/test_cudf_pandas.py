@@ -46,6 +46,7 @@ def test_proxy_checks_pass_in_both_import_orders(check, order):
     assert failure is None, failure
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("order", ORDERS)
 def test_labels_and_dtypes_are_the_same_as_without_cudf_pandas(order):
     describe = ("from testing import proxies", "proxies.describe()")

@@ -264,6 +264,7 @@ def resident():
         return int(statm.read().split()[1]) * 4096
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("wrap", [DeviceOnly, HostOnly])
 def test_repeated_round_trips_leak_no_memory(wrap):
     """In pylibcudf 26.10, private data and schemas leak."""

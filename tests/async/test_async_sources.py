@@ -332,6 +332,7 @@ def test_many_streams_run_concurrently(is_async, way):
     assert run(main()) == list(range(1, 41))
 
 
+@pytest.mark.exhaustive
 def test_memory_does_not_grow_with_the_number_of_batches(is_async):
     count, warm = 10_000, 2_000
     small = bridge.to_arrow_device(batch(1))

@@ -56,6 +56,7 @@ def test_libcudf_reads_copies_of_slices(nesting, nulls):
         assert read_by_libcudf(exported) == expected.to_pylist()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("max_rows", [1, 8, 100, 599])
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)

@@ -20,6 +20,7 @@ import pytest
 from cudf.core.column import ColumnBase
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge import _build_info
 from cudf_arrow_bridge.frames import cudf_private as private
 from cudf_arrow_bridge.frames import host_frames
 from testing import samples
@@ -145,7 +146,7 @@ def test_long_indexes_are_printed_as_by_pandas(count, limit):
     expected = pd.Index([i * i for i in range(count)], name="squares")
     with pd.option_context("display.max_seq_items", limit):
         assert repr(imported(labelled(expected)).index) == repr(expected)
-        pairs = pd.MultiIndex.from_arrays([expected, expected.astype("str")])
+        pairs = pd.MultiIndex.from_arrays([expected, expected.astype("str").rename("words")])
         assert repr(imported(labelled(pairs)).index) == repr(pairs)
 
 
@@ -430,6 +431,9 @@ def test_columns_can_be_dropped_renamed_assigned_and_set_as_index():
         lambda frame: frame[["int", "float"]].to_cupy(),
         lambda frame: frame.index.values,
     ],
+)
+@pytest.mark.skipif(
+    _build_info.LIBCUDF_VERSION.startswith("26.08"), reason="rmm 26.08 raises most of these errors"
 )
 def test_computation_without_a_gpu_raises_an_error_with_a_note(compute):
     with pytest.raises(RuntimeError) as raised:

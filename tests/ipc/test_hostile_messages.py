@@ -192,6 +192,7 @@ def test_batch_keeps_only_its_own_body_alive():
     assert kept() is None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("form", "validate"),
     [

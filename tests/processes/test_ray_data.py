@@ -47,6 +47,7 @@ def wide_table():
     return pa.table(columns)
 
 
+@pytest.mark.exhaustive
 def test_dataset_keeps_columns_of_every_type():
     table = wide_table()
     expected = pa.table(bridge.to_arrow_device_stream(table))
@@ -107,6 +108,7 @@ def test_to_dataset_keeps_one_batch_alive_at_a_time():
     assert [block["a"][0].as_py() for block in blocks_of(dataset)] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.exhaustive
 def test_map_batches_over_frames_keeps_labels_and_indexes():
     """The recipe of docs/how-to/ray.md."""
 
@@ -160,6 +162,7 @@ def test_stream_yields_blocks_in_order_if_ray_preserves_the_order(tmp_path):
     assert read(mapped)["id"].to_pylist() == [0, 1, 2, 3]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("make", [lambda d: d.iterator(), lambda d: d.streaming_split(1)[0]])
 def test_stream_accepts_iterators_of_datasets(make):
     iterator = make(ray.data.range(10, override_num_blocks=2))

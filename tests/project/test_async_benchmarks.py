@@ -29,6 +29,7 @@ def test_page_shows_the_recorded_results():
     assert f"\n\n{table}\n" in (ROOT / "docs/async.md").read_text()
 
 
+@pytest.mark.exhaustive
 def test_measure_returns_all_recorded_cases():
     recorded = json.loads((ROOT / "benchmarks/results/async.json").read_text())["results"]
     found = async_streams.measure(rounds=1, count=20, fences=50)

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 OURS = "cudf_arrow_bridge"
 PEERS = ("pylibcudf",) if has_gpu() else ("pyarrow", "nanoarrow")
 #: The peers with which each group compares the bridge.
+pytestmark = pytest.mark.exhaustive
 GROUPS = (
     {
         **dict.fromkeys(("gpu export", "gpu import", "gpu round trip"), PEERS),

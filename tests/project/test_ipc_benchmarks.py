@@ -20,6 +20,7 @@ def test_page_shows_the_recorded_results():
     assert f"\n\n{ipc.table(results['results'])}\n" in (ROOT / "docs/ipc.md").read_text()
 
 
+@pytest.mark.exhaustive
 def test_run_measures_all_recorded_cases():
     recorded = json.loads((ROOT / "benchmarks/results/ipc.json").read_text())["results"]
     found = ipc.run(Effort(rounds=2, sample_seconds=1e-4), 400_000)

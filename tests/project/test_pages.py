@@ -68,6 +68,8 @@ def examples():
 def parametrized():
     for example in examples():
         marks = [pytest.mark.gpu] if example.needs_gpu else []
+        if example.page.name != "README.md":
+            marks.append(pytest.mark.exhaustive)
         if example.missing:
             reason = f"{', '.join(example.missing)} not installed"
             marks.append(pytest.mark.skip(reason=reason))

@@ -35,6 +35,7 @@ WAYS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("nest", "type_"),

@@ -155,6 +155,7 @@ def out_and_in():
     return bridge.from_arrow_device_stream(stream, concat=False, to="pylibcudf")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("pipeline", [slices, generated, imported, out_and_in])
 def test_memory_is_constant_over_ten_thousand_batches(pipeline):
     counts = []

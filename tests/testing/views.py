@@ -19,8 +19,10 @@ def mask_of(array):
 
 
 def string_view(array):
+    """Return strings or binary values as views."""
     wanted = pa.binary_view() if pa.types.is_binary(array.type) else pa.string_view()
-    return array.cast(wanted)
+    # Not a cast: before version 25, pyarrow cannot export the short views that it makes.
+    return pa.array(array.to_pylist(), wanted)
 
 
 def list_view(array, place="shuffled", large=False, elements=lambda values: values):

@@ -52,6 +52,7 @@ def as_dict(parts):
     return dict(enumerate(parts))
 
 
+@pytest.mark.exhaustive
 @given(
     parts=st.lists(st.sampled_from(sorted(PARTS)), max_size=3)
     | st.tuples(*[st.sampled_from(sorted(PARTS))] * 2).map(list),
@@ -149,6 +150,7 @@ def test_array_that_contains_itself_is_rejected():
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
+@pytest.mark.exhaustive
 @given(
     path=st.sampled_from(sorted(PATHS)),
     member=st.sampled_from(["length", "offset", "null_count", "n_buffers", "n_children"]),

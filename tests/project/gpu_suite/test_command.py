@@ -17,7 +17,10 @@ import pytest
 import cudf_arrow_bridge as bridge
 from dev.gpu.parts import PARTS
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="about machines without a GPU")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(bridge.has_gpu(), reason="about machines without a GPU"),
+]
 ROOT = Path(__file__).parents[3]
 SANITIZERS = {"memcheck", "initcheck", "racecheck"}
 NO_GPU = "no CUDA driver or no CUDA device"

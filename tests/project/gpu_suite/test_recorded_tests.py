@@ -20,6 +20,7 @@ from dev.gpu.outcome import FAILED, PASSED, SKIPPED, UNFINISHED
 from dev.gpu.run import Run
 from dev.gpu.suite import Selection, over, run_tests
 
+pytestmark = pytest.mark.exhaustive
 HEAD = """
 import os, pathlib, signal, time
 import pytest

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Random programs of several threads, streams and devices. The test checks each value that a
-/// kernel reads. `CUDF_ARROW_BRIDGE_SEED=<seed>` runs only one program.
+/// kernel reads. `CUDF_ARROW_BRIDGE_SEED=<seed>` runs only one program,
+/// `CUDF_ARROW_BRIDGE_SCHEDULES=<count>` another number of programs than 1,000.
 #include "sim/tests/bridge_test.hpp"
 
 #include <array>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace cudf_arrow_bridge::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr auto num_schedules = 1000U;  // their many small waits take minutes
-#else
-constexpr auto num_schedules = 3000U;
-#endif
 
 constexpr auto num_devices = 2;
 
@@ -204,13 +200,21 @@ class schedule {
   std::atomic<int> released_{0};
 };
 
+/// The number in an environment variable, if it is set.
+std::optional<unsigned> number_in(char const* variable)
+{
+  auto const* text = std::getenv(variable);
+  if (text == nullptr) { return std::nullopt; }
+  return static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+}
+
 class schedules : public bridge_test {};
 
 TEST_F(schedules, kernels_read_the_expected_values)
 {
-  auto const* only = std::getenv("CUDF_ARROW_BRIDGE_SEED");
-  auto const first = only == nullptr ? 0U : static_cast<unsigned>(std::strtoul(only, nullptr, 10));
-  auto const end   = only == nullptr ? num_schedules : first + 1;
+  auto const only  = number_in("CUDF_ARROW_BRIDGE_SEED");
+  auto const first = only.value_or(0);
+  auto const end   = only ? first + 1 : number_in("CUDF_ARROW_BRIDGE_SCHEDULES").value_or(1000);
   for (auto seed = first; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE("CUDF_ARROW_BRIDGE_SEED=" + std::to_string(seed));
     sim::reset(seed);

@@ -238,6 +238,7 @@ TEST_F(release_order, import_does_not_consume_the_array_if_no_event_can_be_creat
 
 TEST_F(release_order, resized_buffer_releases_the_producer_once)
 {
+  if (!sim::simulates_copies_of_rmm) { GTEST_SKIP() << "rmm calls CUDA"; }
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
   auto imported     = import(source, stream.get());
