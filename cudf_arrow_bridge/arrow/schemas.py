@@ -106,14 +106,11 @@ def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:
 def empty(schema: Any) -> pa.RecordBatch | pa.Array:
     """Return a record batch without rows, or an empty array if the schema is not a struct."""
     if not is_struct(schema.__arrow_c_schema__()):
-        return _empty_array(pa.field(schema).type)
+        return pa.nulls(0, pa.field(schema).type)
     arrow_schema = pa.schema(schema)
-    arrays = [_empty_array(field.type) for field in arrow_schema]
+    # pyarrow 23 cannot create dictionaries of large strings from no values.
+    arrays = [pa.nulls(0, field.type) for field in arrow_schema]
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema)
-
-
-def _empty_array(arrow_type: pa.DataType) -> pa.Array:
-    return pa.chunked_array([], arrow_type).combine_chunks()
 
 
 def or_default(items: Iterable[Item], default: Callable[[], Item]) -> Iterator[Item]:

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 #: The releases of cudf-polars whose names this module uses.
-RELEASES = ("26.10",)
+RELEASES = ("26.8", "26.10")
 
 
 def is_container(obj: Any) -> bool:

@@ -137,7 +137,13 @@ def test_slices_keep_the_index(index, rows):
     array = bridge.to_arrow_device(frame)
     expected = frame.to_pandas().iloc[rows]
     pd.testing.assert_frame_equal(bridge.from_arrow_device(array[rows]).to_pandas(), expected)
-    pd.testing.assert_frame_equal(array[rows].to_pandas(), data.iloc[rows], check_dtype=False)
+    # An index without rows has a type only with newer versions of pyarrow.
+    pd.testing.assert_frame_equal(
+        array[rows].to_pandas(),
+        data.iloc[rows],
+        check_dtype=False,
+        check_index_type=len(expected) > 0 and "equiv",
+    )
     (batch,) = bridge.to_arrow_device_stream(array[rows])
     pd.testing.assert_frame_equal(bridge.from_arrow_device(batch).to_pandas(), expected)
 

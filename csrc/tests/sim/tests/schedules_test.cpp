@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdlib>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 namespace cudf_arrow_bridge::test {
@@ -200,21 +199,18 @@ class schedule {
   std::atomic<int> released_{0};
 };
 
-/// The number in an environment variable, if it is set.
-std::optional<unsigned> number_in(char const* variable)
-{
-  auto const* text = std::getenv(variable);
-  if (text == nullptr) { return std::nullopt; }
-  return static_cast<unsigned>(std::strtoul(text, nullptr, 10));
-}
+/// The number in the value of an environment variable, or `otherwise` if it is not set.
+unsigned number_of(char const* value, unsigned otherwise)
+{ return value == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(value, nullptr, 10)); }
 
 class schedules : public bridge_test {};
 
 TEST_F(schedules, kernels_read_the_expected_values)
 {
-  auto const only  = number_in("CUDF_ARROW_BRIDGE_SEED");
-  auto const first = only.value_or(0);
-  auto const end   = only ? first + 1 : number_in("CUDF_ARROW_BRIDGE_SCHEDULES").value_or(1000);
+  auto const* only = std::getenv("CUDF_ARROW_BRIDGE_SEED");
+  auto const first = number_of(only, 0);
+  auto const count = number_of(std::getenv("CUDF_ARROW_BRIDGE_SCHEDULES"), 1000);
+  auto const end   = only == nullptr ? count : first + 1;
   for (auto seed = first; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE("CUDF_ARROW_BRIDGE_SEED=" + std::to_string(seed));
     sim::reset(seed);
