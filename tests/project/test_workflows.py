@@ -44,7 +44,8 @@ def calls_of_scripts() -> list[tuple[str, str]]:
 
 def artifacts(action: str) -> set[str]:
     uses = [step for name in WORKFLOWS for step in steps(name) if "uses" in step]
-    return {step["with"]["name"] for step in uses if f"/{action}-artifact@" in step["uses"]}
+    used = [step["with"] for step in uses if f"/{action}-artifact@" in step["uses"]]
+    return {options["name"] for options in used if "name" in options}
 
 
 def test_ci_runs_the_two_commands_of_the_readme():
@@ -72,7 +73,14 @@ def test_each_cuda_version_has_a_wheel_that_is_tested_on_a_gpu():
     on_gpus = WORKFLOWS["gpu"]["jobs"]["gpu"]["strategy"]["matrix"]["cuda"]
     [default] = re.findall(r"'(.*)'", on_gpus)
     assert json.loads(default) == accepted
-    assert artifacts("download") == {"wheel-cu${{ matrix.cuda }}", "site"} <= artifacts("upload")
+    assert (
+        artifacts("download")
+        == {
+            "wheel-cu${{ matrix.cuda }}-rapids${{ matrix.rapids }}",
+            "site",
+        }
+        <= artifacts("upload")
+    )
 
 
 def required_by_the_build(**variables: str) -> str:
