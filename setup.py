@@ -1,6 +1,7 @@
 """The metadata that depends on RAPIDS and CUDA. setup.cfg has the rest. CMake runs the build."""
 
 import os
+import sysconfig
 from importlib import metadata
 from pathlib import Path
 
@@ -32,6 +33,8 @@ def rapids_release() -> str:
     return release
 
 
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    raise SystemExit("Free-threaded Python is not supported: cuDF has no wheels for it")
 RAPIDS = rapids_release()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .measure import Case, Contestant
 
-__all__ = ["peaks", "supported"]
+__all__ = ["peak", "peaks", "supported"]
 
 _CLEAR = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
@@ -37,12 +37,12 @@ def peaks(case: Case) -> dict[str, int | None]:
         return dict.fromkeys(contestant.name for contestant in case.contestants)
     result: dict[str, int | None] = {}
     for contestant in case.contestants:
-        result[contestant.name] = _peak(contestant)
+        result[contestant.name] = peak(contestant)
         case.settle()
     return result
 
 
-def _peak(contestant: Contestant) -> int:
+def peak(contestant: Contestant) -> int:
     argument = () if contestant.prepare is None else (contestant.prepare(),)
     _give_back()
     _CLEAR.write_text(_LOWER_THE_MARK)

@@ -111,6 +111,7 @@ def test_task_runs_again_after_its_worker_is_killed(client, workers, tmp_path):
     assert lines[2] != lines[1] == lines[0] == str(processes[first])
 
 
+@pytest.mark.exhaustive
 def test_thousand_exchanges_of_arrays_do_not_leak_memory(client):
     """Each array has 60 KB. The scheduler and the client are in this process."""
     client.wait_for_workers(2, timeout=PATIENCE)

@@ -22,6 +22,7 @@ from cudf_arrow_bridge import has_gpu
 pytestmark = pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
 
 #: The most instructions at 1000 columns, in multiples of the floor's: a third above the counts.
+pytestmark = pytest.mark.exhaustive
 MOST = {"export": 1.6, "export by schema": 1.6, "import": 2.2, "borrow": 1.12}
 
 
@@ -103,14 +104,12 @@ def stays_near(prices, most):
 of_host_memory = pytest.mark.skipif(has_gpu(), reason="of host memory")
 
 
-@pytest.mark.exhaustive
 @of_host_memory
 @pytest.mark.parametrize("job", MOST_IN_PYTHON)
 def test_allocations_in_python_stay_near_those_of_the_peer(in_python, job):
     assert stays_near(in_python[job]["allocations"], MOST_IN_PYTHON[job]["allocations"])
 
 
-@pytest.mark.exhaustive
 @of_host_memory
 @pytest.mark.skipif(not counts_instructions(), reason="no valgrind")
 @pytest.mark.parametrize("job", MOST_IN_PYTHON)
@@ -118,7 +117,6 @@ def test_instructions_in_python_stay_near_those_of_the_peer(in_python, job):
     assert stays_near(in_python[job]["instructions"], MOST_IN_PYTHON[job]["instructions"])
 
 
-@pytest.mark.exhaustive
 @of_host_memory
 @pytest.mark.parametrize("job", CALLS)
 def test_calls_in_python_per_column_do_not_increase(in_python, job):

@@ -61,12 +61,14 @@ def test_cpp_program_finds_package(tmp_path: Path) -> None:
     assert output_of(MAIN, tmp_path) == f"{cab.__version__} 0"
 
 
+@pytest.mark.exhaustive
 @NEEDS_CMAKE
 def test_cpp_program_reads_a_stream_asynchronously(tmp_path: Path) -> None:
     printed = output_of((EXAMPLES / "async_consumer.cpp").read_text(), tmp_path)
     assert printed == "".join(f"{rows} rows of format i\n" for rows in (10, 10, 5))
 
 
+@pytest.mark.exhaustive
 @NEEDS_CMAKE
 def test_cpp_program_exports_and_imports(tmp_path: Path) -> None:
     printed = output_of((EXAMPLES / "export_import.cpp").read_text(), tmp_path)

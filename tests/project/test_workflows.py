@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from configparser import ConfigParser
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,20 @@ runpy.run_path("setup.py")
 """
     version = output_of(code, CUDF_ARROW_BRIDGE_RAPIDS=release)
     assert re.fullmatch(rf"{re.escape(release)}\.\d+\n", version)
+
+
+def test_build_for_free_threaded_python_is_refused():
+    code = """
+import runpy, sysconfig
+sysconfig.get_config_var = lambda name: name == "Py_GIL_DISABLED"
+runpy.run_path("setup.py")
+"""
+    assert "Free-threaded Python is not supported" in output_of(code)
+
+
+def test_installed_package_has_the_licenses_of_its_libraries():
+    files = metadata.files(f"cudf-arrow-bridge-cu{_build_info.CUDA_MAJOR}") or []
+    assert {path.name for path in files if "licenses" in path.parts} == {"LICENSE", "NOTICE"}
 
 
 def test_build_for_an_unsupported_release_lists_the_supported_ones():

@@ -428,6 +428,7 @@ def test_memory_map_is_rejected_for_tables():
         bridge.to_arrow_device_stream(TABLE, memory_map=True)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("ending", [".parquet", ".arrow", ".arrows", ".csv"])
 @pytest.mark.parametrize("options", [{}, {"filter": pc.field("a") >= 0}], ids=["all", "filter"])
 def test_file_is_not_read_far_ahead_of_the_consumer(tmp_path, ending, options):
