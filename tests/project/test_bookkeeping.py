@@ -19,10 +19,12 @@ from benchmarks import python_bookkeeping
 from benchmarks.bookkeeping import FLOORS, Program, counts_instructions
 from cudf_arrow_bridge import has_gpu
 
-pytestmark = pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake"),
+]
 
 #: The most instructions at 1000 columns, in multiples of the floor's: a third above the counts.
-pytestmark = pytest.mark.exhaustive
 MOST = {"export": 1.6, "export by schema": 1.6, "import": 2.2, "borrow": 1.12}
 
 
