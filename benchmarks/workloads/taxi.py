@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taxi trips through five libraries, with frames and with pyarrow: ``python -m benchmarks.flow``.
+"""Taxi trips through five libraries, with frames and with pyarrow: ``python -m benchmarks.workloads.taxi``.
 
 A Parquet file is read, queried by duckdb, changed by polars, written to an Arrow IPC file and read
 again. Between the libraries, the trips are frames of cuDF, or tables of pyarrow for comparison.
@@ -28,9 +28,9 @@ import pyarrow.parquet as pq
 
 import cudf_arrow_bridge as cab
 
-from . import memory
-from .measure import Contestant
-from .reporting.report import context
+from .. import memory
+from ..measure import Contestant
+from ..reporting.report import context
 
 _QUERY = "select * from trips where trip_distance > 0.1"
 _TIP_SHARE = (pl.col("tip_amount") / pl.col("total_amount")).alias("tip_share")
@@ -128,7 +128,9 @@ def _measure(way: str, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.flow", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.workloads.taxi", description=__doc__
+    )
     parser.add_argument("--rows", type=int, default=5_000_000, help="the number of trips")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results there")
     parser.add_argument("--way", nargs=2, metavar=("WAY", "FOLDER"), help=argparse.SUPPRESS)
@@ -142,7 +144,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         pq.write_table(trips(options.rows), Path(folder) / "trips.parquet")
         for way in ("frames", "tables"):  # each in its own process, for its memory
-            command = [sys.executable, "-m", "benchmarks.flow", "--way", way, folder]
+            command = [sys.executable, "-m", "benchmarks.workloads.taxi", "--way", way, folder]
             printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             results[way] = json.loads(printed)
             print(way, json.dumps(results[way], indent=2))
