@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Creates .venv, builds and installs the package there, and runs the tests until the first failure. dev/exhaustive.sh runs
-# the Python tests that repeat others for all combinations, sizes or examples.
+# the tests that take long.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh

@@ -137,12 +137,13 @@ def test_slices_keep_the_index(index, rows):
     array = bridge.to_arrow_device(frame)
     expected = frame.to_pandas().iloc[rows]
     pd.testing.assert_frame_equal(bridge.from_arrow_device(array[rows]).to_pandas(), expected)
-    # An index without rows has a type only with newer versions of pyarrow.
+    # An index without rows has no type before pyarrow 24.
+    has_type = len(expected) > 0 or int(pa.__version__.split(".")[0]) >= 24
     pd.testing.assert_frame_equal(
         array[rows].to_pandas(),
         data.iloc[rows],
         check_dtype=False,
-        check_index_type=len(expected) > 0 and "equiv",
+        check_index_type="equiv" if has_type else False,
     )
     (batch,) = bridge.to_arrow_device_stream(array[rows])
     pd.testing.assert_frame_equal(bridge.from_arrow_device(batch).to_pandas(), expected)

@@ -376,3 +376,13 @@ def test_skip_without_pytest_benchmark_names_the_extra_to_install():
     done = run("-c", code, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "1 skipped" in done.stdout
     assert "pip install '.[benchmarks]'" in done.stdout
+
+
+@pytest.mark.skipif(has_gpu(), reason="frames in host memory")
+def test_flow_of_taxi_trips_shares_the_memory_of_frames(tmp_path):
+    path = tmp_path / "taxi.json"
+    done = run("-m", "benchmarks.workloads.taxi", "--rows", "1000", "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    results = json.loads(path.read_text())["results"]
+    assert results.keys() == {"frames", "tables"}
+    assert results["frames"]["copied by exports, MB"] == 0

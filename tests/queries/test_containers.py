@@ -83,6 +83,8 @@ def test_frame_is_exported_with_the_polars_types_of_its_columns():
     assert equal(pl.DataFrame(array), FRAME)
     # polars has no other integers and no precision without a limit, but Arrow has.
     assert array.schema.field("c20").type == pa.decimal128(20, 3)
+    if pl.Array(pl.Int16(), 2) in VALUES:
+        assert array.schema.field("c24").type == pa.list_(pa.int16(), 2)
     assert array.schema.field("c16").type == pa.timestamp("us", "Europe/Paris")
 
 
