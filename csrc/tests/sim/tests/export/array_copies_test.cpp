@@ -27,7 +27,8 @@ class array_copies : public bridge_test {
                         cudaStream_t stream,
                         rmm::device_async_resource_ref mr)
   {
-    *source_is_gone_ = false;
+    // A new flag for each source, because an earlier one may still be freed on another thread.
+    source_is_gone_ = std::make_shared<bool>(false);
     auto owner =
       std::shared_ptr<cudf::column>{upload_column(make_column(type, values), stream, mr)};
     auto const view = slice_later(owner->view(), begin, from(values, begin));
@@ -65,7 +66,7 @@ class array_copies : public bridge_test {
   [[nodiscard]] bool source_is_gone() const { return *source_is_gone_; }
 
  private:
-  std::shared_ptr<bool> source_is_gone_{std::make_shared<bool>(false)};
+  std::shared_ptr<bool> source_is_gone_;
 };
 
 TEST_F(array_copies, read_the_source_after_its_event)
