@@ -13,6 +13,9 @@ CUDA = os.environ.get("CUDF_ARROW_BRIDGE_CUDA", "12")
 CRT = {"12": "nvcc", "13": "crt"}.get(CUDA)
 if CRT is None:
     raise SystemExit(f"CUDF_ARROW_BRIDGE_CUDA={CUDA}: expected 12 or 13")
+# conda's build tools set CONDA_BUILD. conda packages have no CUDA version in their names.
+CONDA = os.environ.get("CONDA_BUILD") == "1"
+SUFFIX = "" if CONDA else f"-cu{CUDA}"
 # The supported releases of RAPIDS, the default first, with their releases of UCXX.
 UCXX = {"26.10": "0.52", "26.8": "0.51"}
 PATCH = Path("cudf_arrow_bridge/VERSION").read_text().strip().split(".")[2]
@@ -40,19 +43,22 @@ RAPIDS = rapids_release()
 
 def rapids(*names: str) -> list[str]:
     """Pin RAPIDS packages to the release that this build is for, since it fixes the C++ ABI."""
-    return [f"{name}-cu{CUDA}=={RAPIDS}.*" for name in names]
+    return [f"{name}{SUFFIX}=={RAPIDS}.*" for name in names]
 
 
 setup(
-    name=f"cudf-arrow-bridge-cu{CUDA}",
+    name=f"cudf-arrow-bridge{SUFFIX}",
     version=f"{RAPIDS}.{PATCH}",
-    setup_requires=[*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
+    # conda/recipe.yaml has those of conda.
+    setup_requires=[]
+    if CONDA
+    else [*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
     install_requires=[*rapids("cudf"), "lazy_loader>=0.4", "pyarrow>=19", "rich>=13"],
     # This argument replaces the section of setup.cfg, so it includes the extras from there.
     extras_require=EXTRAS
     | {
         "polars": rapids("cudf-polars"),
-        "ucx": [f"{name}-cu{CUDA}=={UCXX[RAPIDS]}.*" for name in ("ucxx", "distributed-ucxx")],
+        "ucx": [f"{name}{SUFFIX}=={UCXX[RAPIDS]}.*" for name in ("ucxx", "distributed-ucxx")],
         # compute-sanitizer. The package for CUDA 12 is incomplete.
         "gpu": ["nvidia-cuda-sanitizer-api==13.*"] if CUDA == "13" else [],
     },

@@ -26,6 +26,9 @@ target_compile_options(
             -Werror
 )
 
+# Paths of temporary folders would make each build different.
+add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
+
 if(CUDF_ARROW_BRIDGE_SANITIZE)
   add_compile_options(
     -fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1

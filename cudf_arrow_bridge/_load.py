@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from cudf_arrow_bridge._build_info import CUDA_MAJOR, LIBCUDF_VERSION
+from cudf_arrow_bridge._build_info import LIBCUDF_VERSION, PACKAGE_SUFFIX
 
 __all__ = ["check_release", "load_libraries"]
 
@@ -22,13 +22,18 @@ def check_release(built: str, found: str) -> None:
         raise ImportError(
             f"cudf_arrow_bridge was built against libcudf {built} but found libcudf {found}: "
             "the C++ ABI of RAPIDS holds for one release only. "
-            f"Install cudf-cu{CUDA_MAJOR}=={_release(built)}.* "
-            f"or cudf-arrow-bridge-cu{CUDA_MAJOR}=={_release(found)}.*."
+            f"Install cudf{PACKAGE_SUFFIX}=={_release(built)}.* "
+            f"or cudf-arrow-bridge{PACKAGE_SUFFIX}=={_release(found)}.*."
         )
 
 
 def load_libraries() -> None:
     """Load libcudf and its dependencies, as pylibcudf does; see `check_release`."""
+    if not PACKAGE_SUFFIX:  # conda's libcudf has no Python package: the dynamic loader finds it
+        import pylibcudf
+
+        check_release(LIBCUDF_VERSION, pylibcudf.__version__)
+        return
     try:
         import libcudf
     except ModuleNotFoundError as error:
@@ -36,7 +41,7 @@ def load_libraries() -> None:
             raise
         raise ImportError(
             f"cudf_arrow_bridge was built against libcudf {LIBCUDF_VERSION} but found no libcudf: "
-            f"install cudf-cu{CUDA_MAJOR}=={_release(LIBCUDF_VERSION)}.*"
+            f"install cudf{PACKAGE_SUFFIX}=={_release(LIBCUDF_VERSION)}.*"
         ) from error
 
     check_release(LIBCUDF_VERSION, libcudf.__version__)

