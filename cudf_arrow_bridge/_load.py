@@ -30,9 +30,9 @@ def check_release(built: str, found: str) -> None:
 def load_libraries() -> None:
     """Load libcudf and its dependencies, as pylibcudf does; see `check_release`."""
     if not PACKAGE_SUFFIX:  # conda's libcudf has no Python package: the dynamic loader finds it
-        import pylibcudf
+        from importlib import metadata
 
-        check_release(LIBCUDF_VERSION, pylibcudf.__version__)
+        check_release(LIBCUDF_VERSION, metadata.version("pylibcudf"))
         return
     try:
         import libcudf

@@ -26,7 +26,7 @@ wheel unpack -d build/unpacked "$wheel" >/dev/null
   python "$OLDPWD/dev/sbom.py" .
   while IFS= read -r library; do
     objcopy --only-keep-debug "$library" "$library.debug"
-    objcopy --strip-debug --add-gnu-debuglink="$library.debug" "$library"
+    objcopy --strip-all --add-gnu-debuglink="$library.debug" "$library"
   done < <(find . -name '*.so')
   find . -name '*.debug' | tar --create --xz --remove-files --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
     --numeric-owner --file "$OLDPWD/build/unpacked/debug.tar.xz" --files-from -

@@ -94,6 +94,29 @@ def test_import_beside_another_libcudf_raises_one_line(change, found):
     assert output.count("\n") == 1
 
 
+@pytest.mark.parametrize("found", ["26.08.00", "26.10.02", "26.12.00"])
+def test_import_beside_conda_packages_compares_the_release_of_pylibcudf(found):
+    status, output = run(f"""
+        from importlib import metadata
+        from cudf_arrow_bridge import _build_info
+        _build_info.PACKAGE_SUFFIX = ""
+        metadata.version = {{"pylibcudf": "{found}"}}.__getitem__
+        sys.modules["libcudf"] = None
+        from cudf_arrow_bridge import _load
+        try:
+            print(_load.load_libraries())
+        except ImportError as error:
+            print(error)
+    """)
+    assert status == 0
+    if Version(found).release[:2] == Version(bridge.__version__).release[:2]:
+        assert output == "None\n"
+    else:
+        year, month = Version(found).release[:2]
+        assert f"Install cudf=={Version(bridge.__version__).major}." in output
+        assert output.endswith(f"or cudf-arrow-bridge=={year}.{month}.*.\n")
+
+
 def test_import_of_the_package_loads_neither_libcudf_nor_pyarrow():
     status, output = run("""
         import cudf_arrow_bridge

@@ -1,3 +1,4 @@
+import json
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from textwrap import indent
 import pytest
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge import _build_info
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.26)
@@ -59,6 +61,48 @@ def output_of(source: str, folder: Path) -> str:
 @NEEDS_CMAKE
 def test_cpp_program_finds_package(tmp_path: Path) -> None:
     assert output_of(MAIN, tmp_path) == f"{cab.__version__} 0"
+
+
+def link_as_in_conda(prefix: Path) -> None:
+    """Fill a folder with links to the wheels' files, in the layout of a conda environment."""
+    site = package_folder().parent
+    targets = prefix / "targets" / "x86_64-linux"
+    for folder in (prefix, targets):
+        (folder / "include").mkdir(parents=True)
+        (folder / "lib").mkdir()
+    parts = [(site, prefix)]
+    parts += [(site / name, prefix) for name in ("libcudf", "librmm", "rapids_logger", "libkvikio")]
+    parts += [(folder, prefix) for folder in site.glob("nvidia/libnvcomp")]
+    parts += [(folder, targets) for folder in site.glob("nvidia/*")]
+    for source, target in parts:
+        for kind in ("include", "lib", "lib64"):
+            for path in source.glob(f"{kind}/*"):
+                link = target / kind.removesuffix("64") / path.name
+                if not link.exists():
+                    link.symlink_to(path)
+    record = f"libcudf-{_build_info.LIBCUDF_VERSION}-cuda{_build_info.CUDA_MAJOR}_0.json"
+    (prefix / "conda-meta").mkdir()
+    (prefix / "conda-meta" / record).touch()
+
+
+@NEEDS_CMAKE
+def test_build_finds_the_packages_of_conda(tmp_path: Path) -> None:
+    prefix = tmp_path / "conda"
+    link_as_in_conda(prefix)
+    options = ["-B", str(tmp_path / "build"), f"-DRapidsPackages_ROOTS={prefix}"]
+    result = subprocess.run(
+        ["cmake", "-S", EXAMPLES.parent, *options], check=True, capture_output=True, text=True
+    )
+    cuda = _build_info.CUDA_MAJOR
+    assert f"libcudf {_build_info.LIBCUDF_VERSION} for CUDA {cuda}: {prefix}" in result.stdout
+    commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text())
+    folders = {
+        path for entry in commands for path in re.findall(r"-isystem (\S+)", entry["command"])
+    }
+    assert folders == {
+        str(prefix / folder)
+        for folder in ("include", "include/rapids", "targets/x86_64-linux/include")
+    }
 
 
 @pytest.mark.exhaustive

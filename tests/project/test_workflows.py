@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from configparser import ConfigParser
+from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
 
@@ -27,6 +28,7 @@ WORKFLOWS = {
     for path in (ROOT / ".github" / "workflows").glob("*.yml")
 }
 CIBUILDWHEEL = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+CONDA_VARIANTS = yaml.safe_load((ROOT / "conda" / "variants.yaml").read_text())
 SETUP = ConfigParser()
 SETUP.read(ROOT / "setup.cfg")
 
@@ -84,6 +86,43 @@ def test_each_cuda_version_has_a_wheel_that_is_tested_on_a_gpu():
     )
 
 
+def test_release_publishes_the_wheels_of_each_cuda_and_rapids_release():
+    [download, *_] = [step["with"] for step in steps("release") if "with" in step]
+    built = {name for name in artifacts("upload") if fnmatch(name, download["pattern"])}
+    assert built == {"wheel-cu${{ matrix.cuda }}-rapids${{ matrix.rapids }}"}
+
+
+def options_of_setup(**variables: str) -> dict[str, object]:
+    code = """
+import json, runpy, setuptools
+setuptools.setup = lambda **options: print(json.dumps(options))
+runpy.run_path("setup.py")
+"""
+    return json.loads(output_of(code, **variables))
+
+
+@pytest.mark.parametrize("cuda", CONDA_VARIANTS["cuda"])
+@pytest.mark.parametrize("rapids", CONDA_VARIANTS["rapids"])
+def test_conda_package_requires_what_the_wheel_requires(cuda, rapids):
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text()
+    recipe = recipe.replace("${{ rapids }}", rapids).replace("${{ cuda }}", cuda)
+    rendered = yaml.load(recipe, Loader=yaml.BaseLoader)
+    run = [text for text in rendered["requirements"]["run"] if "pin_compatible" not in text]
+    variables = rendered["build"]["script"]["env"] | {"CONDA_BUILD": "1"}
+    options = options_of_setup(**variables)
+    assert options["name"] == rendered["package"]["name"]
+    assert options["version"] == rendered["context"]["version"]
+    assert options["setup_requires"] == []
+    wheel = [text.replace("_", "-") for text in options["install_requires"]]
+    conda = [re.sub(r"^(\S+) =(\d\S*)$", r"\1==\2.*", text).replace(" ", "") for text in run]
+    assert sorted([*wheel, "python"]) == sorted(conda)
+
+
+def test_conda_packages_are_built_for_the_releases_that_wheels_are_built_for():
+    matrix = WORKFLOWS["wheels"]["jobs"]["wheel"]["strategy"]["matrix"]
+    assert matrix == {name: CONDA_VARIANTS[name] for name in ("cuda", "rapids")}
+
+
 def required_by_the_build(**variables: str) -> str:
     code = """
 import scikit_build_core.setuptools.build_meta as backend
@@ -118,13 +157,8 @@ def test_build_is_for_the_release_that_the_environment_names(release):
 
 @pytest.mark.parametrize("release", ["26.8", "26.10"])
 def test_version_begins_with_the_release_that_the_build_is_for(release):
-    code = """
-import runpy, setuptools
-setuptools.setup = lambda **options: print(options["version"])
-runpy.run_path("setup.py")
-"""
-    version = output_of(code, CUDF_ARROW_BRIDGE_RAPIDS=release)
-    assert re.fullmatch(rf"{re.escape(release)}\.\d+\n", version)
+    version = options_of_setup(CUDF_ARROW_BRIDGE_RAPIDS=release)["version"]
+    assert re.fullmatch(rf"{re.escape(release)}\.\d+", version)
 
 
 def test_build_for_free_threaded_python_is_refused():
