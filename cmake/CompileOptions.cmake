@@ -26,8 +26,10 @@ target_compile_options(
             -Werror
 )
 
-# Paths of temporary folders would make each build different.
-add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
+# pip builds in temporary folders. Their paths would make each build different.
+foreach(root IN LISTS RapidsPackages_ROOTS ITEMS "${PROJECT_SOURCE_DIR}")
+  add_compile_options("-ffile-prefix-map=${root}=.")
+endforeach()
 
 if(CUDF_ARROW_BRIDGE_SANITIZE)
   add_compile_options(

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the formatting, lint and types of all languages, including shell scripts and CI workflows, and that the lines
-# of dev/removals.toml exist. Requires the environment that dev/test.sh installs.
+# Checks the formatting, lint and types of all languages, including shell scripts, CI workflows and the conda recipe. Checks
+# that the lines of dev/removals.toml exist. Requires the environment that dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
@@ -22,6 +22,15 @@ git ls-files -co --exclude-standard '*.sh' .ci/run | xargs shellcheck --external
 actionlint # also runs shellcheck on the scripts in workflows
 zizmor --quiet --offline --persona pedantic .github/workflows
 python dev/remove_lines.py --check
+python - <<'END'
+from rattler_build import RenderConfig, Stage0Recipe, VariantConfig
+from rattler_build.tool_config import PlatformConfig
+
+config = RenderConfig(PlatformConfig(target_platform="linux-64"))
+variants = VariantConfig.from_file("conda/variants.yaml")
+packages = Stage0Recipe.from_file("conda/recipe.yaml").render(variants, config)
+print(f"conda/recipe.yaml describes {len(packages)} packages")
+END
 
 step "clang-tidy"
 # clang-tidy cannot read GCC's precompiled headers.

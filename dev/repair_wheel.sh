@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Writes the wheel $1 to the folder $2 with its manylinux tag and a software bill of materials, and its debug symbols to
-# an archive beside it, to extract in site-packages. Checks the wheel's contents, its metadata and that it uses only
-# Python's stable ABI.
+# the folder $3 in an archive for site-packages. Checks the wheel's contents, its metadata and that it uses only Python's
+# stable ABI. SOURCE_DATE_EPOCH is the time of all files.
 set -euo pipefail
 wheel=$(realpath "$1")
 folder=$(realpath -m "$2")
+debug=$(realpath -m "$3")
 cd "$(dirname "$0")/.."
 source dev/environment.sh
 
@@ -12,8 +13,6 @@ step "manylinux tag and stable ABI of $(basename "$wheel")"
 # Libraries that cudf's wheels provide and load first. Our library must use the same copies. CUDA is linked statically.
 of_cudf=(libcudf.so librmm.so librapids_logger.so)
 tools=build/wheel-tools
-SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" # the time of all files
-export SOURCE_DATE_EPOCH
 rm -rf "$tools" build/repaired build/unpacked
 python3 -m venv "$tools"
 export PATH="$PWD/$tools/bin:$PATH"
@@ -28,8 +27,8 @@ wheel unpack -d build/unpacked "$wheel" >/dev/null
     objcopy --only-keep-debug "$library" "$library.debug"
     objcopy --strip-all --add-gnu-debuglink="$library.debug" "$library"
   done < <(find . -name '*.so')
-  find . -name '*.debug' | tar --create --xz --remove-files --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
-    --numeric-owner --file "$OLDPWD/build/unpacked/debug.tar.xz" --files-from -
+  find . -name '*.debug' | LC_ALL=C sort | tar --create --xz --remove-files --mtime="@$SOURCE_DATE_EPOCH" --owner=0 \
+    --group=0 --numeric-owner --file "$OLDPWD/build/unpacked/debug.tar.xz" --files-from -
 )
 wheel pack -d build/unpacked build/unpacked/*/ >/dev/null
 auditwheel repair -w build/repaired "${of_cudf[@]/#/--exclude=}" build/unpacked/*.whl 2>&1 | grep -v ':Excluding '
@@ -40,7 +39,7 @@ fi
 abi3audit --strict --summary build/repaired/*.whl
 twine check --strict build/repaired/*.whl
 check-wheel-contents build/repaired/*.whl
-mkdir -p "$folder"
-mv build/unpacked/debug.tar.xz "$folder/$(basename build/repaired/*.whl .whl)-debug.tar.xz"
+mkdir -p "$folder" "$debug"
+mv build/unpacked/debug.tar.xz "$debug/$(basename build/repaired/*.whl .whl)-debug.tar.xz"
 mv build/repaired/*.whl "$folder"
 rm -rf "$tools" build/repaired build/unpacked

@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
 
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
 if [ $# = 0 ]; then set -- 12 13; fi
 python3 -m venv build/build-tools
 build/build-tools/bin/pip install -q 'build[uv]==1.*'
@@ -14,7 +16,7 @@ for cuda in "$@"; do
   rm -rf build/unrepaired "dist/cudf_arrow_bridge_cu$cuda"-*
   CUDF_ARROW_BRIDGE_CUDA="$cuda" CXXFLAGS=-g1 SKBUILD_INSTALL_STRIP=false UV_SYSTEM_CERTS=1 \
     build/build-tools/bin/python -m build --installer uv -o build/unrepaired
-  bash dev/repair_wheel.sh build/unrepaired/*.whl dist
+  bash dev/repair_wheel.sh build/unrepaired/*.whl dist dist
   mv build/unrepaired/*.tar.gz dist
 done
 ls -l dist

@@ -175,6 +175,20 @@ def test_installed_package_has_the_licenses_of_its_libraries():
     assert {path.name for path in files if "licenses" in path.parts} == {"LICENSE", "NOTICE"}
 
 
+def test_package_records_the_wheels_that_it_links():
+    versions = dict(wheel.rsplit("-", 1) for wheel in _build_info.LINKED_WHEELS)
+    names = {name.split("_cu1")[0] for name in versions}
+    assert names == {"libcudf", "librmm", "nvidia_cuda_runtime"}
+    assert versions == {name: metadata.version(name) for name in versions}
+    [config] = [
+        path
+        for path in metadata.files(f"pylibcudf-cu{_build_info.CUDA_MAJOR}") or []
+        if path.name == "nanoarrow_config.h"
+    ]
+    version = f'#define NANOARROW_VERSION "{_build_info.NANOARROW_VERSION}"'
+    assert version in config.read_text().splitlines()
+
+
 def test_build_for_an_unsupported_release_lists_the_supported_ones():
     error = required_by_the_build(CUDF_ARROW_BRIDGE_RAPIDS="26.04")
     assert "libcudf: expected a release in ['26.10', '26.8'], got 26.4" in error
