@@ -87,9 +87,10 @@ def test_each_cuda_version_has_a_wheel_that_is_tested_on_a_gpu():
 
 
 def test_release_publishes_the_wheels_of_each_cuda_and_rapids_release():
-    [download, *_] = [step["with"] for step in steps("release") if "with" in step]
-    built = {name for name in artifacts("upload") if fnmatch(name, download["pattern"])}
-    assert built == {"wheel-cu${{ matrix.cuda }}-rapids${{ matrix.rapids }}"}
+    [pattern] = {step["with"]["pattern"] for step in steps("release") if "with" in step}
+    assert {name for name in artifacts("upload") if fnmatch(name, pattern)} == {
+        "wheel-cu${{ matrix.cuda }}-rapids${{ matrix.rapids }}"
+    }
 
 
 def options_of_setup(**variables: str) -> dict[str, object]:
