@@ -9,10 +9,14 @@
 #   RapidsPackages::nanoarrow  the static nanoarrow library that libcudf builds
 #   RapidsPackages::loader     libraries that an executable needs to load libcudf without Python
 #
-# Sets RapidsPackages_VERSION (libcudf's version), RapidsPackages_CUDA (the major version of CUDA) and
-# RapidsPackages_SUFFIX (of the package names: "-cu12" for wheels, empty for conda packages),
-# RapidsPackages_NANOARROW (nanoarrow's version) and RapidsPackages_LINKED (the other wheels whose
-# headers or static libraries become part of ours).
+# Sets these variables:
+#
+#   RapidsPackages_VERSION    libcudf's version
+#   RapidsPackages_CUDA       the major version of CUDA
+#   RapidsPackages_SUFFIX     the end of the package names: "-cu12" for wheels, empty for conda packages
+#   RapidsPackages_NANOARROW  nanoarrow's version
+#   RapidsPackages_LINKED     the other wheels whose headers or static libraries become part of ours,
+#                             as NAME-VERSION, separated by spaces; empty for conda packages
 include_guard(DIRECTORY)
 
 if(NOT RapidsPackages_ROOTS)
@@ -45,8 +49,12 @@ if(record MATCHES "/libcudf_cu([0-9]+)-[^/]*$")
   set(RapidsPackages_CUDA ${CMAKE_MATCH_1})
   set(RapidsPackages_SUFFIX -cu${CMAKE_MATCH_1})
   cmake_path(GET record PARENT_PATH site)
-  file(GLOB RapidsPackages_LINKED RELATIVE "${site}" "${site}/libcudf_cu*.dist-info"
-       "${site}/librmm_cu*.dist-info" "${site}/nvidia_cuda_runtime*.dist-info")
+  set(cu cu${RapidsPackages_CUDA})
+  file(GLOB RapidsPackages_LINKED RELATIVE "${site}"
+       "${site}/libcudf_${cu}-*.dist-info" "${site}/librmm_${cu}-*.dist-info"
+       "${site}/nvidia_cuda_runtime_${cu}-*.dist-info"
+       "${site}/nvidia_cuda_runtime-${RapidsPackages_CUDA}.*.dist-info")
+  string(REGEX REPLACE "\\.dist-info;?" " " RapidsPackages_LINKED "${RapidsPackages_LINKED}")
   rapids_packages_find(version_file VERSION libcudf)
   file(STRINGS "${version_file}" RapidsPackages_VERSION LIMIT_COUNT 1)
   # The CUDA 12 wheels have one folder per component. The CUDA 13 wheels share one folder.

@@ -24,9 +24,17 @@ wheel unpack -d build/unpacked "$wheel" >/dev/null
   cd build/unpacked/*
   python "$OLDPWD/dev/sbom.py" .
   while IFS= read -r library; do
+    if ! readelf -S -W "$library" | grep '\.debug_line' >/dev/null; then
+      echo "$library: no debug symbols: build with CXXFLAGS=-g1 and SKBUILD_INSTALL_STRIP=false" >&2
+      exit 1
+    fi
     objcopy --only-keep-debug "$library" "$library.debug"
     objcopy --strip-all --add-gnu-debuglink="$library.debug" "$library"
   done < <(find . -name '*.so')
+  if grep -rlE '/build-(env|via-sdist)-' .; then
+    echo "$wheel: paths of temporary folders in the files above, which make each build different" >&2
+    exit 1
+  fi
   find . -name '*.debug' | LC_ALL=C sort | tar --create --xz --remove-files --mtime="@$SOURCE_DATE_EPOCH" --owner=0 \
     --group=0 --numeric-owner --file "$OLDPWD/build/unpacked/debug.tar.xz" --files-from -
 )

@@ -16,6 +16,7 @@ from pathlib import Path
 from cyclonedx.contrib.this.builders import this_component
 from cyclonedx.model.bom import Bom, BomMetaData
 from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.tool import ToolRepository
 from cyclonedx.output.json import JsonV1Dot6
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
@@ -30,8 +31,9 @@ def component(purl: str) -> Component:
 
 def bill_of_materials(folder: Path) -> str:
     built = runpy.run_path(str(folder / "cudf_arrow_bridge" / "_build_info.py"))
-    name = f"cudf-arrow-bridge{built['PACKAGE_SUFFIX']}"
-    package = component(f"pkg:pypi/{name}@{built['__version__']}")
+    package = component(
+        f"pkg:pypi/cudf-arrow-bridge{built['PACKAGE_SUFFIX']}@{built['__version__']}"
+    )
     linked = [component(f"pkg:github/apache/arrow-nanoarrow@{built['NANOARROW_VERSION']}")]
     for wheel in built["LINKED_WHEELS"]:
         name, version = wheel.rsplit("-", 1)
@@ -40,15 +42,15 @@ def bill_of_materials(folder: Path) -> str:
         components=linked,
         metadata=BomMetaData(
             component=package,
-            tools=[],
+            tools=ToolRepository(components=[this_component()]),
             timestamp=datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC),
         ),
         serial_number=uuid.uuid5(uuid.NAMESPACE_URL, str(package.purl)),
     )
-    bom.metadata.tools.components.add(this_component())
     bom.register_dependency(package, linked)
-    text = JsonV1Dot6(bom).output_as_string(indent=2)
-    if error := JsonStrictValidator(JsonV1Dot6(bom).schema_version).validate_str(text):
+    output = JsonV1Dot6(bom)
+    text = output.output_as_string(indent=2)
+    if error := JsonStrictValidator(output.schema_version).validate_str(text):
         raise SystemExit(f"{folder}: invalid bill of materials: {error}")
     return text
 

@@ -119,6 +119,13 @@ def test_conda_package_requires_what_the_wheel_requires(cuda, rapids):
     assert sorted([*wheel, "python"]) == sorted(conda)
 
 
+def test_conda_package_is_built_with_what_the_wheel_is_built_with():
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    build_system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    required = {re.sub(r"\[.*\]", "", text) for text in build_system["requires"]}
+    assert required <= {text.replace(" ", "") for text in recipe["requirements"]["host"]}
+
+
 def test_conda_packages_are_built_for_the_releases_that_wheels_are_built_for():
     matrix = WORKFLOWS["wheels"]["jobs"]["wheel"]["strategy"]["matrix"]
     assert matrix == {name: CONDA_VARIANTS[name] for name in ("cuda", "rapids")}
