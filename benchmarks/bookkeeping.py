@@ -16,8 +16,6 @@ from typing import Any
 
 from rich.table import Table
 
-__all__ = ["COLUMNS", "FLOORS", "Program", "counts_instructions", "instructions", "run", "table"]
-
 COLUMNS = (1, 10, 100, 1000)
 
 #: The measured jobs, and the floor (minimum cost) that each is compared with.

@@ -22,8 +22,6 @@ from .exchanges import (
 )
 from .measure import Case, Contestant
 
-__all__ = ["cases"]
-
 _COLUMNS = (1, 10, 100, 1000)
 _ROW_EXPONENTS = range(3, 9)
 _BATCH_ROWS = 1000  # rows of each batch of a stream

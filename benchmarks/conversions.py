@@ -20,8 +20,6 @@ from . import peers
 from .exchanges import OURS, to_pylibcudf
 from .measure import Case, Contestant
 
-__all__ = ["cases"]
-
 NUMPY = "numpy"
 _RUN = 10  # rows
 _DISTINCT = 1000

@@ -8,8 +8,6 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["COLUMN_TYPES", "batch_of", "ints"]
-
 
 def ints(num_rows: int) -> pa.Array:
     # Pages that are not accessed use no memory, so 1e8 rows are possible.

@@ -17,8 +17,6 @@ from .data import batch_of, ints
 from .exchanges import OURS, ArrayProtocolOnly, export_of, import_of, round_trip_of, to_pylibcudf
 from .measure import Case, Contestant
 
-__all__ = ["cases", "sliced_strings"]
-
 PEER = "pylibcudf"
 
 

@@ -11,17 +11,6 @@ import cudf_arrow_bridge
 
 from .measure import Contestant
 
-__all__ = [
-    "OURS",
-    "ArrayProtocolOnly",
-    "StreamProtocolOnly",
-    "drain",
-    "export_of",
-    "import_of",
-    "round_trip_of",
-    "to_pylibcudf",
-]
-
 OURS = "cudf_arrow_bridge"
 
 

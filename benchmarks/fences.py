@@ -12,8 +12,6 @@ from cudf_arrow_bridge.cuda.event_loops import LoopFences, fences_of_running_loo
 
 from .measure import Spread
 
-__all__ = ["wake_latency"]
-
 _PAUSE = 2e-4  # seconds between two single fences, so that the event loop sleeps again
 
 

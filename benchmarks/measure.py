@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Case", "Contestant", "Effort", "Measured", "Spread", "measure"]
-
 
 def nothing() -> None:
     """Do nothing: in host memory there is no work to wait for."""

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from .measure import Case, Contestant
 
-__all__ = ["peak", "peaks", "supported"]
-
 _CLEAR = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
 _LOWER_THE_MARK = "5"  # resets the peak resident size to the current size

@@ -13,18 +13,6 @@ import pylibcudf as plc
 from .exchanges import ArrayProtocolOnly
 from .measure import Contestant
 
-__all__ = [
-    "CUDF",
-    "NANOARROW",
-    "PYARROW",
-    "exports",
-    "frame_export",
-    "frame_import",
-    "imports",
-    "round_trips",
-    "to_frame",
-]
-
 CUDF = "cuDF"
 PYARROW = "pyarrow"
 NANOARROW = "nanoarrow"

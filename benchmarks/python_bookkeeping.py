@@ -23,8 +23,6 @@ from .exchanges import export_of, import_of, to_pylibcudf
 from .measure import Contestant
 from .reporting.report import short
 
-__all__ = ["FLOORS", "records", "table"]
-
 #: The counted jobs, and the job of a peer that each is compared with.
 FLOORS = {
     "table export": "pyarrow's export",

@@ -11,8 +11,6 @@ from typing import Any
 
 from .measure import Spread
 
-__all__ = ["import_cost"]
-
 _TIMED = """
 import time
 times = [time.perf_counter()]

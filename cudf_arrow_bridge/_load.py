@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from cudf_arrow_bridge._build_info import LIBCUDF_VERSION, PACKAGE_SUFFIX
 
-__all__ = ["check_release", "load_libraries"]
-
 
 def _release(version: str) -> str:
     """Return the release as in versions of wheels: ``"26.8"`` for ``"26.08.00"``."""

@@ -17,8 +17,6 @@ from .to_arrow import to_arrow_device, to_arrow_device_stream
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowDeviceAccessor"]
-
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 

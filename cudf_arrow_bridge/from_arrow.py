@@ -18,8 +18,6 @@ from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
-__all__ = ["from_arrow_device", "from_arrow_device_stream", "iter_arrow_device_stream"]
-
 
 def from_arrow_device(
     obj: Any,

@@ -20,8 +20,6 @@ from .to_arrow import to_arrow_device, to_arrow_device_stream
 if TYPE_CHECKING:
     from .async_.array_sources import ArraySource
 
-__all__ = ["from_arrow_device_async"]
-
 
 def from_arrow_device_async(
     source: Any,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-__all__ = ["run_after_import"]
-
 
 def run_after_import(module: str, run: Callable[[], None]) -> None:
     """Run a function now if a module is loaded, otherwise directly after it is imported."""

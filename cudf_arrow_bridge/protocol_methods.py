@@ -13,8 +13,6 @@ from .arrow.device_array import DeviceArray
 from .cuda.streams import cudf_handle_of_all_threads
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
-__all__ = ["ProtocolInstallation", "install_protocol", "uninstall_protocol"]
-
 
 def _device_array(
     self: Any, requested_schema: object | None = None, **kwargs: Any

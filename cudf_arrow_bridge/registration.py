@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from .import_hook import run_after_import
 
-__all__ = ["register_when_imported"]
-
 _ACCESSOR = "arrow_device"
 
 

@@ -13,8 +13,6 @@ from .import_.tensors import assemble, import_cuda_array, import_tensor
 if TYPE_CHECKING:
     import cudf
 
-__all__ = ["from_cuda_array_interface", "from_dlpack"]
-
 
 def from_dlpack(
     obj: Any,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-__all__ = ["to_arrow_device", "to_arrow_device_stream"]
-
 
 def to_arrow_device(
     obj: Any,

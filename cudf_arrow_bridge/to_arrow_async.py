@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .arrow.device_array import DeviceArray
     from .cuda.residency import DeviceType
 
-__all__ = ["to_arrow_device_async"]
-
 
 def to_arrow_device_async(
     source: Any,

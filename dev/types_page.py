@@ -8,7 +8,8 @@ from textwrap import fill
 from typing import Any
 
 from cudf_arrow_bridge.__main__ import CROSSING
-from cudf_arrow_bridge.arrow.types import frame_crossing, type_rows
+from cudf_arrow_bridge._core.schema import type_rows
+from cudf_arrow_bridge.arrow.types import frame_crossing
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 

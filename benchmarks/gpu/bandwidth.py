@@ -28,8 +28,6 @@ import cudf_arrow_bridge as cab
 from ..exchanges import OURS, drain
 from ..reporting.report import context
 
-__all__ = ["SIZE", "bandwidths", "lines"]
-
 #: The number of bytes per transfer, except with --quick.
 SIZE = 400_000_000
 _QUICK_SIZE = 400_000

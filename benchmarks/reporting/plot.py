@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["figure", "figure_class", "save"]
-
 #: The color, marker and line style of each line, the same in all panels.
 _STYLES = {
     OURS: ("#1a7f37", "o", "-"),

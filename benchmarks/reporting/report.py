@@ -18,8 +18,6 @@ from rich.table import Table
 from ..exchanges import OURS
 from ..measure import Case, Measured, Spread
 
-__all__ = ["context", "import_line", "memory_table", "ratio", "record", "short", "tables"]
-
 _DISTRIBUTIONS = (
     "cudf-cu12", "cudf-cu13", "libcudf-cu12", "libcudf-cu13", "nanoarrow", "numpy", "pyarrow",
     "pylibcudf-cu12", "pylibcudf-cu13",

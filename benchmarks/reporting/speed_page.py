@@ -10,8 +10,6 @@ from .. import peers
 from ..exchanges import OURS
 from . import report
 
-__all__ = ["table"]
-
 _PEERS = (peers.PYARROW, peers.NANOARROW, peers.CUDF)
 
 #: The name of each group on the page. Groups with `{}` have a row per number of columns.

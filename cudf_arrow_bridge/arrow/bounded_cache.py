@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-__all__ = ["BoundedCache"]
-
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 

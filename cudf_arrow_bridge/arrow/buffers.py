@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.tensor import Tensor
 
-__all__ = ["BufferInfo", "BufferTensor", "walk_buffers"]
-
 
 class BufferInfo(NamedTuple):
     """One buffer of an exported array.

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["CopyRefusedError", "copy_error", "quoted"]
-
 
 class CopyRefusedError(Exception):
     """A column requires a copy that the caller forbids; reported as a part of `copy_error`."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .._core.tensor import Tensor
     from .options import Kind
 
-__all__ = ["DeviceArray", "Exporter"]
-
 
 class Exporter(Protocol):
     """A function that exports the data of a `DeviceArray` again, with another schema."""

@@ -23,8 +23,6 @@ from .table_methods import available_if
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
 
-__all__ = ["DeviceArrayStream", "ReplayableSource"]
-
 #: Creates the exporter of a batch from its array, schema and kind.
 ExporterOf = Callable[["ExportedArray", Schema, Kind], Exporter]
 

@@ -10,8 +10,6 @@ from typing import Self
 from .buffers import BufferInfo
 from .display import COLORS, LINES, count, printable, size
 
-__all__ = ["Diagram"]
-
 _ROW = 24
 _WIDTH = 720
 _OWNER_X = 480

@@ -9,8 +9,6 @@ from typing import Any, NoReturn, SupportsIndex
 
 from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
 
-__all__ = ["ANY_PROTOCOL", "NotPicklable", "is_of_cudf", "object_error", "single_use_reason"]
-
 #: The names of the array and stream protocols, for error messages.
 ANY_PROTOCOL = f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
 

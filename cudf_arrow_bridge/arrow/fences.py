@@ -10,8 +10,6 @@ from .._core.stream.fences import CANCELLED, FAILED, REACHED, FenceSet
 from ..cuda.streams import resolve_stream
 from .device_array import DeviceArray
 
-__all__ = ["FenceResult", "Fences"]
-
 FenceState = Literal["reached", "cancelled", "failed"]
 
 _STATES: dict[int, FenceState] = {REACHED: "reached", CANCELLED: "cancelled", FAILED: "failed"}

@@ -23,8 +23,6 @@ from .metadata import ColumnMetadata, from_field
 from .options import Kind
 from .schemas import as_field
 
-__all__ = ["input_of_pylibcudf"]
-
 
 @lru_cache(maxsize=16)
 def _spec_of_column(types: bytes) -> SchemaSpec:

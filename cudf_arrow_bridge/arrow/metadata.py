@@ -11,20 +11,6 @@ import pyarrow as pa
 
 from .._core.schema import metadata_of
 
-__all__ = [
-    "BRIDGE_KEY",
-    "EXTENSION_METADATA",
-    "EXTENSION_NAME",
-    "PANDAS_KEY",
-    "ColumnMetadata",
-    "child_fields",
-    "from_field",
-    "has_dictionary",
-    "own_metadata",
-    "storage_type_of",
-    "without_extension",
-]
-
 BRIDGE_KEY = b"cudf_arrow_bridge"
 PANDAS_KEY = b"pandas"
 EXTENSION_NAME = b"ARROW:extension:name"

@@ -11,16 +11,6 @@ from ..cuda import streams
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
 
-__all__ = [
-    "Kind",
-    "Validation",
-    "check_kind",
-    "check_max_rows",
-    "check_option",
-    "check_prefetch",
-    "export_arguments",
-]
-
 #: The kind of an Arrow array: a record batch or any other array.
 Kind = Literal["table", "column"]
 Validation = Literal["minimal", "full"]

@@ -10,8 +10,6 @@ from . import display
 from .buffers import BufferInfo
 from .diagram import Diagram
 
-__all__ = ["ColumnReport", "Report", "report_column"]
-
 _HEADINGS = ("column", "Arrow type", "shared", "copied", "why")
 
 

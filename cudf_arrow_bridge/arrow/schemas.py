@@ -12,17 +12,6 @@ import pyarrow as pa
 from .._core.schema import Schema, is_struct, marks_table
 from .options import shown
 
-__all__ = [
-    "as_field",
-    "as_schema",
-    "as_schema_or_field",
-    "check_num_fields",
-    "empty",
-    "or_default",
-    "positions_of",
-    "unique_positions",
-]
-
 Item = TypeVar("Item")
 
 

@@ -18,16 +18,6 @@ from .options import Kind, check_kind
 from .schemas import empty, or_default
 from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 
-__all__ = [
-    "SourceStream",
-    "concatenate_on_host",
-    "empty_array",
-    "find_stream",
-    "has_stream_protocol",
-    "join_on_host",
-    "open_stream",
-]
-
 
 class SourceStream:
     """A stream of arrays of one schema, each read from the producer when it is requested.

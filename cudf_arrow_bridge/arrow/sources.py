@@ -12,18 +12,8 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.import_ import array_importer
-from .._core.import_.array_importer import SourceArray
+from .._core.import_.array_importer import SourceArray as SourceArray
 from .device_array import DeviceArray
-
-__all__ = [
-    "ARRAY_PROTOCOLS",
-    "STREAM_PROTOCOLS",
-    "SourceArray",
-    "are_same_objects",
-    "find_array",
-    "has_array_protocol",
-    "open_array",
-]
 
 #: The stream protocols in order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")

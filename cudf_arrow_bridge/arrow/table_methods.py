@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .options import Kind
 
-__all__ = ["TableMethods", "available_if"]
-
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.tensor import Tensor
 
-__all__ = ["TensorProtocols"]
-
 _CPU = (DeviceType.CPU, 0)
 #: The stream value with which a DLPack consumer requests no synchronization.
 _NO_STREAM = -1

@@ -7,21 +7,8 @@ from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
-from .._core.schema import import_row, type_rows
+from .._core.schema import import_row
 from .metadata import without_extension
-
-__all__ = [
-    "CODES_WIDTH",
-    "NO_DATES",
-    "NO_DECIMAL_CATEGORIES",
-    "NO_NESTED_CATEGORIES",
-    "NO_NULL_TYPE",
-    "Crossing",
-    "Support",
-    "describe",
-    "frame_crossing",
-    "type_rows",
-]
 
 Support = Literal["zero-copy", "depends", "converted", "unsupported"]
 

@@ -21,15 +21,6 @@ from ..arrow.source_streams import has_stream_protocol
 from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
 from ..cuda.event_loops import fences_of_running_loop
 
-__all__ = [
-    "ArraySource",
-    "AsyncIteratorSource",
-    "CProducerSource",
-    "await_foreign_stream",
-    "await_producer",
-    "is_producer",
-]
-
 
 class CProducerSource:
     """Arrays that a producer sends to a C handler, on any thread.

@@ -23,8 +23,6 @@ from ..arrow.errors import single_use_reason
 from .array_sources import AsyncIteratorSource, CProducerSource
 from .export_to_handler import export_to_handler
 
-__all__ = ["IteratedBatches", "ThreadedBatches"]
-
 
 class ThreadedBatches:
     """The batches of a stream, created on other threads than the loop's.

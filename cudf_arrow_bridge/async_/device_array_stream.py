@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..arrow.device_array import DeviceArray
     from .batches import IteratedBatches, ThreadedBatches
 
-__all__ = ["AsyncDeviceArrayStream"]
-
 
 class AsyncDeviceArrayStream(NotPicklable):
     """A stream of device arrays of one schema for event loops.

@@ -13,8 +13,6 @@ from .._core.stream.stream_export import code_of, describe
 from ..arrow.device_array import DeviceArray
 from ..cuda.event_loops import fences_of_running_loop
 
-__all__ = ["export_to_handler"]
-
 #: References to the tasks, because the loop references them weakly.
 _tasks: set[asyncio.Task[None]] = set()
 

@@ -17,8 +17,6 @@ from ..import_.selection import select_of_stream
 from ..import_.streams import import_batches
 from .array_sources import ArraySource
 
-__all__ = ["import_async"]
-
 #: Numbers for producers.
 _lanes = itertools.count()
 #: The time in seconds after which other tasks run if all batches are ready.

@@ -8,8 +8,6 @@ from weakref import WeakKeyDictionary, ref
 
 from .._core.stream.fences import CANCELLED, FAILED, FenceSet
 
-__all__ = ["LoopFences", "fences_of_running_loop"]
-
 
 class LoopFences:
     """The fences that tasks of one event loop wait for, with one file descriptor.

@@ -14,8 +14,6 @@ from .streams import Stream, resolve_stream
 if TYPE_CHECKING:
     from .._core import protocols
 
-__all__ = ["ImportStreams", "ordered"]
-
 
 @dataclass(frozen=True, slots=True)
 class ImportStreams:

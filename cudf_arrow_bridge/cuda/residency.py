@@ -8,19 +8,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from .._core.arguments import device_type, has_gpu
+from .._core.arguments import device_type
+from .._core.arguments import has_gpu as has_gpu
 
 if TYPE_CHECKING:
     import pylibcudf as plc
-
-__all__ = [
-    "ComputeLocation",
-    "DeviceType",
-    "compute_location",
-    "device_type",
-    "has_gpu",
-    "is_host_memory",
-]
 
 
 class DeviceType(IntEnum):

@@ -13,8 +13,6 @@ from .._core.import_.columns import OwningSpan
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["HostSpan", "view_host"]
-
 
 class HostSpan(OwningSpan):
     """A contiguous NumPy array as a span, which keeps the array alive."""

@@ -10,16 +10,6 @@ from typing import Any
 import numpy as np
 from pylibcudf.utils import CUDF_DEFAULT_STREAM  # type: ignore[attr-defined]  # not in its stub
 
-__all__ = [
-    "CUDF_HANDLE",
-    "LEGACY_HANDLE",
-    "PER_THREAD_HANDLE",
-    "Stream",
-    "cudf_handle_of_all_threads",
-    "resolve_stream",
-    "stream_handle",
-]
-
 #: The legacy default stream, which is ordered after the per-thread streams of all threads.
 LEGACY_HANDLE = 1
 #: The per-thread default stream, a different stream on each thread.

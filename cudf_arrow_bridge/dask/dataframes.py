@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..arrow.device_array import DeviceArray
     from ..export.sources.datasets import DatasetSource
 
-__all__ = ["to_dataframe"]
-
 To = Literal["cudf", "pandas"]
 
 

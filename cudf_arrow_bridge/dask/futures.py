@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ..arrow.device_array import DeviceArray
 
-__all__ = ["BLOCKSIZE", "parts_or_stream", "read_part", "scatter", "to_futures"]
-
 #: The size that a task reads of a Parquet file, as in Dask's readers.
 BLOCKSIZE = "256 MiB"
 

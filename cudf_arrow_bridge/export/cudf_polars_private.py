@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 
     from .._core.protocols import Stream
 
-__all__ = [
-    "check_release",
-    "evaluate",
-    "input_of_container",
-    "is_container",
-    "is_result",
-    "lazy_frame_class",
-    "take_partitions",
-]
-
 #: The releases of cudf-polars whose names this module uses.
 RELEASES = ("26.8", "26.10")
 

@@ -15,8 +15,6 @@ from .inputs import export_input_of, export_input_of_source
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
 
-__all__ = ["ArrayExporter", "ObjectExporter", "can_reuse_export", "export_object"]
-
 
 def export_object(
     obj: Any,

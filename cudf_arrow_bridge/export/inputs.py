@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from .._core.export.array_exporter import MadeMemory
     from .._core.protocols import Stream
 
-__all__ = ["describe", "export_input_of", "export_input_of_source", "is_cudf"]
-
 
 def export_input_of(
     obj: Any, preserve_index: bool | None, arguments: ExportArguments

@@ -14,8 +14,6 @@ from ..frames.dtypes import dtype_hint
 from ..frames.labels import RowIndex, stringify
 from ..frames.layout import FrameLayout, ObjectType, encode_field
 
-__all__ = ["arrow_of_pandas"]
-
 
 def arrow_of_pandas(
     obj: pd.DataFrame | pd.Series | pd.Index, preserve_index: bool | None = None

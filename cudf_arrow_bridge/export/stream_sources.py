@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from .._core.protocols import Stream
 
-__all__ = ["ClaimSource", "exportable_objects", "has_files", "is_lazy", "open_source"]
-
 #: Called with each one-shot source before it is read; raises if another pass has claimed it.
 ClaimSource = Callable[[Any], None]
 

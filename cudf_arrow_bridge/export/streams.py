@@ -17,8 +17,6 @@ from .exporter import can_reuse_export
 from .inputs import describe, export_input_of
 from .stream_sources import exportable_objects
 
-__all__ = ["ObjectStreamSource", "StreamExporter"]
-
 Exported = TypeVar("Exported")
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from .._core.import_.array_importer import ArrayImporter
     from ..arrow.options import Kind
 
-__all__ = ["Assembler", "assembler_of"]
-
 
 def assembler_of(parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
     """Return the assembler for arrays of one schema, cached on the importer of the schema."""

@@ -12,8 +12,6 @@ import pylibcudf as plc
 from ..cuda.residency import ComputeLocation
 from . import convert
 
-__all__ = ["concatenate_on_gpu"]
-
 _INT32 = plc.DataType(plc.TypeId.INT32)
 
 

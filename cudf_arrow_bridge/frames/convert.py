@@ -23,19 +23,6 @@ from ..cuda.residency import ComputeLocation
 from ..cuda.spans import HostSpan, view_host
 from ..cuda.streams import resolve_stream
 
-__all__ = [
-    "all_null_strings",
-    "cast",
-    "cast_codes",
-    "check_codes",
-    "codes_of",
-    "count_nulls",
-    "decode",
-    "sequence",
-    "to_arrow",
-    "with_children",
-]
-
 _SECONDS_PER_DAY = 86_400
 
 

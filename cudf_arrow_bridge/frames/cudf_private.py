@@ -16,45 +16,20 @@ import cudf
 import numpy as np
 import pylibcudf as plc
 from cudf.core._internals.timezones import get_compatible_timezone
-from cudf.core.abc import Serializable
+from cudf.core.abc import Serializable as Serializable
 from cudf.core.buffer import Buffer, BufferOwner, SpillableBuffer, SpillLock, as_buffer
 from cudf.core.buffer.spill_manager import get_global_manager
 from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
-from cudf.core.column import CategoricalColumn, ColumnBase
+from cudf.core.column import CategoricalColumn as CategoricalColumn
+from cudf.core.column import ColumnBase as ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
-from cudf.utils.dtypes import DEFAULT_STRING_DTYPE
-from cudf.utils.dtypes import cudf_dtype_from_pa_type as cudf_dtype_of_arrow
-from cudf.utils.dtypes import dtype_from_pylibcudf_column as cudf_dtype_of_column
+from cudf.utils.dtypes import DEFAULT_STRING_DTYPE as DEFAULT_STRING_DTYPE
+from cudf.utils.dtypes import cudf_dtype_from_pa_type as cudf_dtype_from_pa_type
+from cudf.utils.dtypes import dtype_from_pylibcudf_column as dtype_from_pylibcudf_column
 
 from .._core.export.shared_columns import BufferSharer, CudfLayout
 from .._core.import_.columns import Span, main_span, rebuild_all
 from . import unproxied_pandas as pd
-
-__all__ = [
-    "DEFAULT_STRING_DTYPE",
-    "CategoricalColumn",
-    "ColumnBase",
-    "FrameLabels",
-    "Serializable",
-    "attach_to_column",
-    "attach_to_memory",
-    "attached",
-    "attached_to_memory",
-    "buffer_describer",
-    "buffer_sharer",
-    "category_values",
-    "codes_dtype",
-    "columns_of",
-    "compatible_timezone",
-    "cudf_dtype_of_arrow",
-    "cudf_dtype_of_column",
-    "make_column",
-    "make_frame",
-    "make_index",
-    "make_series",
-    "range_of",
-    "wrapped_by",
-]
 
 #: The attribute in which this package attaches objects to columns and buffer owners.
 _ATTACHMENT = "_cudf_arrow_bridge"

@@ -36,8 +36,6 @@ from .to_pylibcudf import column_to_pylibcudf
 if TYPE_CHECKING:
     from .._core.export.array_exporter import MadeMemory
 
-__all__ = ["describe", "disassemble", "level_labels"]
-
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 
 _NO_RANGES = "Arrow has no ranges: the range index is written out"

@@ -17,10 +17,8 @@ import pyarrow as pa
 
 from ..arrow.metadata import child_fields
 from . import unproxied_pandas as pd
-from .cudf_private import DEFAULT_STRING_DTYPE, category_values, cudf_dtype_of_arrow
+from .cudf_private import DEFAULT_STRING_DTYPE, category_values, cudf_dtype_from_pa_type
 from .labels import Json, decode_string_dtype, encode_string_dtype
-
-__all__ = ["child_dtypes", "dtype_hint", "with_hint"]
 
 
 def child_dtypes(dtype: Any) -> dict[str, Any] | None:
@@ -98,7 +96,7 @@ def with_hint(dtype: Any, hint: Json) -> Any:
                 return masked
         case {"arrow": str(text)}:
             arrow_type = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).field(0).type
-            if cudf_dtype_of_arrow(arrow_type) == dtype:
+            if cudf_dtype_from_pa_type(arrow_type) == dtype:
                 return pd.ArrowDtype(arrow_type)
         case {"category": _, "ordered": ordered} if isinstance(dtype, cudf.CategoricalDtype):
             # In cuDF, `ordered` can also be None, which Arrow cannot express.

@@ -36,14 +36,12 @@ from .cudf_private import (
     ColumnBase,
     codes_dtype,
     compatible_timezone,
-    cudf_dtype_of_column,
+    dtype_from_pylibcudf_column,
     make_column,
 )
 from .dtypes import with_hint
 from .imported_fields import attach_field, is_default
 from .labels import Json
-
-__all__ = ["ColumnConverter"]
 
 #: The dtype of columns of Arrow's null type, as in cuDF for nested columns.
 _NULLS = np.dtype(object)
@@ -171,7 +169,7 @@ def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
         column = convert.cast(column, _DAYS[type_id], level.location)
     if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
         return column, _timezone_dtype(arrow_type, level.path)
-    dtype = cudf_dtype_of_column(column)
+    dtype = dtype_from_pylibcudf_column(column)
     if pa.types.is_decimal(arrow_type):
         dtype = type(dtype)(arrow_type.precision, dtype.scale)
     return column, dtype

@@ -35,8 +35,6 @@ from .cudf_private import (
 from .host_repr import RENDERABLE, repr_index, repr_series, shown_frame
 from .to_pylibcudf import column_to_pylibcudf
 
-__all__ = ["REPLACEMENTS", "enable_host_frames"]
-
 _HOST = ComputeLocation(host=True)
 
 

@@ -17,8 +17,6 @@ import numpy as np
 from . import unproxied_pandas as pd
 from .cudf_private import ColumnBase, columns_of, range_of
 
-__all__ = ["RENDERABLE", "repr_index", "repr_series", "shown_frame"]
-
 #: The cuDF method that `shown_frame` replaces. cuDF's text, HTML and LaTeX output calls it.
 RENDERABLE = "_get_renderable_dataframe"
 

@@ -25,8 +25,6 @@ from ..arrow.metadata import (
 )
 from .cudf_private import ColumnBase, attach_to_column, attach_to_memory
 
-__all__ = ["attach_field", "is_default", "kept_metadata"]
-
 #: The types that are not nested and that cuDF supports.
 _CUDF_TYPES = {
     pa.type_for_alias(alias).id

@@ -24,21 +24,6 @@ import numpy as np
 from . import unproxied_pandas as pd
 from .proxies import is_proxy
 
-__all__ = [
-    "Json",
-    "RowIndex",
-    "column_positions",
-    "decode_index",
-    "decode_label",
-    "decode_range",
-    "decode_string_dtype",
-    "encode_index",
-    "encode_label",
-    "encode_string_dtype",
-    "index_level_name",
-    "stringify",
-]
-
 Json = Any
 # The encoding of datetime.UTC, which differs from ZoneInfo("UTC").
 _UTC = "+00:00"

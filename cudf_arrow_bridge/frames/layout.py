@@ -30,14 +30,6 @@ from .labels import (
     encode_label,
 )
 
-__all__ = [
-    "FrameLayout",
-    "ObjectType",
-    "decode_field",
-    "decode_schema",
-    "encode_field",
-]
-
 ObjectType = Literal["frame", "series", "index"]
 _VERSION = 1
 # Exceptions that damaged metadata can cause.

@@ -22,18 +22,6 @@ from .dtypes import child_dtypes, dtype_hint
 from .labels import Json, RowIndex, column_positions, decode_range, stringify
 from .proxies import without_proxies
 
-__all__ = [
-    "attributes",
-    "column_entry",
-    "column_names",
-    "decode",
-    "dtype_hints",
-    "encode",
-    "load_json",
-    "range_entry",
-    "schema_metadata",
-]
-
 _ARROW_NAMES = {
     "float": "float32",
     "double": "float64",

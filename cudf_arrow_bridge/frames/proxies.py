@@ -7,16 +7,6 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeGuard
 
-__all__ = [
-    "as_proxy",
-    "check_active",
-    "is_pandas",
-    "is_pandas_series",
-    "is_proxy",
-    "proxy_class",
-    "without_proxies",
-]
-
 _CLASSES = ("DataFrame", "Series", "Index")
 
 

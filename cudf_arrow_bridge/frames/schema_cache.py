@@ -15,8 +15,6 @@ from ..arrow.bounded_cache import BoundedCache
 from . import unproxied_pandas as pd
 from .layout import ObjectType
 
-__all__ = ["SchemaKey", "SharedColumns", "cache_spec", "cached_spec", "schema_key"]
-
 #: Dtypes for which `SchemaKey` is not sufficient: the schema also depends on the types of
 #: categories, or on the imported fields of children.
 _UNCACHED = (

@@ -9,8 +9,6 @@ import pyarrow as pa
 
 from ..arrow.schemas import positions_of
 
-__all__ = ["selected_positions"]
-
 
 def selected_positions(columns: Any, schema: pa.Schema, labels: tuple[Any, ...] = ()) -> list[int]:
     """Return the positions of the selected fields, then of the index.

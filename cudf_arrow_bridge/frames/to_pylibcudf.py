@@ -27,8 +27,6 @@ from .cudf_private import attached, attached_to_memory, category_values
 from .dtypes import child_dtypes
 from .imported_fields import kept_metadata
 
-__all__ = ["column_to_pylibcudf"]
-
 _ShareBuffer = Callable[[Any], Any]
 
 

@@ -18,8 +18,6 @@ from ..frames.proxies import as_proxy, check_active
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["ImportedColumns", "Importer"]
-
 #: Columns, and their number of rows.
 ImportedColumns = tuple[list[plc.Column], int]
 

@@ -15,8 +15,6 @@ from ..arrow.schemas import as_schema, positions_of
 from ..arrow.source_streams import SourceStream
 from ..frames.selected_columns import selected_positions
 
-__all__ = ["select_of_array", "select_of_stream"]
-
 
 def select_of_array(
     source: SourceArray, columns: Any, kind: Kind, keeps_index: bool

@@ -22,8 +22,6 @@ from ..cuda.residency import has_gpu
 from ..frames.concatenate import concatenate_on_gpu
 from .importer import Importer
 
-__all__ = ["MAX_COLUMN_ROWS", "import_batches", "import_concatenated"]
-
 #: The maximum number of rows of a column. Its offsets have one more number, which has to be a
 #: `cudf::size_type`.
 MAX_COLUMN_ROWS = (1 << 31) - 2

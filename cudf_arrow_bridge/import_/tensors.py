@@ -17,8 +17,6 @@ from .importer import Importer
 if TYPE_CHECKING:
     import cudf
 
-__all__ = ["ImportedTensor", "assemble", "import_cuda_array", "import_tensor"]
-
 #: The columns, their number of rows, and whether they form a table.
 ImportedTensor = tuple[list[plc.Column], int, bool]
 

@@ -13,8 +13,6 @@ from ..cuda.streams import Stream
 from ..import_.importer import Importer
 from ..import_.tensors import import_tensor
 
-__all__ = ["adopt_device_memory"]
-
 
 def adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
     """Return the address, the size in bytes, and the owner of memory without the buffer protocol.

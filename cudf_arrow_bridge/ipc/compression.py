@@ -17,8 +17,6 @@ from .._core.ipc.body import BodyBuffer, IpcBody
 if TYPE_CHECKING:
     from .._core.ipc.metadata import Codec, Header
 
-__all__ = ["Compression", "check_compression", "compress", "decompress"]
-
 Compression = Literal["lz4", "zstd"]
 
 #: The codecs with their values in flatbuffers.

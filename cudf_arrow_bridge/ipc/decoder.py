@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.schema import Schema
 
-__all__ = ["MessageDecoder"]
-
 
 class MessageDecoder:
     """Decodes the messages of one stream or file."""

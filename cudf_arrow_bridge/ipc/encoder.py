@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..arrow.device_array import DeviceArray
     from ..arrow.options import Kind
 
-__all__ = ["EncodedBatch", "MessageEncoder", "arrays_of"]
-
 
 class EncodedBatch(NamedTuple):
     """A record batch or dictionary as a message."""

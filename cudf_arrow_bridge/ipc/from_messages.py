@@ -14,8 +14,6 @@ from ..cuda.streams import resolve_stream
 from .incoming import Checks, IncomingMessage, ReadOptions
 from .message_source import stream_of_messages
 
-__all__ = ["from_messages"]
-
 
 def from_messages(
     messages: Iterable[Any], *, stream: Any = None, mr: Any = None, validate: Checks = "sizes"

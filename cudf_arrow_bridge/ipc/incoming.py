@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from .._core.ipc.metadata import Header
     from ..cuda.streams import Stream
 
-__all__ = ["Checks", "IncomingMessage", "ReadOptions", "receive"]
-
 #: The checks of a batch before it is used; see `from_messages`.
 Checks = Literal["sizes", "minimal", "full"]
 

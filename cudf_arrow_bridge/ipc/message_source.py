@@ -15,8 +15,6 @@ from ..export.streams import StreamExporter
 from .decoder import MessageDecoder
 from .incoming import IncomingMessage, ReadOptions
 
-__all__ = ["MessageStreamSource", "Start", "exporter_of", "stream_of_messages"]
-
 #: Reads the first message and returns the decoder and the messages after the schema.
 Start = Callable[[], tuple[MessageDecoder, Iterator[IncomingMessage]]]
 

@@ -13,8 +13,6 @@ from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .encoder import MessageEncoder, arrays_of
 
-__all__ = ["Message", "messages"]
-
 
 @dataclass(frozen=True, slots=True)
 class Message:

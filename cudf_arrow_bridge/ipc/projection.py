@@ -18,8 +18,6 @@ from .metadata.batch_messages import batch_message
 from .metadata.schema_messages import StoredSchema
 from .transport.sources import Source
 
-__all__ = ["PartialBody", "Projection"]
-
 #: Two numbers for each row: offset and size of buffers, or length and null count of nodes.
 Pairs = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -13,8 +13,6 @@ from ..to_arrow import to_arrow_device, to_arrow_device_stream
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
 
-__all__ = ["ReadDictionaries"]
-
 
 class ReadDictionaries:
     """The values of all dictionaries of a schema, whose ids are listed depth first."""

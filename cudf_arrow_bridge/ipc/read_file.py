@@ -27,8 +27,6 @@ from .transport.framing import (
 )
 from .transport.sources import Source, open_source
 
-__all__ = ["DeviceArrayFile", "file_headers", "open_file"]
-
 #: The data after the footer: its length and the magic bytes.
 TAIL_BYTES = 4 + len(MAGIC)
 

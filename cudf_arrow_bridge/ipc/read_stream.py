@@ -17,8 +17,6 @@ from .metadata.schema_messages import read_schema
 from .transport.framing import CHUNK_SIZE, read_message
 from .transport.sources import Source, is_read_once, open_source
 
-__all__ = ["open_stream", "stream_headers"]
-
 
 def open_stream(
     source: Any,

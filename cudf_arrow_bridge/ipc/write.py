@@ -14,8 +14,6 @@ from .metadata.footer import make_footer
 from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
 from .transport.sinks import Sink, open_sink
 
-__all__ = ["write_file", "write_stream"]
-
 
 def write_stream(
     source: Any,

@@ -20,8 +20,6 @@ from .metadata.schema_messages import StoredSchema
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
 
-__all__ = ["WrittenDictionaries"]
-
 
 @dataclass
 class _Written:

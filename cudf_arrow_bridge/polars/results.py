@@ -11,8 +11,6 @@ from ..arrow.device_array import DeviceArray
 from ..export.cudf_polars_private import evaluate
 from ..to_arrow import to_arrow_device
 
-__all__ = ["collect"]
-
 
 def collect(
     query: pl.LazyFrame, *, engine: str | pl.GPUEngine = "gpu", **options: Any

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ..arrow.device_array import DeviceArray
     from ..arrow.device_array_stream import DeviceArrayStream
 
-__all__ = ["scan"]
-
 
 def scan(
     source: Any,

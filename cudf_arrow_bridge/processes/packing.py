@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from .._core.ipc.body import IpcBody
     from ..cuda.streams import Stream
 
-__all__ = ["Packed", "pack", "reduce", "restore", "unpack"]
-
 #: The first pickle protocol with out-of-band buffers.
 WITH_BUFFERS = 5
 

@@ -17,8 +17,6 @@ from .host import Host
 from .outcome import FAILED, PASSED, UNFINISHED, Outcome
 from .run import ROOT, Run, last_lines
 
-__all__ = ["Source", "SourceError", "gib_to_install", "install", "python", "sanitizer"]
-
 _LIMIT = 1800
 _GIB_FROM_REGISTRY = 12
 #: The first package is required. Tests and benchmarks that use the others are skipped without them.

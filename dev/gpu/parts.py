@@ -13,8 +13,6 @@ from .outcome import FAILED, PASSED, SKIPPED, UNFINISHED, Outcome
 from .run import Run, last_lines
 from .suite import Selection, run_tests
 
-__all__ = ["PARTS", "Part"]
-
 _GPU = "tests/gpu"
 _COMPUTING = (f"{_GPU}/test_computing.py", f"{_GPU}/test_conversions.py")
 _STREAMS = (f"{_GPU}/streams", f"{_GPU}/test_default_streams.py")

@@ -12,8 +12,6 @@ from typing import Any
 from .outcome import Outcome
 from .run import write_json
 
-__all__ = ["MixedError", "Record"]
-
 
 class MixedError(Exception):
     """The folder contains results of another commit, device or set of packages."""

@@ -14,8 +14,6 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 from .run import write_json
 from .suite import over
 
-__all__ = ["comparison", "junit", "write"]
-
 _COLUMNS = ("row", "what", "right", "here", "pylibcudf")
 _CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _IN_JUNIT = {"failed": "failure", "error": "error", "crashed": "error", "skipped": "skipped"}

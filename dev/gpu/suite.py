@@ -14,8 +14,6 @@ from typing import Any
 from .outcome import FAILED, PASSED, SKIPPED, UNFINISHED, Outcome
 from .run import Run, write_json
 
-__all__ = ["Selection", "over", "run_tests"]
-
 _SCRIPT = Path(__file__).with_name("recorded_pytest.py")
 #: Seconds: the limit for all tests; the additional time for Python and the libraries; the time
 #: before the limit in which no test starts, so that running tests can end.

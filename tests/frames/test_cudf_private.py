@@ -433,7 +433,7 @@ def test_wrapped_by_returns_the_object_inside_a_proxy():
     ids=str,
 )
 def test_cudf_dtype_of_an_arrow_type(arrow_type, dtype):
-    assert private.cudf_dtype_of_arrow(arrow_type) == dtype
+    assert private.cudf_dtype_from_pa_type(arrow_type) == dtype
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_cudf_dtype_of_an_arrow_type(arrow_type, dtype):
     ids=["int64", "string", "duration", "decimal"],
 )
 def test_cudf_dtype_of_a_column(array, dtype):
-    assert private.cudf_dtype_of_column(to_plc(array)) == dtype
+    assert private.dtype_from_pylibcudf_column(to_plc(array)) == dtype
 
 
 def test_default_string_dtype_is_that_of_pandas_3():

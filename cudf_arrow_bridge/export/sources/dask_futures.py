@@ -10,8 +10,6 @@ from typing import Any
 
 from .prefetch import results_ahead
 
-__all__ = ["gather_results"]
-
 
 def gather_results(source: Any) -> Iterator[Any] | None:
     """Iterate over the results of a Dask future, or of a list of futures, in order.

@@ -16,8 +16,6 @@ from typing import Any
 
 from .prefetch import results_ahead
 
-__all__ = ["compute_partitions"]
-
 
 @dataclass
 class Step:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ..._core.protocols import Stream
 
-__all__ = ["DatasetSource", "is_dataset"]
-
 #: Reads the batches of a file, of which only the columns of the schema are needed.
 ReadFile = Callable[["ds.FileFragment", pa.Schema], Generator[pa.RecordBatch, None, None]]
 

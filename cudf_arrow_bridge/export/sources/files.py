@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-__all__ = ["dataset_of_bytes", "open_files"]
-
 Batches = Generator[pa.RecordBatch, None, None]
 
 _WILDCARD = re.compile(r"[*?[]")

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow.csv
 
-__all__ = ["check_delimiter", "format_by_name", "format_of", "format_of_files", "parse_options"]
-
 #: The suffixes of file names, by the names of the formats.
 _SUFFIXES = {
     "parquet": (".parquet", ".parq", ".pq"),

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from ..._core.protocols import Stream
 
-__all__ = ["ParquetReader"]
-
 #: The maximum size of a chunk on the GPU.
 _CHUNK_BYTES = 1 << 30
 

@@ -9,8 +9,6 @@ from concurrent.futures import Future
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["results_ahead"]
-
 #: The number of results that are computed or fetched ahead of the consumer.
 AHEAD = 2
 

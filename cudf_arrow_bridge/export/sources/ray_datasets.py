@@ -15,8 +15,6 @@ from .prefetch import results_ahead
 if TYPE_CHECKING:
     import ray
 
-__all__ = ["fetch_objects"]
-
 
 def fetch_objects(source: Any) -> Iterator[Any] | None:
     """Iterate over the objects of Ray references, or the blocks of a Ray dataset.

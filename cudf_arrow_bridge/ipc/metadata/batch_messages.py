@@ -15,8 +15,6 @@ from ..._core.ipc.metadata import CODECS, V5
 if TYPE_CHECKING:
     from ..._core.ipc.metadata import Codec
 
-__all__ = ["batch_message"]
-
 #: All tables of a message, each after its vtable: Message, DictionaryBatch, RecordBatch and
 #: BodyCompression.
 TABLES = struct.Struct("<I 6H iHBxqI 5H2x iIqB3x 7H2x iq4I 3H2x iB3x")

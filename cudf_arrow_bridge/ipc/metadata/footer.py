@@ -22,8 +22,6 @@ from .schema_messages import StoredSchema, stored_schema_of
 if TYPE_CHECKING:
     from ..._core.ipc.metadata import BytesLike
 
-__all__ = ["Footer", "make_footer", "read_footer"]
-
 #: Slots of the table Footer.
 VERSION, SCHEMA, DICTIONARIES, RECORD_BATCHES = range(4)
 

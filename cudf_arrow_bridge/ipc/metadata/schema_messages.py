@@ -18,8 +18,6 @@ from ..._core.ipc.metadata import bytes_of, schema_table
 if TYPE_CHECKING:
     from ..._core.ipc.metadata import BytesLike, Table
 
-__all__ = ["StoredSchema", "read_schema", "schema_message", "stored_schema_of"]
-
 #: Slots of the table Schema.
 ENDIANNESS, FIELDS, CUSTOM_METADATA = range(3)
 

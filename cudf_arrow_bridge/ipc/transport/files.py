@@ -13,17 +13,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-__all__ = [
-    "check_binary",
-    "follow_descriptor",
-    "raw_file_of",
-    "read_some",
-    "replace_file",
-    "socket_descriptor",
-    "upload_file",
-    "write_all",
-]
-
 # Exactly these classes: a subclass may change the bytes that it reads and writes.
 _BUFFERED = (io.BufferedWriter, io.BufferedReader, io.BufferedRandom)
 #: The maximum number of buffers of a system call.

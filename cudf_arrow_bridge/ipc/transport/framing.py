@@ -10,17 +10,6 @@ from ..._core.ipc.body import ALIGNMENT
 if TYPE_CHECKING:
     from .sources import Source
 
-__all__ = [
-    "CHUNK_SIZE",
-    "CONTINUATION",
-    "END_OF_STREAM",
-    "MAGIC",
-    "Block",
-    "check_chunk_size",
-    "frame_metadata",
-    "read_message",
-]
-
 #: The first bytes of each message. Arrow before 0.15 does not write them.
 CONTINUATION = b"\xff\xff\xff\xff"
 #: The end-of-stream marker after the last message.

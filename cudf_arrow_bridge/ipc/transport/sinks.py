@@ -24,8 +24,6 @@ from .files import (
 )
 from .framing import Block, frame_metadata
 
-__all__ = ["Sink", "open_sink"]
-
 #: Buffers smaller than this are joined before they are written.
 SMALL = 4096
 #: The maximum number of bytes that are joined.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ..._core.ipc.body_transfer import DeviceMemory
     from ..._core.protocols import Stream
 
-__all__ = ["Source", "is_read_once", "open_source"]
-
 #: The size in bytes of the first allocation if the size of the source is unknown.
 STEP = 1 << 24
 #: The size in bytes of reads that are tried without a look at the size of the source, which may

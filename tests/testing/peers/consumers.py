@@ -17,18 +17,6 @@ import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 
-__all__ = [
-    "CONSUMERS",
-    "GENERATOR",
-    "KINDS",
-    "NUMBERS",
-    "TABLE",
-    "Consumer",
-    "Outcome",
-    "hand_over",
-    "take_back",
-]
-
 NUMBERS = pa.array([3, -1, 5, 7], pa.int64())
 TABLE = pa.table({"number": NUMBERS, "text": pa.array(["a", "", None, "dé"])})
 
