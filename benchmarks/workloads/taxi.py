@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,8 @@ class _Flow:
         self.end_of("polars")
         with pa.ipc.new_file(self.ipc, table.schema) as writer:
             writer.write_table(table)
+        with self.ipc.open("rb") as file:
+            os.fsync(file.fileno())  # as write_file does
         self.end_of("write IPC")
         table = pa.ipc.open_file(pa.memory_map(str(self.ipc))).read_all()
         self.end_of("read IPC")
