@@ -5,13 +5,12 @@ from libcpp.vector cimport vector
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 
 
 cdef object resolve_resource(object mr)
 cdef int check_resource(object mr) except -1
 cdef device_async_resource_ref resource_of(object resolved) except *
-cdef stream_ref stream_of(object stream) except *
+cdef core.stream_ref stream_of(object stream) except *
 cdef core.copy_policy policy_of(object copy) except *
 cdef str text_of(core.string_view text)
 cdef list to_tuples(const vector[core.made_memory]& made)

@@ -9,7 +9,6 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 from rmm.pylibrmm.memory_resource cimport DeviceMemoryResource, get_current_device_resource
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 
 
 def has_gpu() -> bool:
@@ -60,16 +59,16 @@ def order_after(uintptr_t later, uintptr_t earlier) -> None:
 
     The arguments are stream handles. The host does not wait.
     """
-    cdef stream_ref c_later = stream_ref(<cudaStream_t>later)
-    cdef stream_ref c_earlier = stream_ref(<cudaStream_t>earlier)
+    cdef core.stream_ref c_later = core.stream_ref(<cudaStream_t>later)
+    cdef core.stream_ref c_earlier = core.stream_ref(<cudaStream_t>earlier)
     with nogil:
         core.order_after(c_later, c_earlier)
 
 
-cdef stream_ref stream_of(object stream) except *:
+cdef core.stream_ref stream_of(object stream) except *:
     """Return the C++ reference to a `Stream` on this thread. None is the default stream."""
     handle = 0 if stream is None else stream.handle
-    return stream_ref(<cudaStream_t><uintptr_t>handle)
+    return core.stream_ref(<cudaStream_t><uintptr_t>handle)
 
 
 cdef core.copy_policy policy_of(object copy) except *:

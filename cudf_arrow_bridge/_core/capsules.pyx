@@ -15,19 +15,7 @@ from cpython.pycapsule cimport (
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libc.stdlib cimport calloc, free
 
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    ARROW_DEVICE_CPU,
-    ArrowArray,
-    ArrowArrayStream,
-    ArrowDeviceArray,
-    ArrowDeviceArrayStream,
-    ArrowSchema,
-    unique_array_stream,
-    unique_device_array,
-    unique_device_array_stream,
-    unique_schema,
-)
-
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 cdef const char* SCHEMA = "arrow_schema"
 cdef const char* ARRAY = "arrow_array"
@@ -37,22 +25,22 @@ cdef const char* DEVICE_STREAM = "arrow_device_array_stream"
 
 
 cdef void destroy_schema(object capsule) noexcept:
-    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, SCHEMA)
+    cdef core.ArrowSchema* schema = <core.ArrowSchema*>PyCapsule_GetPointer(capsule, SCHEMA)
     if schema.release != NULL:
         schema.release(schema)
     free(schema)
 
 
 cdef void destroy_array(object capsule) noexcept:
-    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, ARRAY)
+    cdef core.ArrowArray* array = <core.ArrowArray*>PyCapsule_GetPointer(capsule, ARRAY)
     if array.release != NULL:
         array.release(array)
     free(array)
 
 
 cdef void destroy_device_array(object capsule) noexcept:
-    cdef ArrowDeviceArray* array = (
-        <ArrowDeviceArray*>PyCapsule_GetPointer(capsule, DEVICE_ARRAY)
+    cdef core.ArrowDeviceArray* array = (
+        <core.ArrowDeviceArray*>PyCapsule_GetPointer(capsule, DEVICE_ARRAY)
     )
     if array.array.release != NULL:
         array.array.release(&array.array)
@@ -60,7 +48,9 @@ cdef void destroy_device_array(object capsule) noexcept:
 
 
 cdef void destroy_stream(object capsule) noexcept:
-    cdef ArrowArrayStream* stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, STREAM)
+    cdef core.ArrowArrayStream* stream = (
+        <core.ArrowArrayStream*>PyCapsule_GetPointer(capsule, STREAM)
+    )
     if stream.release != NULL:
         stream.release(stream)
     free(stream)
@@ -68,8 +58,8 @@ cdef void destroy_stream(object capsule) noexcept:
 
 
 cdef void destroy_device_stream(object capsule) noexcept:
-    cdef ArrowDeviceArrayStream* stream = (
-        <ArrowDeviceArrayStream*>PyCapsule_GetPointer(capsule, DEVICE_STREAM)
+    cdef core.ArrowDeviceArrayStream* stream = (
+        <core.ArrowDeviceArrayStream*>PyCapsule_GetPointer(capsule, DEVICE_STREAM)
     )
     if stream.release != NULL:
         stream.release(stream)
@@ -84,23 +74,23 @@ cdef void* allocate(size_t size) except NULL:
     return memory
 
 
-cdef object schema_to_capsule(unique_schema& schema):
-    cdef ArrowSchema* target = <ArrowSchema*>allocate(sizeof(ArrowSchema))
+cdef object schema_to_capsule(core.unique_schema& schema):
+    cdef core.ArrowSchema* target = <core.ArrowSchema*>allocate(sizeof(target[0]))
     capsule = PyCapsule_New(target, SCHEMA, destroy_schema)
     schema.move_to(target)
     return capsule
 
 
-cdef object device_array_to_capsule(unique_device_array& array):
-    cdef ArrowDeviceArray* target = <ArrowDeviceArray*>allocate(sizeof(ArrowDeviceArray))
+cdef object device_array_to_capsule(core.unique_device_array& array):
+    cdef core.ArrowDeviceArray* target = <core.ArrowDeviceArray*>allocate(sizeof(target[0]))
     capsule = PyCapsule_New(target, DEVICE_ARRAY, destroy_device_array)
     array.move_to(target)
     return capsule
 
 
-cdef object array_to_capsule(unique_device_array& array):
+cdef object array_to_capsule(core.unique_device_array& array):
     """Move the array of a host-accessible device array into an ``arrow_array`` capsule."""
-    cdef ArrowArray* target = <ArrowArray*>allocate(sizeof(ArrowArray))
+    cdef core.ArrowArray* target = <core.ArrowArray*>allocate(sizeof(target[0]))
     capsule = PyCapsule_New(target, ARRAY, destroy_array)
     target[0] = array.get().array
     array.get().array.release = NULL
@@ -112,10 +102,10 @@ cdef void attach(object capsule, object state) except *:
     PyCapsule_SetContext(capsule, <void*>state)
 
 
-cdef object device_stream_to_capsule(unique_device_array_stream& stream, object state):
+cdef object device_stream_to_capsule(core.unique_device_array_stream& stream, object state):
     """Move a stream into a capsule. `stream_state_of` returns `state` for it in this process."""
-    cdef ArrowDeviceArrayStream* target = (
-        <ArrowDeviceArrayStream*>allocate(sizeof(ArrowDeviceArrayStream))
+    cdef core.ArrowDeviceArrayStream* target = (
+        <core.ArrowDeviceArrayStream*>allocate(sizeof(target[0]))
     )
     capsule = PyCapsule_New(target, DEVICE_STREAM, destroy_device_stream)
     attach(capsule, state)
@@ -123,9 +113,9 @@ cdef object device_stream_to_capsule(unique_device_array_stream& stream, object 
     return capsule
 
 
-cdef object stream_to_capsule(unique_array_stream& stream, object state):
+cdef object stream_to_capsule(core.unique_array_stream& stream, object state):
     """Move a stream of host arrays into a capsule. `stream_state_of` returns `state` for it."""
-    cdef ArrowArrayStream* target = <ArrowArrayStream*>allocate(sizeof(ArrowArrayStream))
+    cdef core.ArrowArrayStream* target = <core.ArrowArrayStream*>allocate(sizeof(target[0]))
     capsule = PyCapsule_New(target, STREAM, destroy_stream)
     attach(capsule, state)
     stream.move_to(target)
@@ -148,30 +138,30 @@ cdef void* pointer_of(object capsule, const char* name) except NULL:
     return PyCapsule_GetPointer(capsule, name)
 
 
-cdef ArrowSchema* schema_from_capsule(object capsule) except NULL:
-    cdef ArrowSchema* schema = <ArrowSchema*>pointer_of(capsule, SCHEMA)
+cdef core.ArrowSchema* schema_from_capsule(object capsule) except NULL:
+    cdef core.ArrowSchema* schema = <core.ArrowSchema*>pointer_of(capsule, SCHEMA)
     if schema.release == NULL:
         raise ValueError("expected an unused schema capsule, got a consumed one")
     return schema
 
 
-cdef ArrowDeviceArray* device_array_from_capsule(object capsule) except NULL:
-    return <ArrowDeviceArray*>pointer_of(capsule, DEVICE_ARRAY)
+cdef core.ArrowDeviceArray* device_array_from_capsule(object capsule) except NULL:
+    return <core.ArrowDeviceArray*>pointer_of(capsule, DEVICE_ARRAY)
 
 
-cdef ArrowArray* array_from_capsule(object capsule) except NULL:
-    return <ArrowArray*>pointer_of(capsule, ARRAY)
+cdef core.ArrowArray* array_from_capsule(object capsule) except NULL:
+    return <core.ArrowArray*>pointer_of(capsule, ARRAY)
 
 
-cdef ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? NULL:
+cdef core.ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) except? NULL:
     """Return NULL for a capsule of a stream of host arrays."""
     if PyCapsule_IsValid(capsule, STREAM):
         return NULL
-    return <ArrowDeviceArrayStream*>pointer_of(capsule, DEVICE_STREAM)
+    return <core.ArrowDeviceArrayStream*>pointer_of(capsule, DEVICE_STREAM)
 
 
-cdef ArrowArrayStream* stream_from_capsule(object capsule) except NULL:
-    return <ArrowArrayStream*>pointer_of(capsule, STREAM)
+cdef core.ArrowArrayStream* stream_from_capsule(object capsule) except NULL:
+    return <core.ArrowArrayStream*>pointer_of(capsule, STREAM)
 
 
 def length_of(object capsule) -> int:
@@ -181,11 +171,11 @@ def length_of(object capsule) -> int:
 
 cpdef object device_array_capsule_from_array(object capsule):
     """Move a host array out of its capsule into a device array of CPU memory."""
-    cdef ArrowArray* array = array_from_capsule(capsule)
-    cdef ArrowDeviceArray* target = <ArrowDeviceArray*>allocate(sizeof(ArrowDeviceArray))
+    cdef core.ArrowArray* array = array_from_capsule(capsule)
+    cdef core.ArrowDeviceArray* target = <core.ArrowDeviceArray*>allocate(sizeof(target[0]))
     result = PyCapsule_New(target, DEVICE_ARRAY, destroy_device_array)
     target.array = array[0]
-    target.device_type = ARROW_DEVICE_CPU
+    target.device_type = core.ARROW_DEVICE_CPU
     target.device_id = -1
     array.release = NULL
     return result

@@ -4,7 +4,7 @@ from libcpp.vector cimport vector
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.types cimport size_type
 
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport shared_schema
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 cpdef object as_capsule(object schema)
@@ -13,10 +13,10 @@ cpdef bint is_struct(object capsule) except -1
 
 
 cdef class Schema:
-    cdef shared_schema schema
+    cdef core.shared_schema schema
 
     @staticmethod
-    cdef Schema wrap(shared_schema schema)
+    cdef Schema wrap(core.shared_schema schema)
 
 
 cdef class SchemaSpec:

@@ -16,16 +16,6 @@ from pylibcudf.libcudf.types cimport size_type
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport text_of
 from cudf_arrow_bridge._core.capsules cimport schema_from_capsule, schema_to_capsule
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    ARROW_FLAG_NULLABLE,
-    ArrowSchema,
-    check_same_schema,
-    column_metadata,
-    copy_schema,
-    make_schema,
-    shared_schema,
-    unique_schema,
-)
 
 from pylibcudf.types import TypeId
 
@@ -37,8 +27,8 @@ cdef vector[pair[string, string]] to_key_values(object metadata) except *:
     return result
 
 
-cdef column_metadata to_column_metadata(object metadata) except *:
-    cdef column_metadata result
+cdef core.column_metadata to_column_metadata(object metadata) except *:
+    cdef core.column_metadata result
     result.name = metadata.name.encode()
     result.nullable = metadata.nullable
     result.timezone = metadata.timezone.encode()
@@ -57,14 +47,14 @@ cdef class Schema:
     """An Arrow schema that can be exported any number of times."""
 
     @staticmethod
-    cdef Schema wrap(shared_schema schema):
+    cdef Schema wrap(core.shared_schema schema):
         cdef Schema self = Schema.__new__(Schema)
         self.schema = move(schema)
         return self
 
     def __arrow_c_schema__(self):
         """Return a capsule of a new `ArrowSchema`."""
-        cdef unique_schema schema
+        cdef core.unique_schema schema
         with nogil:
             schema = move(self.schema.to_arrow())
         return schema_to_capsule(schema)
@@ -76,10 +66,10 @@ cdef class Schema:
     @staticmethod
     def copy_of(capsule) -> Schema:
         """Copy the schema in a capsule, which is not consumed."""
-        cdef ArrowSchema* schema = schema_from_capsule(capsule)
-        cdef shared_schema copied
+        cdef core.ArrowSchema* schema = schema_from_capsule(capsule)
+        cdef core.shared_schema copied
         with nogil:
-            copied = move(copy_schema(dereference(schema)))
+            copied = move(core.copy_schema(dereference(schema)))
         return Schema.wrap(move(copied))
 
 
@@ -106,21 +96,21 @@ cdef class SchemaSpec:
         """
         if requested_schema is None and self.schema is not None:
             return self.schema
-        cdef vector[column_metadata] fields
+        cdef vector[core.column_metadata] fields
         for field in self.fields:
             fields.push_back(to_column_metadata(field))
         cdef vector[pair[string, string]] metadata = to_key_values(self.metadata)
-        cdef const ArrowSchema* c_requested = NULL
+        cdef const core.ArrowSchema* c_requested = NULL
         if requested_schema is not None:
             c_requested = schema_from_capsule(requested_schema)
-        cdef shared_schema made
+        cdef core.shared_schema made
         with nogil:
             if is_table:
                 made = move(
-                    make_schema(table_view(columns, num_rows), fields, metadata, c_requested)
+                    core.make_schema(table_view(columns, num_rows), fields, metadata, c_requested)
                 )
             else:
-                made = move(make_schema(columns[0], fields[0], c_requested))
+                made = move(core.make_schema(columns[0], fields[0], c_requested))
         schema = Schema.wrap(move(made))
         if requested_schema is None:
             self.schema = schema
@@ -147,21 +137,21 @@ def check_same(expected, found) -> None:
     ValueError
         If the schemas differ. The message names the first column that differs.
     """
-    cdef ArrowSchema* one = schema_from_capsule(expected)
-    cdef ArrowSchema* other = schema_from_capsule(found)
+    cdef core.ArrowSchema* one = schema_from_capsule(expected)
+    cdef core.ArrowSchema* other = schema_from_capsule(found)
     with nogil:
-        check_same_schema(dereference(one), dereference(other), True)
+        core.check_same_schema(dereference(one), dereference(other), True)
 
 
 cpdef bint marks_table(object capsule) except -1:
     """Return whether a schema is a struct that is not nullable, as for a record batch."""
-    cdef ArrowSchema* schema = schema_from_capsule(capsule)
-    return is_struct(capsule) and not (schema.flags & ARROW_FLAG_NULLABLE)
+    cdef core.ArrowSchema* schema = schema_from_capsule(capsule)
+    return is_struct(capsule) and not (schema.flags & core.ARROW_FLAG_NULLABLE)
 
 
 cpdef bint is_struct(object capsule) except -1:
     """Return whether the top level of a schema is a struct."""
-    cdef ArrowSchema* schema = schema_from_capsule(capsule)
+    cdef core.ArrowSchema* schema = schema_from_capsule(capsule)
     return schema.format != NULL and strcmp(schema.format, "+s") == 0
 
 

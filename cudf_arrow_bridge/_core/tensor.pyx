@@ -25,15 +25,6 @@ from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_
 from cudf_arrow_bridge._core.import_.array_importer cimport ImportArguments
 from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_column
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    DLManagedTensor,
-    DLManagedTensorVersioned,
-    copy_policy,
-    element_kind,
-    shared_tensor,
-    stream_ref,
-    tensor_view,
-)
 
 
 cdef const char* UNVERSIONED = "dltensor"
@@ -46,10 +37,10 @@ cdef const char* TAKEN_VERSIONED = "cudf_arrow_bridge.dltensor_versioned"
 
 # By the letters of NumPy's type strings.
 cdef dict KINDS = {
-    "i": <int>element_kind.integer,
-    "u": <int>element_kind.unsigned_integer,
-    "f": <int>element_kind.floating,
-    "b": <int>element_kind.boolean,
+    "i": <int>core.element_kind.integer,
+    "u": <int>core.element_kind.unsigned_integer,
+    "f": <int>core.element_kind.floating,
+    "b": <int>core.element_kind.boolean,
 }
 
 
@@ -62,16 +53,16 @@ cdef void destroy(object capsule) noexcept:
     # A deleter in Python would clear an exception that is currently raised.
     PyErr_Fetch(&type_, &value, &traceback)
     if name == VERSIONED or name == TAKEN_VERSIONED:
-        core.delete_dlpack(<DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
+        core.delete_dlpack(<core.DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
     elif name == UNVERSIONED or name == TAKEN_UNVERSIONED:
-        core.delete_dlpack(<DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
+        core.delete_dlpack(<core.DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
     PyErr_Restore(type_, value, traceback)
 
 
 cdef class Tensor:
     """A tensor that shares the memory of an array: wraps `cudf_arrow_bridge::shared_tensor`."""
 
-    cdef shared_tensor tensor
+    cdef core.shared_tensor tensor
 
     @property
     def address(self) -> int:
@@ -96,7 +87,7 @@ cdef class Tensor:
 
     def make_wait(self, uintptr_t stream) -> None:
         """Make a stream wait for the data."""
-        cdef stream_ref c_stream = stream_ref(<cudaStream_t>stream)
+        cdef core.stream_ref c_stream = core.stream_ref(<cudaStream_t>stream)
         with nogil:
             self.tensor.make_wait(c_stream)
 
@@ -110,7 +101,7 @@ cdef class Tensor:
         reader
             The handle of the consumer's stream, which must outlive the memory.
         """
-        self.tensor.release_after(stream_of(freed), stream_ref(<cudaStream_t>reader))
+        self.tensor.release_after(stream_of(freed), core.stream_ref(<cudaStream_t>reader))
 
     def wait(self) -> None:
         """Wait for the data."""
@@ -119,8 +110,8 @@ cdef class Tensor:
 
     def capsule(self, bint versioned, int32_t device_type):
         """Return a capsule of a new DLPack tensor."""
-        cdef DLManagedTensorVersioned* with_version
-        cdef DLManagedTensor* without
+        cdef core.DLManagedTensorVersioned* with_version
+        cdef core.DLManagedTensor* without
         if versioned:
             with_version = self.tensor.to_dlpack_versioned(device_type)
             try:
@@ -155,8 +146,8 @@ def tensor_of(schema, array, copy, stream):
     cdef Tensor self = Tensor.__new__(Tensor)
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
-    cdef copy_policy policy = policy_of(copy)
-    cdef stream_ref c_stream = stream_of(stream)
+    cdef core.copy_policy policy = policy_of(copy)
+    cdef core.stream_ref c_stream = stream_of(stream)
     mr = resolve_resource(None)
     cdef device_async_resource_ref resource = resource_of(mr)
     kept_alive = (mr, stream)
@@ -187,16 +178,16 @@ def tensor_of_buffer(schema, array, size_t index, int64_t size):
 
 
 cdef object import_view(
-    const tensor_view& view,
+    const core.tensor_view& view,
     object owner,
-    optional[stream_ref] producer,
+    optional[core.stream_ref] producer,
     ImportArguments arguments,
 ):
     """Return the columns, the number of rows, and whether the columns are a table."""
     cdef shared_ptr[const void] c_owner = share_object(owner)
     cdef ImportContext context = arguments.context()
     cdef device_async_resource_ref resource = resource_of(context.mr)
-    cdef copy_policy policy = arguments.options.copy
+    cdef core.copy_policy policy = arguments.options.copy
     cdef core.imported_tensor imported
     with nogil:
         imported = move(
@@ -230,17 +221,17 @@ def import_dlpack(capsule, ImportArguments arguments not None):
 
     Return the columns, the number of rows, and whether the columns are a table.
     """
-    cdef DLManagedTensorVersioned* versioned
-    cdef DLManagedTensor* unversioned
-    cdef tensor_view view
+    cdef core.DLManagedTensorVersioned* versioned
+    cdef core.DLManagedTensor* unversioned
+    cdef core.tensor_view view
     if PyCapsule_IsValid(capsule, VERSIONED):
-        versioned = <DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
+        versioned = <core.DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
         view = core.view_dlpack(versioned)
         # Move the tensor to another capsule, whose destructor deletes it with the GIL held.
         taken = PyCapsule_New(versioned, TAKEN_VERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_VERSIONED)
     elif PyCapsule_IsValid(capsule, UNVERSIONED):
-        unversioned = <DLManagedTensor*>PyCapsule_GetPointer(capsule, UNVERSIONED)
+        unversioned = <core.DLManagedTensor*>PyCapsule_GetPointer(capsule, UNVERSIONED)
         view = core.view_dlpack(unversioned)
         taken = PyCapsule_New(unversioned, TAKEN_UNVERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_UNVERSIONED)
@@ -253,7 +244,7 @@ def import_dlpack(capsule, ImportArguments arguments not None):
             f"expected a PyCapsule named {VERSIONED.decode()!r} or {UNVERSIONED.decode()!r}, got "
             f"{capsule!r}"
         )
-    return import_view(view, taken, optional[stream_ref](), arguments)
+    return import_view(view, taken, optional[core.stream_ref](), arguments)
 
 
 def import_memory(
@@ -271,10 +262,10 @@ def import_memory(
     `strides` are in bytes, `kind` is the letter in NumPy's type strings, and `stream` is the handle
     of the stream that writes the data, or None if no synchronization is needed.
     """
-    cdef tensor_view view
-    cdef optional[stream_ref] producer
+    cdef core.tensor_view view
+    cdef optional[core.stream_ref] producer
     view.data = <const void*>address
-    view.kind = <element_kind><int>KINDS[kind]
+    view.kind = <core.element_kind><int>KINDS[kind]
     view.bits = 8 * itemsize
     view.shape = shape
     # DLPack counts strides in elements.
@@ -282,5 +273,5 @@ def import_memory(
     if address:
         view.location = core.locate(<const void*>address)
     if stream is not None:
-        producer = stream_ref(<cudaStream_t><uintptr_t>stream)
+        producer = core.stream_ref(<cudaStream_t><uintptr_t>stream)
     return import_view(view, owner, producer, arguments)

@@ -25,7 +25,6 @@ from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray, Expor
 from cudf_arrow_bridge._core.import_.columns cimport add_views, types_of
 from cudf_arrow_bridge._core.import_.imported_fields cimport fields_key
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec
 
 
@@ -173,7 +172,7 @@ cdef class ExportCall:
     cdef vector[column_view] views
     cdef core.export_input input
     cdef core.export_options options
-    cdef stream_ref stream
+    cdef core.stream_ref stream
     cdef device_async_resource_ref resource
     cdef shared_ptr[const void] owner
     cdef Schema schema
@@ -204,7 +203,7 @@ cdef class ExportCall:
         if arguments.copy_policy == core.copy_policy.always:
             self.options.copy_owner = share_object((mr, arguments.stream))
         cdef uintptr_t handle = arguments.handle_here()
-        self.stream = stream_ref(<cudaStream_t>handle)
+        self.stream = core.stream_ref(<cudaStream_t>handle)
         self.resource = resource_of(mr)
         # Converted buffers are freed on the stream by the resource, so both must outlive them.
         self.owner = share_object((export_input.columns, mr, arguments.stream))
@@ -230,7 +229,7 @@ cdef shared_ptr[const void] released_after_readers(
     cdef uintptr_t freed_on = cudaStreamPerThread
     cdef uintptr_t read_on = freed_on if handle == freed_on else cudaStreamLegacy
     return core.release_after(
-        move(owner), stream_ref(<cudaStream_t>freed_on), stream_ref(<cudaStream_t>read_on)
+        move(owner), core.stream_ref(<cudaStream_t>freed_on), core.stream_ref(<cudaStream_t>read_on)
     )
 
 

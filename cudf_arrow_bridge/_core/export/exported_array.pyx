@@ -16,12 +16,6 @@ from cudf_arrow_bridge._core.capsules cimport (
     schema_to_capsule,
 )
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    shared_schema,
-    stream_ref,
-    unique_device_array,
-    unique_schema,
-)
 from cudf_arrow_bridge._core.schema cimport Schema, as_capsule
 
 
@@ -50,7 +44,7 @@ cdef class ExportedArray:
     def device_array_capsule(self):
         """Return a capsule of a new `ArrowDeviceArray` that shares this array."""
         cdef core.device_array handle = self.array
-        cdef unique_device_array array
+        cdef core.unique_device_array array
         with nogil:
             array = move(handle.to_arrow())
         return device_array_to_capsule(array)
@@ -61,7 +55,7 @@ cdef class ExportedArray:
         Block until the data is ready, since an `ArrowArray` has no event for its consumer.
         """
         cdef core.device_array handle = self.array
-        cdef unique_device_array array
+        cdef core.unique_device_array array
         with nogil:
             handle.wait()
             array = move(handle.to_arrow())
@@ -73,7 +67,7 @@ cdef class ExportedArray:
 
     def to_host(self, stream):
         """Copy the array and its children to host memory and wait for the copies."""
-        cdef stream_ref c_stream = stream_of(stream)
+        cdef core.stream_ref c_stream = stream_of(stream)
         cdef core.device_array handle = self.array
         cdef core.device_array array
         with nogil:
@@ -82,7 +76,7 @@ cdef class ExportedArray:
 
     def copy(self, stream, mr=None):
         """Copy the array and its children within their device or within host memory."""
-        cdef stream_ref c_stream = stream_of(stream)
+        cdef core.stream_ref c_stream = stream_of(stream)
         cdef core.device_array handle = self.array
         cdef core.device_array array
         cdef object resource = resolve_resource(mr)
@@ -216,10 +210,10 @@ cdef class DescribedArray:
         """Return capsules of a new `ArrowSchema` and a new `ArrowDeviceArray`."""
         if not isinstance(self._arrow_schema, Schema):
             return self._arrow_schema.__arrow_c_schema__(), self._array.device_array_capsule()
-        cdef shared_schema shared = (<Schema>self._arrow_schema).schema
+        cdef core.shared_schema shared = (<Schema>self._arrow_schema).schema
         cdef core.device_array handle = self._array.array
-        cdef unique_schema schema
-        cdef unique_device_array array
+        cdef core.unique_schema schema
+        cdef core.unique_device_array array
         with nogil:
             array = move(handle.to_arrow())
             schema = move(shared.to_arrow())

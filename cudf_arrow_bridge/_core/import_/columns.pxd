@@ -12,7 +12,6 @@ from pylibcudf.libcudf.types cimport size_type
 from pylibcudf.table cimport Table
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 
 
 cdef class Span:
@@ -41,8 +40,8 @@ cdef class ImportContext:
     cdef object freed_on
     cdef object read_on
     cdef bint has_objects
-    cdef stream_ref stream
-    cdef stream_ref reader
+    cdef core.stream_ref stream
+    cdef core.stream_ref reader
 
     cdef shared_ptr[const void] released_in_order(self, shared_ptr[const void]) except *
 

@@ -16,23 +16,17 @@ from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.types cimport type_id
 
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.import_.columns cimport OwningSpan, Span, main_span_of
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    ARROW_FLAG_NULLABLE,
-    ArrowSchema,
-    copy_schema,
-    import_row,
-    shared_schema,
-)
 from cudf_arrow_bridge._core.schema cimport Schema
 
 
 cdef int add_level(
-    vector[ImportedLevel]& levels, const ArrowSchema* field, bint in_dictionary
+    vector[ImportedLevel]& levels, const core.ArrowSchema* field, bint in_dictionary
 ) except -1:
     """Add a field and its descendants that have libcudf columns."""
     cdef size_t index = levels.size()
-    cdef const ArrowSchema* stored = field
+    cdef const core.ArrowSchema* stored = field
     cdef ImportedLevel level
     # Run-end encoded arrays and dictionaries inside dictionaries are imported as their values.
     while True:
@@ -43,8 +37,8 @@ cdef int add_level(
         else:
             break
     level.schema = field
-    level.type = import_row(dereference(stored)).column
-    level.is_nullable = (field.flags & ARROW_FLAG_NULLABLE) != 0
+    level.type = core.import_row(dereference(stored)).column
+    level.is_nullable = (field.flags & core.ARROW_FLAG_NULLABLE) != 0
     levels.push_back(level)
     if stored.dictionary != NULL:
         add_level(levels, stored.dictionary, True)
@@ -59,7 +53,7 @@ cdef class ImportedFields:
     """The fields of one schema in depth-first order. The top level of the schema is level 0."""
 
     @staticmethod
-    cdef ImportedFields of(shared_schema schema):
+    cdef ImportedFields of(core.shared_schema schema):
         cdef ImportedFields self = ImportedFields.__new__(ImportedFields)
         self.schema = move(schema.to_arrow())
         add_level(self.levels, self.schema.get(), False)
@@ -150,7 +144,7 @@ def imported_schema(Column column not None):
     if span is None:
         return None
     cdef ImportedFields fields = <ImportedFields><object>span.fields
-    cdef shared_schema copied = copy_schema(dereference(fields.levels[span.level].schema))
+    cdef core.shared_schema copied = core.copy_schema(dereference(fields.levels[span.level].schema))
     return Schema.wrap(move(copied))
 
 

@@ -2,11 +2,11 @@
 
 from libc.stdint cimport int64_t, uintptr_t
 
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport ipc_body, ipc_buffer, memory_location
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 cdef class IpcBody:
-    cdef ipc_body body
+    cdef core.ipc_body body
     #: The stream of reads and copies.
     cdef readonly object stream
     #: The memory resource of copies, which must outlive them.
@@ -16,9 +16,9 @@ cdef class IpcBody:
 cdef class BodyBuffer:
     cdef readonly uintptr_t address
     cdef readonly int64_t size
-    cdef memory_location location
+    cdef core.memory_location location
     cdef object stream
     cdef object owner
 
     @staticmethod
-    cdef BodyBuffer of(ipc_buffer buffer, IpcBody body)
+    cdef BodyBuffer of(core.ipc_buffer buffer, IpcBody body)

@@ -14,13 +14,6 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    ipc_body,
-    ipc_buffer,
-    ipc_node,
-    memory_location,
-    stream_ref,
-)
 
 #: The alignment in bytes of each buffer in a packed body.
 ALIGNMENT = core.ipc_alignment
@@ -36,7 +29,7 @@ cdef class BodyBuffer:
     """
 
     @staticmethod
-    cdef BodyBuffer of(ipc_buffer buffer, IpcBody body):
+    cdef BodyBuffer of(core.ipc_buffer buffer, IpcBody body):
         cdef BodyBuffer self = BodyBuffer.__new__(BodyBuffer)
         self.address = <uintptr_t>buffer.address
         self.size = buffer.size
@@ -83,7 +76,7 @@ cdef class BodyBuffer:
         return f"<{type(self).__name__}, {self.size} bytes at {self.address:#x}>"
 
 
-cdef bytes join(vector[ipc_buffer]& runs, int64_t size):
+cdef bytes join(vector[core.ipc_buffer]& runs, int64_t size):
     """Concatenate copies of pieces of memory. Pieces without an address are zeros."""
     cdef bytes joined = PyBytes_FromStringAndSize(NULL, size)
     cdef char* target = PyBytes_AsString(joined)
@@ -111,14 +104,14 @@ cdef class IpcBody:
 
     def wait(self) -> None:
         """Wait until the buffers are ready, for readers that do not use CUDA streams."""
-        cdef ipc_body body = self.body
-        cdef stream_ref stream = stream_of(self.stream)
+        cdef core.ipc_body body = self.body
+        cdef core.stream_ref stream = stream_of(self.stream)
         with nogil:
             body.wait(stream)
 
     def buffers(self, bint with_absent=True) -> list:
         """List the buffers as `BodyBuffer`, with or without absent ones."""
-        cdef ipc_buffer buffer
+        cdef core.ipc_buffer buffer
         return [
             BodyBuffer.of(buffer, self)
             for buffer in self.body.buffers
@@ -155,9 +148,9 @@ cdef class IpcBody:
         `small` bytes are copied and joined with adjacent bytes; a call copies about `joined` bytes.
         Also return `first` of the next call, which takes an empty `head`; None at the end.
         """
-        cdef vector[ipc_buffer] runs
-        cdef ipc_buffer run
-        cdef ipc_buffer buffer
+        cdef vector[core.ipc_buffer] runs
+        cdef core.ipc_buffer run
+        cdef core.ipc_buffer buffer
         cdef int64_t copied = len(head)
         cdef int64_t pending = copied
         cdef list result = []
@@ -194,8 +187,8 @@ cdef class IpcBody:
     def with_buffers(self, list buffers not None) -> IpcBody:
         """Return a body with `bytes` objects as its buffers, such as compressed buffers."""
         cdef IpcBody result = IpcBody.__new__(IpcBody)
-        cdef memory_location host
-        cdef ipc_buffer buffer
+        cdef core.memory_location host
+        cdef core.ipc_buffer buffer
         result.stream = self.stream
         result.body = self.body
         result.body.buffers.clear()
@@ -226,7 +219,7 @@ cdef class IpcBody:
             pair += 2
             offset += core.ipc_padded(buffer.size)
         nodes = PyBytes_FromStringAndSize(
-            <const char*>self.body.nodes.data(), self.body.nodes.size() * sizeof(ipc_node)
+            <const char*>self.body.nodes.data(), self.body.nodes.size() * sizeof(core.ipc_node)
         )
         counts = PyBytes_FromStringAndSize(
             <const char*>self.body.variadic_counts.data(),
@@ -239,7 +232,7 @@ def describe_body(ExportedArray array not None, bint is_table, stream, mr=None) 
     """Describe an exported array as a message body; see `cudf_arrow_bridge::describe_body`."""
     cdef IpcBody result = IpcBody.__new__(IpcBody)
     cdef core.device_array handle = array.array
-    cdef stream_ref c_stream = stream_of(stream)
+    cdef core.stream_ref c_stream = stream_of(stream)
     result.stream = stream
     result.mr = resolve_resource(mr)
     cdef device_async_resource_ref resource = resource_of(result.mr)

@@ -21,20 +21,6 @@ from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.ipc.body cimport BodyBuffer
 from cudf_arrow_bridge._core.ipc.metadata cimport Header
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    array_span,
-    body_checks,
-    body_decoder,
-    buffer_span,
-    count_span,
-    ipc_batch,
-    ipc_buffer,
-    ipc_memory,
-    ipc_node,
-    memory_location,
-    node_span,
-    stream_ref,
-)
 from cudf_arrow_bridge._core.schema cimport Schema
 
 cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
@@ -44,9 +30,9 @@ cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
     cuda_device_id get_current_cuda_device() except +
 
 cdef dict CHECKS = {
-    "sizes": <int>body_checks.sizes,
-    "minimal": <int>body_checks.ends,
-    "full": <int>body_checks.all,
+    "sizes": <int>core.body_checks.sizes,
+    "minimal": <int>core.body_checks.ends,
+    "full": <int>core.body_checks.all,
 }
 
 
@@ -129,10 +115,10 @@ cdef class BatchParts:
     """
 
     cdef int64_t length
-    cdef vector[ipc_node] nodes
-    cdef vector[ipc_buffer] buffers
+    cdef vector[core.ipc_node] nodes
+    cdef vector[core.ipc_buffer] buffers
     cdef vector[int64_t] variadic_counts
-    cdef ipc_memory memory
+    cdef core.ipc_memory memory
     #: Whether the location of the memory is known.
     cdef bint is_located
 
@@ -146,12 +132,12 @@ cdef class BatchParts:
         bint frees_on_stream=False,
     ):
         cdef const char* data = PyBytes_AsString(header.metadata)
-        cdef vector[ipc_buffer] received
+        cdef vector[core.ipc_buffer] received
         cdef list owners = []
         self.length = header.length
         self.nodes.resize(header.num_nodes)
         if header.num_nodes:
-            memcpy(self.nodes.data(), data + header.nodes, header.num_nodes * sizeof(ipc_node))
+            memcpy(self.nodes.data(), data + header.nodes, header.num_nodes * sizeof(core.ipc_node))
         received.reserve(len(buffers))
         for buffer in buffers:
             received.push_back(self.adopt(buffer, adopt_device, owners))
@@ -166,11 +152,11 @@ cdef class BatchParts:
         self.memory.owner = share_object(owners)
         self.memory.owner_frees_on_stream = frees_on_stream
 
-    cdef ipc_buffer adopt(self, object obj, object adopt_device, list owners) except *:
+    cdef core.ipc_buffer adopt(self, object obj, object adopt_device, list owners) except *:
         """Return the memory of an object, and check that it is where the memory before is."""
         cdef HeldBuffer held
-        cdef ipc_buffer buffer
-        cdef memory_location location
+        cdef core.ipc_buffer buffer
+        cdef core.memory_location location
         cdef uintptr_t address
         buffer.address = NULL
         buffer.size = 0
@@ -206,13 +192,13 @@ cdef class BatchParts:
         self,
         const char* pairs,
         int64_t count,
-        vector[ipc_buffer]& received,
+        vector[core.ipc_buffer]& received,
         bint is_decompressed,
     ) except -1:
         cdef bint is_packed = received.size() == 1 and not is_decompressed
         cdef int64_t[2] pair
-        cdef ipc_buffer buffer
-        cdef ipc_buffer found
+        cdef core.ipc_buffer buffer
+        cdef core.ipc_buffer found
         cdef int64_t i
         if not is_packed and <int64_t>received.size() != count:
             raise ValueError(
@@ -239,12 +225,12 @@ cdef class BatchParts:
             self.buffers.push_back(buffer)
         return 0
 
-    cdef ipc_batch view(self) noexcept:
-        cdef ipc_batch batch
+    cdef core.ipc_batch view(self) noexcept:
+        cdef core.ipc_batch batch
         batch.length = self.length
-        batch.nodes = node_span(self.nodes.data(), self.nodes.size())
-        batch.buffers = buffer_span(self.buffers.data(), self.buffers.size())
-        batch.variadic_counts = count_span(
+        batch.nodes = core.node_span(self.nodes.data(), self.nodes.size())
+        batch.buffers = core.buffer_span(self.buffers.data(), self.buffers.size())
+        batch.variadic_counts = core.count_span(
             self.variadic_counts.data(), self.variadic_counts.size()
         )
         return batch
@@ -256,10 +242,10 @@ cdef class BodyDecoder:
     The capsule of the schema is not consumed.
     """
 
-    cdef unique_ptr[body_decoder] decoder
+    cdef unique_ptr[core.body_decoder] decoder
 
     def __init__(self, schema):
-        self.decoder.reset(new body_decoder(schema_from_capsule(schema)[0]))
+        self.decoder.reset(new core.body_decoder(schema_from_capsule(schema)[0]))
 
     @property
     def schema(self) -> Schema:
@@ -305,12 +291,12 @@ cdef class BodyDecoder:
         cdef vector[core.device_array] values
         cdef core.device_array nothing
         cdef core.device_array array
-        cdef ipc_batch batch = parts.view()
-        cdef body_checks c_checks = <body_checks><int>CHECKS[checks]
-        cdef stream_ref c_stream = stream_of(stream)
+        cdef core.ipc_batch batch = parts.view()
+        cdef core.body_checks c_checks = <core.body_checks><int>CHECKS[checks]
+        cdef core.stream_ref c_stream = stream_of(stream)
         for known in dictionaries:
             values.push_back(nothing if known is None else (<ExportedArray?>known).array)
-        cdef array_span c_values = array_span(values.data(), values.size())
+        cdef core.array_span c_values = core.array_span(values.data(), values.size())
         with nogil:
             if index < 0:
                 array = self.decoder.get().batch(batch, c_values, parts.memory, c_checks, c_stream)

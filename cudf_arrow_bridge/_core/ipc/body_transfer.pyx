@@ -14,7 +14,6 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.ipc.body cimport IpcBody
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport stream_ref
 
 ctypedef const void const_void
 
@@ -106,7 +105,7 @@ cdef class BodyDownload(Transfer):
     cdef bint is_lasting
 
     def __init__(self, IpcBody body not None, size_t chunk_size):
-        cdef stream_ref stream = stream_of(body.stream)
+        cdef core.stream_ref stream = stream_of(body.stream)
         cdef core.ipc_body c_body = body.body
         with nogil:
             self.download = new core.body_download(move(c_body), chunk_size, stream)
@@ -175,7 +174,7 @@ cdef class BodyUpload(Transfer):
     def __init__(self, size_t size, stream, mr, size_t chunk_size):
         self.stream = stream
         self.mr = resolve_resource(mr)
-        cdef stream_ref c_stream = stream_of(stream)
+        cdef core.stream_ref c_stream = stream_of(stream)
         cdef device_async_resource_ref resource = resource_of(self.mr)
         with nogil:
             self.upload = new core.body_upload(size, chunk_size, c_stream, resource)
@@ -203,7 +202,7 @@ cdef class BodyUpload(Transfer):
         """Return the memory. The body must be complete."""
         self.take_back()
         cdef shared_ptr[device_buffer] memory = finish_upload(self.upload[0])
-        cdef stream_ref stream = stream_of(self.stream)
+        cdef core.stream_ref stream = stream_of(self.stream)
         cdef DeviceMemory result = DeviceMemory.__new__(DeviceMemory)
         result.address = <uintptr_t>memory.get().data()
         result.size = memory.get().size()

@@ -15,13 +15,6 @@ from cudf_arrow_bridge._core.capsules cimport (
     schema_from_capsule,
 )
 from cudf_arrow_bridge._core.interpreter cimport drop_share
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    async_stream_reader,
-    async_stream_writer,
-    fence_set,
-    unique_device_array,
-    unique_schema,
-)
 from cudf_arrow_bridge._core.schema cimport Schema
 from cudf_arrow_bridge._core.schema import decode_metadata
 from cudf_arrow_bridge._core.stream.fences cimport FenceSet
@@ -32,28 +25,28 @@ ctypedef const void const_void
 
 cdef extern from "async_alarm.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass async_alarm:
-        async_alarm(fence_set) except +
+        async_alarm(core.fence_set) except +
         uint64_t arm() except +
         void ring() noexcept
     function[void()] ring_of(shared_ptr[async_alarm]) except +
 
     cdef cppclass async_step:
-        unique_device_array array
+        core.unique_device_array array
         int code
         string message
         string metadata
-    async_step step_of(async_stream_reader&) except +
+    async_step step_of(core.async_stream_reader&) except +
 
 
 cdef class AsyncReader:
     """The consumer of one producer, for an event loop with `fences`; see `async_stream_reader`."""
 
-    cdef shared_ptr[async_stream_reader] reader
+    cdef shared_ptr[core.async_stream_reader] reader
     cdef shared_ptr[async_alarm] alarm
 
     def __init__(self, int64_t prefetch, FenceSet fences not None):
         self.alarm = make_shared[async_alarm](fences.fences)
-        self.reader = make_shared[async_stream_reader](prefetch, ring_of(self.alarm))
+        self.reader = make_shared[core.async_stream_reader](prefetch, ring_of(self.alarm))
 
     def take_handler(self) -> int:
         """Return the address of the handler. Only one producer can use it."""
@@ -102,7 +95,7 @@ cdef class AsyncReader:
 
     def __dealloc__(self):
         cdef shared_ptr[const void] owner
-        owner = static_pointer_cast[const_void, async_stream_reader](self.reader)
+        owner = static_pointer_cast[const_void, core.async_stream_reader](self.reader)
         self.reader.reset()
         drop_share(owner)
 
@@ -110,12 +103,12 @@ cdef class AsyncReader:
 cdef class AsyncWriter:
     """The producer for the handler at an address, which is released; see `async_stream_writer`."""
 
-    cdef shared_ptr[async_stream_writer] writer
+    cdef shared_ptr[core.async_stream_writer] writer
     cdef shared_ptr[async_alarm] alarm
 
     def __init__(self, uintptr_t handler, FenceSet fences not None):
         self.alarm = make_shared[async_alarm](fences.fences)
-        self.writer = make_shared[async_stream_writer](
+        self.writer = make_shared[core.async_stream_writer](
             <core.ArrowAsyncDeviceStreamHandler*>handler, ring_of(self.alarm)
         )
 
@@ -138,7 +131,7 @@ cdef class AsyncWriter:
     def open(self, schema, int device_type) -> bool:
         """Send the schema in a capsule, which is not consumed. False: the consumer rejects it."""
         cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
-        cdef unique_schema copied
+        cdef core.unique_schema copied
         cdef bool is_taken
         with nogil:
             copied = move(core.copy_schema(c_schema[0]).to_arrow())
@@ -150,7 +143,7 @@ cdef class AsyncWriter:
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef bool is_taken
         with nogil:
-            is_taken = self.writer.get().write(unique_device_array(c_array), string())
+            is_taken = self.writer.get().write(core.unique_device_array(c_array), string())
         return is_taken
 
     def finish(self) -> None:
@@ -166,6 +159,6 @@ cdef class AsyncWriter:
 
     def __dealloc__(self):
         cdef shared_ptr[const void] owner
-        owner = static_pointer_cast[const_void, async_stream_writer](self.writer)
+        owner = static_pointer_cast[const_void, core.async_stream_writer](self.writer)
         self.writer.reset()
         drop_share(owner)

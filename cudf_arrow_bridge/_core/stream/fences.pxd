@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport fence_set
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 cdef class FenceSet:
-    cdef fence_set fences
+    cdef core.fence_set fences

@@ -13,16 +13,10 @@ from cudf_arrow_bridge._core.arguments cimport stream_of
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule
 from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    fence_id,
-    fence_set,
-    fence_state,
-    stream_ref,
-)
 
-REACHED = <int>fence_state.reached
-CANCELLED = <int>fence_state.cancelled
-FAILED = <int>fence_state.failed
+REACHED = <int>core.fence_state.reached
+CANCELLED = <int>core.fence_state.cancelled
+FAILED = <int>core.fence_state.failed
 
 
 cdef class FenceSet:
@@ -32,7 +26,7 @@ cdef class FenceSet:
     """
 
     def __cinit__(self):
-        self.fences = fence_set.make()
+        self.fences = core.fence_set.make()
 
     def fileno(self) -> int:
         """Return the file descriptor, which is readable while `poll` has results."""
@@ -44,8 +38,8 @@ cdef class FenceSet:
 
     def add_stream(self, stream) -> int:
         """Add a fence after the work that is enqueued on a `Stream` now."""
-        cdef stream_ref c_stream = stream_of(stream)
-        cdef fence_id fence
+        cdef core.stream_ref c_stream = stream_of(stream)
+        cdef core.fence_id fence
         with nogil:
             fence = self.fences.add(c_stream)
         return fence
@@ -53,7 +47,7 @@ cdef class FenceSet:
     def add_array(self, ExportedArray array not None) -> int:
         """Add a fence that is reached when the data of an array is ready."""
         cdef core.device_array handle = array.array
-        cdef fence_id fence
+        cdef core.fence_id fence
         with nogil:
             fence = handle.add_fence(self.fences)
             handle.reset()
@@ -68,7 +62,7 @@ cdef class FenceSet:
         cdef core.ArrowDeviceArray* array = device_array_from_capsule(capsule)
         cdef shared_ptr[const void] keeper
         cdef cudaEvent_t event
-        cdef fence_id fence
+        cdef core.fence_id fence
         if array.sync_event == NULL:
             return 0
         event = (<cudaEvent_t*>array.sync_event)[0]
@@ -77,11 +71,11 @@ cdef class FenceSet:
             fence = self.fences.add(event, <int>array.device_id, lane, move(keeper))
         return fence
 
-    def complete(self, fence_id fence) -> None:
+    def complete(self, core.fence_id fence) -> None:
         """End a fence of `add` as reached. No effect if it has ended."""
         self.fences.complete(fence)
 
-    def cancel(self, fence_id fence) -> bool:
+    def cancel(self, core.fence_id fence) -> bool:
         """End a fence as cancelled. Return False if it had already ended."""
         return self.fences.cancel(fence)
 
@@ -97,7 +91,7 @@ cdef class FenceSet:
                 result.fence,
                 <int>result.state,
                 core.error_text(result.error).decode()
-                if result.state == fence_state.failed
+                if result.state == core.fence_state.failed
                 else "",
             )
             for result in ended
@@ -119,8 +113,8 @@ cdef class BorrowGuard:
     cdef object streams
 
     def __cinit__(self, ExportedArray array not None, borrower):
-        cdef stream_ref c_owner = stream_of(array.stream)
-        cdef stream_ref c_borrower = stream_of(borrower)
+        cdef core.stream_ref c_owner = stream_of(array.stream)
+        cdef core.stream_ref c_borrower = stream_of(borrower)
         cdef core.device_array handle = array.array
         self.streams = (array.stream, borrower)
         with nogil:

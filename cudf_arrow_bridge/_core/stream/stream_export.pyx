@@ -10,20 +10,11 @@ from libcpp.string cimport string
 from libcpp.utility cimport move
 from pylibcudf.exception_handler cimport libcudf_exception_handler
 
+from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport device_stream_to_capsule, stream_to_capsule
 from cudf_arrow_bridge._core.export.array_exporter cimport BatchSource
 from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport enter_interpreter, leave_interpreter, share_object
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    ArrowAsyncDeviceStreamHandler,
-    batch_source,
-    device_array_stream,
-    shared_schema,
-    stream_batch,
-    to_arrow_async,
-    unique_array_stream,
-    unique_device_array_stream,
-)
 from cudf_arrow_bridge._core.schema cimport Schema
 
 
@@ -32,15 +23,15 @@ cdef extern from "<cerrno>" nogil:
 
 
 cdef extern from "python_source.hpp" namespace "cudf_arrow_bridge" nogil:
-    ctypedef int (*pull_function)(const void*, unique_ptr[batch_source]&, string&) noexcept
-    unique_ptr[batch_source] python_source(shared_ptr[const void], pull_function) except +
+    ctypedef int (*pull_function)(const void*, unique_ptr[core.batch_source]&, string&) noexcept
+    unique_ptr[core.batch_source] python_source(shared_ptr[const void], pull_function) except +
     cdef cppclass returned_stream:
-        bool take(device_array_stream&) except +
-    unique_device_array_stream move_to_arrow(
-        device_array_stream&, const shared_ptr[returned_stream]&
+        bool take(core.device_array_stream&) except +
+    core.unique_device_array_stream move_to_arrow(
+        core.device_array_stream&, const shared_ptr[returned_stream]&
     ) except +libcudf_exception_handler
-    unique_array_stream move_to_arrow_host(
-        device_array_stream&, const shared_ptr[returned_stream]&
+    core.unique_array_stream move_to_arrow_host(
+        core.device_array_stream&, const shared_ptr[returned_stream]&
     ) except +libcudf_exception_handler
 
 
@@ -113,7 +104,7 @@ def describe(error) -> bytes:
 
 
 cdef int pull_with_gil(
-    BatchIterator iterator, unique_ptr[batch_source]& source, string& message
+    BatchIterator iterator, unique_ptr[core.batch_source]& source, string& message
 ) noexcept:
     try:
         batches = next(iterator.sources, None)
@@ -130,7 +121,7 @@ cdef int pull_with_gil(
 
 
 cdef int pull(
-    const void* iterator, unique_ptr[batch_source]& source, string& message
+    const void* iterator, unique_ptr[core.batch_source]& source, string& message
 ) noexcept nogil:
     cdef int code
     if not enter_interpreter():
@@ -159,7 +150,7 @@ cdef class ExportedStream:
     """
 
     cdef object __weakref__
-    cdef device_array_stream stream
+    cdef core.device_array_stream stream
     cdef readonly StreamState state
     #: Whether a consumer has claimed this pass.
     cdef bint is_claimed
@@ -171,14 +162,14 @@ cdef class ExportedStream:
 
     def __init__(self, sources, StreamState state not None, Schema schema):
         cdef BatchIterator iterator = BatchIterator.__new__(BatchIterator)
-        cdef shared_schema c_schema
+        cdef core.shared_schema c_schema
         iterator.sources = sources
         iterator.state = self.state = state
         state.given_schema = state.requested_schema = schema
         if schema is not None:
             c_schema = schema.schema
-        cdef unique_ptr[batch_source] source = python_source(share_object(iterator), pull)
-        self.stream = device_array_stream(move(source), c_schema)
+        cdef unique_ptr[core.batch_source] source = python_source(share_object(iterator), pull)
+        self.stream = core.device_array_stream(move(source), c_schema)
 
     @property
     def is_at_start(self) -> bool:
@@ -246,7 +237,7 @@ cdef class ExportedStream:
 
         The first row is an index into the object that the batch is a slice of.
         """
-        cdef stream_batch batch
+        cdef core.stream_batch batch
         cdef int64_t first_row
         self.begin()
         try:
@@ -267,7 +258,7 @@ cdef class ExportedStream:
 
     def schema(self) -> Schema:
         """Return the schema of all batches. This can produce the first batch."""
-        cdef shared_schema schema
+        cdef core.shared_schema schema
         self.peek(&schema)
         return Schema.wrap(schema)
 
@@ -275,7 +266,7 @@ cdef class ExportedStream:
         """Return Arrow's device type of all batches. This produces the first batch."""
         return self.peek(NULL)
 
-    cdef int32_t peek(self, shared_schema* schema) except? -1:
+    cdef int32_t peek(self, core.shared_schema* schema) except? -1:
         """Set the schema, or return Arrow's device type if it is NULL."""
         cdef int32_t device_type = 0
         self.begin()
@@ -298,7 +289,7 @@ cdef class ExportedStream:
 
         If its consumer releases it without reading a batch, they move back; see `is_at_start`.
         """
-        cdef unique_device_array_stream stream
+        cdef core.unique_device_array_stream stream
         self.device_type()
         self.begin()
         try:
@@ -311,7 +302,7 @@ cdef class ExportedStream:
 
     def stream_capsule(self):
         """Move the batches into a capsule of an `ArrowArrayStream`; see `device_stream_capsule`."""
-        cdef unique_array_stream stream
+        cdef core.unique_array_stream stream
         self.device_type()
         self.begin()
         try:
@@ -330,7 +321,7 @@ cdef class ExportedStream:
         self.begin()
         try:
             with nogil:
-                to_arrow_async(move(self.stream), <ArrowAsyncDeviceStreamHandler*>handler)
+                core.to_arrow_async(move(self.stream), <core.ArrowAsyncDeviceStreamHandler*>handler)
         finally:
             self.end()
 
@@ -344,7 +335,7 @@ cdef class ExportedStream:
             self.drop()
 
     cdef int drop(self) except -1:
-        cdef device_array_stream stream = move(self.stream)
+        cdef core.device_array_stream stream = move(self.stream)
         cdef shared_ptr[returned_stream] returned = move(self.returned)
         with nogil:
             stream.reset()

@@ -15,11 +15,6 @@ from cudf_arrow_bridge._core.capsules cimport (
     stream_state_of,
 )
 from cudf_arrow_bridge._core.interpreter cimport drop_share
-from cudf_arrow_bridge._core.libcudf_arrow_bridge cimport (
-    array_stream_reader,
-    shared_schema,
-    unique_device_array,
-)
 from cudf_arrow_bridge._core.schema cimport Schema
 
 ctypedef const void const_void
@@ -39,22 +34,22 @@ def exception_of(int code, message) -> Exception:
 cdef class StreamReader:
     """A stream of device or host arrays, moved out of its capsule."""
 
-    cdef shared_ptr[array_stream_reader] reader
+    cdef shared_ptr[core.array_stream_reader] reader
     cdef readonly object state
 
     def __init__(self, capsule):
         cdef core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
         cdef core.ArrowArrayStream* stream
         if device_stream != NULL:
-            self.reader.reset(new array_stream_reader(device_stream))
+            self.reader.reset(new core.array_stream_reader(device_stream))
         else:
             stream = stream_from_capsule(capsule)
-            self.reader.reset(new array_stream_reader(stream))
+            self.reader.reset(new core.array_stream_reader(stream))
         self.state = stream_state_of(capsule)
 
     def schema(self) -> Schema:
         """Return the schema of all arrays."""
-        cdef shared_schema schema
+        cdef core.shared_schema schema
         try:
             with nogil:
                 schema = move(core.copy_schema(self.reader.get().schema()))
@@ -65,7 +60,7 @@ cdef class StreamReader:
 
     def next(self):
         """Return a capsule of the next array, or None at the end."""
-        cdef unique_device_array array
+        cdef core.unique_device_array array
         try:
             with nogil:
                 array = move(self.reader.get().next())
@@ -100,6 +95,6 @@ cdef class StreamReader:
 
     def __dealloc__(self):
         cdef shared_ptr[const void] owner
-        owner = static_pointer_cast[const_void, array_stream_reader](self.reader)
+        owner = static_pointer_cast[const_void, core.array_stream_reader](self.reader)
         self.reader.reset()
         drop_share(owner)
