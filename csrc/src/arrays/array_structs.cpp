@@ -12,26 +12,6 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// The nanoarrow type with the same buffers as the node; the meaning of the values is irrelevant.
-ArrowType storage_type(array_node const& node)
-{
-  switch (node.layout) {
-    case array_layout::null: return NANOARROW_TYPE_NA;
-    case array_layout::fixed: return NANOARROW_TYPE_FIXED_SIZE_BINARY;
-    case array_layout::offsets32: return NANOARROW_TYPE_LIST;
-    case array_layout::offsets64: return NANOARROW_TYPE_LARGE_LIST;
-    case array_layout::string32: return NANOARROW_TYPE_BINARY;
-    case array_layout::string64: return NANOARROW_TYPE_LARGE_BINARY;
-    case array_layout::validity: return NANOARROW_TYPE_STRUCT;
-    case array_layout::fixed_lists: return NANOARROW_TYPE_FIXED_SIZE_LIST;
-    case array_layout::views: return NANOARROW_TYPE_BINARY_VIEW;
-    case array_layout::list_views32: return NANOARROW_TYPE_LIST_VIEW;
-    case array_layout::list_views64: return NANOARROW_TYPE_LARGE_LIST_VIEW;
-    case array_layout::runs: return NANOARROW_TYPE_RUN_END_ENCODED;
-  }
-  return NANOARROW_TYPE_UNINITIALIZED;
-}
-
 void check(ArrowErrorCode code) { check_nanoarrow(code, "an array"); }
 
 /// Deallocator of all buffers: the memory of the structs owns the tree.
@@ -58,7 +38,7 @@ void set_buffers(ArrowArray& array, array_node const& node)
 void make_array(array_tree const& tree, std::size_t index, ArrowArray& array)
 {
   auto const& node = tree.nodes[index];
-  check(ArrowArrayInitFromType(&array, storage_type(node)));
+  check(ArrowArrayInitFromType(&array, static_cast<ArrowType>(node.layout)));
   set_buffers(array, node);
   array.length     = node.length;
   array.offset     = node.offset;
@@ -99,13 +79,21 @@ constexpr auto bytes_of_array = std::size_t{450};
 
 }  // namespace
 
-void array_tree::build_array(std::shared_ptr<array_tree const> const& tree,
-                             std::size_t node,
-                             ArrowArray& root)
+unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const& tree,
+                                         std::size_t node)
 {
-  auto const num_arrays = tree->nodes[node].num_children + 1;
-  auto const together   = struct_arena_scope{num_arrays * bytes_of_array, tree};
-  make_array(*tree, node, root);
+  unique_device_array result;
+  {
+    auto const num_arrays = tree->nodes[node].num_children + 1;
+    auto const together   = struct_arena_scope{num_arrays * bytes_of_array, tree};
+    make_array(*tree, node, result->array);
+  }
+  result->device_type = tree->location.device_type;
+  result->device_id   = tree->location.device_id;
+  // Consumers must not modify the event, although `sync_event` is a pointer to non-const.
+  result->sync_event =
+    tree->ready ? static_cast<void*>(const_cast<cudaEvent_t*>(tree->ready.handle())) : nullptr;
+  return result;
 }
 
 array_tree const* array_tree::tree_of(ArrowArray const& array) noexcept

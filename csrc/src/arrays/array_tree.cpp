@@ -91,19 +91,6 @@ array_tree::place array_tree::place_of(device_array const& handle)
   return {handle.tree_, handle.node_};
 }
 
-unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const& tree,
-                                         std::size_t node)
-{
-  unique_device_array result;
-  build_array(tree, node, result->array);
-  result->device_type = tree->location.device_type;
-  result->device_id   = tree->location.device_id;
-  // Consumers must not modify the event, although `sync_event` is a pointer to non-const.
-  result->sync_event =
-    tree->ready ? static_cast<void*>(const_cast<cudaEvent_t*>(tree->ready.handle())) : nullptr;
-  return result;
-}
-
 namespace {
 
 void slice_node(array_node& node, std::int64_t offset, std::int64_t length)

@@ -138,11 +138,6 @@ struct array_tree {
   [[nodiscard]] static array_tree const* tree_of(ArrowArray const& array) noexcept;
 
  private:
-  /// Builds the structs with nanoarrow. If this throws, `root` owns what was built so far.
-  static void build_array(std::shared_ptr<array_tree const> const& tree,
-                          std::size_t node,
-                          ArrowArray& root);
-
   thread_id made_on_;
   std::vector<std::unique_ptr<void const*[]>>
     view_buffers_;  ///< memory of all nodes' `view_buffers`

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nanoarrow/nanoarrow.h>
+
 #include <cstddef>
 #include <cstdint>
 
 namespace cudf_arrow_bridge::detail {
 
-/// The buffers of an array, in Arrow's order.
+/// The buffers of an array, in Arrow's order. The values are nanoarrow types with these buffers.
 enum class array_layout : std::int8_t {
-  null,          ///< none
-  fixed,         ///< validity, data
-  offsets32,     ///< validity, 32-bit offsets
-  offsets64,     ///< validity, 64-bit offsets
-  string32,      ///< validity, 32-bit offsets, data
-  string64,      ///< validity, 64-bit offsets, data
-  validity,      ///< validity; a struct, whose children have one row for each of its rows
-  fixed_lists,   ///< validity; the child has a fixed number of rows for each row
-  views,         ///< validity, views, any number of data buffers, sizes of the data buffers
-  list_views32,  ///< validity, 32-bit offsets, 32-bit sizes
-  list_views64,  ///< validity, 64-bit offsets, 64-bit sizes
-  runs           ///< none; run-end encoded: the children are the run ends and the values
+  null         = NANOARROW_TYPE_NA,                 ///< none
+  fixed        = NANOARROW_TYPE_FIXED_SIZE_BINARY,  ///< validity, data
+  offsets32    = NANOARROW_TYPE_LIST,               ///< validity, 32-bit offsets
+  offsets64    = NANOARROW_TYPE_LARGE_LIST,         ///< validity, 64-bit offsets
+  string32     = NANOARROW_TYPE_BINARY,             ///< validity, 32-bit offsets, data
+  string64     = NANOARROW_TYPE_LARGE_BINARY,       ///< validity, 64-bit offsets, data
+  validity     = NANOARROW_TYPE_STRUCT,  ///< validity; a struct, whose children have its rows
+  fixed_lists  = NANOARROW_TYPE_FIXED_SIZE_LIST,  ///< validity; the child has equal numbers of rows
+  views        = NANOARROW_TYPE_BINARY_VIEW,      ///< validity, views, data buffers, their sizes
+  list_views32 = NANOARROW_TYPE_LIST_VIEW,        ///< validity, 32-bit offsets, 32-bit sizes
+  list_views64 = NANOARROW_TYPE_LARGE_LIST_VIEW,  ///< validity, 64-bit offsets, 64-bit sizes
+  runs = NANOARROW_TYPE_RUN_END_ENCODED  ///< none; the children are the run ends and the values
 };
 
 /// @return The number of buffers of an array by the specification; for views the minimum

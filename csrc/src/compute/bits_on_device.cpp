@@ -13,8 +13,6 @@
 ///     to_bits     0x080d                      the two bytes, read as UINT16
 ///                 0x080d | 0x0080 = 0x088d    OR-ed with itself shifted right by 4
 ///                 0x8d                        its low byte: 0b10001101
-#include "compute/bits_on_device.hpp"
-
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
 
@@ -44,14 +42,10 @@ rmm::device_buffer fill(std::size_t size, int byte, execution const& exec)
   return result;
 }
 
-/// A buffer as a column without nulls.
-cudf::column_view values(type_id type, void const* data, cudf::size_type count)
-{ return {cudf::data_type{type}, count, data, nullptr, 0}; }
-
 cudf::column_view as(type_id type, rmm::device_buffer const& buffer)
 {
   auto const size = buffer.size() / cudf::size_of(cudf::data_type{type});
-  return values(type, buffer.data(), static_cast<cudf::size_type>(size));
+  return flat_view(type, static_cast<std::int64_t>(size), buffer.data());
 }
 
 /// Normalises bools to bytes of 0 or 1, padded with zeros to a whole block of bits.
@@ -108,7 +102,7 @@ rmm::device_buffer combine_words(binary_operator operation,
                                  execution const& exec)
 {
   auto const count = cudf::num_bitmask_words(rows);
-  auto const words = [&](void const* bits) { return values(type_id::UINT32, bits, count); };
+  auto const words = [&](void const* bits) { return flat_view(type_id::UINT32, count, bits); };
   return combine(operation, words(left), words(right), type_id::UINT32, exec);
 }
 
@@ -136,8 +130,8 @@ rmm::device_buffer nonempty_nulls(void const* mask,
   auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
   auto const* first = static_cast<std::byte const*>(copied.data());
   auto const empty  = combine(binary_operator::EQUAL,
-                              values(offsets.type, first, rows),
-                              values(offsets.type, first + width, rows),
+                              flat_view(offsets.type, rows, first),
+                              flat_view(offsets.type, rows, first + width),
                               type_id::BOOL8,
                               exec.scratch());
   auto const bits   = device::pack_bools(empty.data(), rows, exec.scratch());

@@ -3,7 +3,6 @@
 #include "compute/buffers.hpp"
 
 #include "compute/bits.hpp"
-#include "compute/bits_on_device.hpp"
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"
@@ -30,19 +29,6 @@ namespace {
 using namespace host;
 
 constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
-
-template <typename T>
-rmm::device_buffer gather(stride_range const& range, execution const& exec)
-{
-  auto result        = allocate(std::int64_t{range.size} * std::int64_t{sizeof(T)}, exec);
-  auto const* values = range.values.head<void>();
-  auto index         = std::int64_t{range.values.offset()} + range.begin;
-  for (auto& target : values_of<T>(result)) {
-    target = load<T>(values, index);
-    index += range.stride;
-  }
-  return result;
-}
 
 template <typename From, typename To>
 rmm::device_buffer scale(void const* values, cudf::size_type size, To factor, execution const& exec)
@@ -204,12 +190,16 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution co
 rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
 {
   if (!exec.host) { return device::gather_strided(range, exec); }
-  switch (cudf::size_of(range.values.type())) {
-    case 1: return gather<std::uint8_t>(range, exec);
-    case 2: return gather<std::uint16_t>(range, exec);
-    case 4: return gather<std::uint32_t>(range, exec);
-    default: return gather<std::uint64_t>(range, exec);
-  }
+  return with_width(range.values.type(), [&]<typename T>(T) {
+    auto result        = allocate(std::int64_t{range.size} * std::int64_t{sizeof(T)}, exec);
+    auto const* values = range.values.head<void>();
+    auto index         = std::int64_t{range.values.offset()} + range.begin;
+    for (auto& target : values_of<T>(result)) {
+      target = load<T>(values, index);
+      index += range.stride;
+    }
+    return result;
+  });
 }
 
 rmm::device_buffer zeros(std::int64_t size, execution const& exec)

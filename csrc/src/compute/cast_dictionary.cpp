@@ -146,15 +146,17 @@ encoded encode(cudf::column_view const& column,
   return {std::move(indices), make_keys(keys.values())};
 }
 
-/// @tparam Key Unsigned integer of the width of the values, which are compared as such
-template <typename Key>
 encoded encode_values(cudf::column_view const& column, execution const& exec)
 {
-  using value_type    = std::conditional_t<sizeof(Key) == 16, Key, std::uint64_t>;
-  auto const* values  = column.head<Key>() + column.offset();
-  auto const value_at = [&](std::int64_t row) { return value_type{load<Key>(values, row)}; };
-  return encode(column, exec, value_at, [&](std::vector<value_type> const& keys) {
-    return make_integers(column.type(), std::vector<Key>(keys.begin(), keys.end()), exec);
+  return with_width(column.type(), [&]<typename Key>(Key) {
+    using value_type    = std::conditional_t<sizeof(Key) == 16, __uint128_t, std::uint64_t>;
+    auto const* values  = column.head<Key>() + column.offset();
+    auto const value_at = [&](std::int64_t row) {
+      return static_cast<value_type>(load<Key>(values, row));
+    };
+    return encode(column, exec, value_at, [&](std::vector<value_type> const& keys) {
+      return make_integers(column.type(), std::vector<Key>(keys.begin(), keys.end()), exec);
+    });
   });
 }
 
@@ -182,13 +184,7 @@ encoded encode(cudf::column_view const& column, execution const& exec)
     return large ? encode_strings<std::int64_t>(column, exec)
                  : encode_strings<std::int32_t>(column, exec);
   }
-  switch (cudf::size_of(column.type())) {
-    case 1: return encode_values<std::uint8_t>(column, exec);
-    case 2: return encode_values<std::uint16_t>(column, exec);
-    case 4: return encode_values<std::uint32_t>(column, exec);
-    case 8: return encode_values<std::uint64_t>(column, exec);
-    default: return encode_values<__uint128_t>(column, exec);
-  }
+  return encode_values(column, exec);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "compute/host_access.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -23,18 +22,6 @@ using namespace host;
 using cudf::size_type;
 using cudf::type_id;
 using children_t = std::vector<std::unique_ptr<cudf::column>>;
-
-template <std::size_t Width>
-rmm::device_buffer gather_width(void const* values,
-                                std::span<size_type const> map,
-                                execution const& exec)
-{
-  using element = std::array<std::byte, Width>;
-  auto result   = allocate(std::ssize(map) * std::int64_t{Width}, exec);
-  auto* out     = static_cast<element*>(result.data());
-  for (auto const row : map) { *out++ = row < 0 ? element{} : load<element>(values, row); }
-  return result;
-}
 
 /// The mask of a column, if it has one.
 class source_mask {
@@ -122,9 +109,12 @@ class gatherer {
                             std::int64_t begin,
                             std::span<size_type const> map)
   {
-    return with_width(source.type(), [&](auto width) {
-      auto const* data = source.head<std::byte>() + begin * std::int64_t{width};
-      return gather_width<width>(data, map, exec_);
+    return with_width(source.type(), [&]<typename T>(T) {
+      auto const* first = source.head<T>() + begin;
+      auto result       = allocate(std::ssize(map) * std::int64_t{sizeof(T)}, exec_);
+      auto* out         = static_cast<T*>(result.data());
+      for (auto const row : map) { *out++ = row < 0 ? T{} : load<T>(first, row); }
+      return result;
     });
   }
 
@@ -278,33 +268,26 @@ std::unique_ptr<cudf::column> null_rows_like(cudf::column_view const& column,
     return std::make_unique<cudf::column>(
       column.type(), size, zeros(0, exec), zeros(0, exec), size);
   }
-  auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  auto is_fixed = false;
-  switch (id) {
-    case type_id::STRING: {
-      // libcudf's empty string column has no offsets.
-      auto const offsets =
-        column.num_children() > 0 ? child_of(column, 0).type() : cudf::data_type{type_id::INT32};
-      children.push_back(zeros_of(offsets, size + 1, exec));
-      break;
+  auto children = children_t{};
+  for (size_type i = 0; i < column.num_children(); ++i) {
+    auto const& child = child_of(column, i);
+    if (id == type_id::STRUCT) {
+      children.push_back(null_rows_like(child, size, exec));
+    } else if (i == 0) {  // indices or offsets
+      children.push_back(
+        zeros_of(child.type(), id == type_id::DICTIONARY32 ? size : size + 1, exec));
+    } else {
+      children.push_back(null_rows_like(child, 0, exec));
     }
-    case type_id::LIST:
-      children.push_back(zeros_of(child_of(column, 0).type(), size + 1, exec));
-      children.push_back(null_rows_like(child_of(column, 1), 0, exec));
-      break;
-    case type_id::STRUCT:
-      for (auto child = column.child_begin(); child != column.child_end(); ++child) {
-        children.push_back(null_rows_like(*child, size, exec));
-      }
-      break;
-    case type_id::DICTIONARY32:
-      children.push_back(zeros_of(child_of(column, 0).type(), size, exec));
-      children.push_back(null_rows_like(child_of(column, 1), 0, exec));
-      break;
-    default: is_fixed = true;
   }
-  auto data = zeros(is_fixed ? size * bits_of(column.type()) / 8 : 0, exec);
-  auto mask = size == 0 ? zeros(0, exec) : no_valid_bits(size, exec);
+  if (id == type_id::STRING && children.empty()) {
+    // libcudf's empty string column has no offsets.
+    children.push_back(zeros_of(cudf::data_type{type_id::INT32}, size + 1, exec));
+  }
+  auto const data_size =
+    cudf::is_fixed_width(column.type()) ? size * bits_of(column.type()) / 8 : 0;
+  auto data = zeros(data_size, exec);
+  auto mask = no_valid_bits(size, exec);
   return std::make_unique<cudf::column>(
     column.type(), size, std::move(data), std::move(mask), size, std::move(children));
 }

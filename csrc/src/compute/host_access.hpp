@@ -18,7 +18,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::host {
@@ -121,17 +120,16 @@ auto with_integer(cudf::type_id type, Use use)
   }
 }
 
-/// Calls `use` with the size in bytes of a fixed-width type, as a constant of the type of its
-/// argument.
+/// Calls `use` with a value of the signed integer that is as wide as a fixed-width type.
 template <typename Use>
 auto with_width(cudf::data_type type, Use use)
 {
   switch (cudf::size_of(type)) {
-    case 1: return use(std::integral_constant<std::size_t, 1>{});
-    case 2: return use(std::integral_constant<std::size_t, 2>{});
-    case 4: return use(std::integral_constant<std::size_t, 4>{});
-    case 8: return use(std::integral_constant<std::size_t, 8>{});
-    default: return use(std::integral_constant<std::size_t, 16>{});
+    case 1: return use(std::int8_t{});
+    case 2: return use(std::int16_t{});
+    case 4: return use(std::int32_t{});
+    case 8: return use(std::int64_t{});
+    default: return use(__int128_t{});
   }
 }
 

@@ -7,7 +7,6 @@
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <algorithm>
-#include <array>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -53,30 +52,19 @@ void visit_runs(run_rows const& rows, column_path const& path, Use use)
   }
 }
 
-/// Repeats the value of each run.
-template <std::size_t Width>
-rmm::device_buffer repeat(void const* values,
-                          run_rows const& rows,
-                          column_path const& path,
-                          execution const& exec)
-{
-  using element = std::array<std::byte, Width>;
-  auto result   = allocate(std::int64_t{rows.size} * std::int64_t{Width}, exec);
-  auto* out     = static_cast<element*>(result.data());
-  visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
-    std::fill(out + begin, out + end, load<element>(values, run));
-  });
-  return result;
-}
-
 rmm::device_buffer repeat_values(cudf::column_view const& values,
                                  run_rows const& rows,
                                  column_path const& path,
                                  execution const& exec)
 {
-  return with_width(values.type(), [&](auto width) {
-    auto const* first = values.head<std::byte>() + values.offset() * std::int64_t{width};
-    return repeat<width>(first, rows, path, exec);
+  return with_width(values.type(), [&]<typename T>(T) {
+    auto const* first = values.head<T>() + values.offset();
+    auto result       = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(T)}, exec);
+    auto* out         = static_cast<T*>(result.data());
+    visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
+      std::fill(out + begin, out + end, load<T>(first, run));
+    });
+    return result;
   });
 }
 

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <iterator>
 #include <utility>
-#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -46,40 +44,6 @@ bool has_nonempty_nulls(cudf::column_view const& column, void const* offsets)
   return false;
 }
 
-/// The contents of a column, to rebuild it with some of them replaced.
-struct released_column {
-  explicit released_column(std::unique_ptr<cudf::column> column)
-    : type{column->type()},
-      size{column->size()},
-      null_count{column->null_count()},
-      parts{column->release()}
-  {
-  }
-
-  std::unique_ptr<cudf::column> rebuild()
-  {
-    return std::make_unique<cudf::column>(type,
-                                          size,
-                                          std::move(*parts.data),
-                                          std::move(*parts.null_mask),
-                                          null_count,
-                                          std::move(parts.children));
-  }
-
-  cudf::data_type type;
-  cudf::size_type size;
-  cudf::size_type null_count;
-  cudf::column::contents parts;
-};
-
-std::unique_ptr<cudf::column> with_mask(std::unique_ptr<cudf::column> column, counted_mask&& mask)
-{
-  auto released             = released_column{std::move(column)};
-  *released.parts.null_mask = std::move(mask.mask);
-  released.null_count       = mask.null_count;
-  return released.rebuild();
-}
-
 /// Checks whether copies of one column are allowed.
 struct copy_permit {
   copy_log const& copies;
@@ -88,32 +52,20 @@ struct copy_permit {
   void need(copy_reason reason) const { copies.need(reason, path); }
 };
 
-std::unique_ptr<cudf::column> push_struct_nulls(std::unique_ptr<cudf::column> column,
-                                                copy_permit const& permit,
-                                                execution const& exec)
+void push_struct_nulls(cudf::column& column, copy_permit const& permit, execution const& exec)
 {
-  if (column->num_children() == 0) { return column; }
-  auto const is_parent = column->type().id() == type_id::STRUCT && column->null_count() > 0;
-  auto masks           = std::vector<std::optional<counted_mask>>{};
-  if (is_parent) {
-    auto const parent = column->view();
-    std::transform(
-      parent.child_begin(), parent.child_end(), std::back_inserter(masks), [&](auto const& child) {
-        return push_nulls(parent, child, exec);
-      });
-  }
-  auto released  = released_column{std::move(column)};
-  auto& children = released.parts.children;
-  for (std::size_t i = 0; i < children.size(); ++i) {
+  auto const parent    = column.view();
+  auto const is_parent = parent.type().id() == type_id::STRUCT && parent.null_count() > 0;
+  for (cudf::size_type i = 0; i < column.num_children(); ++i) {
+    auto& child = column.child(i);
     if (is_parent) {
-      if (auto& mask = masks[i]; mask.has_value()) {
+      if (auto pushed = push_nulls(parent, child.view(), exec)) {
         permit.need(copy_reason::nulls_of_structs);
-        children[i] = with_mask(std::move(children[i]), std::move(*mask));
+        child.set_null_mask(std::move(pushed->mask), pushed->null_count);
       }
     }
-    children[i] = push_struct_nulls(std::move(children[i]), permit, exec);
+    push_struct_nulls(child, permit, exec);
   }
-  return released.rebuild();
 }
 
 std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> column,
@@ -121,19 +73,25 @@ std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> colu
                                               execution const& exec)
 {
   if (!may_be_dirty(column->view())) { return column; }
+  auto const null_count = column->null_count();
   if (needs_emptying(column->view(), exec)) {
     permit.need(copy_reason::null_rows);
     // The copy is sanitized at all levels.
     auto result = empty_nulls(column->view(), exec);
     // The null count of the top level excludes rows before the first imported one.
-    result->set_null_count(column->null_count());
+    result->set_null_count(null_count);
     return result;
   }
-  auto released = released_column{std::move(column)};
-  for (auto& child : released.parts.children) {
-    child = empty_null_rows(std::move(child), permit, exec);
-  }
-  return released.rebuild();
+  auto const type = column->type();
+  auto const size = column->size();
+  auto parts      = column->release();
+  for (auto& child : parts.children) { child = empty_null_rows(std::move(child), permit, exec); }
+  return std::make_unique<cudf::column>(type,
+                                        size,
+                                        std::move(*parts.data),
+                                        std::move(*parts.null_mask),
+                                        null_count,
+                                        std::move(parts.children));
 }
 
 }  // namespace
@@ -183,7 +141,8 @@ std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
 {
   if (!may_be_dirty(column->view())) { return column; }
   auto const permit = copy_permit{copies, path};
-  return empty_null_rows(push_struct_nulls(std::move(column), permit, exec), permit, exec);
+  push_struct_nulls(*column, permit, exec);
+  return empty_null_rows(std::move(column), permit, exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -127,7 +127,7 @@ mask_range column_importer::find_mask(import_level const& level) const
   auto const& [types, array, rows, path] = level;
   auto const nulls                       = [&]() -> cudf::size_type {
     if (auto const stated = stated_null_count(array, rows)) { return *stated; }
-    auto const* known = facts_.find(types, rows);
+    auto const* known = find_facts(facts_, types, &rows);
     return known != nullptr ? known->null_count
                             : count_nulls({array.buffers[0], rows.begin, rows.size}, exec_);
   }();
@@ -137,7 +137,7 @@ mask_range column_importer::find_mask(import_level const& level) const
 
 counted_mask column_importer::import_mask(import_level const& level) const
 {
-  auto const* known = facts_.find(level.types, level.rows);
+  auto const* known = find_facts(facts_, level.types, &level.rows);
   if (known != nullptr && known->mask) {
     auto const taken = [&] { return std::move(*known->mask); };
     return {make(copy_reason::nulls_of_structs, level.path, taken), known->null_count};
@@ -169,9 +169,7 @@ column_parts column_importer::import_parts(import_level const& level, row_mask c
                                                              : import_strings(level);
     case array_layout::validity: return import_fields(level);
     case array_layout::fixed_lists: return import_fixed_size_lists(level);
-    case array_layout::views:
-      return level.type().column.id() == cudf::type_id::LIST ? import_binary_views(level, mask)
-                                                             : import_string_views(level, mask);
+    case array_layout::views: return import_views(level, mask);
     case array_layout::list_views32:
     case array_layout::list_views64: return import_list_views(level, mask);
     case array_layout::runs: return import_runs(level);
@@ -267,7 +265,7 @@ std::optional<borrowed_column> column_importer::borrow(import_level const& level
   result.mask_size   = bytes_for_bits(mask.bits.size);
   auto const strings = types.type.layout != array_layout::fixed;
   if (!(strings ? borrow_strings(level, result) : borrow_values(level, result))) { return {}; }
-  auto const* known = facts_.find(types, rows);
+  auto const* known = find_facts(facts_, types, &rows);
   auto const clean  = known != nullptr && known->is_clean;
   if (sanitize && strings && !clean && needs_emptying(storage_of(result), exec_)) { return {}; }
   return result;

@@ -61,30 +61,17 @@ struct level_facts {
 
 /// Facts about the arrays of a producer's struct, collected before columns are created. The key is
 /// the types of a level, because several parents with different nulls may point to one array.
-class import_facts {
- public:
-  void set(parsed_tree const& level, level_facts const& facts)
-  { facts_.insert_or_assign(&level, facts); }
+using import_facts = std::unordered_map<parsed_tree const*, level_facts>;
 
-  void forget(parsed_tree const& level) { facts_.erase(&level); }
-
-  /// @return Null if nothing is known about exactly this range of rows
-  [[nodiscard]] level_facts const* find(parsed_tree const& level, row_range const& rows) const
-  {
-    auto const entry = facts_.find(&level);
-    return entry != facts_.end() && entry->second.rows == rows ? &entry->second : nullptr;
-  }
-
-  /// @return The facts of the surveyed rows, whatever their range; null if there are none
-  [[nodiscard]] level_facts const* find(parsed_tree const& level) const
-  {
-    auto const entry = facts_.find(&level);
-    return entry != facts_.end() ? &entry->second : nullptr;
-  }
-
- private:
-  std::unordered_map<parsed_tree const*, level_facts> facts_;
-};
+/// @return The facts of a level; null if there are none, or not of exactly `rows`, if given
+inline level_facts const* find_facts(import_facts const& facts,
+                                     parsed_tree const& level,
+                                     row_range const* rows = nullptr)
+{
+  auto const entry = facts.find(&level);
+  if (entry == facts.end() || (rows != nullptr && entry->second.rows != *rows)) { return nullptr; }
+  return &entry->second;
+}
 
 /// @return Whether an array has a mask and may have nulls
 bool has_mask(ArrowArray const& array);
@@ -265,16 +252,11 @@ class column_importer {
 
   // views.cpp
 
-  /// String views, whose bytes are copied to one buffer.
-  [[nodiscard]] column_parts import_string_views(import_level const& level,
-                                                 row_mask const& mask) const;
-  /// Binary views as LIST<UINT8>, whose bytes are copied to one buffer.
-  [[nodiscard]] column_parts import_binary_views(import_level const& level,
-                                                 row_mask const& mask) const;
+  /// String views, or binary views as LIST<UINT8>, whose bytes are copied to one buffer.
+  [[nodiscard]] column_parts import_views(import_level const& level, row_mask const& mask) const;
   /// List views; the elements are gathered unless the lists are contiguous and in order.
   [[nodiscard]] column_parts import_list_views(import_level const& level,
                                                row_mask const& mask) const;
-  [[nodiscard]] string_buffers read_views(import_level const& level, row_mask const& mask) const;
 
   // dictionary.cpp
 

@@ -7,7 +7,6 @@
 #include "import/column_importer.hpp"
 #include "import/import_survey.hpp"
 #include "import/source_array.hpp"
-#include "import/upload_columns.hpp"
 #include "schema/schema_tree.hpp"
 #include "validate/validate.hpp"
 
@@ -95,7 +94,12 @@ class array_import {
       copies_.collect([&] { add(result.columns, plan(i), borrow); });
     }
     copies_.check();
-    if (source_.to_upload) { upload(result.columns); }
+    if (source_.to_upload) {
+      detail::upload(result.columns, call_.stream, call_.mr);
+      for (auto const& column : result.columns) {
+        copies_.note(column.imported.storage->view(), detail::copy_reason::upload);
+      }
+    }
     result.made = copies_.take_made();
     return result;
   }
@@ -131,15 +135,15 @@ class array_import {
 
   void find_facts()
   {
+    auto planned = std::vector<detail::import_level>{};
+    for (std::size_t i = 0; i < num_columns(); ++i) { planned.push_back(plan(i)); }
     auto const is_table = call_.kind == detail::import_kind::table;
-    auto survey         = detail::import_survey{call_.options.sanitize, source_.exec};
-    if (is_table) { survey.add_null_count(call_.types, source_.root); }
-    for (std::size_t i = 0; i < num_columns(); ++i) {
-      auto const planned = plan(i);
-      survey.add(planned.types, planned.array, planned.rows);
+    auto const root     = detail::import_level{call_.types, source_.root, {}, call_.path};
+    facts_ =
+      detail::survey(planned, is_table ? &root : nullptr, call_.options.sanitize, source_.exec);
+    if (is_table) {
+      check_no_null_rows(detail::find_facts(facts_, call_.types)->null_count, call_.path);
     }
-    facts_ = survey.run();
-    if (is_table) { check_no_null_rows(facts_.find(call_.types)->null_count, call_.path); }
   }
 
   /// Adds a column: borrowed if possible and wanted, otherwise created.
@@ -153,25 +157,13 @@ class array_import {
         return;
       }
     }
-    auto const& [types, array, rows, path] = planned;
-    auto storage                           = importer.column(planned);
-    if (sanitize && !detail::is_clean(types, array, rows, facts_)) {
-      storage = detail::sanitize(std::move(storage), copies_, path, source_.exec);
+    auto storage = importer.column(planned);
+    if (sanitize && !detail::is_clean(planned.types, facts_)) {
+      storage = detail::sanitize(std::move(storage), copies_, planned.path, source_.exec);
     }
     columns.emplace_back().imported = {std::move(storage),
-                                       static_cast<cudf::size_type>(rows.leading),
-                                       static_cast<cudf::size_type>(rows.size)};
-  }
-
-  /// Uploads columns that were created in host memory.
-  void upload(std::vector<borrowed_column>& columns)
-  {
-    auto storages = std::vector<std::unique_ptr<cudf::column>*>{};
-    for (auto& column : columns) { storages.push_back(&column.imported.storage); }
-    detail::upload_columns(storages, call_.stream, call_.mr);
-    for (auto const* storage : storages) {
-      copies_.note((*storage)->view(), detail::copy_reason::upload);
-    }
+                                       static_cast<cudf::size_type>(planned.rows.leading),
+                                       static_cast<cudf::size_type>(planned.rows.size)};
   }
 
   detail::import_call const& call_;

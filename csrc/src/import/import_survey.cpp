@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/import_survey.hpp"
 
-#include "compute/bits_on_device.hpp"
+#include "compute/device/buffers.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/transfer/read_back.hpp"
 
 #include <cudf/null_mask.hpp>
 
+#include <rmm/device_buffer.hpp>
+
+#include <algorithm>
+#include <cstddef>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -33,209 +41,239 @@ row_range rows_of_elements(parsed_type const& type,
   return {elements.offset + origin, ends.last - origin, 0};
 }
 
-}  // namespace
-
-import_survey::import_survey(bool sanitize, execution const& exec)
-  : sanitize_{sanitize}, exec_{exec}, reads_{std::make_unique<device::read_batch>(exec.stream)}
-{
-}
-
-std::optional<cudf::size_type> import_survey::known_null_count(parsed_tree const& types,
-                                                               ArrowArray const& array,
-                                                               row_range const& rows) const
-{
-  if (auto const stated = stated_null_count(array, rows)) { return stated; }
-  // An earlier result was for a range that includes these rows, so 0 also applies to them.
-  auto const* known = facts_.find(types);
-  if (known != nullptr && known->null_count == 0) { return 0; }
-  return {};
-}
-
-void import_survey::add_null_count(parsed_tree const& types, ArrowArray const& array)
-{
-  auto& asked =
-    questions_.emplace_back(question{types, array, row_range{array.offset, array.length, 0}});
-  if (!known_null_count(types, array, asked.rows)) {
-    asked.nulls = count({array.buffers[0], asked.rows.begin, asked.rows.size});
+/// See `survey`.
+class import_survey {
+ public:
+  import_survey(bool sanitize, execution const& exec)
+    : sanitize_{sanitize}, exec_{exec}, reads_{std::make_unique<device::read_batch>(exec.stream)}
+  {
   }
-}
 
-void import_survey::visit(parsed_tree const& types,
-                          ArrowArray const& array,
-                          row_range const& rows,
-                          std::optional<bit_range> const& parent_mask)
-{
-  // Elements beyond the limit of a column cannot all be referred to by a valid array. They are
-  // surveyed in the next round, when the offsets are known.
-  constexpr auto most = std::numeric_limits<cudf::size_type>::max();
-  if (rows.storage_size() >= most || facts_.find(types, rows) != nullptr) { return; }
-  auto const& type = types.type;
-  auto asked       = question{types, array, rows};
-  if (rows.storage_size() == 0 || type.layout == array_layout::null) {
-    questions_.push_back(asked);
-    return;
-  }
-  if (!known_null_count(types, array, rows)) {
-    asked.nulls = count({array.buffers[0], rows.begin, rows.size});
-  }
-  auto const mask = sanitize_ ? combine_masks(asked, parent_mask) : std::nullopt;
-  if (has_offsets(type.layout)) { ask_about_offsets(asked, mask); }
-  if (has_fixed_length(type) && mask) { asked.nonempty_nulls = count(*mask); }
-  asked.needs_no_other_check = type.layout != array_layout::runs &&
-                               type.layout != array_layout::list_views32 &&
-                               type.layout != array_layout::list_views64;
-  questions_.push_back(asked);
-
-  if (array.dictionary != nullptr) {
-    auto const& keys = *array.dictionary;
-    visit(types.children[0], keys, {keys.offset, keys.length, 0}, {});
-  } else if (has_child_by_offsets(type.layout)) {
-    auto const& elements = *array.children[0];
-    visit(types.children[0], elements, {elements.offset, elements.length, 0}, {});
-  } else if (type.layout == array_layout::validity || type.layout == array_layout::fixed_lists) {
-    auto const is_struct = type.layout == array_layout::validity;
-    for (std::size_t i = 0; i < types.children.size(); ++i) {
-      auto const& child = *array.children[i];
-      visit(
-        types.children[i], child, child_rows(type, child, rows), is_struct ? mask : std::nullopt);
+  /// Adds the null count of an array, but nothing about its descendants.
+  void add_null_count(parsed_tree const& types, ArrowArray const& array)
+  {
+    auto& asked =
+      questions_.emplace_back(question{types, array, row_range{array.offset, array.length, 0}});
+    if (!known_null_count(types, array, asked.rows)) {
+      asked.nulls = count({array.buffers[0], asked.rows.begin, asked.rows.size});
     }
   }
-}
 
-void import_survey::ask_about_offsets(question& asked, std::optional<bit_range> const& mask)
-{
-  auto const level  = import_level{asked.types, asked.array, asked.rows, column_path{}};
-  auto const width  = offset_width(level.type().layout);
-  auto const size   = asked.rows.storage_size();
-  auto const* first = first_offset(level);
-  asked.ends        = reads_->add(first, width);
-  (void)reads_->add(first + size * width, width);
-  if (mask) {
-    auto const type = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
-    auto const* mask_of_nonempty =
-      keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, exec_.scratch()));
-    asked.nonempty_nulls = count({mask_of_nonempty, 0, size});
+  /// Adds the questions about a level and its descendants.
+  /// @param parent_mask Combined mask of the enclosing structs, if any of them has nulls
+  void visit(parsed_tree const& types,
+             ArrowArray const& array,
+             row_range const& rows,
+             std::optional<bit_range> const& parent_mask)
+  {
+    // Elements beyond the limit of a column cannot all be referred to by a valid array. They are
+    // surveyed in the next round, when the offsets are known.
+    constexpr auto most = std::numeric_limits<cudf::size_type>::max();
+    if (rows.storage_size() >= most || find_facts(facts_, types, &rows) != nullptr) { return; }
+    auto const& type = types.type;
+    auto asked       = question{types, array, rows};
+    if (rows.storage_size() == 0 || type.layout == array_layout::null) {
+      questions_.push_back(asked);
+      return;
+    }
+    if (!known_null_count(types, array, rows)) {
+      asked.nulls = count({array.buffers[0], rows.begin, rows.size});
+    }
+    auto const mask = sanitize_ ? combine_masks(asked, parent_mask) : std::nullopt;
+    if (has_offsets(type.layout)) { ask_about_offsets(asked, mask); }
+    if (has_fixed_length(type) && mask) { asked.nonempty_nulls = count(*mask); }
+    asked.needs_no_other_check = type.layout != array_layout::runs &&
+                                 type.layout != array_layout::list_views32 &&
+                                 type.layout != array_layout::list_views64;
+    questions_.push_back(asked);
+
+    if (array.dictionary != nullptr) {
+      auto const& keys = *array.dictionary;
+      visit(types.children[0], keys, {keys.offset, keys.length, 0}, {});
+    } else if (has_child_by_offsets(type.layout)) {
+      auto const& elements = *array.children[0];
+      visit(types.children[0], elements, {elements.offset, elements.length, 0}, {});
+    } else if (type.layout == array_layout::validity || type.layout == array_layout::fixed_lists) {
+      auto const is_struct = type.layout == array_layout::validity;
+      for (std::size_t i = 0; i < types.children.size(); ++i) {
+        auto const& child = *array.children[i];
+        visit(
+          types.children[i], child, child_rows(type, child, rows), is_struct ? mask : std::nullopt);
+      }
+    }
   }
-}
 
-/// @return The mask of the stored rows and of structs above combined; none if no row is null
-std::optional<bit_range> import_survey::combine_masks(question& asked,
-                                                      std::optional<bit_range> const& parent_mask)
-{
-  auto const& rows = asked.rows;
-  if (known_null_count(asked.types, asked.array, rows) == 0) {
-    // Without its own nulls, it has the nulls of the enclosing struct.
-    if (parent_mask) { asked.combined_nulls = count(asked.combined_mask = *parent_mask); }
-    return parent_mask;
+  /// Reads the answers. The arrays that were added must still be alive.
+  import_facts run()
+  {
+    while (!questions_.empty()) {
+      read();
+      auto const answered = std::exchange(questions_, {});
+      for (auto const& one : answered) { facts_.insert_or_assign(&one.types, answer_to(one)); }
+      reads_ = std::make_unique<device::read_batch>(exec_.stream);
+      ranges_.clear();
+      temporaries_.clear();
+      for (auto const& one : answered) { ask_again_below(one); }
+    }
+    return std::move(facts_);
   }
-  auto const own = align({asked.array.buffers[0], rows.storage_begin(), rows.storage_size()});
-  if (!parent_mask) { return own; }
-  auto const both = bit_range{
-    keep(device::valid_in_both(own.bits, parent_mask->bits, rows.num_rows(), exec_.scratch())),
-    0,
-    own.size};
-  asked.combined_nulls = count(asked.combined_mask = both);
-  return both;
-}
 
-import_facts import_survey::run()
-{
-  while (!questions_.empty()) {
-    read();
-    auto const answered = std::exchange(questions_, {});
-    for (auto const& one : answered) { facts_.set(one.types, answer_to(one)); }
-    reads_ = std::make_unique<device::read_batch>(exec_.stream);
-    ranges_.clear();
-    temporaries_.clear();
-    for (auto const& one : answered) { ask_again_below(one); }
+ private:
+  /// Questions about one level: indices of reads in `reads_` and of counts in `ranges_`.
+  struct question {
+    parsed_tree const& types;
+    ArrowArray const& array;
+    row_range rows;
+    std::optional<std::size_t>
+      ends{};  ///< read of the first offset; the last offset is the next read
+    std::optional<std::size_t> nulls{};           ///< count: nulls of the array's own mask
+    std::optional<std::size_t> combined_nulls{};  ///< count: nulls of `combined_mask`
+    bit_range combined_mask{};  ///< own mask combined with those of enclosing structs
+    std::optional<std::size_t> nonempty_nulls{};  ///< count: null rows that are not empty
+    bool needs_no_other_check{true};  ///< whether `sanitize` needs only `nonempty_nulls`
+  };
+
+  /// The null count stated by the producer or known from an earlier result.
+  std::optional<cudf::size_type> known_null_count(parsed_tree const& types,
+                                                  ArrowArray const& array,
+                                                  row_range const& rows) const
+  {
+    if (auto const stated = stated_null_count(array, rows)) { return stated; }
+    // An earlier result was for a range that includes these rows, so 0 also applies to them.
+    auto const* known = find_facts(facts_, types);
+    if (known != nullptr && known->null_count == 0) { return 0; }
+    return {};
   }
-  return std::move(facts_);
-}
 
-void import_survey::read()
-{
-  reads_->enqueue();
-  if (!ranges_.empty()) {
-    // `count_nulls` waits for the stream, including the reads that were enqueued before.
-    counts_ = device::count_nulls(ranges_, exec_);
-    reads_->note_wait();
-  } else if (!reads_->is_empty()) {
-    reads_->wait();
+  void ask_about_offsets(question& asked, std::optional<bit_range> const& mask)
+  {
+    auto const level  = import_level{asked.types, asked.array, asked.rows, column_path{}};
+    auto const width  = offset_width(level.type().layout);
+    auto const size   = asked.rows.storage_size();
+    auto const* first = first_offset(level);
+    asked.ends        = reads_->add(first, width);
+    (void)reads_->add(first + size * width, width);
+    if (mask) {
+      auto const type = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
+      auto const* mask_of_nonempty =
+        keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, exec_.scratch()));
+      asked.nonempty_nulls = count({mask_of_nonempty, 0, size});
+    }
   }
-}
 
-level_facts import_survey::answer_to(question const& asked) const
-{
-  auto const stated = known_null_count(asked.types, asked.array, asked.rows).value_or(0);
-  auto const nulls  = asked.nulls ? counts_[*asked.nulls] : stated;
-  auto result       = level_facts{asked.rows, nulls, {}};
-  if (asked.ends) {
-    result.ends = offset_ends{reads_->at(*asked.ends), reads_->at(*asked.ends + 1)};
+  /// @return The mask of the stored rows and of structs above combined; none if no row is null
+  std::optional<bit_range> combine_masks(question& asked,
+                                         std::optional<bit_range> const& parent_mask)
+  {
+    auto const& rows = asked.rows;
+    if (known_null_count(asked.types, asked.array, rows) == 0) {
+      // Without its own nulls, it has the nulls of the enclosing struct.
+      if (parent_mask) { asked.combined_nulls = count(asked.combined_mask = *parent_mask); }
+      return parent_mask;
+    }
+    auto const own = align({asked.array.buffers[0], rows.storage_begin(), rows.storage_size()});
+    if (!parent_mask) { return own; }
+    auto const both = bit_range{
+      keep(device::valid_in_both(own.bits, parent_mask->bits, rows.num_rows(), exec_.scratch())),
+      0,
+      own.size};
+    asked.combined_nulls = count(asked.combined_mask = both);
+    return both;
   }
-  result.is_clean =
-    asked.needs_no_other_check && (!asked.nonempty_nulls || counts_[*asked.nonempty_nulls] == 0);
-  if (asked.combined_nulls && counts_[*asked.combined_nulls] != nulls) {
-    result.null_count = counts_[*asked.combined_nulls];
-    result.mask       = std::make_shared<rmm::device_buffer>(copy_bits(asked.combined_mask, exec_));
+
+  void read()
+  {
+    reads_->enqueue();
+    if (!ranges_.empty()) {
+      // `count_nulls` waits for the stream, including the reads that were enqueued before.
+      counts_ = device::count_nulls(ranges_, exec_);
+      reads_->note_wait();
+    } else if (!reads_->is_empty()) {
+      reads_->wait();
+    }
   }
-  return result;
+
+  level_facts answer_to(question const& asked) const
+  {
+    auto const stated = known_null_count(asked.types, asked.array, asked.rows).value_or(0);
+    auto const nulls  = asked.nulls ? counts_[*asked.nulls] : stated;
+    auto result       = level_facts{asked.rows, nulls, {}};
+    if (asked.ends) {
+      result.ends = offset_ends{reads_->at(*asked.ends), reads_->at(*asked.ends + 1)};
+    }
+    result.is_clean =
+      asked.needs_no_other_check && (!asked.nonempty_nulls || counts_[*asked.nonempty_nulls] == 0);
+    if (asked.combined_nulls && counts_[*asked.combined_nulls] != nulls) {
+      result.null_count = counts_[*asked.combined_nulls];
+      result.mask = std::make_shared<rmm::device_buffer>(copy_bits(asked.combined_mask, exec_));
+    }
+    return result;
+  }
+
+  void ask_again_below(question const& answered)
+  {
+    auto const& types = answered.types;
+    auto const* known = find_facts(facts_, types, &answered.rows);
+    if (!has_child_by_offsets(types.type.layout) || known == nullptr || !known->ends) { return; }
+    auto const& elements = *answered.array.children[0];
+    auto const referred  = rows_of_elements(types.type, elements, answered.rows, *known->ends);
+    if (find_facts(facts_, types.children[0], &referred) != nullptr) { return; }
+    visit(types.children[0], elements, referred, {});
+    // The next result, for the referenced elements, replaces the result for all elements.
+    facts_.erase(&types.children[0]);
+  }
+
+  /// Enqueues a count of nulls. @return Its index in `counts_`
+  std::size_t count(bit_range const& range)
+  {
+    ranges_.push_back(range);
+    return ranges_.size() - 1;
+  }
+
+  void const* keep(rmm::device_buffer&& buffer)
+  { return temporaries_.emplace_back(std::move(buffer)).data(); }
+
+  /// Aligns the first row to bit 0 of a word, with a copy if necessary.
+  bit_range align(bit_range const& range)
+  {
+    auto const mask      = mask_range{range};
+    auto const size      = cudf::num_bitmask_words(static_cast<cudf::size_type>(range.size)) *
+                           sizeof(cudf::bitmask_type);
+    auto const is_usable = mask.is_on_word() && !ends_before(mask.first(), size);
+    return {is_usable ? mask.first() : keep(copy_bits(range, exec_.scratch())), 0, range.size};
+  }
+
+  bool sanitize_;
+  execution const& exec_;
+  std::vector<question> questions_;
+  std::unique_ptr<device::read_batch> reads_;  ///< of the current round
+  std::vector<bit_range> ranges_;
+  std::vector<cudf::size_type> counts_;
+  std::vector<rmm::device_buffer> temporaries_;  ///< temporary masks of the current round
+  import_facts facts_;
+};
+
+}  // namespace
+
+import_facts survey(std::span<import_level const> columns,
+                    import_level const* table,
+                    bool sanitize,
+                    execution const& exec)
+{
+  auto all = import_survey{sanitize, exec};
+  if (table != nullptr) { all.add_null_count(table->types, table->array); }
+  for (auto const& column : columns) { all.visit(column.types, column.array, column.rows, {}); }
+  return all.run();
 }
 
-void import_survey::ask_again_below(question const& answered)
+bool is_clean(parsed_tree const& types, import_facts const& facts)
 {
-  auto const& types = answered.types;
-  auto const* known = facts_.find(types, answered.rows);
-  if (!has_child_by_offsets(types.type.layout) || known == nullptr || !known->ends) { return; }
-  auto const& elements = *answered.array.children[0];
-  auto const referred  = rows_of_elements(types.type, elements, answered.rows, *known->ends);
-  if (facts_.find(types.children[0], referred) != nullptr) { return; }
-  visit(types.children[0], elements, referred, {});
-  // The next result, for the referenced elements, replaces the result for all elements.
-  facts_.forget(types.children[0]);
-}
-
-std::size_t import_survey::count(bit_range const& range)
-{
-  ranges_.push_back(range);
-  return ranges_.size() - 1;
-}
-
-void const* import_survey::keep(rmm::device_buffer&& buffer)
-{ return temporaries_.emplace_back(std::move(buffer)).data(); }
-
-/// Aligns the first row to bit 0 of a word, with a copy if necessary.
-bit_range import_survey::align(bit_range const& range)
-{
-  auto const mask = mask_range{range};
-  auto const size =
-    cudf::num_bitmask_words(static_cast<cudf::size_type>(range.size)) * sizeof(cudf::bitmask_type);
-  auto const is_usable = mask.is_on_word() && !ends_before(mask.first(), size);
-  return {is_usable ? mask.first() : keep(copy_bits(range, exec_.scratch())), 0, range.size};
-}
-
-bool is_clean(parsed_tree const& types,
-              ArrowArray const& array,
-              row_range const& rows,
-              import_facts const& facts)
-{
-  auto const& type  = types.type;
-  auto const* known = facts.find(types, rows);
+  auto const* known = find_facts(facts, types);
   if (known == nullptr || !known->is_clean) { return false; }
-  if (rows.storage_size() == 0) { return true; }
-  if (array.dictionary != nullptr) {
-    auto const& keys = *array.dictionary;
-    return is_clean(types.children[0], keys, {keys.offset, keys.length, 0}, facts);
-  }
-  if (known->ends && has_child_by_offsets(type.layout)) {
-    auto const& elements = *array.children[0];
-    return is_clean(
-      types.children[0], elements, rows_of_elements(type, elements, rows, *known->ends), facts);
-  }
-  for (std::size_t i = 0; i < types.children.size(); ++i) {
-    auto const& child = *array.children[i];
-    if (!is_clean(types.children[i], child, child_rows(type, child, rows), facts)) { return false; }
-  }
-  return true;
+  if (known->rows.storage_size() == 0) { return true; }
+  return std::all_of(types.children.begin(), types.children.end(), [&](auto const& child) {
+    return is_clean(child, facts);
+  });
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -37,7 +37,7 @@ offset_ends column_importer::find_ends(import_level const& level) const
 {
   auto const size = level.rows.storage_size();
   if (size == 0) { return {}; }
-  auto const* known = facts_.find(level.types, level.rows);
+  auto const* known = find_facts(facts_, level.types, &level.rows);
   auto const ends =
     known != nullptr && known->ends
       ? *known->ends

@@ -5,7 +5,9 @@
 #include "arrays/tree_copy.hpp"
 #include "base/errors.hpp"
 #include "base/structure.hpp"
+#include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/transfer/staging.hpp"
 #include "import/column_importer.hpp"
 #include "validate/validate.hpp"
 
@@ -14,9 +16,12 @@
 #include <cudf_arrow_bridge/owners.hpp>
 
 #include <rmm/cuda_device.hpp>
+#include <rmm/detail/error.hpp>
+#include <rmm/device_buffer.hpp>
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -65,6 +70,61 @@ void validate_copy(import_call const& call, memory_location const& location)
   validate_contents(call.types, copy->array, true, call.path);
 }
 
+std::size_t num_buffers(cudf::column_view const& column)
+{
+  auto result = std::size_t{column.head<void>() != nullptr} + std::size_t{column.nullable()};
+  for (auto child = column.child_begin(); child != column.child_end(); ++child) {
+    result += num_buffers(*child);
+  }
+  return result;
+}
+
+class uploader {
+ public:
+  uploader(std::size_t capacity, cuda::stream_ref stream, rmm::device_async_resource_ref mr)
+    : upload_{capacity, stream}, stream_{stream}, mr_{mr}
+  {
+  }
+
+  std::unique_ptr<cudf::column> column(std::unique_ptr<cudf::column> source)
+  {
+    auto const type       = source->type();
+    auto const size       = source->size();
+    auto const null_count = source->null_count();
+    auto contents         = source->release();
+    auto const& data      = *sources_.emplace_back(std::move(contents.data));
+    auto const& mask      = *sources_.emplace_back(std::move(contents.null_mask));
+    auto const mask_size  = mask.is_empty() ? 0 : static_cast<std::size_t>(padded_mask_size(size));
+    for (auto& child : contents.children) { child = column(std::move(child)); }
+    return std::make_unique<cudf::column>(type,
+                                          size,
+                                          buffer(data, data.size()),
+                                          buffer(mask, mask_size),
+                                          null_count,
+                                          std::move(contents.children));
+  }
+
+ private:
+  rmm::device_buffer buffer(rmm::device_buffer const& source, std::size_t size)
+  {
+    auto result       = rmm::device_buffer{size, stream_, mr_};
+    auto const copied = std::min(size, source.size());
+    if (copied > 0) { upload_.copy(result.data(), source.data(), copied); }
+    if (size > copied) {
+      auto* rest = static_cast<std::byte*>(result.data()) + copied;
+      RMM_CUDA_TRY(cudaMemsetAsync(rest, 0, size - copied, stream_.get()));
+    }
+    return result;
+  }
+
+  // Declared before `upload_` and so destroyed after it, because its destructor waits while CUDA
+  // reads them.
+  std::vector<std::unique_ptr<rmm::device_buffer>> sources_;
+  host_upload upload_;
+  cuda::stream_ref stream_;
+  rmm::device_async_resource_ref mr_;
+};
+
 }  // namespace
 
 source_array open_source(import_call const& call)
@@ -106,6 +166,22 @@ source_array open_source(import_call const& call)
   auto copy               = array_tree::to_arrow(tree, 0);
   auto const copied_root  = copy->array;
   return {copied_root, foreign_share{new foreign_array{copy.get(), on_host}, stream}, exec, false};
+}
+
+void upload(std::span<borrowed_column> columns,
+            cuda::stream_ref stream,
+            rmm::device_async_resource_ref mr)
+{
+  constexpr auto most_padding = host_upload::staged_size(1);
+  auto capacity               = std::size_t{0};
+  for (auto const& column : columns) {
+    auto const& storage = *column.imported.storage;
+    capacity += storage.alloc_size() + num_buffers(storage.view()) * most_padding;
+  }
+  auto all = uploader{capacity, stream, mr};
+  for (auto& column : columns) {
+    column.imported.storage = all.column(std::move(column.imported.storage));
+  }
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -13,6 +13,8 @@
 
 #include <cuda/stream>
 
+#include <span>
+
 namespace cudf_arrow_bridge::detail {
 
 /// What an array is imported as.
@@ -49,5 +51,15 @@ struct source_array {
  *   full validation rejects. The caller then still owns `call.array`.
  */
 source_array open_source(import_call const& call);
+
+/**
+ * @brief Replaces columns in host memory by copies on the current device, with one upload.
+ *
+ * The copies are enqueued without synchronization, except for large uploads (see `host_upload`).
+ * The host columns are freed when this returns. Masks are padded to libcudf's mask size.
+ */
+void upload(std::span<borrowed_column> columns,
+            cuda::stream_ref stream,
+            rmm::device_async_resource_ref mr);
 
 }  // namespace cudf_arrow_bridge::detail

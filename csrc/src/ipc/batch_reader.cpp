@@ -8,9 +8,10 @@
 #include <rmm/mr/per_device_resource.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -28,281 +29,312 @@ std::int64_t bytes_of_rows(std::int64_t rows, std::int64_t bits)
   return bytes_for_bits(rows * bits);
 }
 
+/// Reads one batch; see `read_batch`.
+class batch_reader {
+ public:
+  batch_reader(ipc_batch const& batch,
+               known_dictionaries const& dictionaries,
+               ipc_memory const& memory,
+               cuda::stream_ref stream)
+    : batch_{batch},
+      dictionaries_{dictionaries},
+      stream_{stream},
+      kept_{std::make_shared<kept_memory>()},
+      tree_{std::make_shared<array_tree>()}
+  {
+    kept_->buffers           = memory.owner;
+    tree_->location          = memory.location;
+    tree_->owner             = kept_;
+    tree_->is_freed_in_order = memory.owner_frees_on_stream;
+  }
+
+  std::shared_ptr<array_tree> read(parsed_tree const& types, bool is_table, column_path const& path)
+  {
+    if (batch_.length < 0) {
+      fail_invalid(path, "expected at least 0 rows, got " + std::to_string(batch_.length));
+    }
+    auto const root = tree_->add_nodes(1);
+    if (is_table) {
+      auto& node = tree_->nodes[root] = {};
+      node.layout                     = array_layout::validity;
+      node.length                     = batch_.length;
+      read_children(root, types, path);
+      for (std::size_t i = 0; i < types.children.size(); ++i) {
+        auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
+        check_length(tree_->nodes[root].first_child + i, column_path{path, name});
+      }
+    } else {
+      read_node(root, types, path);
+      check_length(root, path);
+    }
+    auto const check_used = [&](std::size_t used, std::size_t found, char const* what) {
+      if (used != found) {
+        fail_invalid(path,
+                     "expected " + std::to_string(used) + " " + what + " by the schema, got " +
+                       std::to_string(found));
+      }
+    };
+    check_used(next_node_, batch_.nodes.size(), "nodes");
+    check_used(next_buffer_, batch_.buffers.size(), "buffers");
+    check_used(next_count_, batch_.variadic_counts.size(), "variadic buffer counts");
+    return tree_;
+  }
+
+ private:
+  /// The objects that the tree keeps alive.
+  struct kept_memory {
+    std::shared_ptr<void const> buffers;
+    std::vector<device_array> dictionaries;
+    std::vector<std::unique_ptr<std::int64_t[]>> sizes;  ///< of the data of views
+  };
+
+  /// Checks that a node has the number of rows of the batch.
+  void check_length(std::size_t index, column_path const& path) const
+  {
+    auto const found = tree_->nodes[index].length;
+    if (found != batch_.length) {
+      fail_invalid(path,
+                   "expected " + std::to_string(batch_.length) + " rows, as the batch has, got " +
+                     std::to_string(found));
+    }
+  }
+
+  void read_node(std::size_t index, parsed_tree const& types, column_path const& path)
+  {
+    if (next_node_ == batch_.nodes.size()) {
+      fail_invalid(path, "expected more nodes by the schema, got " + std::to_string(next_node_));
+    }
+    auto const& found = batch_.nodes[next_node_++];
+    auto& node = tree_->nodes[index] = {};
+    node.layout                      = types.type.layout;
+    node.length                      = found.length;
+    node.null_count                  = found.null_count;
+    if (node.layout == array_layout::fixed) { node.per_row = types.type.element_bits; }
+    if (node.layout == array_layout::fixed_lists) { node.per_row = types.type.list_size; }
+    if (node.length < 0) {
+      fail_invalid(path, "expected at least 0 rows, got " + std::to_string(node.length));
+    }
+    if (node.null_count < 0 || node.null_count > node.length) {
+      fail_invalid(path,
+                   "expected a null count of 0 to " + std::to_string(node.length) + ", got " +
+                     std::to_string(node.null_count));
+    }
+    read_buffers(node, types.type, path);
+    if (types.schema->dictionary != nullptr) {
+      read_dictionary(node, path);
+    } else {
+      read_children(index, types, path);
+    }
+  }
+
+  void read_children(std::size_t index, parsed_tree const& types, column_path const& path)
+  {
+    auto& node        = tree_->nodes[index];
+    node.num_children = types.children.size();
+    node.first_child  = tree_->add_nodes(node.num_children);
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
+      read_node(node.first_child + i, types.children[i], column_path{path, name});
+    }
+    check_child(node, types.type, path);
+    if (has_child_by_offsets(node.layout)) {
+      node.set_extent(tree_->nodes[node.first_child].length);
+    }
+  }
+
+  void check_child(array_node const& node, parsed_type const& type, column_path const& path) const
+  {
+    auto const check = [&](std::size_t i, std::int64_t rows) {
+      auto const found = tree_->nodes[node.first_child + i].length;
+      if (found < rows) {
+        fail_invalid(path,
+                     "expected at least " + std::to_string(rows) + " rows of a child, got " +
+                       std::to_string(found));
+      }
+    };
+    switch (node.layout) {
+      case array_layout::validity:
+        for (std::size_t i = 0; i < node.num_children; ++i) { check(i, node.length); }
+        break;
+      case array_layout::fixed_lists: {
+        constexpr auto most = std::numeric_limits<std::int64_t>::max();
+        auto const size     = type.list_size;
+        check(0, size > 0 && node.length > most / size ? most : node.length * size);
+        break;
+      }
+      case array_layout::runs: {
+        auto const runs = tree_->nodes[node.first_child].length;
+        check(1, runs);
+        if (runs == 0 && node.length > 0) {
+          fail_invalid(path, "expected at least 1 run, got none");
+        }
+        break;
+      }
+      default: break;
+    }
+  }
+
+  void read_buffers(array_node& node, parsed_type const& type, column_path const& path)
+  {
+    if (num_buffers(node.layout) == 0) { return; }
+    if (node.layout == array_layout::views) { return read_views(node, path); }
+    read_validity(node, path);
+    auto const width = offset_width(node.layout);
+    switch (node.layout) {
+      case array_layout::fixed:
+        node.buffers[1] = take("data", bytes_of_rows(node.length, type.element_bits), path).address;
+        break;
+      case array_layout::offsets32:
+      case array_layout::offsets64: read_offsets(node, path); break;
+      case array_layout::string32:
+      case array_layout::string64: {
+        read_offsets(node, path);
+        auto const data = take("data", 0, path);
+        node.buffers[2] = data.address;
+        node.set_extent(data.size);
+        break;
+      }
+      case array_layout::list_views32:
+      case array_layout::list_views64:
+        node.buffers[1] = take("offsets", bytes_of_rows(node.length, width * 8), path).address;
+        node.buffers[2] = take("sizes", bytes_of_rows(node.length, width * 8), path).address;
+        break;
+      default: break;
+    }
+  }
+
+  void read_validity(array_node& node, column_path const& path)
+  {
+    // Without nulls, the mask may be omitted.
+    auto const mask =
+      take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
+    node.buffers[0] = node.null_count == 0 ? nullptr : mask.address;
+  }
+
+  void read_offsets(array_node& node, column_path const& path)
+  {
+    auto const width = offset_width(node.layout);
+    // An array without rows may omit its one offset.
+    auto const is_left_out = node.length == 0 && next_buffer_ < batch_.buffers.size() &&
+                             batch_.buffers[next_buffer_].size < width;
+    if (!is_left_out) {
+      auto const most = std::numeric_limits<std::int64_t>::max();
+      auto const rows = node.length == most ? most : node.length + 1;
+      node.buffers[1] = take("offsets", bytes_of_rows(rows, width * 8), path).address;
+      return;
+    }
+    ++next_buffer_;
+    if (tree_->location.device_type == ARROW_DEVICE_CPU) {
+      node.buffers[1] = &zero_offset;
+      return;
+    }
+    auto const guard = guard_device(tree_->location);
+    auto const exec  = execution{false, stream_, rmm::mr::get_current_device_resource_ref()};
+    node.buffers[1]  = tree_->conversions.emplace_back(zeros(width, exec)).data();
+  }
+
+  void read_views(array_node& node, column_path const& path)
+  {
+    auto const left = static_cast<std::int64_t>(batch_.buffers.size()) -
+                      static_cast<std::int64_t>(next_buffer_) - 2;
+    if (next_count_ == batch_.variadic_counts.size()) {
+      fail_invalid(
+        path,
+        "expected more variadic buffer counts by the schema, got " + std::to_string(next_count_));
+    }
+    auto const count = batch_.variadic_counts[next_count_++];
+    if (count < 0 || count > left) {
+      fail_invalid(path,
+                   "expected 0 to " + std::to_string(std::max(left, std::int64_t{0})) +
+                     " data buffers of views, got " + std::to_string(count));
+    }
+    auto const num_data = static_cast<std::size_t>(count);
+    tree_->add_view_buffers(node, num_data + 3);
+    auto const mask =
+      take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
+    node.view_buffers[0] = node.null_count == 0 ? nullptr : mask.address;
+    node.view_buffers[1] = take("views", bytes_of_rows(node.length, bits_of_view), path).address;
+    auto& sizes          = kept_->sizes.emplace_back(std::make_unique<std::int64_t[]>(num_data));
+    for (std::size_t i = 0; i < num_data; ++i) {
+      auto const data          = take("data", 0, path);
+      node.view_buffers[2 + i] = data.address;
+      sizes[i]                 = data.size;
+    }
+    node.view_buffers[num_data + 2] = sizes.get();
+  }
+
+  void read_dictionary(array_node& node, column_path const& path)
+  {
+    auto const index   = dictionaries_.next;
+    dictionaries_.next = dictionaries_.types[index].end;
+    if (index >= dictionaries_.values.size() || dictionaries_.values[index].is_released()) {
+      fail_invalid(path, "expected the values of a dictionary before its indices, got none");
+    }
+    auto const& values    = dictionaries_.values[index];
+    auto const [tree, at] = array_tree::place_of(values);
+    if (tree->location != tree_->location) {
+      fail_invalid(path,
+                   "expected a dictionary in " + to_string(tree_->location) +
+                     " as its indices, got one in " + to_string(tree->location));
+    }
+    // The array's event has to be ordered after the dictionaries, also if another stream created
+    // them.
+    values.make_wait(stream_);
+    node.dictionary = tree_->add_nodes(1);
+    graft(node.dictionary, *tree, tree->nodes[at]);
+    kept_->dictionaries.push_back(values);
+    // Dictionaries may belong to other messages, on other streams.
+    tree_->is_freed_in_order = false;
+  }
+
+  /// Adds nodes that share the values of a dictionary.
+  void graft(std::size_t index, array_tree const& source, array_node const& from)
+  {
+    auto& node = tree_->nodes[index] = from;
+    node.first_child                 = tree_->add_nodes(node.num_children);
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      graft(node.first_child + i, source, source.nodes[from.first_child + i]);
+    }
+    if (from.dictionary != array_node::no_dictionary) {
+      node.dictionary = tree_->add_nodes(1);
+      graft(node.dictionary, source, source.nodes[from.dictionary]);
+    }
+  }
+
+  /// Takes the next buffer, which must have `required` bytes. @return Null if it has none
+  ipc_buffer take(char const* name, std::int64_t required, column_path const& path)
+  {
+    if (next_buffer_ == batch_.buffers.size()) {
+      fail_invalid(path, std::string{"expected a "} + name + " buffer by the schema, got none");
+    }
+    auto const& buffer = batch_.buffers[next_buffer_++];
+    if (buffer.size < required || buffer.size < 0) {
+      fail_invalid(path,
+                   std::string{"expected a "} + name + " buffer of " + std::to_string(required) +
+                     " bytes, got " + std::to_string(buffer.size));
+    }
+    return buffer.size == 0 ? ipc_buffer{nullptr, 0} : buffer;
+  }
+
+  ipc_batch batch_;
+  known_dictionaries dictionaries_;
+  cuda::stream_ref stream_;
+  std::shared_ptr<kept_memory> kept_;
+  std::shared_ptr<array_tree> tree_;
+  std::size_t next_node_{0};
+  std::size_t next_buffer_{0};
+  std::size_t next_count_{0};
+};
+
 }  // namespace
 
-batch_reader::batch_reader(ipc_batch const& batch,
-                           known_dictionaries const& dictionaries,
-                           ipc_memory const& memory,
-                           cuda::stream_ref stream)
-  : batch_{batch},
-    dictionaries_{dictionaries},
-    stream_{stream},
-    kept_{std::make_shared<kept_memory>()},
-    tree_{std::make_shared<array_tree>()}
-{
-  kept_->buffers           = memory.owner;
-  tree_->location          = memory.location;
-  tree_->owner             = kept_;
-  tree_->is_freed_in_order = memory.owner_frees_on_stream;
-}
-
-std::shared_ptr<array_tree> batch_reader::read(parsed_tree const& types,
-                                               bool is_table,
-                                               column_path const& path)
-{
-  if (batch_.length < 0) {
-    fail_invalid(path, "expected at least 0 rows, got " + std::to_string(batch_.length));
-  }
-  auto const root = tree_->add_nodes(1);
-  if (is_table) {
-    auto& node = tree_->nodes[root] = {};
-    node.layout                     = array_layout::validity;
-    node.length                     = batch_.length;
-    read_children(root, types, path);
-    for (std::size_t i = 0; i < types.children.size(); ++i) {
-      auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
-      check_length(tree_->nodes[root].first_child + i, column_path{path, name});
-    }
-  } else {
-    read_node(root, types, path);
-    check_length(root, path);
-  }
-  auto const check_used = [&](std::size_t used, std::size_t found, char const* what) {
-    if (used != found) {
-      fail_invalid(path,
-                   "expected " + std::to_string(used) + " " + what + " by the schema, got " +
-                     std::to_string(found));
-    }
-  };
-  check_used(next_node_, batch_.nodes.size(), "nodes");
-  check_used(next_buffer_, batch_.buffers.size(), "buffers");
-  check_used(next_count_, batch_.variadic_counts.size(), "variadic buffer counts");
-  return tree_;
-}
-
-void batch_reader::check_length(std::size_t index, column_path const& path) const
-{
-  auto const found = tree_->nodes[index].length;
-  if (found != batch_.length) {
-    fail_invalid(path,
-                 "expected " + std::to_string(batch_.length) + " rows, as the batch has, got " +
-                   std::to_string(found));
-  }
-}
-
-void batch_reader::read_node(std::size_t index, parsed_tree const& types, column_path const& path)
-{
-  if (next_node_ == batch_.nodes.size()) {
-    fail_invalid(path, "expected more nodes by the schema, got " + std::to_string(next_node_));
-  }
-  auto const& found = batch_.nodes[next_node_++];
-  auto& node = tree_->nodes[index] = {};
-  node.layout                      = types.type.layout;
-  node.length                      = found.length;
-  node.null_count                  = found.null_count;
-  if (node.layout == array_layout::fixed) { node.per_row = types.type.element_bits; }
-  if (node.layout == array_layout::fixed_lists) { node.per_row = types.type.list_size; }
-  if (node.length < 0) {
-    fail_invalid(path, "expected at least 0 rows, got " + std::to_string(node.length));
-  }
-  if (node.null_count < 0 || node.null_count > node.length) {
-    fail_invalid(path,
-                 "expected a null count of 0 to " + std::to_string(node.length) + ", got " +
-                   std::to_string(node.null_count));
-  }
-  read_buffers(node, types.type, path);
-  if (types.schema->dictionary != nullptr) {
-    read_dictionary(node, path);
-  } else {
-    read_children(index, types, path);
-  }
-}
-
-void batch_reader::read_children(std::size_t index,
-                                 parsed_tree const& types,
-                                 column_path const& path)
-{
-  auto& node        = tree_->nodes[index];
-  node.num_children = types.children.size();
-  node.first_child  = tree_->add_nodes(node.num_children);
-  for (std::size_t i = 0; i < node.num_children; ++i) {
-    auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
-    read_node(node.first_child + i, types.children[i], column_path{path, name});
-  }
-  check_child(node, types.type, path);
-  if (has_child_by_offsets(node.layout)) { node.set_extent(tree_->nodes[node.first_child].length); }
-}
-
-void batch_reader::check_child(array_node const& node,
-                               parsed_type const& type,
-                               column_path const& path) const
-{
-  auto const check = [&](std::size_t i, std::int64_t rows) {
-    auto const found = tree_->nodes[node.first_child + i].length;
-    if (found < rows) {
-      fail_invalid(path,
-                   "expected at least " + std::to_string(rows) + " rows of a child, got " +
-                     std::to_string(found));
-    }
-  };
-  switch (node.layout) {
-    case array_layout::validity:
-      for (std::size_t i = 0; i < node.num_children; ++i) { check(i, node.length); }
-      break;
-    case array_layout::fixed_lists: {
-      constexpr auto most = std::numeric_limits<std::int64_t>::max();
-      auto const size     = type.list_size;
-      check(0, size > 0 && node.length > most / size ? most : node.length * size);
-      break;
-    }
-    case array_layout::runs: {
-      auto const runs = tree_->nodes[node.first_child].length;
-      check(1, runs);
-      if (runs == 0 && node.length > 0) { fail_invalid(path, "expected at least 1 run, got none"); }
-      break;
-    }
-    default: break;
-  }
-}
-
-void batch_reader::read_buffers(array_node& node, parsed_type const& type, column_path const& path)
-{
-  if (num_buffers(node.layout) == 0) { return; }
-  if (node.layout == array_layout::views) { return read_views(node, path); }
-  read_validity(node, path);
-  auto const width = offset_width(node.layout);
-  switch (node.layout) {
-    case array_layout::fixed:
-      node.buffers[1] = take("data", bytes_of_rows(node.length, type.element_bits), path).address;
-      break;
-    case array_layout::offsets32:
-    case array_layout::offsets64: read_offsets(node, path); break;
-    case array_layout::string32:
-    case array_layout::string64: {
-      read_offsets(node, path);
-      auto const data = take("data", 0, path);
-      node.buffers[2] = data.address;
-      node.set_extent(data.size);
-      break;
-    }
-    case array_layout::list_views32:
-    case array_layout::list_views64:
-      node.buffers[1] = take("offsets", bytes_of_rows(node.length, width * 8), path).address;
-      node.buffers[2] = take("sizes", bytes_of_rows(node.length, width * 8), path).address;
-      break;
-    default: break;
-  }
-}
-
-void batch_reader::read_validity(array_node& node, column_path const& path)
-{
-  // Without nulls, the mask may be omitted.
-  auto const mask =
-    take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
-  node.buffers[0] = node.null_count == 0 ? nullptr : mask.address;
-}
-
-void batch_reader::read_offsets(array_node& node, column_path const& path)
-{
-  auto const width = offset_width(node.layout);
-  // An array without rows may omit its one offset.
-  auto const is_left_out = node.length == 0 && next_buffer_ < batch_.buffers.size() &&
-                           batch_.buffers[next_buffer_].size < width;
-  if (!is_left_out) {
-    auto const most = std::numeric_limits<std::int64_t>::max();
-    auto const rows = node.length == most ? most : node.length + 1;
-    node.buffers[1] = take("offsets", bytes_of_rows(rows, width * 8), path).address;
-    return;
-  }
-  ++next_buffer_;
-  if (tree_->location.device_type == ARROW_DEVICE_CPU) {
-    node.buffers[1] = &zero_offset;
-    return;
-  }
-  auto const guard = guard_device(tree_->location);
-  auto const exec  = execution{false, stream_, rmm::mr::get_current_device_resource_ref()};
-  node.buffers[1]  = tree_->conversions.emplace_back(zeros(width, exec)).data();
-}
-
-void batch_reader::read_views(array_node& node, column_path const& path)
-{
-  auto const left =
-    static_cast<std::int64_t>(batch_.buffers.size()) - static_cast<std::int64_t>(next_buffer_) - 2;
-  if (next_count_ == batch_.variadic_counts.size()) {
-    fail_invalid(
-      path,
-      "expected more variadic buffer counts by the schema, got " + std::to_string(next_count_));
-  }
-  auto const count = batch_.variadic_counts[next_count_++];
-  if (count < 0 || count > left) {
-    fail_invalid(path,
-                 "expected 0 to " + std::to_string(std::max(left, std::int64_t{0})) +
-                   " data buffers of views, got " + std::to_string(count));
-  }
-  auto const num_data = static_cast<std::size_t>(count);
-  tree_->add_view_buffers(node, num_data + 3);
-  auto const mask =
-    take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
-  node.view_buffers[0] = node.null_count == 0 ? nullptr : mask.address;
-  node.view_buffers[1] = take("views", bytes_of_rows(node.length, bits_of_view), path).address;
-  auto& sizes          = kept_->sizes.emplace_back(std::make_unique<std::int64_t[]>(num_data));
-  for (std::size_t i = 0; i < num_data; ++i) {
-    auto const data          = take("data", 0, path);
-    node.view_buffers[2 + i] = data.address;
-    sizes[i]                 = data.size;
-  }
-  node.view_buffers[num_data + 2] = sizes.get();
-}
-
-void batch_reader::read_dictionary(array_node& node, column_path const& path)
-{
-  auto const index   = dictionaries_.next;
-  dictionaries_.next = dictionaries_.types[index].end;
-  if (index >= dictionaries_.values.size() || dictionaries_.values[index].is_released()) {
-    fail_invalid(path, "expected the values of a dictionary before its indices, got none");
-  }
-  auto const& values    = dictionaries_.values[index];
-  auto const [tree, at] = array_tree::place_of(values);
-  if (tree->location != tree_->location) {
-    fail_invalid(path,
-                 "expected a dictionary in " + to_string(tree_->location) +
-                   " as its indices, got one in " + to_string(tree->location));
-  }
-  // The array's event has to be ordered after the dictionaries, also if another stream created
-  // them.
-  values.make_wait(stream_);
-  node.dictionary = tree_->add_nodes(1);
-  graft(node.dictionary, *tree, tree->nodes[at]);
-  kept_->dictionaries.push_back(values);
-  // Dictionaries may belong to other messages, on other streams.
-  tree_->is_freed_in_order = false;
-}
-
-void batch_reader::graft(std::size_t index, array_tree const& source, array_node const& from)
-{
-  auto& node = tree_->nodes[index] = from;
-  node.first_child                 = tree_->add_nodes(node.num_children);
-  for (std::size_t i = 0; i < node.num_children; ++i) {
-    graft(node.first_child + i, source, source.nodes[from.first_child + i]);
-  }
-  if (from.dictionary != array_node::no_dictionary) {
-    node.dictionary = tree_->add_nodes(1);
-    graft(node.dictionary, source, source.nodes[from.dictionary]);
-  }
-}
-
-ipc_buffer batch_reader::take(char const* name, std::int64_t required, column_path const& path)
-{
-  if (next_buffer_ == batch_.buffers.size()) {
-    fail_invalid(path, std::string{"expected a "} + name + " buffer by the schema, got none");
-  }
-  auto const& buffer = batch_.buffers[next_buffer_++];
-  if (buffer.size < required || buffer.size < 0) {
-    fail_invalid(path,
-                 std::string{"expected a "} + name + " buffer of " + std::to_string(required) +
-                   " bytes, got " + std::to_string(buffer.size));
-  }
-  return buffer.size == 0 ? ipc_buffer{nullptr, 0} : buffer;
-}
+std::shared_ptr<array_tree> read_batch(ipc_batch const& batch,
+                                       known_dictionaries const& dictionaries,
+                                       ipc_memory const& memory,
+                                       parsed_tree const& types,
+                                       bool is_table,
+                                       column_path const& path,
+                                       cuda::stream_ref stream)
+{ return batch_reader{batch, dictionaries, memory, stream}.read(types, is_table, path); }
 
 }  // namespace cudf_arrow_bridge::detail

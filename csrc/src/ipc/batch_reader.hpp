@@ -10,11 +10,9 @@
 #include <cuda/stream>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -35,60 +33,36 @@ struct known_dictionaries {
 /**
  * @brief Creates a tree over the buffers of one batch. Checks all metadata against the types and
  * the sizes of the buffers; reads no buffer.
+ *
+ * @throws std::invalid_argument if metadata, types and buffers contradict each other
+ *
+ * @param types Types of the batch
+ * @param is_table Whether it is a record batch: then the root has no node of its own
+ * @param path Names the top level in errors
  */
-class batch_reader {
- public:
-  batch_reader(ipc_batch const& batch,
-               known_dictionaries const& dictionaries,
-               ipc_memory const& memory,
-               cuda::stream_ref stream);
+std::shared_ptr<array_tree> read_batch(ipc_batch const& batch,
+                                       known_dictionaries const& dictionaries,
+                                       ipc_memory const& memory,
+                                       parsed_tree const& types,
+                                       bool is_table,
+                                       column_path const& path,
+                                       cuda::stream_ref stream);
 
-  /**
-   * @brief Reads the batch. Call it once.
-   *
-   * @throws std::invalid_argument if metadata, types and buffers contradict each other
-   *
-   * @param types Types of the batch
-   * @param is_table Whether it is a record batch: then the root has no node of its own
-   * @param path Names the top level in errors
-   */
-  [[nodiscard]] std::shared_ptr<array_tree> read(parsed_tree const& types,
-                                                 bool is_table,
-                                                 column_path const& path);
-
- private:
-  /// The objects that the tree keeps alive.
-  struct kept_memory {
-    std::shared_ptr<void const> buffers;
-    std::vector<device_array> dictionaries;
-    std::vector<std::unique_ptr<std::int64_t[]>> sizes;  ///< of the data of views
-  };
-
-  void read_node(std::size_t index, parsed_tree const& types, column_path const& path);
-  void read_children(std::size_t index, parsed_tree const& types, column_path const& path);
-  void read_buffers(array_node& node, parsed_type const& type, column_path const& path);
-  void read_validity(array_node& node, column_path const& path);
-  void read_offsets(array_node& node, column_path const& path);
-  void read_views(array_node& node, column_path const& path);
-  void read_dictionary(array_node& node, column_path const& path);
-  /// Checks that a node has the number of rows of the batch.
-  void check_length(std::size_t index, column_path const& path) const;
-  void check_child(array_node const& node, parsed_type const& type, column_path const& path) const;
-
-  /// Takes the next buffer, which must have `required` bytes. @return Null if it has none
-  ipc_buffer take(char const* name, std::int64_t required, column_path const& path);
-
-  /// Adds nodes that share the values of a dictionary.
-  void graft(std::size_t index, array_tree const& source, array_node const& from);
-
-  ipc_batch batch_;
-  known_dictionaries dictionaries_;
-  cuda::stream_ref stream_;
-  std::shared_ptr<kept_memory> kept_;
-  std::shared_ptr<array_tree> tree_;
-  std::size_t next_node_{0};
-  std::size_t next_buffer_{0};
-  std::size_t next_count_{0};
-};
+/**
+ * @brief Checks the contents of the buffers of a batch.
+ *
+ * @throws std::invalid_argument naming the column
+ *
+ * @param tree Tree of `read_batch`
+ * @param types Its types
+ * @param checks The checks to do
+ * @param path Names the top level in errors
+ * @param stream Stream whose enqueued work writes the buffers
+ */
+void check_contents(std::shared_ptr<array_tree const> const& tree,
+                    parsed_tree const& types,
+                    body_checks checks,
+                    column_path const& path,
+                    cuda::stream_ref stream);
 
 }  // namespace cudf_arrow_bridge::detail

@@ -6,16 +6,15 @@
 #include "base/structure.hpp"
 #include "cuda/location/location.hpp"
 #include "ipc/batch_reader.hpp"
-#include "ipc/check_contents.hpp"
 #include "schema/schema_tree.hpp"
 #include "validate/validate.hpp"
 
 #include <cudf_arrow_bridge/ipc.hpp>
 
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge {
@@ -57,14 +56,20 @@ struct body_decoder::state {
   }
 
   /// Reads a batch of some of the types.
-  [[nodiscard]] device_array read(detail::batch_reader reader,
+  ///
+  /// @param next The first dictionary that the batch may refer to
+  [[nodiscard]] device_array read(ipc_batch const& batch,
+                                  std::span<device_array const> values,
+                                  std::size_t next,
+                                  ipc_memory const& memory,
                                   parsed_tree const& batch_types,
                                   bool is_table,
                                   column_path const& path,
                                   body_checks checks,
                                   cuda::stream_ref stream) const
   {
-    auto const tree  = reader.read(batch_types, is_table, path);
+    auto const tree = detail::read_batch(
+      batch, {dictionaries, values, next}, memory, batch_types, is_table, path, stream);
     auto const guard = detail::guard_device(tree->location);
     detail::check_contents(tree, batch_types, checks, path, stream);
     if (tree->location.device_type != ARROW_DEVICE_CPU) { tree->record_ready(stream); }
@@ -100,9 +105,8 @@ device_array body_decoder::batch(ipc_batch const& batch,
                                  cuda::stream_ref stream) const
 {
   detail::nvtx_range const range{__func__};
-  auto reader =
-    detail::batch_reader{batch, {state_->dictionaries, dictionaries, 0}, memory, stream};
-  return state_->read(std::move(reader), state_->types, true, state_->top, checks, stream);
+  return state_->read(
+    batch, dictionaries, 0, memory, state_->types, true, state_->top, checks, stream);
 }
 
 device_array body_decoder::dictionary(std::size_t index,
@@ -115,9 +119,8 @@ device_array body_decoder::dictionary(std::size_t index,
   detail::nvtx_range const range{__func__};
   auto const& types = state_->dictionary(index);
   auto const path   = column_path{state_->top, types.path.c_str()};
-  auto reader =
-    detail::batch_reader{batch, {state_->dictionaries, dictionaries, index + 1}, memory, stream};
-  return state_->read(std::move(reader), *types.values, false, path, checks, stream);
+  return state_->read(
+    batch, dictionaries, index + 1, memory, *types.values, false, path, checks, stream);
 }
 
 }  // namespace cudf_arrow_bridge

@@ -18,15 +18,9 @@
 #include <utility>
 
 namespace cudf_arrow_bridge {
-namespace detail {
+namespace {
 
 constexpr std::array<std::byte, ipc_alignment> padding{};
-
-/// @return Whether the pieces of a body are its buffers
-inline bool is_read_in_place(memory_location const& location)
-{
-  return location.device_type == ARROW_DEVICE_CPU || location.device_type == ARROW_DEVICE_CUDA_HOST;
-}
 
 /// Consecutive bytes of a packed body.
 struct packed_run {
@@ -34,44 +28,16 @@ struct packed_run {
   std::size_t size;     ///< 0 at the end of the body
 };
 
-/// Iterates over a packed body: each buffer, and the zeros after it.
-class packed_runs {
- public:
-  /// @param body Must outlive this
-  explicit packed_runs(ipc_body const& body) : body_{body} {}
-
-  /// @return The next run, of one buffer or of the zeros after it: at most `limit` bytes
-  [[nodiscard]] packed_run take(std::size_t limit) noexcept
-  {
-    for (; buffer_ < body_.buffers.size(); ++buffer_, taken_ = 0) {
-      auto const& buffer = body_.buffers[buffer_];
-      auto const size    = static_cast<std::size_t>(buffer.size);
-      auto const padded  = static_cast<std::size_t>(ipc_padded(buffer.size));
-      if (taken_ == padded) { continue; }
-      auto const is_data = taken_ < size;
-      auto const run =
-        packed_run{is_data ? static_cast<std::byte const*>(buffer.address) + taken_ : nullptr,
-                   std::min(limit, (is_data ? size : padded) - taken_)};
-      taken_ += run.size;
-      return run;
-    }
-    return {nullptr, 0};
-  }
-
- private:
-  ipc_body const& body_;
-  std::size_t buffer_{0};  ///< the buffer of the next run
-  std::size_t taken_{0};   ///< consumed bytes of it and of the zeros after it
-};
-
-}  // namespace detail
+}  // namespace
 
 struct body_download::state {
   state(ipc_body&& all, std::size_t chunk_size, cuda::stream_ref copied_on)
     : body{std::move(all)}, stream{copied_on}
   {
     auto const total = static_cast<std::size_t>(body.packed_size());
-    if (total == 0 || detail::is_read_in_place(body.location)) { return; }
+    auto const type  = body.location.device_type;
+    // The pieces of a body that the host can read are its buffers.
+    if (total == 0 || type == ARROW_DEVICE_CPU || type == ARROW_DEVICE_CUDA_HOST) { return; }
     auto const guard = detail::guard_device(body.location);
     chunks = std::make_unique<detail::pinned_chunks>(total, chunk_size, stream, body.owner);
     enqueue_piece();
@@ -88,6 +54,25 @@ struct body_download::state {
     return chunks->piece(number).first(sizes[number % 2]);
   }
 
+  /// @return The next run of the packed body, of one buffer or of the zeros after it: at most
+  ///   `limit` bytes
+  packed_run take_run(std::size_t limit) noexcept
+  {
+    for (; buffer < body.buffers.size(); ++buffer, taken = 0) {
+      auto const& [address, bytes] = body.buffers[buffer];
+      auto const size              = static_cast<std::size_t>(bytes);
+      auto const padded            = static_cast<std::size_t>(ipc_padded(bytes));
+      if (taken == padded) { continue; }
+      auto const is_data = taken < size;
+      auto const run =
+        packed_run{is_data ? static_cast<std::byte const*>(address) + taken : nullptr,
+                   std::min(limit, (is_data ? size : padded) - taken)};
+      taken += run.size;
+      return run;
+    }
+    return {nullptr, 0};
+  }
+
   /// A piece of host memory.
   std::span<std::byte const> next_buffer()
   {
@@ -96,8 +81,8 @@ struct body_download::state {
       RMM_CUDA_TRY(detail::synchronize(stream));
       is_written = true;
     }
-    auto const run = runs.take(std::numeric_limits<std::size_t>::max());
-    if (run.address == nullptr) { return std::span{detail::padding}.first(run.size); }
+    auto const run = take_run(std::numeric_limits<std::size_t>::max());
+    if (run.address == nullptr) { return std::span{padding}.first(run.size); }
     return {static_cast<std::byte const*>(run.address), run.size};
   }
 
@@ -107,7 +92,7 @@ struct body_download::state {
     auto const piece = chunks->piece(num_enqueued);
     auto filled      = std::size_t{0};
     while (filled < piece.size()) {
-      auto const run = runs.take(piece.size() - filled);
+      auto const run = take_run(piece.size() - filled);
       if (run.size == 0) { break; }
       auto* const target = piece.data() + filled;
       if (run.address == nullptr) {
@@ -125,7 +110,8 @@ struct body_download::state {
 
   ipc_body body;
   cuda::stream_ref stream;
-  detail::packed_runs runs{body};
+  std::size_t buffer{0};  ///< the buffer of the next run
+  std::size_t taken{0};   ///< consumed bytes of it and of the zeros after it
   bool has_failed{false};
   bool is_written{false};  ///< whether the host has waited for pinned memory
   std::unique_ptr<detail::pinned_chunks> chunks{};  ///< of device memory

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ipc/check_contents.hpp"
-
 #include "arrays/tree_copy.hpp"
 #include "base/structure.hpp"
 #include "compute/buffers.hpp"
+#include "compute/host_access.hpp"
 #include "cuda/transfer/read_back.hpp"
+#include "ipc/batch_reader.hpp"
 #include "validate/validate.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
@@ -27,73 +27,48 @@ class ends_checker {
 
   void check(parsed_tree const& types, column_path const& path)
   {
-    if (host_) { return check_level(tree_.nodes[0], types, path); }
-    add_level(tree_.nodes[0], types);
-    if (batch_.is_empty()) { return; }
-    batch_.enqueue();
-    batch_.wait();
-    check_level(tree_.nodes[0], types, path);
+    if (!host_) {
+      visit(tree_.nodes[0], types, path);
+      if (batch_.is_empty()) { return; }
+      batch_.enqueue();
+      batch_.wait();
+      is_read_ = true;
+    }
+    visit(tree_.nodes[0], types, path);
   }
 
  private:
-  static bool is_checked(array_node const& node)
-  { return has_offsets(node.layout) && node.length > 0; }
-
-  static std::byte const* last_of(array_node const& node)
+  /// Adds the offsets and run ends of a level and its descendants to the batch, or checks them.
+  void visit(array_node const& node, parsed_tree const& types, column_path const& path)
   {
-    return static_cast<std::byte const*>(node.buffers[1]) + node.length * offset_width(node.layout);
-  }
-
-  static bool has_runs(array_node const& node)
-  { return node.layout == array_layout::runs && node.length > 0; }
-
-  /// The address and the width in bytes of the last run end.
-  [[nodiscard]] std::pair<std::byte const*, std::int64_t> last_run_of(
-    array_node const& node, parsed_tree const& types) const
-  {
-    auto const& ends  = tree_.nodes[node.first_child];
-    auto const width  = types.children.front().type.element_bits / 8;
-    auto const* first = static_cast<std::byte const*>(ends.buffers[1]);
-    return {first + (ends.length - 1) * width, width};
-  }
-
-  void add_level(array_node const& node, parsed_tree const& types)
-  {
-    if (has_runs(node)) {
-      auto const [address, width] = last_run_of(node, types);
-      batch_.add(address, width);
+    auto const is_checked = host_ || is_read_;
+    if (node.layout == array_layout::runs && node.length > 0) {
+      auto const& ends = tree_.nodes[node.first_child];
+      auto const last =
+        value(ends.buffers[1], ends.length - 1, types.children.front().type.element_bits / 8);
+      if (is_checked) { check_runs(node, last, path); }
     }
-    if (is_checked(node)) {
+    if (has_offsets(node.layout) && node.length > 0) {
       auto const width = offset_width(node.layout);
-      batch_.add(node.buffers[1], width);
-      batch_.add(last_of(node), width);
-    }
-    for (std::size_t i = 0; i < node.num_children; ++i) {
-      add_level(tree_.nodes[node.first_child + i], types.children[i]);
-    }
-  }
-
-  void check_level(array_node const& node, parsed_tree const& types, column_path const& path)
-  {
-    if (has_runs(node)) {
-      auto const [address, width] = last_run_of(node, types);
-      check_runs(node, value(address, width), path);
-    }
-    if (is_checked(node)) {
-      auto const width = offset_width(node.layout);
-      check_ends(node, {value(node.buffers[1], width), value(last_of(node), width)}, path);
+      auto const ends =
+        offset_ends{value(node.buffers[1], 0, width), value(node.buffers[1], node.length, width)};
+      if (is_checked) { check_ends(node, ends, path); }
     }
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const* name = name_of_child(*types.schema, static_cast<std::int64_t>(i));
-      check_level(tree_.nodes[node.first_child + i], types.children[i], column_path{path, name});
+      visit(tree_.nodes[node.first_child + i], types.children[i], column_path{path, name});
     }
   }
 
-  /// Reads an offset or run end; on device memory the next one that `add_level` has added.
-  std::int64_t value(void const* address, std::int64_t width)
+  /// Reads an offset or run end in host memory. Adds one in device memory to the batch, or returns
+  /// it after the batch has been read.
+  std::int64_t value(void const* values, std::int64_t index, std::int64_t width)
   {
-    if (!host_) { return batch_.at(next_++); }
-    return read_offset(address, 0, width, true, cuda::stream_ref{cudaStream_t{}});
+    auto const* address = static_cast<std::byte const*>(values) + index * width;
+    if (host_) { return host::read_integer(address, width); }
+    if (is_read_) { return batch_.at(next_++); }
+    batch_.add(address, width);
+    return 0;
   }
 
   static void check_runs(array_node const& node, std::int64_t last, column_path const& path)
@@ -120,6 +95,7 @@ class ends_checker {
   array_tree const& tree_;
   bool host_;
   device::read_batch batch_;
+  bool is_read_{false};  ///< whether the batch has been read
   std::size_t next_{0};
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/device/buffers.hpp"
 
-#include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/mask_words.hpp"
@@ -92,9 +91,6 @@ joined_masks join(std::span<bit_range const> ranges, execution const& exec)
 
 rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 { return std::move(*column->release().data); }
-
-cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
-{ return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
 
 /// A column of `count` equal values. libcudf's functions on scalars could create it, but they
 /// synchronize.
