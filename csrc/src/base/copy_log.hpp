@@ -92,17 +92,15 @@ class copy_log {
   /// Records all buffers of a column that was created.
   void note(cudf::column_view const& column, copy_reason reason);
 
-  /// Creates a column. @return Whether it needed no forbidden copy
+  /// Creates a column, unless it needs a forbidden copy.
   template <typename Make>
-  bool collect(Make make)
+  void collect(Make make)
   {
     try {
       make();
-      return true;
     } catch (copy_refused const& refused) {
       if (!refusals_.empty()) { refusals_ += ", "; }
       refusals_ += refused.what();
-      return false;
     }
   }
 

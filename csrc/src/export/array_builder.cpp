@@ -238,13 +238,10 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
 void const* array_builder::keep(rmm::device_buffer&& buffer)
 { return tree_.conversions.emplace_back(std::move(buffer)).data(); }
 
-void array_builder::set_copied(array_node& node,
-                               std::size_t slot,
-                               copy_reason reason,
-                               rmm::device_buffer&& buffer)
+void array_builder::set_copied(array_node& node, copy_reason reason, rmm::device_buffer&& buffer)
 {
-  node.buffers[slot] = keep(std::move(buffer));
-  node.copied[slot]  = reason;
+  node.buffers[1] = keep(std::move(buffer));
+  node.copied[1]  = reason;
 }
 
 void array_builder::fill_list(array_node& node, export_level const& level, std::int64_t begin)

@@ -144,17 +144,15 @@ class array_builder {
 
   /// Moves a buffer to the tree. @return Its address
   void const* keep(rmm::device_buffer&& buffer);
-  void set_copied(array_node& node,
-                  std::size_t slot,
-                  copy_reason reason,
-                  rmm::device_buffer&& buffer);
+  /// Sets the second buffer to one that was created.
+  void set_copied(array_node& node, copy_reason reason, rmm::device_buffer&& buffer);
 
   /// Sets the second buffer to the result of `make`. It is a copy if the array has rows.
   template <typename Make>
   void set_converted(array_node& node, copy_reason reason, column_path const& path, Make make)
   {
     if (node.offset + node.length > 0) { copies_.need(reason, path); }
-    set_copied(node, 1, reason, make());
+    set_copied(node, reason, make());
   }
 
   array_tree& tree_;

@@ -96,7 +96,7 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   auto const width = offset_width(node.layout);
   if (size == 0) {
     // 8 bytes are enough for both widths; a column without an offsets child has no width.
-    set_copied(node, 1, copy_reason::no_rows, zeros(8, exec_));
+    set_copied(node, copy_reason::no_rows, zeros(8, exec_));
     return 0;
   }
   auto const& present = checked_offsets(offsets, begin + size, path);
@@ -118,7 +118,6 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   if (ends.last - base > max_bytes) { fail_too_large(ends.last - base, path); }
   set_copied(
     node,
-    1,
     copy_reason::offset_width,
     rebase_offsets({first, size + 1, cudf::type_id::INT64}, base, cudf::type_id::INT32, exec_));
   return base;
@@ -176,7 +175,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   // empty lists, which need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
   if (step.forbids_nulls()) { used.null_count = -1; }
   if (used.size == 0) {
-    set_copied(node, 1, copy_reason::no_rows, zeros(rows.size * width, exec_));
+    set_copied(node, copy_reason::no_rows, zeros(rows.size * width, exec_));
     return;
   }
   auto const size   = static_cast<cudf::size_type>(width);
@@ -193,7 +192,7 @@ void array_builder::fill_fixed_size(array_node& node, export_level const& level)
   if (is_part) {
     padded = copy_zero_padded(padded.data(), used.size * width, before, rows.size * width, exec_);
   }
-  set_copied(node, 1, copy_reason::lengths, std::move(padded));
+  set_copied(node, copy_reason::lengths, std::move(padded));
 }
 
 }  // namespace cudf_arrow_bridge::detail
