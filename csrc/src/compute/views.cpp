@@ -175,8 +175,9 @@ view_offsets offsets_of_views(view_rows const& rows,
     auto const size     = ref.size;
     auto const* inlined = view + offsetof(ArrowBinaryView, inlined.data);
     // Copying a constant size takes a fraction of the time. Extra bytes of an inlined string are
-    // overwritten by the next string; two blocks of 16 bytes overlap.
-    if (size <= inlined_bytes && end - out >= inlined_bytes) {
+    // overwritten by the next string; two blocks of 16 bytes overlap. Without `likely`, GCC may
+    // move the copy of inlined strings out of the loop, which takes 1.3 times as long.
+    if (size <= inlined_bytes && end - out >= inlined_bytes) [[likely]] {
       std::memcpy(out, inlined, inlined_bytes);
     } else {
       auto const* bytes = size <= inlined_bytes ? inlined
