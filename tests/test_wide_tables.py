@@ -12,7 +12,7 @@ from cudf_arrow_bridge import from_arrow_device, to_arrow_device
 from cudf_arrow_bridge.arrow.schemas import positions_of, unique_positions
 from cudf_arrow_bridge.frames.layout import _match, decode_schema
 from cudf_arrow_bridge.frames.selected_columns import selected_positions
-from cudf_arrow_bridge.ipc.read_dictionaries import ReadDictionaries
+from cudf_arrow_bridge.ipc.decoder import ReadDictionaries
 
 FEW, MANY = 100, 200
 
@@ -149,7 +149,7 @@ class RecordingDecoder:
     def end_of_dictionary(self, index):
         return index + 1
 
-    def dictionary(self, index, parts, dictionaries, checks, stream):
+    def decode(self, parts, dictionaries, checks, stream, index):
         self.given += len(dictionaries)
         return parts
 

@@ -121,6 +121,7 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass shared_schema:
         unique_schema to_arrow() except +libcudf_exception_handler
+        bool is_table() except +libcudf_exception_handler
         bool same_as "is"(const shared_schema&) noexcept
 
     shared_schema make_schema(

@@ -59,6 +59,11 @@ cdef class Schema:
             schema = move(self.schema.to_arrow())
         return schema_to_capsule(schema)
 
+    @property
+    def is_table(self) -> bool:
+        """Whether this is the schema of record batches; see `marks_table`."""
+        return self.schema.is_table()
+
     def shares(self, Schema other not None) -> bool:
         """Return whether both are the same schema object. Equal schemas can be different."""
         return self.schema.same_as(other.schema)

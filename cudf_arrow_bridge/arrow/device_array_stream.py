@@ -10,7 +10,7 @@ from weakref import ref
 import pyarrow as pa
 
 from .._core.capsules import check_keywords
-from .._core.schema import Schema, as_capsule, marks_table
+from .._core.schema import Schema, as_capsule
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType, has_gpu
 from . import display
@@ -223,7 +223,7 @@ class DeviceArrayStream(NotPicklable):
         self, batch: tuple[Schema, ExportedArray, int], labels: tuple[Any, ...]
     ) -> DeviceArray:
         schema, array, first_row = batch
-        kind: Kind = "table" if marks_table(schema.__arrow_c_schema__()) else "column"
+        kind: Kind = "table" if schema.is_table else "column"
         exporter = self._exporter_of(array, schema, kind)
         return DeviceArray(array, schema, kind, labels, first_row, exporter)
 

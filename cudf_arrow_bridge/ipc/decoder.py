@@ -1,26 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding of messages to arrays over their buffers."""
+"""Decoding of messages to arrays over their buffers, which are adopted without a copy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-from .._core.export.array_exporter import ExportArguments
+import numpy as np
+
+from .._core.arguments import order_after
+from .._core.export.array_exporter import BatchSource, single_batch
 from .._core.ipc.body_decoder import BatchParts, BodyDecoder
 from .._core.ipc.body_transfer import DeviceMemory
 from ..arrow.device_array import DeviceArray
 from ..export.exporter import ArrayExporter
-from .adopt import adopt_device_memory
+from ..export.streams import StreamExporter
+from ..import_.importer import Importer
+from ..import_.tensors import import_tensor
+from ..to_arrow import to_arrow_device, to_arrow_device_stream
 from .compression import decompress
 from .incoming import IncomingMessage, ReadOptions
 from .metadata.schema_messages import StoredSchema, read_schema
-from .read_dictionaries import ReadDictionaries
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.schema import Schema
+    from .._core.stream.stream_export import StreamState
+    from ..cuda.streams import Stream
+
+
+class ReadDictionaries:
+    """The values of all dictionaries of a schema, whose ids are listed depth first."""
+
+    def __init__(
+        self, decoder: BodyDecoder, ids: tuple[int, ...], checks: str, stream: Stream
+    ) -> None:
+        self._decoder = decoder
+        self._ids = ids
+        self._indices: dict[int, list[int]] = {}
+        for index, dictionary_id in enumerate(ids):
+            self._indices.setdefault(dictionary_id, []).append(index)
+        self._checks = checks
+        self._stream = stream
+        #: The parts of each id: the first message, and the deltas to append.
+        self._parts: dict[int, list[BatchParts]] = {}
+        #: The cached values of each index with their number of parts; None if they contain other
+        #: dictionaries.
+        self._joined: dict[int, tuple[int, ExportedArray]] = {}
+        #: All values, until the next dictionary message.
+        self._values: list[ExportedArray | None] | None = None
+
+    def add(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
+        """Add a dictionary message, which replaces the previous one or is appended to it."""
+        if dictionary_id not in self._indices:
+            known = ", ".join(map(str, self._ids)) or "none"
+            raise ValueError(f"expected a dictionary with id {known}, got id {dictionary_id}")
+        if is_delta and dictionary_id in self._parts:
+            self._parts[dictionary_id].append(parts)
+        else:
+            self._parts[dictionary_id] = [parts]
+            for index in self._indices[dictionary_id]:
+                self._joined.pop(index, None)
+        self._values = None
+
+    def values(self) -> list[ExportedArray | None]:
+        """Return the values of each dictionary; None for a dictionary without a message."""
+        if self._values is None:
+            values: list[ExportedArray | None] = [None] * len(self._ids)
+            # Dictionaries within the values of others have greater indices.
+            for index in reversed(range(len(self._ids))):
+                parts = self._parts.get(self._ids[index])
+                if parts is not None:
+                    values[index] = self._join(index, parts, values)
+            self._values = values
+        return self._values
+
+    def _join(
+        self, index: int, parts: list[BatchParts], values: list[ExportedArray | None]
+    ) -> ExportedArray:
+        count, joined = self._joined.get(index, (0, None))
+        # Values are read when they are concatenated, so they must be valid.
+        checks = self._checks if len(parts) == 1 else "full"
+        if checks != self._checks and count == 1:
+            count, joined = 0, None
+        is_leaf = self._decoder.end_of_dictionary(index) == index + 1
+        # Only dictionaries within its values are used; a dictionary without others needs no list.
+        within = [] if is_leaf else values
+        arrays = [] if joined is None else [joined]
+        arrays += [
+            self._decoder.decode(part, within, checks, self._stream, index)
+            for part in parts[count:]
+        ]
+        result = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays)
+        if is_leaf:
+            self._joined[index] = (len(parts), result)
+        return result
+
+    def _concatenate(self, index: int, arrays: list[ExportedArray]) -> ExportedArray:
+        schema = self._decoder.dictionary_schema(index)
+        columns = [DeviceArray(array, schema, "column") for array in arrays]
+        joined = to_arrow_device(
+            to_arrow_device_stream(columns, stream=self._stream), stream=self._stream
+        )
+        return joined._array
 
 
 class MessageDecoder:
@@ -37,8 +121,7 @@ class MessageDecoder:
         self._dictionaries = ReadDictionaries(
             self._decoder, stored.dictionary_ids, options.checks, options.stream
         )
-        self._arguments = ExportArguments(options.stream, mr=options.mr)
-        self._adopt = partial(adopt_device_memory, options.stream)
+        self._adopt = partial(_adopt_device_memory, options.stream)
 
     @classmethod
     def begin(cls, received: Iterator[IncomingMessage], options: ReadOptions) -> MessageDecoder:
@@ -53,24 +136,38 @@ class MessageDecoder:
         """The schema of all batches."""
         return self._decoder.schema
 
-    def batches(self, received: Iterable[IncomingMessage]) -> Iterator[DeviceArray]:
-        """Yield the record batches of messages, each decoded when it is requested."""
-        first_row = 0
+    def batch_sources(
+        self, received: Iterable[IncomingMessage], state: StreamState
+    ) -> Iterator[BatchSource]:
+        """Yield the record batches of messages for a stream, each decoded when it is requested."""
+        schema = self.schema
+        state.stream, first_row = self._options.stream, 0
+        exporter = StreamExporter(self._options.arguments, state, None, None)
         for message in received:
-            batch = self.read(message, first_row)
+            array = self.read_array(message)
             # A suspended generator must not keep buffers alive that its consumer has released.
             del message
-            if batch is not None:
-                first_row += len(batch)
-                yield batch
+            if array is None:
+                continue
+            if state.requested_schema is None:
+                state.started, state.first_row = True, first_row
+                source = single_batch(schema, array)
+            else:
+                batch = self._wrap(array, first_row)
+                (source,) = exporter.batch_sources(iter((batch,)))
                 del batch
+            first_row += array.length
+            del array
+            yield source
+            del source
 
-    def read(self, message: IncomingMessage, first_row: int = 0) -> DeviceArray | None:
+    def read(self, message: IncomingMessage) -> DeviceArray | None:
         """Read one message; return a record batch if it is one; see `read_array`."""
         array = self.read_array(message)
-        if array is None:
-            return None
-        exporter = ArrayExporter(self._arguments, array, self.schema, "table")
+        return None if array is None else self._wrap(array, 0)
+
+    def _wrap(self, array: ExportedArray, first_row: int) -> DeviceArray:
+        exporter = ArrayExporter(self._options.arguments, array, self.schema, "table")
         return DeviceArray(array, self.schema, "table", (), first_row, exporter)
 
     def read_array(self, message: IncomingMessage) -> ExportedArray | None:
@@ -83,7 +180,7 @@ class MessageDecoder:
             self._dictionaries.add(header.dictionary_id, parts, header.is_delta)
             return None
         options = self._options
-        return self._decoder.batch(
+        return self._decoder.decode(
             parts, self._dictionaries.values(), options.checks, options.stream
         )
 
@@ -107,3 +204,45 @@ class MessageDecoder:
 @lru_cache(maxsize=32)
 def _decoder_of(stored: StoredSchema) -> BodyDecoder:
     return BodyDecoder(stored.schema.__arrow_c_schema__())
+
+
+def _adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
+    """Return the address, the size in bytes, and the owner of memory without the buffer protocol.
+
+    `stream` waits for the work that writes the memory.
+    """
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _of_cuda_array(stream, obj, interface)
+    if hasattr(obj, "__dlpack__"):
+        return _of_tensor(stream, obj)
+    raise TypeError(
+        "expected a buffer with the buffer protocol, __cuda_array_interface__ or "
+        f"__dlpack__, got an object of type {type(obj).__name__}"
+    )
+
+
+def _of_cuda_array(stream: Stream, obj: Any, interface: dict[str, Any]) -> tuple[int, int, Any]:
+    itemsize = np.dtype(interface["typestr"]).itemsize
+    shape = tuple(interface["shape"])
+    size = prod(shape) * itemsize
+    strides = interface.get("strides")
+    if size and strides is not None and tuple(strides) != _contiguous(shape, itemsize):
+        raise ValueError(f"expected a contiguous buffer, got strides {strides}")
+    made_on = interface.get("stream")
+    if made_on is not None and made_on != stream.handle:
+        order_after(stream.handle, made_on)
+    return interface["data"][0] or 0, size, obj
+
+
+def _of_tensor(stream: Stream, obj: Any) -> tuple[int, int, Any]:
+    importer = Importer.of(stream, None, "pylibcudf", copy=False, validate="minimal", sanitize=True)
+    columns, _, _ = import_tensor(obj, importer)
+    if len(columns) != 1:
+        raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
+    data = columns[0].data()
+    return (0, 0, None) if data is None else (data.ptr, data.size, data)
+
+
+def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    return tuple(itemsize * prod(shape[i + 1 :]) for i in range(len(shape)))

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from .._core.export.array_exporter import ExportArguments
 from ..arrow.options import check_option
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
@@ -48,6 +49,8 @@ class ReadOptions:
         Whether bodies are read to the current device. A body without bytes counts as its memory.
     chunk_size
         The number of bytes that are copied to a device at a time.
+    arguments
+        The arguments of the exports of the arrays.
     """
 
     stream: Stream
@@ -55,10 +58,12 @@ class ReadOptions:
     mr: Any = None
     on_device: bool = False
     chunk_size: int = CHUNK_SIZE
+    arguments: ExportArguments = field(init=False)
 
     def __post_init__(self) -> None:
         check_option("validate", self.checks, ("sizes", "minimal", "full"))
         check_chunk_size(self.chunk_size)
+        self.arguments = ExportArguments(self.stream, mr=self.mr)
 
     @classmethod
     def of(

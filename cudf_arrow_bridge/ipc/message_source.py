@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from .._core.export.array_exporter import ExportArguments
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..export.exporter import ArrayExporter
-from ..export.streams import StreamExporter
 from .decoder import MessageDecoder
 from .incoming import IncomingMessage, ReadOptions
 
@@ -33,22 +31,15 @@ def stream_of_messages(
         received = receive()
         return MessageDecoder.begin(received, options), received
 
-    return DeviceArrayStream(
-        MessageStreamSource(start, options, single_use_reason), exporter_of(options)
-    )
-
-
-def exporter_of(options: ReadOptions) -> Callable[..., ArrayExporter]:
-    """Return the function that creates the exporters of the arrays of messages."""
-    return partial(ArrayExporter, ExportArguments(options.stream, mr=options.mr))
+    source = MessageStreamSource(start, single_use_reason)
+    return DeviceArrayStream(source, partial(ArrayExporter, options.arguments))
 
 
 class MessageStreamSource:
     """Opens iterations over the batches of messages; see `ReplayableSource`."""
 
-    def __init__(self, start: Start, options: ReadOptions, single_use_reason: str = "") -> None:
+    def __init__(self, start: Start, single_use_reason: str = "") -> None:
         self._start: Start | None = start
-        self._options = options
         self._why_once = single_use_reason
         self._schema: Schema | None = None
 
@@ -64,10 +55,7 @@ class MessageStreamSource:
         decoder, received = self._start()
         self._schema = decoder.schema
         state = StreamState()
-        arguments = ExportArguments(self._options.stream, mr=self._options.mr)
-        exporter = StreamExporter(arguments, state, None, None)
-        batches = exporter.batch_sources(decoder.batches(received))
-        stream = ExportedStream(batches, state, decoder.schema)
+        stream = ExportedStream(decoder.batch_sources(received, state), state, decoder.schema)
         # The batches already have it, because there is no request.
         state.given_schema = state.requested_schema = None
         return stream

@@ -9,7 +9,6 @@ from typing import Any
 
 from .._core.ipc.body import ALIGNMENT, BodyBuffer
 from ..arrow.options import check_max_rows
-from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .encoder import MessageEncoder, arrays_of
 
@@ -99,12 +98,8 @@ def messages(
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
     arrays = arrays_of(source, stream, preserve_index, max_rows)
-    encoder = MessageEncoder(arrays._schema_handle(), None, resolve_stream(stream), _may_read)
+    encoder = MessageEncoder(arrays._schema_handle(), None, resolve_stream(stream))
     yield Message(encoder.schema_metadata, [])
     for array in arrays:
         for batch in encoder.encode(array):
             yield Message(batch.metadata(), batch.body.buffers())
-
-
-def _may_read(device_type: int) -> bool:
-    return device_type == DeviceType.CPU

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any, Literal, overload
 
@@ -13,9 +14,10 @@ from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
+from ..export.exporter import ArrayExporter
 from .decoder import MessageDecoder
 from .incoming import Checks, IncomingMessage, ReadOptions, receive
-from .message_source import MessageStreamSource, exporter_of
+from .message_source import MessageStreamSource
 from .metadata.footer import Footer, read_footer
 from .projection import PartialBody, Projection
 from .transport.framing import (
@@ -123,8 +125,8 @@ class DeviceArrayFile(DeviceArrayStream):
         self._dictionary_lock = Lock()
         self._has_dictionaries = False
         super().__init__(
-            MessageStreamSource(lambda: (self._decoder, self._receive()), options),
-            exporter_of(options),
+            MessageStreamSource(lambda: (self._decoder, self._receive())),
+            partial(ArrayExporter, options.arguments),
         )
 
     def _receive(self) -> Iterator[IncomingMessage]:

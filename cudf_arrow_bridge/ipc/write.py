@@ -6,13 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrow.options import check_max_rows
-from ..cuda.residency import DeviceType
 from ..cuda.streams import resolve_stream
 from .compression import Compression, check_compression, compress
 from .encoder import MessageEncoder, arrays_of
 from .metadata.footer import make_footer
 from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
-from .transport.sinks import Sink, open_sink
+from .transport.sinks import open_sink
 
 
 def write_stream(
@@ -70,10 +69,7 @@ def write_stream(
     [1, 2, 3]
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
-    writer = _Writer(source, stream, preserve_index, max_rows, compression, chunk_size)
-    with open_sink(sink) as out:
-        writer.write_messages(out)
-        out.write(END_OF_STREAM)
+    _write(source, sink, stream, preserve_index, max_rows, compression, chunk_size, False)
 
 
 def write_file(
@@ -116,55 +112,39 @@ def write_file(
     [1, 2, 3]
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
-    writer = _Writer(source, stream, preserve_index, max_rows, compression, chunk_size, True)
+    _write(source, sink, stream, preserve_index, max_rows, compression, chunk_size, True)
+
+
+def _write(
+    source: Any,
+    sink: Any,
+    stream: Any,
+    preserve_index: bool | None,
+    max_rows: int | None,
+    compression: Compression | None,
+    chunk_size: int,
+    is_file: bool,
+) -> None:
+    codec = check_compression(compression)
+    check_chunk_size(chunk_size)
+    arrays = arrays_of(source, stream, preserve_index, max_rows)
+    stream = resolve_stream(stream)
+    encoder = MessageEncoder(arrays._schema_handle(), None, stream, is_file)
+    # The positions of dictionaries and of record batches.
+    blocks: tuple[list[Block], list[Block]] = ([], [])
     with open_sink(sink) as out:
-        out.write(MAGIC + bytes(2))
-        dictionaries, batches = writer.write_messages(out)
-        out.write(END_OF_STREAM)
-        footer = make_footer(writer.schema_metadata, dictionaries, batches)
-        out.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
-
-
-class _Writer:
-    def __init__(
-        self,
-        source: Any,
-        stream: Any,
-        preserve_index: bool | None,
-        max_rows: int | None,
-        compression: Compression | None,
-        chunk_size: int,
-        is_file: bool = False,
-    ) -> None:
-        self._codec = check_compression(compression)
-        self._chunk_size = check_chunk_size(chunk_size)
-        self._arrays = arrays_of(source, stream, preserve_index, max_rows)
-        self._stream = resolve_stream(stream)
-        # Host memory is read for writing; dictionaries of a device are read only if they must be
-        # equal.
-        self._encoder = MessageEncoder(
-            self._arrays._schema_handle(),
-            None,
-            self._stream,
-            lambda device_type: is_file or device_type == DeviceType.CPU,
-            is_file,
-        )
-
-    @property
-    def schema_metadata(self) -> bytes:
-        return self._encoder.schema_metadata
-
-    def write_messages(self, out: Sink) -> tuple[list[Block], list[Block]]:
-        """Write all messages; return the positions of dictionaries and record batches."""
-        blocks: tuple[list[Block], list[Block]] = ([], [])
-        out.write_message(self.schema_metadata, None, self._chunk_size)
-        for array in self._arrays:
-            if self._codec is not None:
-                array = array.to_host(stream=self._stream)
-            for batch in self._encoder.encode(array):
-                if self._codec is not None:
-                    batch = batch._replace(body=compress(batch.body, self._codec))
-                metadata = batch.metadata(self._codec)
-                block = out.write_message(metadata, batch.body, self._chunk_size)
+        if is_file:
+            out.write(MAGIC + bytes(2))
+        out.write_message(encoder.schema_metadata, None, chunk_size)
+        for array in arrays:
+            if codec is not None:
+                array = array.to_host(stream=stream)
+            for batch in encoder.encode(array):
+                if codec is not None:
+                    batch = batch._replace(body=compress(batch.body, codec))
+                block = out.write_message(batch.metadata(codec), batch.body, chunk_size)
                 blocks[batch.dictionary is None].append(block)
-        return blocks
+        out.write(END_OF_STREAM)
+        if is_file:
+            footer = make_footer(encoder.schema_metadata, *blocks)
+            out.write(footer + len(footer).to_bytes(4, "little") + MAGIC)

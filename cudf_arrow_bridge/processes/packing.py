@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import pyarrow as pa
 
-from .._core.export.array_exporter import ExportArguments
 from .._core.ipc.body_decoder import aligned, take_buffers
 from .._core.ipc.body_transfer import BodyDownload
 from .._core.ipc.metadata import read_header
@@ -67,7 +66,7 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
     Raises a ValueError if the array is released, or is a record batch with null rows.
     """
     stream: Any = array._array.stream or resolve_stream(None)
-    encoder = MessageEncoder(array._arrow_schema, array._kind, stream, lambda _: False)
+    encoder = MessageEncoder(array._arrow_schema, array._kind, stream)
     encoded = list(encoder.encode(array))
     device_type = array._array.device_type
     is_packed = to_host and device_type != DeviceType.CPU
@@ -110,7 +109,8 @@ def unpack(
     on_device = device_type in ON_DEVICE and has_gpu()
     if is_packed and on_device:
         buffers = [_upload(buffer, stream) for buffer in buffers]
-    decoder = MessageDecoder(stored, ReadOptions(stream, "minimal", on_device=on_device))
+    options = ReadOptions(stream, "minimal", on_device=on_device)
+    decoder = MessageDecoder(stored, options)
     array, position = None, 0
     for metadata in messages:
         message = read_header(metadata)
@@ -129,7 +129,7 @@ def unpack(
     schema = decoder.schema
     if kind == "column":
         array, schema = array.children[0], _schema_of_column(stored)
-    exporter = ArrayExporter(ExportArguments(stream), array, schema, kind)
+    exporter = ArrayExporter(options.arguments, array, schema, kind)
     return DeviceArray(array, schema, kind, labels, first_row, exporter)
 
 

@@ -53,6 +53,7 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
         ]
     )
     reader = decoder.MessageDecoder.begin(received, options)
-    (found,) = reader.batches(received)
+    (message,) = received
+    found = reader.read(message)
     assert pa.record_batch(found).equals(batch)
     assert told == [is_of_stream]

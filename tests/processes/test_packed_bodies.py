@@ -25,9 +25,7 @@ def test_unpack_reads_downloaded_bodies(name):
     """Each body is one buffer, dictionaries first. Empty bodies are omitted."""
     batches = CASES[name]
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
-        encoder = MessageEncoder(
-            array._arrow_schema, "table", resolve_stream(None), lambda _: False
-        )
+        encoder = MessageEncoder(array._arrow_schema, "table", resolve_stream(None))
         bodies = [message.body for message in encoder.encode(array)]
         buffers = [packing._download(body) for body in bodies if body.packed_size]
         assert [buffer.nbytes for buffer in buffers] == [

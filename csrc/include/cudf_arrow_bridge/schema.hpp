@@ -72,6 +72,13 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
   /// @return Whether this handle has no schema
   [[nodiscard]] bool is_empty() const noexcept { return tree_ == nullptr; }
 
+  /**
+   * @brief Returns whether this is the schema of record batches: a struct that is not nullable.
+   *
+   * @throws std::invalid_argument for an empty handle
+   */
+  [[nodiscard]] bool is_table() const;
+
   /// @return Whether both handles share one tree; equal schemas of separate calls do not
   [[nodiscard]] bool is(shared_schema const& other) const noexcept { return tree_ == other.tree_; }
 

@@ -139,10 +139,15 @@ void check_level(ArrowSchema const& expected,
 unique_schema shared_schema::to_arrow() const
 {
   detail::nvtx_range const range{__func__};
-  if (tree_ == nullptr) { throw std::invalid_argument{"expected a schema, got an empty handle"}; }
   unique_schema schema;
-  detail::copy_struct(*tree_->schema.get(), *schema.get());
+  detail::copy_struct(detail::schema_access::struct_of(*this), *schema.get());
   return schema;
+}
+
+bool shared_schema::is_table() const
+{
+  auto const& schema = detail::schema_access::struct_of(*this);
+  return std::string_view{schema.format} == "+s" && (schema.flags & ARROW_FLAG_NULLABLE) == 0;
 }
 
 unique_schema to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata)

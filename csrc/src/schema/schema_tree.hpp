@@ -72,9 +72,12 @@ struct schema_tree {
 
 /// The access of imports and exports to the internals of a schema.
 struct schema_access {
-  /// The struct of a non-empty handle, which keeps ownership.
+  /// The struct of a handle, which keeps ownership. Throws std::invalid_argument for an empty one.
   static ArrowSchema const& struct_of(shared_schema const& schema)
-  { return *schema.tree_->schema.get(); }
+  {
+    if (schema.is_empty()) { throw std::invalid_argument{"expected a schema, got an empty handle"}; }
+    return *schema.tree_->schema.get();
+  }
 
   /// The levels of a non-empty schema that was made for columns.
   static schema_tree const& tree_of(shared_schema const& schema)

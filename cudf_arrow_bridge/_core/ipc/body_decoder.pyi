@@ -28,18 +28,11 @@ class BodyDecoder:
     def num_dictionaries(self) -> int: ...
     def dictionary_schema(self, index: int) -> Schema: ...
     def end_of_dictionary(self, index: int) -> int: ...
-    def batch(
+    def decode(
         self,
         parts: BatchParts,
         dictionaries: list[ExportedArray | None],
         checks: str,
         stream: Stream,
-    ) -> ExportedArray: ...
-    def dictionary(
-        self,
-        index: int,
-        parts: BatchParts,
-        dictionaries: list[ExportedArray | None],
-        checks: str,
-        stream: Stream,
+        index: int = -1,
     ) -> ExportedArray: ...

@@ -265,29 +265,19 @@ cdef class BodyDecoder:
         """Return the index after the dictionaries in the values of a dictionary."""
         return self.decoder.get().end_of_dictionary(index)
 
-    def batch(
-        self, BatchParts parts not None, list dictionaries not None, str checks not None, stream
-    ) -> ExportedArray:
-        """Decode a record batch, given the `ExportedArray` of each dictionary or None.
-
-        The checks are ``"sizes"``, ``"minimal"`` or ``"full"``. The buffers are ready on `stream`.
-        """
-        return self.decode(-1, parts, dictionaries, checks, stream)
-
-    def dictionary(
+    def decode(
         self,
-        Py_ssize_t index,
         BatchParts parts not None,
         list dictionaries not None,
         str checks not None,
         stream,
+        Py_ssize_t index=-1,
     ) -> ExportedArray:
-        """Decode the values of the dictionary with an index; see `batch`."""
-        return self.decode(index, parts, dictionaries, checks, stream)
+        """Decode a record batch, or the values of the dictionary with an index.
 
-    cdef ExportedArray decode(
-        self, Py_ssize_t index, BatchParts parts, list dictionaries, str checks, object stream
-    ):
+        `dictionaries` has the `ExportedArray` of each dictionary or None. The checks are
+        ``"sizes"``, ``"minimal"`` or ``"full"``. The buffers are ready on `stream`.
+        """
         cdef vector[core.device_array] values
         cdef core.device_array nothing
         cdef core.device_array array

@@ -184,11 +184,16 @@ class _Memory(Source):
     def size(self) -> int:
         return len(self._memory)
 
+    def read_up_to(self, n: int) -> bytes:
+        self._check_open()
+        return bytes(self.take(min(n, len(self._memory) - self.position)))
+
     def take(self, n: int, what: str = "a body") -> memoryview:
-        self._check(n, what)
         start = self.position
-        self.position += n
-        return self._memory[start : start + n]
+        if n > len(self._memory) - start:
+            self._check(n, what)
+        self.position = start + n
+        return self._memory[start : self.position]
 
     def close(self) -> None:
         super().close()
