@@ -22,7 +22,7 @@ from ..import_.tensors import import_tensor
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
 from .compression import decompress
 from .incoming import IncomingMessage, ReadOptions
-from .metadata.schema_messages import StoredSchema, read_schema
+from .metadata import StoredSchema, read_schema
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray

@@ -20,8 +20,7 @@ from ..arrow.schemas import as_field, as_schema
 from ..cuda.residency import DeviceType
 from ..cuda.streams import Stream
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
-from .metadata.batch_messages import batch_message
-from .metadata.schema_messages import StoredSchema, read_schema, schema_message
+from .metadata import StoredSchema, batch_message, read_schema, schema_message
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray

@@ -14,8 +14,7 @@ import pyarrow as pa
 from .._core.ipc.body import ALIGNMENT
 from .._core.ipc.metadata import Header, read_header
 from ..frames.selected_columns import selected_positions
-from .metadata.batch_messages import batch_message
-from .metadata.schema_messages import StoredSchema
+from .metadata import StoredSchema, batch_message
 from .transport.sources import Source
 
 #: Two numbers for each row: offset and size of buffers, or length and null count of nodes.

@@ -18,7 +18,7 @@ from ..export.exporter import ArrayExporter
 from .decoder import MessageDecoder
 from .incoming import Checks, IncomingMessage, ReadOptions, receive
 from .message_source import MessageStreamSource
-from .metadata.footer import Footer, read_footer
+from .metadata import Footer, read_footer
 from .projection import PartialBody, Projection
 from .transport.framing import (
     CHUNK_SIZE,

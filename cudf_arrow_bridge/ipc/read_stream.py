@@ -13,7 +13,7 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from .incoming import Checks, IncomingMessage, ReadOptions, receive
 from .message_source import stream_of_messages
-from .metadata.schema_messages import read_schema
+from .metadata import read_schema
 from .transport.framing import CHUNK_SIZE, read_message
 from .transport.sources import Source, is_read_once, open_source
 

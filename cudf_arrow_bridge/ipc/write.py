@@ -9,7 +9,7 @@ from ..arrow.options import check_max_rows
 from ..cuda.streams import resolve_stream
 from .compression import Compression, check_compression, compress
 from .encoder import MessageEncoder, arrays_of
-from .metadata.footer import make_footer
+from .metadata import make_footer
 from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
 from .transport.sinks import open_sink
 

@@ -24,7 +24,7 @@ from ..export.exporter import ArrayExporter
 from ..ipc.decoder import MessageDecoder
 from ..ipc.encoder import MessageEncoder
 from ..ipc.incoming import IncomingMessage, ReadOptions
-from ..ipc.metadata.schema_messages import StoredSchema, read_schema
+from ..ipc.metadata import StoredSchema, read_schema
 from ..ipc.transport.framing import CHUNK_SIZE
 from ..ipc.transport.sources import open_source
 

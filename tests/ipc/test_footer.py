@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge.ipc.metadata.footer import make_footer, read_footer
-from cudf_arrow_bridge.ipc.metadata.schema_messages import schema_message
+from cudf_arrow_bridge.ipc.metadata import make_footer, read_footer, schema_message
 from cudf_arrow_bridge.ipc.transport.framing import Block
 from testing.ipc.streams import COLUMNS, table_of
 

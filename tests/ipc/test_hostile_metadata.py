@@ -15,9 +15,13 @@ import pyarrow as pa
 import pytest
 
 from cudf_arrow_bridge._core.ipc.metadata import Flatbuffer, read_header
-from cudf_arrow_bridge.ipc.metadata.batch_messages import batch_message
-from cudf_arrow_bridge.ipc.metadata.footer import make_footer, read_footer
-from cudf_arrow_bridge.ipc.metadata.schema_messages import read_schema, schema_message
+from cudf_arrow_bridge.ipc.metadata import (
+    batch_message,
+    make_footer,
+    read_footer,
+    read_schema,
+    schema_message,
+)
 from cudf_arrow_bridge.ipc.transport.framing import Block
 from testing.ipc.streams import messages_in, stream_of, table_of
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cudf_arrow_bridge._core.ipc.metadata import read_header
-from cudf_arrow_bridge.ipc.metadata.batch_messages import batch_message
+from cudf_arrow_bridge.ipc.metadata import batch_message
 from testing.ipc.streams import COLUMNS, dictionary, framed, messages_in, stream_of, table_of
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from cudf_arrow_bridge._core.ipc.metadata import read_header
-from cudf_arrow_bridge.ipc.metadata.schema_messages import read_schema, schema_message
+from cudf_arrow_bridge.ipc.metadata import read_schema, schema_message
 from testing.ipc.streams import COLUMNS, messages_in, stream_of, table_of
 
 D = pa.dictionary(pa.int8(), pa.string())

@@ -34,7 +34,6 @@ LAYERS = (
     ("arrow",),
     ("cuda",),
     ("_core",),
-    ("import_hook",),
     ("_load",),
     ("_build_info",),
 )

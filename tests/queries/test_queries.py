@@ -108,7 +108,7 @@ def test_unused_columns_are_not_imported_and_not_read(monkeypatch, tmp_path):
         read.append(options.get("columns"))
         return original(source, **options)
 
-    monkeypatch.setattr("cudf_arrow_bridge.polars.sources.to_arrow_device_stream", recorded)
+    monkeypatch.setattr("cudf_arrow_bridge.polars.to_arrow_device_stream", recorded)
     query = cab.polars.scan(path).select("text", "a")
     assert query.collect().equals(FRAME.select("text", "a"))
     assert set(read[-1]) == {"text", "a"}
