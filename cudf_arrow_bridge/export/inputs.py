@@ -4,19 +4,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
-from .._core.export.array_exporter import ExportArguments, ExportInput, schema_of_input
+from .._core.export.array_exporter import (
+    ExportArguments,
+    ExportInput,
+    pylibcudf_input,
+    schema_of_input,
+)
 from .._core.import_.array_importer import ImportArguments
 from .._core.import_.columns import Span, rebuild_all, types_of
+from .._core.import_.imported_fields import (
+    arrow_children,
+    has_own_nulls,
+    imported_fields,
+    imported_schema,
+    is_field_of_parent,
+)
 from .._core.schema import Schema, SchemaSpec
 from ..arrow.errors import ANY_PROTOCOL, object_error
-from ..arrow.imported_columns import input_of_pylibcudf
-from ..arrow.metadata import from_field
+from ..arrow.metadata import ColumnMetadata, from_field
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.source_streams import has_stream_protocol, join_on_host, open_stream
@@ -39,7 +51,7 @@ def export_input_of(
     Arrays and streams of other libraries are imported. Imports and the conversion of range indexes
     use the stream of the arguments. Raises a ValueError if a copy is required and not allowed.
     """
-    export_input: ExportInput | None = input_of_pylibcudf(obj)
+    export_input: ExportInput | None = pylibcudf_input(obj, _spec_of)
     if export_input is not None:
         return export_input
     if is_cudf(obj):
@@ -74,7 +86,7 @@ def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema
 
     Return None for other objects, and if a range index becomes a column.
     """
-    described: ExportInput | None = input_of_pylibcudf(obj)
+    described: ExportInput | None = pylibcudf_input(obj, _spec_of)
     if described is None and is_cudf(obj):
         from ..frames.disassemble import describe as describe_frame
 
@@ -174,3 +186,54 @@ def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Colum
             spec = SchemaSpec([from_field(as_field(source.schema_capsule))], {}, source.labels)
         derived[key] = spec
     return spec
+
+
+def _spec_of(kind: Kind, columns: Sequence[plc.Column]) -> tuple[SchemaSpec, list[object]]:
+    """Return the spec of pylibcudf columns, and the owners of the fields they were imported with.
+
+    pylibcudf tables have no names. If every column has a field, the names are those of the fields,
+    which may be empty or equal. Otherwise the fields are named by position.
+    """
+    owners: list[object] = [imported_fields(level) for level in _levels(columns)]
+    if not any(owners):
+        return SchemaSpec([ColumnMetadata()] if kind == "column" else [], {}), []
+    fields = tuple(_describe(column, "", None) for column in columns)
+    if kind == "table":
+        fields = _named(fields, columns)
+    return SchemaSpec(fields, {}), owners
+
+
+def _describe(column: plc.Column, default_name: str, parent: plc.Column | None) -> ColumnMetadata:
+    """Return the metadata of a column, at each level from its field if it has one."""
+    is_struct = column.type().id() == plc.TypeId.STRUCT
+    of_children = arrow_children(column)
+    children = tuple(
+        _describe(child, str(i) if is_struct else "item", column if is_struct else None)
+        for i, child in enumerate(of_children)
+    )
+    schema = imported_schema(column)
+    if schema is None:
+        children = _named(children, of_children) if is_struct else children
+        return ColumnMetadata(default_name, children=children)
+    field = as_field(schema)
+    # A column imported as not nullable may have gained nulls since.
+    nullable = field.nullable or has_own_nulls(column, parent)
+    return replace(from_field(field), nullable=nullable, children=children)
+
+
+def _named(
+    fields: tuple[ColumnMetadata, ...], columns: Sequence[plc.Column]
+) -> tuple[ColumnMetadata, ...]:
+    # A column that was imported alone can have no name.
+    if all(
+        field.imported_schema is not None and (field.name or is_field_of_parent(column))
+        for field, column in zip(fields, columns, strict=True)
+    ):
+        return fields
+    return tuple(replace(field, name=str(i)) for i, field in enumerate(fields))
+
+
+def _levels(columns: Sequence[plc.Column]) -> Iterator[plc.Column]:
+    for column in columns:
+        yield column
+        yield from _levels(arrow_children(column))

@@ -248,14 +248,6 @@ def attached_to_memory(column: plc.Column, default: Any) -> Any:
     return default if buffer is None else getattr(buffer.owner, _ATTACHMENT, None)
 
 
-def attached(column: ColumnBase) -> Any:
-    """Return the object attached to the memory of a column, or None.
-
-    For a column without memory, return the object attached to the column object.
-    """
-    return attached_to_memory(column.plc_column, _attached_to_column(column))
-
-
 def _attached_to_column(column: ColumnBase) -> Any:
     dtype, attachment = getattr(column, _ATTACHMENT, (None, None))
     # If the dtype differs, the column object was changed in place and has other data.

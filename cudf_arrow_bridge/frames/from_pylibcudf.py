@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of imported pylibcudf columns to cuDF columns."""
+"""Conversion of imported pylibcudf columns to cuDF columns.
+
+cuDF has fewer types than Arrow. For example, a date becomes a timestamp, and a map becomes a list
+of structs. The Arrow field of a column is attached to its memory at each level of nesting, and a
+later export uses it again. Slices, other frames and casts that share the memory keep the field.
+Results that cuDF computes have new memory without a field, and are exported with the type of their
+cuDF dtype.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
+from .._core.import_.imported_fields import arrow_children
 from ..arrow.copies import CopyRefusedError, quoted
 from ..arrow.metadata import (
     EXTENSION_METADATA,
@@ -34,13 +42,14 @@ from . import unproxied_pandas as pd
 from .cudf_private import (
     DEFAULT_STRING_DTYPE,
     ColumnBase,
+    attach_to_column,
+    attach_to_memory,
     codes_dtype,
     compatible_timezone,
     dtype_from_pylibcudf_column,
     make_column,
 )
 from .dtypes import with_hint
-from .imported_fields import attach_field, is_default
 from .labels import Json
 
 #: The dtype of columns of Arrow's null type, as in cuDF for nested columns.
@@ -54,6 +63,14 @@ _FIXED_OFFSET = re.compile(r"[+-]\d\d:\d\d")
 _DAYS = {
     plc.TypeId.TIMESTAMP_DAYS: plc.DataType(plc.TypeId.TIMESTAMP_SECONDS),
     plc.TypeId.DURATION_DAYS: plc.DataType(plc.TypeId.DURATION_SECONDS),
+}
+#: The types that are not nested and that cuDF supports.
+_CUDF_TYPES = {
+    pa.type_for_alias(alias).id
+    for alias in (
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float", "double", "string", "large_string", "timestamp[s]", "duration[s]"),
+    )
 }
 
 
@@ -104,7 +121,7 @@ class ColumnConverter:
     def __init__(self, field: pa.Field, hint: Json) -> None:
         self._field = field
         self._hint = hint
-        self._is_default = is_default(field)
+        self._is_default = _is_default(field)
         #: The dtype of columns that need no conversion. Set after the first of them.
         self._dtype: Any = None
 
@@ -123,7 +140,7 @@ class ColumnConverter:
         else:
             result = self._convert(column, compute_location(column, stream=stream), may_copy)
         if not self._is_default:
-            attach_field(result, self._field)
+            _attach_field(result, self._field)
         return result
 
     def _convert(self, column: plc.Column, location: ComputeLocation, may_copy: bool) -> ColumnBase:
@@ -188,8 +205,8 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
         hint = level.hint.get("category") if isinstance(level.hint, dict) else None
         values, dtype = _convert(values, value_level)
         categories = _make_hinted(values, dtype, hint, dtype)
-        if not is_default(value_field):
-            attach_field(categories, value_field)
+        if not _is_default(value_field):
+            _attach_field(categories, value_field)
         dtype = cudf.CategoricalDtype(categories, level.arrow_type.ordered)
         stored = codes_dtype(dtype)
         if column.size() and stored.itemsize != plc.types.size_of(codes.type()):
@@ -258,3 +275,28 @@ def _unsupported(path: str, description: str) -> TypeError:
         f"column {quoted(path)}: expected a type that cuDF frames support, got "
         f'{description}: import with to="pylibcudf" instead'
     )
+
+
+def _attach_field(column: ColumnBase, field: pa.Field) -> None:
+    """Attach an imported field to its column, as cuDF stores it, and the children of the column."""
+    attach_to_column(column, field)
+    _attach_to_levels(column.plc_column, field)
+
+
+def _is_default(field: pa.Field) -> bool:
+    """Return whether a cuDF column without an attached field is exported with this field."""
+    return (
+        field.type.id in _CUDF_TYPES
+        and field.nullable
+        and field.metadata is None
+        and not getattr(field.type, "tz", None)
+    )
+
+
+def _attach_to_levels(column: plc.Column, field: pa.Field) -> None:
+    attach_to_memory(column, field)
+    if pa.types.is_dictionary(storage_type_of(field.type)):
+        # The column holds decoded values, or codes without the categories, which cuDF stores apart.
+        (field,) = child_fields(field.type)
+    for child, child_field in zip(arrow_children(column), child_fields(field.type), strict=False):
+        _attach_to_levels(child, child_field)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,29 +12,28 @@ import cudf
 import pyarrow as pa
 import pylibcudf as plc
 
-from .._core.import_.columns import rebuild_all
+from .._core.export.shared_columns import BufferSharer, share_columns
 from .._core.import_.imported_fields import arrow_children, has_own_nulls
 from ..arrow.metadata import (
+    BRIDGE_KEY,
     EXTENSION_METADATA,
     EXTENSION_NAME,
     ColumnMetadata,
     child_fields,
+    own_metadata,
     storage_type_of,
 )
 from . import unproxied_pandas as pd
 from .convert import with_children
-from .cudf_private import attached, attached_to_memory, category_values
+from .cudf_private import attached_to_memory, category_values
 from .dtypes import child_dtypes
-from .imported_fields import kept_metadata
-
-_ShareBuffer = Callable[[Any], Any]
 
 
 def column_to_pylibcudf(
     column: plc.Column,
     dtype: Any,
     name: str,
-    share_buffer: _ShareBuffer,
+    sharer: BufferSharer,
     field: pa.Field | None = None,
     parent: plc.Column | None = None,
 ) -> tuple[plc.Column, ColumnMetadata]:
@@ -49,33 +48,33 @@ def column_to_pylibcudf(
         The column, as cuDF stores it, with buffers that are shared with the export, and its dtype.
     name
         The name of the Arrow field.
-    share_buffer
+    sharer
         The function that shares the buffers of categories; see `cudf_private.buffer_sharer`.
     field
         The imported field, or None. The export uses it as far as the type of the column allows.
     parent
         The parent struct, if any.
     """
-    result, metadata = _convert(column, dtype, name, share_buffer, field)
+    result, metadata = _convert(column, dtype, name, sharer, field)
     if field is None:
         return result, metadata
     return result, replace(
         metadata,
         nullable=field.nullable or has_own_nulls(column, parent),
-        metadata={**kept_metadata(field), **metadata.metadata},
+        metadata={**_kept_metadata(field), **metadata.metadata},
         imported_schema=field.__arrow_c_schema__(),
     )
 
 
 def _convert(
-    column: plc.Column, dtype: Any, name: str, share_buffer: _ShareBuffer, field: pa.Field | None
+    column: plc.Column, dtype: Any, name: str, sharer: BufferSharer, field: pa.Field | None
 ) -> tuple[plc.Column, ColumnMetadata]:
     if isinstance(dtype, pd.ArrowDtype) and pa.types.is_null(dtype.pyarrow_dtype):
         size = column.size()
         empty = plc.Column(plc.DataType(plc.TypeId.EMPTY), size, None, None, size, 0, [])
         return empty, ColumnMetadata(name)
     if isinstance(dtype, cudf.CategoricalDtype):
-        return _convert_category(column, dtype, name, share_buffer)
+        return _convert_category(column, dtype, name, sharer)
     dtypes = child_dtypes(dtype)
     if dtypes is None:
         leaf = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
@@ -97,7 +96,7 @@ def _convert(
             child_name = imported.name
         parent = column if is_struct else None
         converted.append(
-            column_to_pylibcudf(child, child_dtype, str(child_name), share_buffer, imported, parent)
+            column_to_pylibcudf(child, child_dtype, str(child_name), sharer, imported, parent)
         )
     offsets = [] if is_struct else column.children()[:1]
     extension = _interval_extension(dtype) if isinstance(dtype, cudf.IntervalDtype) else {}
@@ -121,16 +120,10 @@ def _imported_child_fields(field: pa.Field | None) -> list[pa.Field | None]:
 
 
 def _convert_category(
-    column: plc.Column, dtype: cudf.CategoricalDtype, name: str, share_buffer: _ShareBuffer
+    column: plc.Column, dtype: cudf.CategoricalDtype, name: str, sharer: BufferSharer
 ) -> tuple[plc.Column, ColumnMetadata]:
-    categories = category_values(dtype)
-    values, metadata = column_to_pylibcudf(
-        rebuild_all(categories.plc_column, share_buffer),
-        categories.dtype,
-        "",
-        share_buffer,
-        attached(categories),
-    )
+    (values,), (value_dtype,), _, fields = share_columns([category_values(dtype)], sharer)
+    values, metadata = column_to_pylibcudf(values, value_dtype, "", sharer, fields.get(0))
     codes_type = column.type()
     if values.size() <= 1 << (8 * plc.types.size_of(codes_type) - 1):
         # The signed type of the same width: INT8 for UINT8.
@@ -170,3 +163,14 @@ def _interval_extension(dtype: cudf.IntervalDtype) -> dict[bytes, bytes]:
     # In cuDF, a missing closed side means "right".
     parameters = json.dumps({"subtype": alias, "closed": dtype.closed or "right"})
     return {EXTENSION_NAME: b"pandas.interval", EXTENSION_METADATA: parameters.encode()}
+
+
+def _kept_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
+    """Return the metadata of an imported field that an export keeps."""
+    metadata = dict(own_metadata(field))
+    metadata.pop(BRIDGE_KEY, None)
+    if metadata.get(EXTENSION_NAME) == b"pandas.interval":
+        # The export creates this metadata from the dtype.
+        del metadata[EXTENSION_NAME]
+        metadata.pop(EXTENSION_METADATA, None)
+    return metadata

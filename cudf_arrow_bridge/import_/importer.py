@@ -11,8 +11,8 @@ import pylibcudf as plc
 
 from .._core.import_.array_importer import ArrayImporter, ImportArguments
 from ..arrow.options import Kind, check_option
-from ..cuda.ordering import ImportStreams
-from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE
+from ..cuda.ordering import order
+from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE, resolve_stream
 from ..frames.proxies import as_proxy, check_active
 
 if TYPE_CHECKING:
@@ -31,7 +31,14 @@ class Importer:
     def __init__(
         self, stream: Any, mr: Any, to: str, *, copy: bool | None, validate: str, sanitize: bool
     ) -> None:
-        self.streams = ImportStreams.of(stream, to)
+        if to not in ("cudf", "cudf.pandas", "pylibcudf"):
+            raise ValueError(f"to: expected 'cudf', 'cudf.pandas' or 'pylibcudf', got {to!r}")
+        #: The stream that waits for producers and runs copies and conversions of arrays.
+        self.importing = resolve_stream(stream)
+        #: The stream that computes on the result. cuDF computes on its default stream, whatever
+        #: stream the data was imported on, and CUDA does not order these streams.
+        self.computing = self.importing if to == "pylibcudf" else resolve_stream(None)
+        self._are_ordered = self.computing.handle == self.importing.handle
         if to == "cudf.pandas":
             check_active()
         self.mr = mr
@@ -39,10 +46,8 @@ class Importer:
         self._to = to
         #: Whether the result is a frame or series, not an object of pylibcudf.
         self.makes_frames = to != "pylibcudf"
-        self._are_ordered = self.streams.reader is None
-        self.arguments = ImportArguments(
-            self.streams.importing, self.streams.reader, mr, copy, validate, sanitize
-        )
+        reader = None if self._are_ordered else self.computing
+        self.arguments = ImportArguments(self.importing, reader, mr, copy, validate, sanitize)
 
     @classmethod
     def of(
@@ -60,9 +65,13 @@ class Importer:
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
         """Import the array in a capsule as the columns of a table, or as one column."""
         columns, num_rows, _ = parsed.import_array(capsule, kind == "table", self.arguments)
-        if not self._are_ordered:
-            self.streams.compute_after_import()
+        self.compute_after_import()
         return columns, num_rows
+
+    def compute_after_import(self) -> None:
+        """Make later work on `computing` wait for the import."""
+        if not self._are_ordered:
+            order(self.computing.handle, self.importing.handle)
 
     def assembler(self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
         """Return a function that makes the result from the columns of an array of one schema.
@@ -75,7 +84,7 @@ class Importer:
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
             return self.finish(
-                assemble_on_stream(columns, num_rows, first_row, self.streams.computing, self.copy)
+                assemble_on_stream(columns, num_rows, first_row, self.computing, self.copy)
             )
 
         return assemble
@@ -83,7 +92,7 @@ class Importer:
     def finish(self, frame: Any) -> Any:
         """Return a frame or series, or its proxy, after ordering the caller's stream after it."""
         if not self._are_ordered:
-            self.streams.import_after_compute()
+            order(self.importing.handle, self.computing.handle)
         return as_proxy(frame) if self._to == "cudf.pandas" else frame
 
 

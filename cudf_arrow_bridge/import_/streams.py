@@ -6,19 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.capsules import length_of
-from .._core.export.array_exporter import ExportArguments, InputExporter
 from .._core.import_.array_importer import importer_of
-from ..arrow.device_array import DeviceArray
-from ..arrow.imported_columns import input_of_pylibcudf
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field
 from ..arrow.source_streams import SourceStream, concatenate_on_host, empty_array
 from ..arrow.sources import open_array
 from ..cuda.residency import has_gpu
+from ..frames import convert
 from ..frames.concatenate import concatenate_on_gpu
 from .importer import Importer
 
@@ -86,11 +83,8 @@ def _concatenate_columns(
 ) -> plc.Column:
     """Concatenate columns with libcudf on a GPU, with pyarrow without a GPU."""
     if has_gpu():
-        return concatenate_on_gpu(columns, path, importer.streams.computing, importer.mr)
-    arguments = ExportArguments(importer.streams.computing)
-    inputs = [input_of_pylibcudf(column) for column in columns]
-    exporters = [InputExporter(one, arguments) for one in inputs]
-    arrays = [pa.array(exporter.export(None, DeviceArray)) for exporter in exporters]
+        return concatenate_on_gpu(columns, path, importer.computing, importer.mr)
+    arrays = [convert.to_arrow(column) for column in columns]
     array = concatenate_on_host(arrays, path, "import the stream with concat=False")
     source = open_array(array)
     (result,), _ = importer.import_array(source.importer, source.array_capsule, "column")

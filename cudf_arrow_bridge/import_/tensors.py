@@ -46,7 +46,7 @@ def import_cuda_array(obj: Any, importer: Importer) -> ImportedTensor:
     kind, itemsize = _element_type(interface["typestr"])
     shape = tuple(map(int, interface["shape"]))
     strides = interface.get("strides")
-    strides = _row_major(shape, itemsize) if strides is None else tuple(map(int, strides))
+    strides = row_major(shape, itemsize) if strides is None else tuple(map(int, strides))
     if any(stride % itemsize for stride in strides):
         raise ValueError(f"expected strides in multiples of {itemsize} bytes, got {strides}")
     address, stream = interface["data"][0] or 0, interface.get("stream")
@@ -65,7 +65,7 @@ def _request_capsule(obj: Any, importer: Importer) -> object:
     device_type, _ = obj.__dlpack_device__()
     on_stream = int(device_type) in (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
     # In DLPack, stream 0 is ambiguous. The legacy default stream is 1.
-    handle = importer.streams.importing.handle or 1
+    handle = importer.importing.handle or 1
     arguments: dict[str, Any] = {"stream": handle} if on_stream else {}
     # copy=True is not passed to the producer, because the import makes the copy.
     newer = {"max_version": _DLPACK_VERSION} | ({"copy": False} if importer.copy is False else {})
@@ -85,7 +85,7 @@ def _element_type(typestr: str) -> tuple[str, int]:
     return kind, itemsize
 
 
-def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Return row-major strides in bytes, such as (24, 8) for 2 rows of 3 elements of 8 bytes."""
     return tuple(itemsize * math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
@@ -100,10 +100,10 @@ def assemble(
     # Imported only for frames, because importing cuDF takes about a second.
     from ..frames.assemble import Assembler
 
-    importer.streams.compute_after_import()
+    importer.compute_after_import()
     fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
     schema = pa.schema(fields) if is_table else fields[0].with_name("")
-    result = Assembler(schema)(columns, num_rows, None, importer.streams.computing)
+    result = Assembler(schema)(columns, num_rows, None, importer.computing)
     if is_table:
         result.columns = range(len(columns))
     return importer.finish(result)

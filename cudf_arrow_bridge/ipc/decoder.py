@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.arguments import order_after
 from .._core.export.array_exporter import BatchSource, single_batch
 from .._core.ipc.body_decoder import BatchParts, BodyDecoder
 from .._core.ipc.body_transfer import DeviceMemory
 from ..arrow.device_array import DeviceArray
+from ..cuda.ordering import order
 from ..export.exporter import ArrayExporter
 from ..export.streams import StreamExporter
 from ..import_.importer import Importer
-from ..import_.tensors import import_tensor
+from ..import_.tensors import import_tensor, row_major
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
 from .compression import decompress
 from .incoming import IncomingMessage, ReadOptions
@@ -227,11 +227,11 @@ def _of_cuda_array(stream: Stream, obj: Any, interface: dict[str, Any]) -> tuple
     shape = tuple(interface["shape"])
     size = prod(shape) * itemsize
     strides = interface.get("strides")
-    if size and strides is not None and tuple(strides) != _contiguous(shape, itemsize):
+    if size and strides is not None and tuple(strides) != row_major(shape, itemsize):
         raise ValueError(f"expected a contiguous buffer, got strides {strides}")
     made_on = interface.get("stream")
-    if made_on is not None and made_on != stream.handle:
-        order_after(stream.handle, made_on)
+    if made_on is not None:
+        order(stream.handle, made_on)
     return interface["data"][0] or 0, size, obj
 
 
@@ -242,7 +242,3 @@ def _of_tensor(stream: Stream, obj: Any) -> tuple[int, int, Any]:
         raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
     data = columns[0].data()
     return (0, 0, None) if data is None else (data.ptr, data.size, data)
-
-
-def _contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    return tuple(itemsize * prod(shape[i + 1 :]) for i in range(len(shape)))

@@ -10,6 +10,7 @@ import pytest
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.cuda import ordering
 from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, resolve_stream, stream_handle
+from cudf_arrow_bridge.import_ import importer
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="uses invalid stream handles")
 
@@ -44,9 +45,10 @@ def test_import_on_another_stream_is_ordered_with_the_stream_of_cudf(name, order
 
 
 @pytest.mark.parametrize("to", ["cudf", "cudf.pandas"])
-def test_frames_are_computed_on_the_stream_of_cudf(to):
-    streams = ordering.ImportStreams.of(OTHER, to)
-    assert (streams.importing.handle, streams.computing.handle) == (OTHER, CUDF_HANDLE)
+def test_frames_are_computed_on_the_stream_of_cudf(to, monkeypatch):
+    monkeypatch.setattr(importer, "check_active", lambda: None)
+    made = importer.Importer(OTHER, None, to, copy=None, validate="minimal", sanitize=True)
+    assert (made.importing.handle, made.computing.handle) == (OTHER, CUDF_HANDLE)
 
 
 def test_stream_of_cudf_waits_for_each_imported_batch(orders):

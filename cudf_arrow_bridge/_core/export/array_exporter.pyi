@@ -29,9 +29,7 @@ class ExportInput:
 # Returns `Any` instead of `ExportInput | None`: pylibcudf's classes are unknown to type checkers.
 def pylibcudf_input(
     obj: object,
-    spec_of_column: Callable[[bytes], SchemaSpec],
-    spec_of_table: Callable[[bytes], SchemaSpec],
-    spec_of_fields: Callable[
+    spec_of: Callable[
         [Literal["table", "column"], tuple[plc.Column, ...]], tuple[SchemaSpec, list[object]]
     ],
 ) -> Any: ...

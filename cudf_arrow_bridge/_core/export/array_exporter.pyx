@@ -58,56 +58,43 @@ cdef class ExportInput:
         self.made = tuple(made)
 
     @staticmethod
-    cdef ExportInput of(
-        str kind, tuple columns, size_type num_rows, spec_of_types, spec_of_fields
-    ):
+    cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of):
         """Construct without parsing Python arguments."""
         cdef ExportInput self = ExportInput.__new__(ExportInput)
-        cdef bytes types = types_of(columns)
-        cdef bytes fields = fields_key(columns, kind == "table")
         self.kind = kind
         self.columns = columns
         self.num_rows = num_rows
-        if fields is None:
-            self.schema_spec = <SchemaSpec?>spec_of_types(types)
-        else:
-            self.schema_spec = cached_spec(types + fields, kind, columns, spec_of_fields)
+        self.schema_spec = cached_spec(kind, columns, spec_of)
         return self
 
 
-#: Specs of recently exported columns that have imported fields. Each entry also references the
-#: owners of the fields whose addresses are in its key.
+#: Specs of recently exported columns, by their types and imported fields. Each entry also
+#: references the owners of the fields whose addresses are in its key.
 cdef dict newest_specs = {}
-cdef Py_ssize_t MAX_SPECS = 16
+cdef Py_ssize_t MAX_SPECS = 48
 
 
-cdef SchemaSpec cached_spec(bytes key, str kind, tuple columns, spec_of_fields):
+cdef SchemaSpec cached_spec(str kind, tuple columns, spec_of):
+    cdef bytes key = types_of(columns) + fields_key(columns, kind == "table")
     cdef tuple entry = newest_specs.get(key)
     if entry is None:
-        entry = spec_of_fields(kind, columns)
+        entry = spec_of(kind, columns)
         while len(newest_specs) >= MAX_SPECS:
             newest_specs.pop(next(iter(newest_specs)), None)
         newest_specs[key] = entry
     return <SchemaSpec?>entry[0]
 
 
-def pylibcudf_input(obj, spec_of_column, spec_of_table, spec_of_fields):
+def pylibcudf_input(obj, spec_of):
     """Return the `ExportInput` of a pylibcudf column or table, or None for any other object.
 
-    `spec_of_column` and `spec_of_table` return the spec for the result of `types_of`.
-    `spec_of_fields` returns the spec of imported columns and the owners of their fields.
+    `spec_of` returns the spec of columns and the owners of their imported fields.
     """
     if isinstance(obj, Column):
-        return ExportInput.of(
-            "column", (obj,), (<Column>obj)._size, spec_of_column, spec_of_fields
-        )
+        return ExportInput.of("column", (obj,), (<Column>obj)._size, spec_of)
     if isinstance(obj, Table):
         return ExportInput.of(
-            "table",
-            tuple((<Table>obj)._columns),
-            (<Table>obj)._num_rows,
-            spec_of_table,
-            spec_of_fields,
+            "table", tuple((<Table>obj)._columns), (<Table>obj)._num_rows, spec_of
         )
     return None
 

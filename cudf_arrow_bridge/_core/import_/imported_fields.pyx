@@ -178,16 +178,11 @@ cdef struct Run:
     int32_t size
 
 
-cdef struct Walk:
-    Run run
-    bint any_field
+cdef void end_run(string& key, Run& run) noexcept:
+    key.append(<const char*>&run, sizeof(run))
 
 
-cdef void end_run(string& key, Walk& walk) noexcept:
-    key.append(<const char*>&walk.run, sizeof(walk.run))
-
-
-cdef int add_fields(string& key, Walk& walk, Column column, Column parent) except -1:
+cdef int add_fields(string& key, Run& run, Column column, Column parent) except -1:
     cdef Span span = remembered(column)
     cdef PyObject* fields = NULL
     cdef int32_t level = 0
@@ -195,41 +190,36 @@ cdef int add_fields(string& key, Walk& walk, Column column, Column parent) excep
     if span is not None:
         fields = span.fields
         level = span.level
-        walk.any_field = True
         has_forbidden_nulls = (
             has_own_nulls(column, parent)
             and not (<ImportedFields><object>span.fields).levels[level].is_nullable
         )
-    if fields == walk.run.fields and (fields == NULL or level == walk.run.first + walk.run.size):
-        walk.run.size += 1
+    if fields == run.fields and (fields == NULL or level == run.first + run.size):
+        run.size += 1
     else:
-        end_run(key, walk)
-        walk.run = Run(fields, level, 1)
+        end_run(key, run)
+        (&run)[0] = Run(fields, level, 1)
     if has_forbidden_nulls:
         key.push_back(<char>1)
-        end_run(key, walk)
-        walk.run = Run(NULL, 0, 0)
+        end_run(key, run)
+        (&run)[0] = Run(NULL, 0, 0)
     if column._num_children:
         parent = column if column._data_type.c_obj.id() == type_id.STRUCT else None
         for child in arrow_children(column):
-            add_fields(key, walk, <Column?>child, parent)
+            add_fields(key, run, <Column?>child, parent)
     return 0
 
 
 cdef bytes fields_key(tuple columns, bint is_table):
-    """Encode the fields that columns were imported with. Return None if no level has a field.
+    """Encode the fields that columns were imported with.
 
     For columns of the same types, equal keys mean equal fields while the fields are alive. The key
     stores runs of consecutive levels, so it is short for the columns of a whole import.
     """
     cdef string key
-    cdef Walk walk
-    walk.run = Run(NULL, 0, 0)
-    walk.any_field = False
+    cdef Run run = Run(NULL, 0, 0)
     key.push_back(<char>is_table)
     for column in columns:
-        add_fields(key, walk, <Column?>column, None)
-    if not walk.any_field:
-        return None
-    end_run(key, walk)
+        add_fields(key, run, <Column?>column, None)
+    end_run(key, run)
     return <bytes>key
