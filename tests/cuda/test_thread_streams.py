@@ -22,7 +22,7 @@ from cudf_arrow_bridge.cuda.streams import (
 )
 from cudf_arrow_bridge.export import streams as export_streams
 from cudf_arrow_bridge.export.exporter import ObjectExporter
-from cudf_arrow_bridge.export.sources import parquet_reader
+from cudf_arrow_bridge.export.sources import datasets
 from testing.peers import chunked_reader
 from testing.peers.streams import Delayed
 
@@ -71,7 +71,7 @@ def test_new_thread_is_not_mistaken_for_a_finished_thread():
 @pytest.fixture
 def per_thread(monkeypatch):
     """Make cuDF compute on the per-thread default stream, as an environment variable does."""
-    for module in (streams, parquet_reader):
+    for module in (streams, datasets):
         monkeypatch.setattr(module, "CUDF_HANDLE", PER_THREAD_HANDLE)
 
 

@@ -60,9 +60,9 @@ def test_cudf_and_pyarrow_decode_the_same_rows(folder):
 
 
 def test_large_row_group_is_read_in_chunks(tmp_path, monkeypatch):
-    from cudf_arrow_bridge.export.sources import parquet_reader
+    from cudf_arrow_bridge.export.sources import datasets
 
-    monkeypatch.setattr(parquet_reader, "_CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(datasets, "_CHUNK_BYTES", 1 << 20)
     table = pa.table({"a": pa.array(range(1 << 20))})
     pq.write_table(table, tmp_path / "0.parquet", data_page_size=1 << 16, use_dictionary=False)
     sizes, found = read(tmp_path)

@@ -13,6 +13,8 @@
 ///     to_bits     0x080d                      the two bytes, read as UINT16
 ///                 0x080d | 0x0080 = 0x088d    OR-ed with itself shifted right by 4
 ///                 0x8d                        its low byte: 0b10001101
+#include "compute/bits_on_device.hpp"
+
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
 

@@ -3,6 +3,7 @@
 #include "compute/buffers.hpp"
 
 #include "compute/bits.hpp"
+#include "compute/bits_on_device.hpp"
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"

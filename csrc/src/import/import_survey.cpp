@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/import_survey.hpp"
 
-#include "compute/device/buffers.hpp"
+#include "compute/bits_on_device.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/read_back.hpp"
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pylibcudf as plc
 
-from cudf_arrow_bridge.export.sources import parquet_reader
+from cudf_arrow_bridge.export.sources import datasets
 from testing.host import to_plc
 
 #: Rows of each chunk.
@@ -75,5 +75,5 @@ def install(monkeypatch):
     stand_in = SimpleNamespace(ParquetReaderOptions=Options, ChunkedParquetReader=reader)
     monkeypatch.setattr(plc.io, "parquet", stand_in)
     monkeypatch.setattr(plc.io, "SourceInfo", lambda paths: paths[0])
-    monkeypatch.setattr(parquet_reader, "has_gpu", lambda: True)
+    monkeypatch.setattr(datasets, "has_gpu", lambda: True)
     return made

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/device/buffers.hpp"
 
+#include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/mask_words.hpp"

@@ -6,9 +6,6 @@
 #include <cudf/binaryop.hpp>
 #include <cudf/column/column_view.hpp>
 
-#include <span>
-#include <vector>
-
 /// The operations of compute/buffers.hpp on device memory, enqueued on the execution's stream.
 namespace cudf_arrow_bridge::detail::device {
 
@@ -20,23 +17,6 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
-std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
-
-/// The AND of two masks, both aligned to `cudf::bitmask_type`.
-rmm::device_buffer valid_in_both(void const* left,
-                                 void const* right,
-                                 cudf::size_type rows,
-                                 execution const& exec);
-
-/**
- * @brief A mask in which a row is null if it is null in `mask` and not empty.
- *
- * @param mask Mask of string or list rows, aligned to `cudf::bitmask_type`
- * @param offsets Offsets of the rows, one more than there are rows
- */
-rmm::device_buffer nonempty_nulls(void const* mask,
-                                  offset_range const& offsets,
-                                  execution const& exec);
 
 bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec);
 rmm::device_buffer cast_values(void const* values,

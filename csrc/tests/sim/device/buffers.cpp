@@ -4,6 +4,7 @@
 /// the implementations of the host.
 #include "compute/device/buffers.hpp"
 
+#include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
 #include "sim/fill_later.hpp"
 
