@@ -35,7 +35,7 @@ def _with_protocol(schema: Any) -> Any:
     return schema if hasattr(schema, "__arrow_c_schema__") else Schema.copy_of(schema)
 
 
-def unique_positions(names: Sequence[str]) -> dict[str, int]:
+def unique_positions(names: Sequence[Any]) -> dict[Any, int]:
     """Return the position of each name that occurs once, in one pass over the names."""
     counts = Counter(names)
     return {name: position for position, name in enumerate(names) if counts[name] == 1}

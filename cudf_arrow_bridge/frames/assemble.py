@@ -81,43 +81,27 @@ class Assembler:
             If `copy` is False and columns have to be converted.
         """
         layout = self._layout
-        pairs = list(zip(self._converters, columns, strict=True))
-        try:
-            converted = [convert(column, stream, copy is not False) for convert, column in pairs]
-        except CopyRefusedError:
-            raise copy_error(_refused(pairs, stream)) from None
+        converted: list[Any] = list(columns)
+        refused = []
+        for position, convert in enumerate(self._converters):
+            try:
+                converted[position] = convert(converted[position], stream, copy is not False)
+            except CopyRefusedError as error:
+                refused.append(error)
+        if refused:
+            raise copy_error(refused)
         index = _make_index(layout.row_index, converted, num_rows, first_row)
         data = converted
         if len(self._columns) < len(converted):
             data = [converted[position] for position in self._columns]
+        # Users can modify the attrs of their object.
+        attrs = deepcopy(layout.attrs) if layout.attrs else {}
         if layout.object_type == "series" and len(data) == 1:
             series = make_series(data[0], self._name, index)
-            if layout.attrs:
-                series.attrs = deepcopy(layout.attrs)
+            if attrs:
+                series.attrs = attrs
             return series
-        # Users can modify the attrs of their frame.
-        attrs = deepcopy(layout.attrs) if layout.attrs else {}
-        try:
-            return make_frame(data, self._frame_labels, index, attrs)
-        except ValueError as error:
-            duplicates = layout.labels[layout.labels.duplicated()].tolist()
-            raise TypeError(
-                "expected unique column names for a cuDF frame, got several columns named "
-                f'{duplicates}: import with to="pylibcudf" instead'
-            ) from error
-
-
-def _refused(
-    pairs: list[tuple[ColumnConverter, plc.Column]], stream: Any
-) -> list[CopyRefusedError]:
-    """Return the errors of all columns that need a conversion."""
-    refused = []
-    for convert, column in pairs:
-        try:
-            convert(column, stream, False)
-        except CopyRefusedError as error:
-            refused.append(error)
-    return refused
+        return make_frame(data, self._frame_labels, index, attrs)
 
 
 def _make_index(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import zoneinfo
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -159,13 +160,17 @@ class FrameLabels:
             self._options["level_dtypes"] = tuple(level.dtype for level in labels.levels)
 
     def accessor(self, columns: Sequence[ColumnBase]) -> ColumnAccessor:
-        """Return the accessor of a frame, or raise ValueError if two labels are equal.
+        """Return the accessor of a frame, or raise TypeError if two labels are equal.
 
         cuDF stores columns in a dict.
         """
         data = dict(zip(self._labels, columns, strict=True))
         if len(data) < len(columns):
-            raise ValueError("expected labels that differ, got two equal ones")
+            duplicates = [label for label, count in Counter(self._labels).items() if count > 1]
+            raise TypeError(
+                "expected unique column names for a cuDF frame, got several columns named "
+                f'{duplicates}: import with to="pylibcudf" instead'
+            )
         # A view, because users can change the names of the labels of a frame.
         index = None if self._hierarchical is None else self._hierarchical.view()
         return ColumnAccessor(data, pandas_index=index, **self._options)
@@ -174,7 +179,7 @@ class FrameLabels:
 def make_frame(
     columns: Sequence[ColumnBase], labels: FrameLabels, index: cudf.Index, attrs: dict[Any, Any]
 ) -> cudf.DataFrame:
-    """Make a frame, or raise ValueError if two labels are equal.
+    """Make a frame, or raise TypeError if two labels are equal.
 
     This needs no GPU, unlike setting ``columns`` or the index of a frame.
     """

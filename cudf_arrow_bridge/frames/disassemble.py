@@ -16,6 +16,7 @@ from .._core.export.shared_columns import BufferSharer, share_columns
 from .._core.schema import SchemaSpec
 from ..arrow.copies import CopyRefusedError, copy_error
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
+from ..arrow.schemas import unique_positions
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
 from . import unproxied_pandas as pd
@@ -275,13 +276,12 @@ def level_labels(names: Sequence[Hashable]) -> pd.Index:
 
     The number is the position of the level, or the next number that no other label uses.
     """
-    is_unique = [name is not None and names.count(name) == 1 for name in names]
-    taken = {stringify(name) for name, unique in zip(names, is_unique, strict=True) if unique}
+    unique = {name for name in unique_positions(names) if name is not None}
+    taken = set(map(stringify, unique))
     labels: list[Hashable] = []
-    for position, (name, unique) in enumerate(zip(names, is_unique, strict=True)):
-        label = name
-        if not unique:
-            label = next(number for number in count(position) if str(number) not in taken)
-            taken.add(str(label))
-        labels.append(label)
+    for position, name in enumerate(names):
+        if name not in unique:
+            name = next(number for number in count(position) if str(number) not in taken)
+            taken.add(str(name))
+        labels.append(name)
     return pd.Index(labels, tupleize_cols=False)

@@ -100,15 +100,13 @@ def decode_label(form: Json, objects: Sequence[Any] = ()) -> Hashable:
 
 
 def _encode_timestamp(label: pd.Timestamp) -> Json:
-    zone = None
-    if label.tz is datetime.UTC:
-        zone = _UTC
-    elif label.tz is not None:
-        # Fixed offsets and zones of other libraries have no JSON form.
-        zone = label.tz.key if type(label.tz) is zoneinfo.ZoneInfo else None
-        if zone is None:
-            return None
-    return None if label.fold else [label.asm8.view("i8").item(), label.unit, zone]
+    zone = _UTC if label.tz is datetime.UTC else None
+    if type(label.tz) is zoneinfo.ZoneInfo:
+        zone = label.tz.key
+    # Fixed offsets and zones of other libraries have no JSON form.
+    if label.fold or (zone is None and label.tz is not None):
+        return None
+    return [label.asm8.view("i8").item(), label.unit, zone]
 
 
 def _decode_timestamp(form: Json) -> pd.Timestamp:
@@ -153,20 +151,16 @@ _decode_missing = {"NaT": pd.NaT, "NA": pd.NA}.__getitem__
 #: value. A label whose value is None has no JSON form.
 _FORMS: dict[type, tuple[str, Callable[[Any], Json], Callable[[Json], Hashable]]] = {
     float: ("float", float.hex, float.fromhex),
-    complex: (
-        "complex",
-        lambda label: [label.real.hex(), label.imag.hex()],
-        lambda form: complex(float.fromhex(form[0]), float.fromhex(form[1])),
-    ),
+    complex: ("complex", repr, complex),
     bytes: ("bytes", lambda label: base64.b64encode(label).decode(), base64.b64decode),
     decimal.Decimal: ("decimal", str, decimal.Decimal),
     datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
     datetime.datetime: ("datetime", _encode_clock, datetime.datetime.fromisoformat),
     datetime.time: ("time", _encode_clock, datetime.time.fromisoformat),
     datetime.timedelta: (
-        "seconds",
-        lambda label: [label.days, label.seconds, label.microseconds],
-        lambda form: datetime.timedelta(form[0], form[1], form[2]),
+        "microseconds",
+        lambda label: label // datetime.timedelta.resolution,
+        lambda form: form * datetime.timedelta.resolution,
     ),
     pd.Timestamp: ("timestamp", _encode_timestamp, _decode_timestamp),
     pd.Timedelta: (
@@ -225,61 +219,39 @@ def index_level_name(name: Hashable, position: int, taken: Sequence[str]) -> str
 def encode_index(index: pd.Index, objects: list[Any]) -> tuple[dict[str, Json], list[Json]]:
     """Return the properties of the Index of column labels, and an entry for each label.
 
-    The entry is the label, or for a MultiIndex its code in each level (-1: missing). Labels without
-    a JSON form are appended to `objects`.
+    The entry is the label, or for a MultiIndex its code in each level (-1: missing). The properties
+    of a MultiIndex are its encoded levels. Labels without a JSON form are appended to `objects`.
     """
-    names = [encode_label(name, objects) for name in index.names]
     if isinstance(index, pd.MultiIndex):
-        levels = [
-            {
-                "dtype": _encode_dtype(level.dtype, objects),
-                "labels": [encode_label(label, objects) for label in level],
-            }
-            for level in index.levels
-        ]
+        levels = [encode_index(level, objects) for level in index.levels]
         codes = np.array(index.codes, dtype=np.int64).reshape(index.nlevels, len(index))
-        return {"names": names, "levels": levels}, codes.T.tolist()
+        return {"levels": levels}, codes.T.tolist()
+    name = encode_label(index.name, objects)
     if isinstance(index, pd.RangeIndex):
-        return {"names": names, "range": index.step}, list(index)
+        return {"name": name, "range": index.step}, list(index)
     entries = [encode_label(label, objects) for label in index]
-    return {"names": names, "dtype": _encode_dtype(index.dtype, objects)}, entries
+    return {"name": name, "dtype": _encode_dtype(index.dtype, objects)}, entries
 
 
 def decode_index(
     common: dict[str, Json], entries: Sequence[Json], objects: Sequence[Any] = ()
 ) -> pd.Index:
     """Return the Index that `encode_index` encoded, with only the labels of the given entries."""
-    names = [decode_label(name, objects) for name in common["names"]]
     if "levels" in common:
-        levels = [
-            _flat_index(
-                [decode_label(label, objects) for label in level["labels"]],
-                _decode_dtype(level["dtype"], objects),
-                None,
-            )
-            for level in common["levels"]
-        ]
+        levels = [decode_index(one, labels, objects) for one, labels in common["levels"]]
         codes = [[entry[level] for entry in entries] for level in range(len(levels))]
-        return pd.MultiIndex(levels=levels, codes=codes, names=names)
-    (name,) = names
+        return pd.MultiIndex(levels=levels, codes=codes, names=[level.name for level in levels])
+    name = decode_label(common["name"], objects)
     if "range" in common:
         step = common["range"]
         start = entries[0] if entries else 0
-        labels = pd.RangeIndex(start, start + step * len(entries), step, name=name)
-        if list(labels) == list(entries):
-            return labels
+        range_index = pd.RangeIndex(start, start + step * len(entries), step, name=name)
+        if list(range_index) == list(entries):
+            return range_index
         return pd.Index(list(entries), dtype="int64", name=name)
     labels = [decode_label(entry, objects) for entry in entries]
-    return _flat_index(labels, _decode_dtype(common["dtype"], objects), name)
-
-
-def _flat_index(labels: list[Any], dtype: Any, name: Any) -> pd.Index:
-    # Assign one by one: NumPy would convert a list of tuples to a two-dimensional array.
-    values = np.empty(len(labels), dtype=object)
-    for position, label in enumerate(labels):
-        values[position] = label
-    index = pd.Index(values, dtype=object, name=name, tupleize_cols=False)
-    return index if dtype is None else index.astype(dtype)
+    index = pd.Index(labels, dtype=object, name=name, tupleize_cols=False)
+    return index.astype(_decode_dtype(common["dtype"], objects))
 
 
 def _encode_dtype(dtype: Any, objects: list[Any]) -> Json:

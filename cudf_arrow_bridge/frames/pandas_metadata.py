@@ -75,18 +75,16 @@ def range_entry(index: range, name: Hashable) -> dict[str, Json]:
     """Return the entry of a range index."""
     return {
         "kind": "range",
-        "name": _json_name(name),
+        "name": _json_name(name, (bool, int)),
         "start": index.start,
         "stop": index.stop,
         "step": index.step,
     }
 
 
-def _json_name(name: Hashable) -> Json:
-    """Return a name as pyarrow writes it: None, bools and ints unchanged, others as strings."""
-    if name is None or type(name) in (bool, int):
-        return name
-    return stringify(name)
+def _json_name(name: Hashable, unchanged: tuple[type, ...] = (bool,)) -> Json:
+    """Return a name as pyarrow writes it: None and some types unchanged, others as strings."""
+    return name if name is None or type(name) in unchanged else stringify(name)
 
 
 def column_names(labels: pd.Index) -> list[Json]:
@@ -97,24 +95,17 @@ def column_names(labels: pd.Index) -> list[Json]:
     literals. Missing parts are written as None, the only literal for them: ``"('a', None)"``.
     """
     if not isinstance(labels, pd.MultiIndex):
-        return [
-            label if label is None or isinstance(label, bool) else stringify(label)
-            for label in labels
-        ]
+        return [_json_name(label) for label in labels]
     parts = [
-        [None if code < 0 else _literal(level[code]) for code in codes]
+        [None if code < 0 else _json_name(level[code]) for code in codes]
         for level, codes in zip(labels.levels, labels.codes, strict=True)
     ]
     return [str(label) for label in zip(*parts, strict=True)]
 
 
-def _literal(part: Hashable) -> Hashable:
-    return part if isinstance(part, bool) else stringify(part)
-
-
 def _level_entry(level: pd.Index, name: Hashable) -> dict[str, Json]:
     """Return the entry of a level of the labels of columns."""
-    name = _json_name(name)
+    name = _json_name(name, (bool, int))
     return {"name": name, "field_name": name, **_type_of_level(level)}
 
 

@@ -66,18 +66,15 @@ class PartialBody(Source):
         return self._size
 
     def _read(self, view: memoryview) -> int:
-        done = 0
-        while done < len(view):
-            while self._rest == 0:
-                begin, end = next(self._ranges)
-                self._source.seek(self._start + begin)
-                self._rest = end - begin
-            count = min(self._rest, len(view) - done)
-            with view[done : done + count] as piece:
-                self._source.read_into(piece)
-            self._rest -= count
-            done += count
-        return done
+        while self._rest == 0:
+            begin, end = next(self._ranges)
+            self._source.seek(self._start + begin)
+            self._rest = end - begin
+        count = min(self._rest, len(view))
+        with view[:count] as piece:
+            self._source.read_into(piece)
+        self._rest -= count
+        return count
 
     def _seek(self, position: int) -> None:
         raise NotImplementedError

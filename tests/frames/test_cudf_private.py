@@ -255,7 +255,7 @@ def test_frames_of_the_same_labels_do_not_share_level_names():
 
 def test_make_frame_rejects_equal_labels():
     labels = private.FrameLabels(pd.Index([1, True], dtype=object))
-    with pytest.raises(ValueError, match="two equal ones"):
+    with pytest.raises(TypeError, match="several columns named"):
         private.make_frame([plain(), plain()], labels, cudf.RangeIndex(3), {})
 
 

@@ -115,7 +115,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
     path = os.path.realpath(os.path.expanduser(path))
     old = None
     with contextlib.suppress(FileNotFoundError):
-        file = open(path, "wb", buffering=0, opener=_open_without_truncation)  # noqa: SIM115
+        file = open(os.open(path, os.O_WRONLY), "wb", buffering=0)  # noqa: SIM115
         old = os.fstat(file.fileno())
     if old is not None:
         with file:
@@ -152,10 +152,6 @@ def upload_file(url: str) -> Iterator[Any]:
     filesystem, path = url_to_fs(url, skip_instance_cache=True)
     with filesystem.transaction, filesystem.open(path, "wb") as file:
         yield file
-
-
-def _open_without_truncation(path: str, flags: int) -> int:
-    return os.open(path, os.O_WRONLY)
 
 
 def _flush_folder(folder: str) -> None:

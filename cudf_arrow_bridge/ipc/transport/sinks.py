@@ -91,22 +91,16 @@ class _Writer(Sink):
         self._is_raw = is_raw
 
     def _write(self, pieces: list[Any]) -> None:
-        for piece in pieces:
-            self._write_all(piece)
-
-    def _write_all(self, data: Any) -> None:
-        written = self._write_some(data)
-        rest: Any = data
-        while written != len(rest):
-            if written is None and not self._is_raw:
-                return
-            if not written:
-                raise BlockingIOError(
-                    f"byte {self.position:,}: expected a sink that accepts {len(rest):,} "
-                    "more bytes, got one that accepts none"
-                )
-            rest = memoryview(rest)[written:]
-            written = self._write_some(rest)
+        for rest in pieces:
+            while (written := self._write_some(rest)) != len(rest):
+                if written is None and not self._is_raw:
+                    break
+                if not written:
+                    raise BlockingIOError(
+                        f"byte {self.position:,}: expected a sink that accepts {len(rest):,} "
+                        "more bytes, got one that accepts none"
+                    )
+                rest = memoryview(rest)[written:]
 
 
 @contextlib.contextmanager

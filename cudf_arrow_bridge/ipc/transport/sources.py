@@ -11,10 +11,9 @@ import io
 import mmap
 import os
 import stat
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
-from types import TracebackType
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -33,7 +32,7 @@ STEP = 1 << 24
 SMALL = 4096
 
 
-class Source(ABC):
+class Source(AbstractContextManager["Source"]):
     """A sequence of bytes to read; a context manager. `close` calls a function once."""
 
     def __init__(self, close: Callable[[], object]) -> None:
@@ -122,23 +121,24 @@ class Source(ABC):
         if close is not None:
             close()
 
-    def __enter__(self) -> Source:
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _fill(self, view: memoryview) -> int:
         """Read until `view` is full or the source ends; return the number of bytes read."""
         self._check_open()
-        count = self._read(view)
-        self.position += count
-        return count
+        start = self.position
+        while rest := view[self.position - start :]:
+            count = self._read(rest)
+            if count is None:
+                raise BlockingIOError(
+                    f"byte {self.position:,}: expected a blocking source, got one that has no "
+                    "bytes yet"
+                )
+            if count == 0:
+                break
+            self.position += count
+        return self.position - start
 
     def _check_open(self) -> None:
         # After closing, the operating system may reuse the descriptor for another file.
@@ -155,7 +155,8 @@ class Source(ABC):
         return self.size
 
     @abstractmethod
-    def _read(self, view: memoryview) -> int: ...
+    def _read(self, view: memoryview) -> int | None:
+        """Fill the beginning of memory; return 0 at the end, None if there are no bytes yet."""
 
     @abstractmethod
     def _seek(self, position: int) -> None: ...
@@ -234,30 +235,18 @@ class _Reader(Source):
         # Seeking to the end of a compressed file reads all of it.
         return self._known_size
 
-    def _read(self, view: memoryview) -> int:
-        done, rest = 0, view
-        while rest:
-            count = self._read_some(rest)
-            if count is None:
-                raise BlockingIOError(
-                    f"byte {self.position + done:,}: expected a blocking source, got one "
-                    "that has no bytes yet"
-                )
-            if count == 0:
-                break
-            done += count
-            rest = view[done:]
-        return done
+    def _read(self, view: memoryview) -> int | None:
+        return self._read_some(view)
 
     def _seek(self, position: int) -> None:
         self._file.seek(position - self.position, os.SEEK_CUR)
 
 
-class _Descriptor(_Reader):
+class _Descriptor(Source):
     """A file, pipe or socket; its descriptor is read directly into the destination."""
 
     def __init__(self, fd: int, close: Callable[[], object]) -> None:
-        super().__init__(partial(read_some, fd), None, close)
+        super().__init__(close)
         self._fd = fd
         is_regular = stat.S_ISREG(os.fstat(fd).st_mode)
         self._origin = os.lseek(fd, 0, os.SEEK_CUR) if is_regular else None
@@ -268,8 +257,8 @@ class _Descriptor(_Reader):
             return None
         return max(os.fstat(self._fd).st_size - self._origin, 0)
 
-    def _end(self) -> int | None:
-        return self.size
+    def _read(self, view: memoryview) -> int:
+        return read_some(self._fd, view)
 
     def _seek(self, position: int) -> None:
         assert self._origin is not None
