@@ -13,7 +13,7 @@ from cpython.pycapsule cimport (
     PyCapsule_SetContext,
 )
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from libc.stdlib cimport calloc, free
+from libcpp.utility cimport move
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
@@ -25,75 +25,57 @@ cdef const char* DEVICE_STREAM = "arrow_device_array_stream"
 
 
 cdef void destroy_schema(object capsule) noexcept:
-    cdef core.ArrowSchema* schema = <core.ArrowSchema*>PyCapsule_GetPointer(capsule, SCHEMA)
-    if schema.release != NULL:
-        schema.release(schema)
-    free(schema)
+    cdef core.unique_schema* owner = <core.unique_schema*>PyCapsule_GetPointer(capsule, SCHEMA)
+    del owner
 
 
 cdef void destroy_array(object capsule) noexcept:
-    cdef core.ArrowArray* array = <core.ArrowArray*>PyCapsule_GetPointer(capsule, ARRAY)
-    if array.release != NULL:
-        array.release(array)
-    free(array)
+    cdef core.unique_array* owner = <core.unique_array*>PyCapsule_GetPointer(capsule, ARRAY)
+    del owner
 
 
 cdef void destroy_device_array(object capsule) noexcept:
-    cdef core.ArrowDeviceArray* array = (
-        <core.ArrowDeviceArray*>PyCapsule_GetPointer(capsule, DEVICE_ARRAY)
+    cdef core.unique_device_array* owner = (
+        <core.unique_device_array*>PyCapsule_GetPointer(capsule, DEVICE_ARRAY)
     )
-    if array.array.release != NULL:
-        array.array.release(&array.array)
-    free(array)
+    del owner
 
 
 cdef void destroy_stream(object capsule) noexcept:
-    cdef core.ArrowArrayStream* stream = (
-        <core.ArrowArrayStream*>PyCapsule_GetPointer(capsule, STREAM)
+    cdef core.unique_array_stream* owner = (
+        <core.unique_array_stream*>PyCapsule_GetPointer(capsule, STREAM)
     )
-    if stream.release != NULL:
-        stream.release(stream)
-    free(stream)
+    del owner
     Py_XDECREF(<PyObject*>PyCapsule_GetContext(capsule))
 
 
 cdef void destroy_device_stream(object capsule) noexcept:
-    cdef core.ArrowDeviceArrayStream* stream = (
-        <core.ArrowDeviceArrayStream*>PyCapsule_GetPointer(capsule, DEVICE_STREAM)
+    cdef core.unique_device_array_stream* owner = (
+        <core.unique_device_array_stream*>PyCapsule_GetPointer(capsule, DEVICE_STREAM)
     )
-    if stream.release != NULL:
-        stream.release(stream)
-    free(stream)
+    del owner
     Py_XDECREF(<PyObject*>PyCapsule_GetContext(capsule))
 
 
-cdef void* allocate(size_t size) except NULL:
-    cdef void* memory = calloc(1, size)
-    if memory == NULL:
-        raise MemoryError
-    return memory
-
-
 cdef object schema_to_capsule(core.unique_schema& schema):
-    cdef core.ArrowSchema* target = <core.ArrowSchema*>allocate(sizeof(target[0]))
+    cdef core.unique_schema* target = new core.unique_schema()
     capsule = PyCapsule_New(target, SCHEMA, destroy_schema)
-    schema.move_to(target)
+    target[0] = move(schema)
     return capsule
 
 
 cdef object device_array_to_capsule(core.unique_device_array& array):
-    cdef core.ArrowDeviceArray* target = <core.ArrowDeviceArray*>allocate(sizeof(target[0]))
+    cdef core.unique_device_array* target = new core.unique_device_array()
     capsule = PyCapsule_New(target, DEVICE_ARRAY, destroy_device_array)
-    array.move_to(target)
+    target[0] = move(array)
     return capsule
 
 
 cdef object array_to_capsule(core.unique_device_array& array):
     """Move the array of a host-accessible device array into an ``arrow_array`` capsule."""
-    cdef core.ArrowArray* target = <core.ArrowArray*>allocate(sizeof(target[0]))
+    cdef core.unique_array* target = new core.unique_array()
     capsule = PyCapsule_New(target, ARRAY, destroy_array)
-    target[0] = array.get().array
-    array.get().array.release = NULL
+    target[0] = core.unique_array(&array.get().array)
     return capsule
 
 
@@ -104,21 +86,19 @@ cdef void attach(object capsule, object state) except *:
 
 cdef object device_stream_to_capsule(core.unique_device_array_stream& stream, object state):
     """Move a stream into a capsule. `stream_state_of` returns `state` for it in this process."""
-    cdef core.ArrowDeviceArrayStream* target = (
-        <core.ArrowDeviceArrayStream*>allocate(sizeof(target[0]))
-    )
+    cdef core.unique_device_array_stream* target = new core.unique_device_array_stream()
     capsule = PyCapsule_New(target, DEVICE_STREAM, destroy_device_stream)
     attach(capsule, state)
-    stream.move_to(target)
+    target[0] = move(stream)
     return capsule
 
 
 cdef object stream_to_capsule(core.unique_array_stream& stream, object state):
     """Move a stream of host arrays into a capsule. `stream_state_of` returns `state` for it."""
-    cdef core.ArrowArrayStream* target = <core.ArrowArrayStream*>allocate(sizeof(target[0]))
+    cdef core.unique_array_stream* target = new core.unique_array_stream()
     capsule = PyCapsule_New(target, STREAM, destroy_stream)
     attach(capsule, state)
-    stream.move_to(target)
+    target[0] = move(stream)
     return capsule
 
 
@@ -171,14 +151,14 @@ def length_of(object capsule) -> int:
 
 cpdef object device_array_capsule_from_array(object capsule):
     """Move a host array out of its capsule into a device array of CPU memory."""
+    cdef core.unique_device_array device_array
+    cdef core.ArrowDeviceArray* target = device_array.get()
     cdef core.ArrowArray* array = array_from_capsule(capsule)
-    cdef core.ArrowDeviceArray* target = <core.ArrowDeviceArray*>allocate(sizeof(target[0]))
-    result = PyCapsule_New(target, DEVICE_ARRAY, destroy_device_array)
     target.array = array[0]
     target.device_type = core.ARROW_DEVICE_CPU
     target.device_id = -1
     array.release = NULL
-    return result
+    return device_array_to_capsule(device_array)
 
 
 cpdef check_keywords(dict keywords):

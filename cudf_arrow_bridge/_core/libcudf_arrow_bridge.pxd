@@ -62,21 +62,24 @@ cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
 
 cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass unique_schema:
+        unique_schema() except +
         ArrowSchema* get() noexcept
-        void move_to(ArrowSchema*) noexcept
+
+    cdef cppclass unique_array:
+        unique_array() except +
+        unique_array(ArrowArray*) noexcept
 
     cdef cppclass unique_device_array:
-        unique_device_array() noexcept
+        unique_device_array() except +
         unique_device_array(ArrowDeviceArray*) noexcept
         ArrowDeviceArray* get() noexcept
-        void move_to(ArrowDeviceArray*) noexcept
         bool is_released() noexcept
 
     cdef cppclass unique_array_stream:
-        void move_to(ArrowArrayStream*) noexcept
+        unique_array_stream() except +
 
     cdef cppclass unique_device_array_stream:
-        void move_to(ArrowDeviceArrayStream*) noexcept
+        unique_device_array_stream() except +
 
 
 cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nogil:

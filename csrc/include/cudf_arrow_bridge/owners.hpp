@@ -3,6 +3,7 @@
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace cudf_arrow_bridge {
@@ -102,6 +103,9 @@ using unique_device_array = unique_struct<ArrowDeviceArray>;  ///< Owner of one 
 using unique_array_stream = unique_struct<ArrowArrayStream>;  ///< Owner of one `ArrowArrayStream`
 /// Owner of one `ArrowDeviceArrayStream`
 using unique_device_array_stream = unique_struct<ArrowDeviceArrayStream>;
+
+// A capsule holds the address of an owner, which consumers read as the address of the struct.
+static_assert(std::is_standard_layout_v<unique_struct<ArrowDeviceArrayStream>>);
 
 /// @}
 
