@@ -32,86 +32,67 @@ void write_next(device_array_stream& batches, ArrowArray* out)
   *out = array.array;
 }
 
-/// The private data and the callbacks of a C stream.
-template <typename Stream, typename Array>
-class exported_stream {
- public:
-  static void write(Stream& stream, device_array_stream&& batches, return_function&& give_back)
-  {
-    auto state        = std::make_unique<exported_stream>(std::move(batches), std::move(give_back));
-    stream.get_schema = &get_schema;
-    stream.get_next   = &get_next;
-    stream.get_last_error = &get_last_error;
-    stream.release        = &release;
-    stream.private_data   = state.release();
-  }
+/// The private data of a C stream.
+struct exported_stream {
+  device_array_stream batches;
+  return_function give_back;
+  bool has_pulled{false};  ///< whether the consumer has requested a batch
+  std::string error{};
 
-  exported_stream(device_array_stream&& batches, return_function&& give_back)
-    : batches_{std::move(batches)}, give_back_{std::move(give_back)}
-  {
-  }
-
- private:
+  template <typename Stream>
   static exported_stream& of(Stream* stream) noexcept
   { return *static_cast<exported_stream*>(stream->private_data); }
-
-  static int get_schema(Stream* stream, ArrowSchema* out) noexcept
-  {
-    auto& self = of(stream);
-    return self.report([&] { self.batches_.schema().to_arrow().move_to(out); });
-  }
-
-  static int get_next(Stream* stream, Array* out) noexcept
-  {
-    auto& self       = of(stream);
-    self.has_pulled_ = true;
-    return self.report([&] { write_next(self.batches_, out); });
-  }
-
-  static char const* get_last_error(Stream* stream) noexcept
-  {
-    auto const& self = of(stream);
-    return self.error_.empty() ? nullptr : self.error_.c_str();
-  }
-
-  static void release(Stream* stream) noexcept
-  {
-    stream->release = nullptr;
-    auto const self = std::unique_ptr<exported_stream>{&of(stream)};
-    if (self->has_pulled_ || !self->give_back_) { return; }
-    // A stream that cannot be returned is destroyed.
-    (void)self->report([&] { self->give_back_(std::move(self->batches_)); });
-  }
 
   /// Runs `work`. Turns an exception into an errno code and the text of `get_last_error`.
   template <typename Work>
   int report(Work work) noexcept
   {
-    error_.clear();
+    error.clear();
     try {
       work();
       return 0;
     } catch (...) {
-      return detail::report_exception(
-        [this](int code, char const* message) { return remember(code, message); });
+      return detail::report_exception([this](int code, char const* message) {
+        try {
+          error = message;
+        } catch (std::bad_alloc const&) {
+          error.clear();
+        }
+        return code;
+      });
     }
   }
-
-  int remember(int code, char const* message) noexcept
-  {
-    try {
-      error_ = message;
-    } catch (std::bad_alloc const&) {
-      error_.clear();
-    }
-    return code;
-  }
-
-  device_array_stream batches_;
-  return_function give_back_;
-  bool has_pulled_{false};  ///< whether the consumer has requested a batch
-  std::string error_;
 };
+
+/// Sets the private data and the callbacks of a C stream.
+template <typename Array, typename Stream>
+void export_stream(Stream& stream, device_array_stream&& batches, return_function&& give_back)
+{
+  auto state          = std::make_unique<exported_stream>();
+  state->batches      = std::move(batches);
+  state->give_back    = std::move(give_back);
+  stream.private_data = state.release();
+  stream.get_schema   = [](Stream* self, ArrowSchema* out) noexcept {
+    auto& from = exported_stream::of(self);
+    return from.report([&] { from.batches.schema().to_arrow().move_to(out); });
+  };
+  stream.get_next = [](Stream* self, Array* out) noexcept {
+    auto& from      = exported_stream::of(self);
+    from.has_pulled = true;
+    return from.report([&] { write_next(from.batches, out); });
+  };
+  stream.get_last_error = [](Stream* self) noexcept -> char const* {
+    auto const& from = exported_stream::of(self);
+    return from.error.empty() ? nullptr : from.error.c_str();
+  };
+  stream.release = [](Stream* self) noexcept {
+    self->release   = nullptr;
+    auto const from = std::unique_ptr<exported_stream>{&exported_stream::of(self)};
+    if (from->has_pulled || !from->give_back) { return; }
+    // A stream that cannot be returned is destroyed.
+    (void)from->report([&] { from->give_back(std::move(from->batches)); });
+  };
+}
 
 }  // namespace
 
@@ -120,8 +101,7 @@ unique_device_array_stream device_array_stream::to_arrow(return_function give_ba
   detail::nvtx_range const range{__func__};
   auto stream         = unique_device_array_stream{};
   stream->device_type = device_type();
-  exported_stream<ArrowDeviceArrayStream, ArrowDeviceArray>::write(
-    *stream.get(), std::move(*this), std::move(give_back));
+  export_stream<ArrowDeviceArray>(*stream.get(), std::move(*this), std::move(give_back));
   reset();
   return stream;
 }
@@ -134,8 +114,7 @@ unique_array_stream device_array_stream::to_arrow_host(return_function give_back
       "expected memory that the CPU can read in a stream of host arrays, got CUDA memory"};
   }
   auto stream = unique_array_stream{};
-  exported_stream<ArrowArrayStream, ArrowArray>::write(
-    *stream.get(), std::move(*this), std::move(give_back));
+  export_stream<ArrowArray>(*stream.get(), std::move(*this), std::move(give_back));
   reset();
   return stream;
 }
