@@ -65,10 +65,27 @@ element_type const& number_type(ArrowSchema const& schema, bool is_field)
   return *found;
 }
 
-/// The data to read one column as numbers.
-struct number_column {
-  element_type const* type;
-  std::byte const* data;  ///< the first row
+/// Columns of numbers of one type, in memory of one kind.
+struct number_columns {
+  memory_location location;
+  std::int64_t rows;
+  element_type const* type{nullptr};
+  std::vector<std::byte const*> data{};  ///< the first row of each
+
+  [[nodiscard]] bool is_on_host() const { return is_host(location); }
+
+  /// Bytes of one column.
+  [[nodiscard]] std::size_t size() const
+  { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(type->bits) / 8; }
+
+  /// Whether columns are adjacent in memory, like those of a Fortran-ordered matrix.
+  [[nodiscard]] bool are_adjacent() const
+  {
+    for (std::size_t i = 1; rows > 0 && i < data.size(); ++i) {
+      if (data[i] != data[i - 1] + size()) { return false; }
+    }
+    return true;
+  }
 };
 
 /// Reads arrays as tensors, on a stream that waits for them if necessary.
@@ -81,23 +98,19 @@ class tensor_reader {
   {
   }
 
-  [[nodiscard]] std::vector<number_column> columns(ArrowSchema const& schema) const
+  [[nodiscard]] number_columns columns(ArrowSchema const& schema) const
   {
     auto const& root = array_.array;
-    if (!is_table(schema)) { return {column(schema, root, 0, root.length, false)}; }
-    check_no_nulls(schema, root, 0, root.length, false);
-    auto result = std::vector<number_column>{};
-    for (std::int64_t i = 0; i < schema.n_children; ++i) {
-      result.push_back(
-        column(*schema.children[i], *root.children[i], root.offset, root.length, true));
-      if (result.back().type != result.front().type) {
-        throw cudf::data_type_error{
-          prefix(*schema.children[i], true) + "expected " + std::string{result.front().type->name} +
-          ", the type of the first column, got " + std::string{result.back().type->name} +
-          ": a tensor has one type"};
-      }
+    auto result      = number_columns{location_of(array_), root.length};
+    if (!is_table(schema)) {
+      add(result, schema, root, 0, false);
+      return result;
     }
-    if (result.empty()) {
+    check_no_nulls(schema, root, 0, root.length, false);
+    for (std::int64_t i = 0; i < schema.n_children; ++i) {
+      add(result, *schema.children[i], *root.children[i], root.offset, true);
+    }
+    if (result.data.empty()) {
       throw cudf::data_type_error{"expected at least one column for a tensor, got none"};
     }
     return result;
@@ -107,17 +120,25 @@ class tensor_reader {
   { return std::string_view{schema.format} == "+s"; }
 
  private:
-  [[nodiscard]] number_column column(ArrowSchema const& schema,
-                                     ArrowArray const& array,
-                                     std::int64_t begin,
-                                     std::int64_t size,
-                                     bool is_field) const
+  /// Adds a column, from row `begin` without its own offset.
+  void add(number_columns& result,
+           ArrowSchema const& schema,
+           ArrowArray const& array,
+           std::int64_t begin,
+           bool is_field) const
   {
     auto const& type = number_type(schema, is_field);
-    check_no_nulls(schema, array, begin, size, is_field);
     auto const* data = static_cast<std::byte const*>(array.buffers[1]);
     auto const first = (array.offset + begin) * type.bits / 8;
-    return {&type, size == 0 ? nullptr : data + first};
+    check_no_nulls(schema, array, begin, result.rows, is_field);
+    if (result.type == nullptr) { result.type = &type; }
+    if (result.type != &type) {
+      throw cudf::data_type_error{prefix(schema, true) + "expected " +
+                                  std::string{result.type->name} +
+                                  ", the type of the first column, got " + std::string{type.name} +
+                                  ": a tensor has one type"};
+    }
+    result.data.push_back(result.rows == 0 ? nullptr : data + first);
   }
 
   void check_no_nulls(ArrowSchema const& schema,
@@ -142,89 +163,52 @@ class tensor_reader {
   detail::execution exec_;
 };
 
-tensor_view view_of(std::vector<number_column> const& columns,
-                    memory_location const& location,
-                    std::int64_t rows,
-                    bool is_table)
-{
-  auto const& first = columns.front();
-  auto view         = tensor_view{first.data, location, first.type->kind, first.type->bits, {}, {}};
-  view.shape        = {rows};
-  view.strides      = {1};
-  if (is_table) {
-    view.shape.push_back(std::ssize(columns));
-    view.strides.push_back(rows);
-  }
-  return view;
-}
-
-/// Whether columns are adjacent in memory, like those of a Fortran-ordered matrix.
-bool is_matrix(std::vector<number_column> const& columns, std::int64_t rows)
-{
-  auto const size = rows * columns.front().type->bits / 8;
-  for (std::size_t i = 1; rows > 0 && i < columns.size(); ++i) {
-    if (columns[i].data != columns[i - 1].data + size) { return false; }
-  }
-  return true;
-}
-
-std::size_t size_of_column(std::vector<number_column> const& columns,
-                           ArrowDeviceArray const& source)
-{
-  return static_cast<std::size_t>(source.array.length) *
-         static_cast<std::size_t>(columns.front().type->bits) / 8;
-}
-
 /// Memory for a copy of columns, on their device.
-rmm::device_buffer allocate_copy(std::vector<number_column> const& columns,
-                                 ArrowDeviceArray const& source,
+rmm::device_buffer allocate_copy(number_columns const& columns,
                                  cuda::stream_ref stream,
                                  rmm::device_async_resource_ref mr)
 {
-  auto const location = location_of(source);
-  auto const host     = is_host(location);
-  auto copy           = rmm::device_buffer{size_of_column(columns, source) * columns.size(),
-                                           stream,
-                                           host ? detail::resource_of_host(mr) : mr};
-  auto const found    = host || copy.size() == 0 ? location : locate(copy.data());
-  if (found != location) {
-    throw cudf::data_type_error{"expected a memory resource for a copy in " + to_string(location) +
-                                ", got one for " + to_string(found)};
+  auto const host = columns.is_on_host();
+  auto copy       = rmm::device_buffer{
+    columns.size() * columns.data.size(), stream, host ? detail::resource_of_host(mr) : mr};
+  auto const found = host || copy.size() == 0 ? columns.location : locate(copy.data());
+  if (found != columns.location) {
+    throw cudf::data_type_error{"expected a memory resource for a copy in " +
+                                to_string(columns.location) + ", got one for " + to_string(found)};
   }
   return copy;
 }
 
 /// Copies columns, one after another.
-unique_device_array copy_columns(std::vector<number_column> const& columns,
+unique_device_array copy_columns(number_columns const& columns,
                                  ArrowDeviceArray const& source,
                                  rmm::device_buffer memory,
                                  std::shared_ptr<void const> owner,
                                  cuda::stream_ref stream)
 {
-  auto const location = location_of(source);
-  auto const host     = is_host(location);
-  auto const size     = size_of_column(columns, source);
-  auto tree           = std::make_shared<detail::array_tree>();
-  tree->owner         = std::move(owner);
-  tree->location      = location;
-  auto& copy          = tree->conversions.emplace_back(std::move(memory));
+  auto const host = columns.is_on_host();
+  auto const size = columns.size();
+  auto tree       = std::make_shared<detail::array_tree>();
+  tree->owner     = std::move(owner);
+  tree->location  = columns.location;
+  auto& copy      = tree->conversions.emplace_back(std::move(memory));
   if (!host) { wait_on(stream, source); }
   auto* target = static_cast<std::byte*>(copy.data());
-  for (auto const& column : columns) {
+  for (auto const* column : columns.data) {
     if (size == 0) { break; }
     if (host) {
-      std::memcpy(target, column.data, size);
+      std::memcpy(target, column, size);
     } else {
-      RMM_CUDA_TRY(cudaMemcpyAsync(target, column.data, size, cudaMemcpyDefault, stream.get()));
+      RMM_CUDA_TRY(cudaMemcpyAsync(target, column, size, cudaMemcpyDefault, stream.get()));
     }
     target += size;
   }
   if (!host) { tree->record_ready(stream); }
   auto& node = tree->nodes[tree->add_nodes(1)] = {};
   node.layout                                  = detail::array_layout::fixed;
-  node.length                                  = source.array.length * std::ssize(columns);
+  node.length                                  = columns.rows * std::ssize(columns.data);
   node.buffers[1]                              = copy.data();
-  node.per_row                                 = columns.front().type->bits;
+  node.per_row                                 = columns.type->bits;
   return detail::array_tree::to_arrow(tree, 0);
 }
 
@@ -294,12 +278,15 @@ shared_tensor to_tensor(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const location = location_of(*array);
   auto const guard    = detail::guard_device(location);
-  auto const rows     = array->array.length;
-  auto const is_table = tensor_reader::is_table(schema);
   auto const columns  = tensor_reader{*array, stream, mr}.columns(schema);
-  auto view           = view_of(columns, location, rows, is_table);
-  auto const in_place = is_matrix(columns, rows);
-  if (in_place && policy != copy_policy::always) {
+  auto const& type    = *columns.type;
+  auto view =
+    tensor_view{columns.data.front(), location, type.kind, type.bits, {columns.rows}, {1}};
+  if (tensor_reader::is_table(schema)) {
+    view.shape.push_back(std::ssize(columns.data));
+    view.strides.push_back(columns.rows);
+  }
+  if (columns.are_adjacent() && policy != copy_policy::always) {
     return {std::move(view), unique_device_array{array}, false};
   }
   if (policy == copy_policy::never) {
@@ -308,7 +295,7 @@ shared_tensor to_tensor(ArrowSchema const& schema,
       "got columns that have to be copied"};
   }
   // Before ownership of the array is taken: if this fails, the caller keeps it.
-  auto memory = allocate_copy(columns, *array, stream, mr);
+  auto memory = allocate_copy(columns, stream, mr);
   // Copies may still be reading the source when this returns.
   auto const source =
     detail::foreign_share{new detail::foreign_array{array, is_host(location)}, stream};
