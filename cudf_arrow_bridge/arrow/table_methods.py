@@ -161,16 +161,16 @@ class TableMethods(DescribedArray):
         Raises
         ------
         KeyError
-            If no column has the name.
+            If no column, or more than one, has the name.
         IndexError
             If the position is out of range.
         TypeError
             If this is a column and `key` is a list. If this is a column other than a struct and
             `key` is a name or position.
         ValueError
-            If several columns have the name, or the step of a slice is not 1. If this is a struct
-            column with an offset, whose fields have more rows than the column; export it with
-            ``compact=True``.
+            If several columns have a name of a list, or the step of a slice is not 1. If this is a
+            struct column with an offset, whose fields have more rows than the column; export it
+            with ``compact=True``.
 
         Notes
         -----
