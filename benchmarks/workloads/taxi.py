@@ -121,7 +121,7 @@ def _measure(way: str, folder: Path) -> dict[str, Any]:
     peak = memory.peak(Contestant(way, getattr(flow, way))) << 10
     size = flow.ipc.stat().st_size
     times = []
-    for _ in range(3):
+    for _ in range(7):
         flow = _Flow(folder)
         getattr(flow, way)()
         times.append({**flow.seconds, "all": sum(flow.seconds.values())})
