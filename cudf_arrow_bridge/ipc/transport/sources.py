@@ -187,7 +187,9 @@ class _Memory(Source):
 
     def read_up_to(self, n: int) -> bytes:
         self._check_open()
-        return bytes(self.take(min(n, len(self._memory) - self.position)))
+        data = bytes(self._memory[self.position : self.position + n])
+        self.position += len(data)
+        return data
 
     def take(self, n: int, what: str = "a body") -> memoryview:
         start = self.position
