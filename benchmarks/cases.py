@@ -24,7 +24,7 @@ from .measure import Case, Contestant
 
 _COLUMNS = (1, 10, 100, 1000)
 _ROW_EXPONENTS = range(3, 9)
-_BATCH_ROWS = 1000  # rows of each batch of a stream
+_BATCH_ROWS = 1024  # rows of each batch of a stream, a multiple of 512 so that exports keep it
 
 
 def _both(name: str, batch: pa.RecordBatch, at: tuple[str, int] | None = None) -> Iterator[Case]:
