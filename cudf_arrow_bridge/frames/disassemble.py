@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import cudf
 import pylibcudf as plc
@@ -43,16 +43,6 @@ _NO_RANGES = "Arrow has no ranges: the range index is written out"
 _INDEX_BYTES = 8
 
 
-class _Frame(NamedTuple):
-    """A frame, series or MultiIndex that is exported as a table, with its row index."""
-
-    object_type: ObjectType
-    columns: Sequence[ColumnBase]
-    labels: pd.Index
-    index: cudf.Index
-    attrs: dict[Any, Any]
-
-
 def disassemble(
     obj: cudf.DataFrame | cudf.Series | cudf.Index,
     preserve_index: bool | None = None,
@@ -86,21 +76,33 @@ def disassemble(
     if sharer is None:
         sharer = buffer_sharer()
     if isinstance(obj, cudf.DataFrame):
-        frame = _Frame("frame", columns_of(obj), obj.columns, obj.index, obj.attrs)
-        return _disassemble_frame(frame, preserve_index, stream, copy, sharer)
+        index, attrs = obj.index, obj.attrs
+        return _disassemble_table(
+            "frame",
+            columns_of(obj),
+            obj.columns,
+            index,
+            attrs,
+            preserve_index,
+            stream,
+            copy,
+            sharer,
+        )
     if isinstance(obj, cudf.Series):
         index = obj.index
         if preserve_index:
             labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
-            frame = _Frame("series", columns_of(obj), labels, index, obj.attrs)
-            return _disassemble_frame(frame, True, stream, copy, sharer)
+            return _disassemble_table(
+                "series", columns_of(obj), labels, index, obj.attrs, True, stream, copy, sharer
+            )
         (column,) = columns_of(obj)
         keep = preserve_index is None and isinstance(index, cudf.RangeIndex)
         return _disassemble_column("series", column, obj.name, index if keep else None, sharer)
     if isinstance(obj, cudf.MultiIndex):
         labels, index = level_labels(obj.names), cudf.RangeIndex(len(obj))
-        frame = _Frame("index", columns_of(obj), labels, index, {})
-        return _disassemble_frame(frame, None, stream, copy, sharer)
+        return _disassemble_table(
+            "index", columns_of(obj), labels, index, {}, None, stream, copy, sharer
+        )
     if isinstance(obj, cudf.RangeIndex):
         column, made = _write_out(obj, compute_location(stream=stream), copy)
         return _disassemble_column("index", column, obj.name, None, sharer, made)
@@ -155,14 +157,18 @@ def _disassemble_column(
     return ExportInput("column", columns, column.size, spec, made)
 
 
-def _disassemble_frame(
-    frame: _Frame,
+def _disassemble_table(
+    object_type: ObjectType,
+    columns: Sequence[ColumnBase],
+    labels: pd.Index,
+    index: cudf.Index,
+    attrs: dict[Any, Any],
     preserve_index: bool | None,
     stream: Any,
     copy: bool | None,
     sharer: BufferSharer,
 ) -> ExportInput:
-    object_type, columns, labels, index, attrs = frame
+    """Return columns and a row index as a table."""
     rows = None
     levels: Sequence[ColumnBase] = ()
     made: Sequence[MadeMemory] = ()
@@ -172,7 +178,7 @@ def _disassemble_frame(
         if preserve_index is None and isinstance(index, cudf.RangeIndex):
             rows = range_of(index)
         else:
-            levels, made = _index_columns(frame, sharer, stream, copy)
+            levels, made = _index_columns(index, columns, sharer, stream, copy)
     shared = share_columns([*columns, *levels], sharer)
     exported = shared[0]
     key = None
@@ -183,20 +189,23 @@ def _disassemble_frame(
         key = schema_key(object_type, labels, names, rows, shared, texts)
     spec = cached_spec(key)
     if spec is None:
-        exported, spec = _convert_frame(frame, shared, index_names, rows, sharer)
+        exported, spec = _convert_table(
+            object_type, labels, attrs, shared, index_names, rows, sharer
+        )
         cache_spec(key, spec)
     return ExportInput("table", exported, len(index), spec, made)
 
 
-def _convert_frame(
-    frame: _Frame,
+def _convert_table(
+    object_type: ObjectType,
+    labels: pd.Index,
+    attrs: dict[Any, Any],
     shared: SharedColumns,
     index_names: list[Hashable] | None,
     rows: range | None,
     sharer: BufferSharer,
 ) -> tuple[list[plc.Column], SchemaSpec]:
-    """Return the columns of a frame and its index levels, and their schema spec."""
-    object_type, _, labels, _, attrs = frame
+    """Return the columns of a table and its index levels, and their schema spec."""
     _, dtypes, _, _ = shared
     names = [stringify(label) for label in labels]
     shown_names = pandas_metadata.column_names(labels)
@@ -240,14 +249,18 @@ def _convert(
 
 
 def _index_columns(
-    frame: _Frame, sharer: BufferSharer, stream: Any, copy: bool | None
+    index: cudf.Index,
+    columns: Sequence[ColumnBase],
+    sharer: BufferSharer,
+    stream: Any,
+    copy: bool | None,
 ) -> tuple[Sequence[ColumnBase], Sequence[MadeMemory]]:
-    """Return the index levels of a frame as columns, and the memory allocated for them."""
-    if not isinstance(frame.index, cudf.RangeIndex):
-        return columns_of(frame.index), ()
+    """Return the levels of a row index as columns, and the memory allocated for them."""
+    if not isinstance(index, cudf.RangeIndex):
+        return columns_of(index), ()
     # Allocate in the same memory as the columns. Reading addresses requires the spill lock.
-    locked, *_ = share_columns(frame.columns, sharer)
-    column, made = _write_out(frame.index, compute_location(*locked, stream=stream), copy)
+    locked, *_ = share_columns(columns, sharer)
+    column, made = _write_out(index, compute_location(*locked, stream=stream), copy)
     return [column], made
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import cudf
 import pyarrow as pa
@@ -30,26 +30,10 @@ _UNCACHED = (
 SharedColumns = tuple[list[plc.Column], list[Any], bytes, dict[int, pa.Field]]
 
 
-class SchemaKey(NamedTuple):
-    """All inputs of the schema of a frame, series or index.
-
-    Attributes
-    ----------
-    values
-        Inputs compared by value: object type, names, row index, libcudf types, ``attrs``, the
-        positions of columns with imported fields, and whether these fields must be nullable.
-    labels
-        The labels of the columns of a frame.
-    dtypes
-        The cuDF dtypes of all columns, including those of the row index.
-    fields
-        The imported fields.
-    """
-
-    values: tuple[Hashable, ...]
-    labels: pd.Index | None
-    dtypes: list[Any]
-    fields: list[pa.Field]
+#: All inputs of the schema of a frame, series or index: those compared by value, the labels of the
+#: columns of a frame, the cuDF dtypes of all columns with those of the row index, and the imported
+#: fields.
+SchemaKey = tuple[tuple[Hashable, ...], pd.Index | None, list[Any], list[pa.Field]]
 
 
 def schema_key(
@@ -80,7 +64,7 @@ def schema_key(
             (position, field.nullable or columns[position].null_count() > 0)
             for position, field in fields.items()
         )
-    return SchemaKey(values, labels, dtypes, list(fields.values()))
+    return values, labels, dtypes, list(fields.values())
 
 
 _specs: BoundedCache[SchemaKey, SchemaSpec] = BoundedCache()
@@ -91,12 +75,15 @@ def cached_spec(key: SchemaKey | None) -> SchemaSpec | None:
     if key is None:
         return None
 
+    values, labels, dtypes, fields = key
+
     def matches(other: SchemaKey) -> bool:
+        other_values, other_labels, other_dtypes, other_fields = other
         return (
-            key.values == other.values
-            and key.dtypes == other.dtypes
-            and _same_labels(key.labels, other.labels)
-            and (not key.fields or all(map(_same_field, key.fields, other.fields)))
+            values == other_values
+            and dtypes == other_dtypes
+            and _same_labels(labels, other_labels)
+            and (not fields or all(map(_same_field, fields, other_fields)))
         )
 
     return _specs.find(matches)
@@ -104,7 +91,7 @@ def cached_spec(key: SchemaKey | None) -> SchemaSpec | None:
 
 def cache_spec(key: SchemaKey | None, spec: SchemaSpec) -> None:
     """Cache a spec for a key, unless the spec has inputs that are not in the key."""
-    if key is None or spec.labels or any(isinstance(dtype, _UNCACHED) for dtype in key.dtypes):
+    if key is None or spec.labels or any(isinstance(dtype, _UNCACHED) for dtype in key[2]):
         return
     _specs.add(key, spec)
 
