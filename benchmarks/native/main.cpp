@@ -6,6 +6,7 @@
 #include "allocations.hpp"
 #include "bookkeeping.hpp"
 
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +111,11 @@ void count(int num_columns, int times)
 
 int main(int argc, char** argv)
 {
+  // As in a process that has freed a large block, such as Python with pyarrow. Otherwise glibc
+  // returns the end of the heap to the system when a job frees its structs, and the next job faults
+  // it in.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
   auto const arguments = std::vector<std::string>{argv + 1, argv + argc};
   if (arguments.size() == 3 && arguments[0] == "measure") {
     measure(std::stoi(arguments[1]), std::stoi(arguments[2]));
