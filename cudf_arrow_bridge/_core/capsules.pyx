@@ -151,14 +151,15 @@ def length_of(object capsule) -> int:
 
 cpdef object device_array_capsule_from_array(object capsule):
     """Move a host array out of its capsule into a device array of CPU memory."""
-    cdef core.unique_device_array device_array
-    cdef core.ArrowDeviceArray* target = device_array.get()
+    cdef core.unique_device_array empty
     cdef core.ArrowArray* array = array_from_capsule(capsule)
+    result = device_array_to_capsule(empty)
+    cdef core.ArrowDeviceArray* target = device_array_from_capsule(result)
     target.array = array[0]
     target.device_type = core.ARROW_DEVICE_CPU
     target.device_id = -1
     array.release = NULL
-    return device_array_to_capsule(device_array)
+    return result
 
 
 cpdef check_keywords(dict keywords):

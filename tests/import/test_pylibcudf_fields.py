@@ -308,9 +308,9 @@ def test_requested_schema_overrides_the_imported_field():
 
 def test_export_distinguishes_more_schemas_than_are_cached():
     """The cache keeps fewer schemas."""
-    tables = [imported(pa.record_batch([pa.array([DAY])], [f"column {i}"])) for i in range(40)]
+    tables = [imported(pa.record_batch([pa.array([DAY])], [f"column {i}"])) for i in range(100)]
     for _ in range(2):
-        assert [exported(t).schema.names for t in tables] == [[f"column {i}"] for i in range(40)]
+        assert [exported(t).schema.names for t in tables] == [[f"column {i}"] for i in range(100)]
 
 
 def test_imported_fields_outlive_the_importer():

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {

@@ -203,6 +203,19 @@ TEST(SchemaOfATable, IsAStructThatIsNotNullable)
   EXPECT_EQ(to_arrow_schema(cudf::table_view{}, {}, {})->n_children, 0);
 }
 
+TEST(SharedSchemas, AreThoseOfTablesIfTheyAreStructsThatAreNotNullable)
+{
+  auto const fields   = make_column(struct_of({flat("int8")}), {});
+  auto const is_table = [](cudf::column_view const& column, bool nullable) {
+    return cudf_arrow_bridge::make_schema(column, {.nullable = nullable}).is_table();
+  };
+  EXPECT_TRUE(is_table(*fields, false));
+  EXPECT_FALSE(is_table(*fields, true));
+  EXPECT_FALSE(is_table(*make_column(flat("int8"), {}), false));
+  EXPECT_TRUE(copy_schema(*to_arrow_schema(cudf::table_view{}, {}, {}).get()).is_table());
+  EXPECT_THROW((void)shared_schema{}.is_table(), std::invalid_argument);
+}
+
 class SharedSchema : public ::testing::Test {
  protected:
   shape type{struct_of({flat("int8"), list_of(flat("string")), dictionary_of(flat("string"))})};
