@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -62,6 +63,12 @@ def _write(batch: pa.RecordBatch, sink: Any) -> None:
         writer.write_batch(batch)
 
 
+def _write_file(batch: pa.RecordBatch, path: Path) -> None:
+    _write(batch, str(path))
+    with path.open("rb") as file:
+        os.fsync(file.fileno())  # as write_stream does
+
+
 def _writes(batch: pa.RecordBatch, folders: dict[str, Path]) -> Iterator[Case]:
     array = cab.to_arrow_device(batch)
     for name, make in (
@@ -74,11 +81,11 @@ def _writes(batch: pa.RecordBatch, folders: dict[str, Path]) -> Iterator[Case]:
             lambda make=make: _write(batch, make()),
         )
     for name, folder in folders.items():
-        ours, theirs = folder / "ours.arrows", str(folder / "theirs.arrows")
+        ours, theirs = folder / "ours.arrows", folder / "theirs.arrows"
         yield _case(
             f"write to a file {name}",
             lambda ours=ours: cab.ipc.write_stream(array, ours),
-            lambda theirs=theirs: _write(batch, theirs),
+            lambda theirs=theirs: _write_file(batch, theirs),
         )
 
 
