@@ -87,7 +87,8 @@ class Assembler:
             try:
                 converted[position] = convert(converted[position], stream, copy is not False)
             except CopyRefusedError as error:
-                refused.append(error)
+                # A traceback refers to this frame, which would be a cycle.
+                refused.append(error.with_traceback(None))
         if refused:
             raise copy_error(refused)
         index = _make_index(layout.row_index, converted, num_rows, first_row)

@@ -33,7 +33,15 @@ from .labels import (
 ObjectType = Literal["frame", "series", "index"]
 _VERSION = 1
 # Exceptions that damaged metadata can cause.
-_DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass

@@ -97,10 +97,16 @@ def cache_spec(key: SchemaKey | None, spec: SchemaSpec) -> None:
 
 
 def _same_labels(one: pd.Index | None, other: pd.Index | None) -> bool:
-    if one is other or one is None:
+    if one is other or one is None or other is None:
         return one is other
     is_comparable = isinstance(one, pd.RangeIndex) or isinstance(one.dtype, pd.StringDtype)
-    return is_comparable and bool(one.identical(other))
+    # Index.identical compares names as well, which are in the key and can change.
+    return (
+        is_comparable
+        and type(one) is type(other)
+        and one.dtype == other.dtype
+        and one.equals(other)
+    )
 
 
 def _same_field(one: pa.Field, other: pa.Field) -> bool:

@@ -131,6 +131,28 @@ def test_import_uses_the_pandas_key_if_bridge_metadata_is_damaged(value):
     assert content(found) == content(source())
 
 
+LEVELS = {"levels": [[{"name": None, "dtype": "int64"}, [0, 1, 2]]] * 2}
+CODES = [[0, 0], [1, 1], [2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "entries"),
+    [
+        ({"levels": [[LEVELS, CODES]] * 2}, CODES),
+        ({"name": None, "dtype": "S1"}, ["a", "b", "c"]),
+        ({"name": None, "dtype": {"categories": [LEVELS, CODES], "ordered": False}}, [0, 1, 2]),
+    ],
+    ids=["nested levels", "bytes", "categories with levels"],
+)
+def test_import_ignores_labels_that_pandas_does_not_support(labels, entries):
+    def change(schema):
+        form = json.loads(schema.metadata[BRIDGE_KEY])
+        return damage(json.dumps({**form, "labels": labels, "entries": entries}))(schema)
+
+    found = round_trip(source(), peer=change)
+    assert found.columns.tolist() == ["1", "2.5", "('t', '0')"]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
     lambda part: (

@@ -231,3 +231,13 @@ def test_requested_schema_applies_to_one_export_only():
     assert bridge.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]
     assert schema_of(obj).names == ["a"]
     assert bridge.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]
+
+
+def test_name_of_the_labels_of_a_cached_schema_can_change():
+    """The names of a pandas Index are mutable, and a comparison with NA has no truth value."""
+    one, other = (frame({"a": numbers()}) for _ in range(2))
+    for each in one, other:
+        each.columns = pd.Index(["a"], name="k", dtype="str")
+    bridge.to_arrow_device(one)
+    one.columns.name = pd.NA
+    assert bridge.to_arrow_device(other).schema.names == ["a"]
