@@ -147,8 +147,8 @@ class MessageEncoder:
     """Encodes arrays of one schema, an object with ``__arrow_c_schema__``.
 
     A column becomes a batch of one column. Without a kind, the schema marks columns and tables.
-    Dictionaries in CPU memory are compared with those before. Others are sent again unless they
-    share memory. The file format cannot replace a dictionary.
+    Dictionaries in CPU memory, and all dictionaries of a file, are compared with those before.
+    Others are sent again unless they share memory. The file format cannot replace a dictionary.
     """
 
     def __init__(
@@ -158,14 +158,14 @@ class MessageEncoder:
         stream: Stream,
         is_file: bool = False,
     ) -> None:
-        self._stream = stream
+        self.stream = stream
         self.schema_metadata, self._is_table = _metadata_of(schema, kind)
         stored = read_schema(self.schema_metadata)
         self._dictionaries = WrittenDictionaries(stored, stream, is_file)
 
     def encode(self, array: DeviceArray) -> Iterator[EncodedBatch]:
         """Yield the messages of a batch, after the dictionaries that it needs."""
-        body = describe_body(array._array, self._is_table, self._stream)
+        body = describe_body(array._array, self._is_table, self.stream)
         for values, dictionary_id, is_delta in self._dictionaries.new_in(body):
             yield EncodedBatch(values, (dictionary_id, is_delta))
         yield EncodedBatch(body)

@@ -75,22 +75,14 @@ def from_messages(
     single_use_reason = ""
     if isinstance(messages, Iterator):
         single_use_reason = f"a {type(messages).__name__} of messages can be consumed once"
-    return stream_of_messages(lambda: _receive(messages), options, single_use_reason)
+    # Unlike a generator, map keeps no reference to the message that it has returned.
+    return stream_of_messages(lambda: map(_receive, messages), options, single_use_reason)
 
 
-def _receive(messages: Iterable[Any]) -> Iterator[IncomingMessage]:
-    for message in messages:
-        metadata, buffers = _taken_apart(message)
-        received = IncomingMessage(read_header(metadata), buffers)
-        del message, metadata, buffers
-        yield received
-        del received
-
-
-def _taken_apart(message: Any) -> tuple[Any, list[Any]]:
+def _receive(message: Any) -> IncomingMessage:
     if isinstance(message, pa.ipc.Message):
-        return message.metadata, [message.body]
-    if isinstance(message, tuple):
+        metadata, buffers = message.metadata, [message.body]
+    elif isinstance(message, tuple):
         metadata, buffers = message
     elif hasattr(message, "metadata") and hasattr(message, "buffers"):
         metadata, buffers = message.metadata, message.buffers
@@ -99,4 +91,4 @@ def _taken_apart(message: Any) -> tuple[Any, list[Any]]:
             "expected a message with metadata and buffers, or a pair of them, got an "
             f"object of type {type(message).__name__}"
         )
-    return metadata, list(buffers)
+    return IncomingMessage(read_header(metadata), list(buffers))

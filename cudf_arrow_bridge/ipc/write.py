@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from ..arrow.options import check_max_rows
 from ..cuda.streams import resolve_stream
@@ -11,7 +12,11 @@ from .compression import Compression, check_compression, compress
 from .encoder import MessageEncoder, arrays_of
 from .metadata import make_footer
 from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
-from .transport.sinks import open_sink
+from .transport.sinks import Sink, open_sink
+
+if TYPE_CHECKING:
+    from .._core.ipc.metadata import Codec
+    from ..arrow.device_array import DeviceArray
 
 
 def write_stream(
@@ -128,23 +133,33 @@ def _write(
     codec = check_compression(compression)
     check_chunk_size(chunk_size)
     arrays = arrays_of(source, stream, preserve_index, max_rows)
-    stream = resolve_stream(stream)
-    encoder = MessageEncoder(arrays._schema_handle(), None, stream, is_file)
-    # The positions of dictionaries and of record batches.
-    blocks: tuple[list[Block], list[Block]] = ([], [])
+    encoder = MessageEncoder(arrays._schema_handle(), None, resolve_stream(stream), is_file)
     with open_sink(sink) as out:
         if is_file:
             out.write(MAGIC + bytes(2))
         out.write_message(encoder.schema_metadata, None, chunk_size)
-        for array in arrays:
-            if codec is not None:
-                array = array.to_host(stream=stream)
-            for batch in encoder.encode(array):
-                if codec is not None:
-                    batch = batch._replace(body=compress(batch.body, codec))
-                block = out.write_message(batch.metadata(codec), batch.body, chunk_size)
-                blocks[batch.dictionary is None].append(block)
+        blocks = _write_batches(arrays, encoder, codec, out, chunk_size)
         out.write(END_OF_STREAM)
         if is_file:
             footer = make_footer(encoder.schema_metadata, *blocks)
             out.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+
+
+def _write_batches(
+    arrays: Iterable[DeviceArray],
+    encoder: MessageEncoder,
+    codec: Codec | None,
+    out: Sink,
+    chunk_size: int,
+) -> tuple[list[Block], list[Block]]:
+    """Write the messages of arrays; return the positions of dictionaries and of record batches."""
+    blocks: tuple[list[Block], list[Block]] = ([], [])
+    for array in arrays:
+        if codec is not None:
+            array = array.to_host(stream=encoder.stream)
+        for batch in encoder.encode(array):
+            if codec is not None:
+                batch = batch._replace(body=compress(batch.body, codec))
+            block = out.write_message(batch.metadata(codec), batch.body, chunk_size)
+            blocks[batch.dictionary is None].append(block)
+    return blocks

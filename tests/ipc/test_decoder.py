@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch is freed in stream order if its body was read on the same stream."""
+"""Batches of messages are freed when they are released, in stream order if possible."""
 
 from __future__ import annotations
+
+import weakref
 
 import numpy as np
 import pyarrow as pa
@@ -57,3 +59,22 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
     found = reader.read(message)
     assert pa.record_batch(found).equals(batch)
     assert told == [is_of_stream]
+
+
+def test_suspended_iteration_keeps_no_message():
+    batch = pa.record_batch({"a": pa.array(range(100))})
+    bodies = []
+
+    def send(message):
+        metadata, body = message
+        body = np.frombuffer(body, "uint8").copy()
+        bodies.append(weakref.ref(body))
+        return metadata, [body]
+
+    messages = messages_of(written(batch.schema, [batch] * 2))
+    arrays = iter(cab.ipc.from_messages(map(send, messages)))
+    array = next(arrays)
+    assert bodies[-1]() is not None
+    del array
+    assert bodies[-1]() is None
+    assert pa.record_batch(next(arrays)).equals(batch)

@@ -13,6 +13,7 @@ import zipfile
 import pyarrow as pa
 import pytest
 
+from cudf_arrow_bridge.ipc import write_file
 from cudf_arrow_bridge.ipc.transport import files
 from cudf_arrow_bridge.ipc.transport.framing import END_OF_STREAM, Block
 from cudf_arrow_bridge.ipc.transport.sinks import JOINED, SMALL, open_sink
@@ -30,6 +31,25 @@ from testing.ipc.bytes import (
 CHUNK = 1000
 TABLE = sample_table()
 PARTS = message_parts(TABLE, 1024)
+
+
+@pytest.mark.parametrize("compression", [None, "lz4"])
+def test_last_batch_is_released_before_the_footer_is_written(compression):
+    size = 800_000
+    held = []
+
+    class Sink(io.BytesIO):
+        def write(self, data):
+            held.append(pa.total_allocated_bytes() - before)
+            return super().write(data)
+
+    def batches():
+        for _ in range(2):
+            yield pa.record_batch({"a": pa.repeat(0, size // 8)})
+
+    before = pa.total_allocated_bytes()
+    write_file(batches(), Sink(), compression=compression)
+    assert max(held) >= size > held[-1]
 
 
 def write_all(sink, parts=PARTS):
