@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
 
@@ -188,6 +189,23 @@ def test_import_without_copy_shares_or_rejects_frames(name):
         assert f"'{batch.schema.names[0]}" in str(error.value)
         if name != "nothing":
             bridge.from_arrow_device(batch, copy=False, to="pylibcudf")
+
+
+@pytest.mark.parametrize("name", sorted(FRAMES.keys() - SHARED_IN_FRAMES))
+def test_rejected_import_releases_its_memory_without_the_garbage_collector(name):
+    def allocated_after_import():
+        (batch,) = FRAMES[name]().to_batches()
+        with contextlib.suppress(ValueError):
+            bridge.from_arrow_device(batch, copy=False)
+        del batch
+        return pa.total_allocated_bytes()
+
+    gc.disable()
+    try:
+        # The first import fills caches.
+        assert allocated_after_import() == allocated_after_import()
+    finally:
+        gc.enable()
 
 
 def test_error_of_copy_false_names_all_columns_to_copy():
