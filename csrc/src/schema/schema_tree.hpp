@@ -75,7 +75,9 @@ struct schema_access {
   /// The struct of a handle, which keeps ownership. Throws std::invalid_argument for an empty one.
   static ArrowSchema const& struct_of(shared_schema const& schema)
   {
-    if (schema.is_empty()) { throw std::invalid_argument{"expected a schema, got an empty handle"}; }
+    if (schema.is_empty()) {
+      throw std::invalid_argument{"expected a schema, got an empty handle"};
+    }
     return *schema.tree_->schema.get();
   }
 
