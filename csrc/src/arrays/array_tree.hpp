@@ -30,8 +30,8 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// One array of a tree: the contents of its C struct. Value-initialized, it is empty, but has no
-/// layout yet.
+/// One array of a tree: the contents of its C struct. Value-initialized, it is an empty
+/// array of Arrow's null type.
 struct array_node : tree_links {
   array_layout layout;
   std::array<copy_reason, 3> copied;  ///< for each buffer, why it is not shared with the source

@@ -10,7 +10,7 @@ namespace cudf_arrow_bridge::detail {
 
 /// The buffers of an array, in Arrow's order. The values are nanoarrow types with these buffers.
 enum class array_layout : std::int8_t {
-  null         = NANOARROW_TYPE_NA,                 ///< none
+  null         = NANOARROW_TYPE_UNINITIALIZED,      ///< none; that of a value-initialized node
   fixed        = NANOARROW_TYPE_FIXED_SIZE_BINARY,  ///< validity, data
   offsets32    = NANOARROW_TYPE_LIST,               ///< validity, 32-bit offsets
   offsets64    = NANOARROW_TYPE_LARGE_LIST,         ///< validity, 64-bit offsets
