@@ -32,10 +32,10 @@ def view(text, buffer=0, offset=0, size=None, prefix=None):
     return ints("int32", size) + (prefix or data[:4]) + ints("int32", buffer, offset)
 
 
-def runs(ends, values=None, size=4):
+def runs(ends, values=None, size=4, width="int32"):
     # pyarrow checks the last run end, so this function writes the last end afterwards.
-    memory = np.array([*ends[:-1], size], "int32")
-    made = raw(pa.int32(), [None, memory], len(ends))
+    memory = np.array([*ends[:-1], size], width)
+    made = raw(pa.from_numpy_dtype(width), [None, memory], len(ends))
     values = pa.array(range(len(ends)), pa.int8()) if values is None else values
     array = raw(pa.run_end_encoded(made.type, values.type), [None], size, [made, values])
     memory[-1] = ends[-1]
@@ -124,6 +124,10 @@ BAD = {
         ["run 2", "expected a run end of at least 4, got 1"],
     ),
     "run ends twice": (runs([2, 2, 4]), ["run 1", "expected a run end of at least 3, got 2"]),
+    "run end after the greatest integer": (
+        runs([2**63 - 1, 4], width="int64"),
+        ["run 1", "expected a run end of at least 9223372036854775808, got 4"],
+    ),
     "runs of nothing": (runs([0, 4]), ["run 0", "expected a run end of at least 1, got 0"]),
     "indices": (coded([0, 3, 1], pa.int8()), ["row 1", "index of 3 ", "got 3"]),
     "negative indices": (coded([0, 1, -1], pa.int64()), ["row 2", "index of 3 ", "got -1"]),

@@ -173,9 +173,11 @@ class level_checker {
     for (std::int64_t run = 0; run < ends.length; ++run) {
       auto const end = read_integer(first + run * width, width);
       if (end <= previous) {
+        // Unsigned, because the end before can be the greatest integer.
+        auto const least = static_cast<std::uint64_t>(previous) + 1;
         fail_invalid(path_,
                      "run " + std::to_string(run) + ": expected a run end of at least " +
-                       std::to_string(previous + 1) + ", got " + std::to_string(end));
+                       std::to_string(least) + ", got " + std::to_string(end));
       }
       previous = end;
     }
