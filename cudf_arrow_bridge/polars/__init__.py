@@ -49,7 +49,7 @@ def collect(
         The engine, as for ``polars.LazyFrame.collect``. A streaming engine must have its ranks in
         this process, such as ``SPMDEngine``; the result is the partition of its rank.
     **options
-        The keywords of `to_arrow_device`.
+        The keywords of `cudf_arrow_bridge.to_arrow_device`.
 
     Returns
     -------
