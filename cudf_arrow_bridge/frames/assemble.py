@@ -83,9 +83,9 @@ class Assembler:
         layout = self._layout
         converted: list[Any] = list(columns)
         refused = []
-        for position, convert in enumerate(self._converters):
+        for position, (convert, column) in enumerate(zip(self._converters, columns, strict=True)):
             try:
-                converted[position] = convert(converted[position], stream, copy is not False)
+                converted[position] = convert(column, stream, copy is not False)
             except CopyRefusedError as error:
                 # A traceback refers to this frame, which would be a cycle.
                 refused.append(error.with_traceback(None))

@@ -76,13 +76,12 @@ def disassemble(
     if sharer is None:
         sharer = buffer_sharer()
     if isinstance(obj, cudf.DataFrame):
-        index, attrs = obj.index, obj.attrs
         return _disassemble_table(
             "frame",
             columns_of(obj),
             obj.columns,
-            index,
-            attrs,
+            obj.index,
+            obj.attrs,
             preserve_index,
             stream,
             copy,

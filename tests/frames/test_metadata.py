@@ -151,6 +151,7 @@ def test_import_ignores_labels_that_pandas_does_not_support(labels, entries):
 
     found = round_trip(source(), peer=change)
     assert found.columns.tolist() == ["1", "2.5", "('t', '0')"]
+    assert content(found) == content(source())
 
 
 JSON = st.recursive(
