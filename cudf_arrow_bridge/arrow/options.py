@@ -24,8 +24,8 @@ def check_option(name: str, value: Any, choices: tuple[str | bool | None, ...]) 
     ValueError
         If `value` is not one of `choices`. 1 does not count as True.
     """
-    is_text = isinstance(value, str)
-    if not any(value is choice or (is_text and value == choice) for choice in choices):
+    # Objects are compared by identity, because 1 == True.
+    if not (value in choices if isinstance(value, str) else any(value is it for it in choices)):
         *others, last = map(repr, choices)
         raise ValueError(f"{name}: expected {', '.join(others)} or {last}, got {shown(value)}")
 

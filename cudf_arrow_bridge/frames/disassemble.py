@@ -171,25 +171,22 @@ def _disassemble_table(
     rows = None
     levels: Sequence[ColumnBase] = ()
     made: Sequence[MadeMemory] = ()
-    index_names: list[Hashable] | None = None
-    if preserve_index is not False:
-        index_names = _names_of(index)
-        if preserve_index is None and isinstance(index, cudf.RangeIndex):
-            rows = range_of(index)
-        else:
-            levels, made = _index_columns(index, columns, sharer, stream, copy)
+    kept = () if preserve_index is False else (index,)
+    if preserve_index is None and isinstance(index, cudf.RangeIndex):
+        rows = range_of(index)
+    elif kept:
+        levels, made = _index_columns(index, columns, sharer, stream, copy)
     shared = share_columns([*columns, *levels], sharer)
     exported = shared[0]
     key = None
     texts = tuple(pandas_metadata.schema_metadata(attrs).items()) if attrs else ()
     # Other attrs can be any objects, which may not be comparable.
     if len(texts) == len(attrs):
-        names = [*_names_of(labels), *(index_names or ())]
-        key = schema_key(object_type, labels, names, rows, shared, texts)
+        key = schema_key(object_type, labels, _names_of(labels, *kept), rows, shared, texts)
     spec = cached_spec(key)
     if spec is None:
         exported, spec = _convert_table(
-            object_type, labels, attrs, shared, index_names, rows, sharer
+            object_type, labels, attrs, shared, _names_of(*kept), rows, sharer
         )
         cache_spec(key, spec)
     return ExportInput("table", exported, len(index), spec, made)
@@ -200,17 +197,20 @@ def _convert_table(
     labels: pd.Index,
     attrs: dict[Any, Any],
     shared: SharedColumns,
-    index_names: list[Hashable] | None,
+    index_names: list[Hashable],
     rows: range | None,
     sharer: BufferSharer,
 ) -> tuple[list[plc.Column], SchemaSpec]:
-    """Return the columns of a table and its index levels, and their schema spec."""
+    """Return the columns of a table and its index levels, and their schema spec.
+
+    Without a row index there are no `index_names`.
+    """
     _, dtypes, _, _ = shared
     names = [stringify(label) for label in labels]
     shown_names = pandas_metadata.column_names(labels)
     row_index = None
     index_columns: list[Any] = []
-    if index_names is not None:
+    if index_names:
         row_index = RowIndex(index_names, rows, list(range(len(labels), len(dtypes))))
         if rows is not None:
             index_columns = [pandas_metadata.range_entry(rows, index_names[0])]
@@ -276,11 +276,12 @@ def _write_out(
     return make_column(column, index.dtype), made
 
 
-def _names_of(index: cudf.Index | pd.Index) -> list[Hashable]:
-    # For a single name, both libraries return a pandas FrozenList, which is slower.
-    if isinstance(index, _MULTI_INDEXES):
-        return list(index.names)
-    return [index.name]
+def _names_of(*indexes: cudf.Index | pd.Index) -> list[Hashable]:
+    names: list[Hashable] = []
+    for index in indexes:
+        # For a single name, both libraries return a pandas FrozenList, which is slower.
+        names += index.names if isinstance(index, _MULTI_INDEXES) else (index.name,)
+    return names
 
 
 def level_labels(names: Sequence[Hashable]) -> pd.Index:

@@ -82,7 +82,7 @@ def cached_spec(key: SchemaKey | None) -> SchemaSpec | None:
         return (
             values == other_values
             and dtypes == other_dtypes
-            and _same_labels(labels, other_labels)
+            and (labels is other_labels or _same_labels(labels, other_labels))
             and (not fields or all(map(_same_field, fields, other_fields)))
         )
 
@@ -97,8 +97,8 @@ def cache_spec(key: SchemaKey | None, spec: SchemaSpec) -> None:
 
 
 def _same_labels(one: pd.Index | None, other: pd.Index | None) -> bool:
-    if one is other or one is None or other is None:
-        return one is other
+    if one is None or other is None:
+        return False
     is_comparable = isinstance(one, pd.RangeIndex) or isinstance(one.dtype, pd.StringDtype)
     # Index.identical compares names as well, which are in the key and can change.
     return (

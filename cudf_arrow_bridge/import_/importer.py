@@ -65,13 +65,13 @@ class Importer:
     def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
         """Import the array in a capsule as the columns of a table, or as one column."""
         columns, num_rows, _ = parsed.import_array(capsule, kind == "table", self.arguments)
-        self.compute_after_import()
+        if not self._are_ordered:
+            self.compute_after_import()
         return columns, num_rows
 
     def compute_after_import(self) -> None:
         """Make later work on `computing` wait for the import."""
-        if not self._are_ordered:
-            order(self.computing.handle, self.importing.handle)
+        order(self.computing.handle, self.importing.handle)
 
     def assembler(self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
         """Return a function that makes the result from the columns of an array of one schema.

@@ -26,7 +26,6 @@ from .metadata import StoredSchema, read_schema
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
-    from .._core.schema import Schema
     from .._core.stream.stream_export import StreamState
     from ..cuda.streams import Stream
 
@@ -113,6 +112,8 @@ class MessageDecoder:
     def __init__(self, stored: StoredSchema, options: ReadOptions) -> None:
         self._options = options
         self._decoder = _decoder_of(stored)
+        #: The schema of all batches.
+        self.schema = self._decoder.schema
         count = self._decoder.num_dictionaries
         if len(stored.dictionary_ids) != count:
             # For fields whose children do not match their types.
@@ -131,18 +132,12 @@ class MessageDecoder:
             raise ValueError("expected a message with the schema, got none")
         return cls(read_schema(first.header.metadata), options)
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of all batches."""
-        return self._decoder.schema
-
     def batch_sources(
         self, received: Iterable[IncomingMessage], state: StreamState
     ) -> Iterator[BatchSource]:
         """Yield the record batches of messages for a stream, each decoded when it is requested."""
         schema = self.schema
         state.stream, first_row = self._options.stream, 0
-        exporter = StreamExporter(self._options.arguments, state, None, None)
         for message in received:
             array = self.read_array(message)
             # A suspended generator must not keep buffers alive that its consumer has released.
@@ -154,6 +149,7 @@ class MessageDecoder:
                 source = single_batch(schema, array)
             else:
                 batch = self._wrap(array, first_row)
+                exporter = StreamExporter(self._options.arguments, state, None, None)
                 (source,) = exporter.batch_sources(iter((batch,)))
                 del batch
             first_row += array.length
@@ -188,7 +184,8 @@ class MessageDecoder:
         header, buffers, is_decompressed = message
         if header.codec is not None and not is_decompressed:
             buffers, is_decompressed = decompress(header, buffers), True
-        on_device, frees = self._options.on_device, self._frees(buffers)
+        on_device = self._options.on_device
+        frees = on_device and self._frees(buffers)
         return BatchParts(header, buffers, self._adopt, on_device, is_decompressed, frees)
 
     def _frees(self, buffers: list[Any]) -> bool:

@@ -348,3 +348,47 @@ def test_site_has_every_page_in_one_section():
     ]
     assert len(targets) == len(set(targets))
     assert set(pages) <= set(targets)
+
+
+#: Prints how many Python functions of the package are called, without comprehensions, when the
+#: schema is cached.
+COUNT_CALLS = """
+import sys
+import pyarrow as pa
+import cudf_arrow_bridge as cab
+
+table = pa.table({"a": [1, 2, 3]})
+frame = cab.from_arrow_device(table)
+exchanges = [
+    lambda: cab.to_arrow_device(frame).__arrow_c_device_array__(),
+    lambda: cab.from_arrow_device(table, to="pylibcudf"),
+    lambda: cab.from_arrow_device(table, to="cudf"),
+]
+
+def count(frame, event, argument):
+    module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+    called[-1] += event == "call" and module.startswith("cudf_arrow_bridge.") and name[0] != "<"
+
+for exchange in exchanges:
+    called = []
+    for _ in range(2):
+        called.append(0)
+        sys.setprofile(count)
+        exchange()
+        sys.setprofile(None)
+    print(called[-1])
+"""
+
+
+@pytest.mark.skipif(cab.has_gpu(), reason="counts the calls for host memory")
+@OF_DOCUMENTED_RELEASE
+def test_architecture_page_counts_the_calls_of_an_export_and_of_imports():
+    page = (ROOT / "docs/architecture.md").read_text()
+    exported = re.findall(r"with (\d+) calls of our functions for a frame of one column", page)
+    imported = re.findall(
+        r'with (\d+) calls for .* of one column with `to="pylibcudf"`, and (\d+) with `to="cudf"`',
+        page,
+    )
+    command = [sys.executable, "-P", "-c", COUNT_CALLS]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.split() == [*exported, *imported[0]]

@@ -58,7 +58,7 @@ def read_message(source: Source) -> bytes | None:
         raise ValueError(f"byte {start:,}: expected a message, got {len(prefix)} bytes")
     if prefix == CONTINUATION:
         start = source.position
-        prefix = source.read_exact(4, "the length of a message's metadata")
+        prefix = source.take(4, "the length of a message's metadata")
     length = int.from_bytes(prefix, "little", signed=True)
     if length == 0:
         return None
@@ -66,4 +66,4 @@ def read_message(source: Source) -> bytes | None:
         raise ValueError("byte 0: expected a stream, got an Arrow file: use open_file")
     if length < 0:
         raise ValueError(f"byte {start:,}: expected a positive metadata length, got {length:,}")
-    return source.read_exact(length, "a message's metadata")
+    return bytes(source.take(length, "a message's metadata"))

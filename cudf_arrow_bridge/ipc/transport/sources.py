@@ -285,6 +285,8 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
     position of the file object. A file that is memory-mapped must not shrink while slices of the
     mapping are in use.
     """
+    if _has_buffer(source):
+        return _Memory(memoryview(pa.py_buffer(source)))
     if isinstance(source, (str, os.PathLike)):
         return _open_path(source, memory_map)
     if type(source) is io.BytesIO:
@@ -294,8 +296,6 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
     if isinstance(source, (pa.BufferReader, pa.MemoryMappedFile)):
         start = source.tell()
         return _Memory(memoryview(source.read_buffer()), lambda end: source.seek(start + end))
-    if _has_buffer(source):
-        return _Memory(memoryview(pa.py_buffer(source)))
     fd = socket_descriptor(source)
     if fd is not None:
         return _Descriptor(fd, lambda: None)
@@ -309,7 +309,7 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
 
 def is_read_once(source: Any) -> bool:
     """Return whether reading advances the source, so that it cannot be read again."""
-    return not (isinstance(source, (str, os.PathLike)) or _has_buffer(source))
+    return not (_has_buffer(source) or isinstance(source, (str, os.PathLike)))
 
 
 def _has_buffer(source: Any) -> bool:
