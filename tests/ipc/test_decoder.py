@@ -47,7 +47,7 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
     stream = resolve_stream(None)
     made_on = stream if is_of_stream else resolve_stream(None)
     schema, body = messages_of(written(batch.schema, [batch]))
-    options = ReadOptions(stream, "minimal")
+    options = ReadOptions(stream, "minimal", on_device=True)
     received = iter(
         [
             IncomingMessage(read_header(schema[0]), []),
