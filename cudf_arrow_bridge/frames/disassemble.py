@@ -221,8 +221,8 @@ def _convert_table(
                 shown_names.append(None if label is None else stringify(label))
     columns, fields = _convert(shared, names, sharer)
     entries = [
-        pandas_metadata.column_entry(shown_name, name, dtype)
-        for shown_name, name, dtype in zip(shown_names, names, dtypes, strict=True)
+        pandas_metadata.column_entry(shown_name, name, dtype, field.timezone)
+        for shown_name, name, dtype, field in zip(shown_names, names, dtypes, fields, strict=True)
     ]
     hints = [dtype_hint(dtype) for dtype in dtypes]
     objects: list[Any] = []

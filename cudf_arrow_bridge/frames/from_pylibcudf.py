@@ -185,7 +185,7 @@ def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
             level.need_copy(NO_DATES)
         column = convert.cast(column, _DAYS[type_id], level.location)
     if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
-        return column, _timezone_dtype(arrow_type, level.path)
+        return column, timezone_dtype(arrow_type, level.path)
     dtype = dtype_from_pylibcudf_column(column)
     if pa.types.is_decimal(arrow_type):
         dtype = type(dtype)(arrow_type.precision, dtype.scale)
@@ -260,7 +260,8 @@ def _closed(field: pa.Field) -> str | None:
     return closed if closed in ("left", "right", "both", "neither") else None
 
 
-def _timezone_dtype(arrow_type: pa.DataType, path: str) -> Any:
+def timezone_dtype(arrow_type: pa.DataType, path: str = "") -> Any:
+    """Return the dtype of imported timestamps with a time zone; `path` is for the error."""
     # cuDF does not support zones with a fixed offset. UTC represents the same instants, and the
     # attached field keeps the offset for an export.
     zone = "UTC" if _FIXED_OFFSET.fullmatch(arrow_type.tz) else arrow_type.tz

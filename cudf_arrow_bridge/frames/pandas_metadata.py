@@ -62,9 +62,13 @@ def encode(
     return json.dumps(document).encode()
 
 
-def column_entry(name: Hashable, field: str, dtype: Any) -> dict[str, Json]:
-    """Return the entry of a column or index level of a cuDF dtype."""
-    return {"name": name, "field_name": field, **_entry_of_dtype(dtype)}
+def column_entry(name: Hashable, field: str, dtype: Any, timezone: str) -> dict[str, Json]:
+    """Return the entry of a column or index level of a cuDF dtype.
+
+    `timezone` is that of the exported type, from which the time zone of the dtype can differ.
+    """
+    zone = {"metadata": {"timezone": timezone}} if timezone else {}
+    return {"name": name, "field_name": field, **_entry_of_dtype(dtype), **zone}
 
 
 def _type_entry(pandas_type: str, numpy_type: str, metadata: Json = None) -> dict[str, Json]:
@@ -75,14 +79,14 @@ def range_entry(index: range, name: Hashable) -> dict[str, Json]:
     """Return the entry of a range index."""
     return {
         "kind": "range",
-        "name": _json_name(name, (bool, int)),
+        "name": json_name(name, (bool, int)),
         "start": index.start,
         "stop": index.stop,
         "step": index.step,
     }
 
 
-def _json_name(name: Hashable, unchanged: tuple[type, ...] = (bool,)) -> Json:
+def json_name(name: Hashable, unchanged: tuple[type, ...] = (bool,)) -> Json:
     """Return a name as pyarrow writes it: None and some types unchanged, others as strings."""
     return name if name is None or type(name) in unchanged else stringify(name)
 
@@ -95,9 +99,9 @@ def column_names(labels: pd.Index) -> list[Json]:
     literals. Missing parts are written as None, the only literal for them: ``"('a', None)"``.
     """
     if not isinstance(labels, pd.MultiIndex):
-        return [_json_name(label) for label in labels]
+        return [json_name(label) for label in labels]
     parts = [
-        [None if code < 0 else _json_name(level[code]) for code in codes]
+        [None if code < 0 else json_name(level[code]) for code in codes]
         for level, codes in zip(labels.levels, labels.codes, strict=True)
     ]
     return [str(label) for label in zip(*parts, strict=True)]
@@ -105,7 +109,7 @@ def column_names(labels: pd.Index) -> list[Json]:
 
 def _level_entry(level: pd.Index, name: Hashable) -> dict[str, Json]:
     """Return the entry of a level of the labels of columns."""
-    name = _json_name(name, (bool, int))
+    name = json_name(name, (bool, int))
     return {"name": name, "field_name": name, **_type_of_level(level)}
 
 

@@ -27,6 +27,7 @@ from . import unproxied_pandas as pd
 from .convert import with_children
 from .cudf_private import attached_to_memory, category_values
 from .dtypes import child_dtypes
+from .from_pylibcudf import timezone_dtype
 
 
 def column_to_pylibcudf(
@@ -56,7 +57,8 @@ def column_to_pylibcudf(
         The parent struct, if any.
     """
     result, metadata = _convert(column, dtype, name, sharer, field)
-    if field is None:
+    # A conversion to another time zone shares the memory, which keeps the field.
+    if field is None or _zone_of(field) not in (None, metadata.timezone):
         return result, metadata
     return result, replace(
         metadata,
@@ -79,6 +81,10 @@ def _convert(
     if dtypes is None:
         leaf = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
         timezone = str(getattr(leaf, "tz", None) or "")
+        if timezone and field is not None and (zone := _zone_of(field)):
+            # The dtype has UTC for a fixed offset, which an export restores.
+            restored = str(timezone_dtype(storage_type_of(field.type)).tz) == timezone
+            timezone = zone if restored else timezone
         return column, ColumnMetadata(
             name, timezone=timezone, precision=getattr(leaf, "precision", None) or 0
         )
@@ -106,6 +112,11 @@ def _convert(
             name, metadata=extension, children=tuple(metadata for _, metadata in converted)
         ),
     )
+
+
+def _zone_of(field: pa.Field) -> str | None:
+    zone: str | None = getattr(storage_type_of(field.type), "tz", None)
+    return zone
 
 
 def _imported_child_fields(field: pa.Field | None) -> list[pa.Field | None]:

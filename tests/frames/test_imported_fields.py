@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import cudf
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -300,3 +301,21 @@ def test_fixed_offset_zone_is_utc_in_the_frame_and_restored_by_the_export(zone, 
         assert found.to_pydict() == expected.to_pydict()
     series = bridge.from_arrow_device(instants)
     assert pa.array(bridge.to_arrow_device(series)).equals(instants)
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "Europe/Berlin"])
+def test_pandas_reads_exported_time_zones_without_a_change_of_unit(zone):
+    # Nanoseconds cannot represent the year 3000.
+    batch = batch_of(pa.array([32_503_680_000_000_000], pa.timestamp("us", zone)))
+    found = bridge.to_arrow_device(bridge.from_arrow_device(batch)).to_pandas()
+    pd.testing.assert_frame_equal(found, batch.to_pandas())
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "Europe/Berlin"])
+def test_export_after_a_conversion_to_another_time_zone_has_the_new_zone(zone):
+    frame = bridge.from_arrow_device(batch_of(pa.array([0, None, 1], pa.timestamp("us", zone))))
+    series = frame["x"].dt.tz_convert("Asia/Tokyo")
+    exported = bridge.to_arrow_device(series)
+    assert exported.schema.type == pa.timestamp("us", "Asia/Tokyo")
+    assert bridge.from_arrow_device(exported).dtype == series.dtype
+    assert bridge.to_arrow_device(frame["x"]).schema.type == pa.timestamp("us", zone)
