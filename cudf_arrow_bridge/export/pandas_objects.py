@@ -6,13 +6,13 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ..arrow.metadata import BRIDGE_KEY
-from ..arrow.schemas import empty
 from ..arrow.sources import SourceArray
 from ..frames import unproxied_pandas as pd
 from ..frames.disassemble import level_labels
 from ..frames.dtypes import dtype_hint
 from ..frames.labels import RowIndex, stringify
 from ..frames.layout import FrameLayout, ObjectType, encode_field
+from ..frames.pandas_metadata import json_name
 
 
 def arrow_of_pandas(
@@ -73,24 +73,31 @@ def _record_batch(
 
 
 def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose names are the strings that pyarrow writes.
+    """Return a frame whose names are those that pyarrow writes.
 
-    pyarrow warns about other names, uses numbers as level positions, and fails for invalid UTF-8.
+    pyarrow warns about or rejects other names, uses numbers as level positions, and fails for
+    invalid UTF-8. In the C data interface, NUL ends a name.
     """
-    names = frame.index.names
-    if not all(name is None or isinstance(name, str) for name in names):
-        plain = [None if name is None else stringify(name) for name in names]
-        frame = frame.set_axis(frame.index.set_names(plain))
-    labels = frame.columns
-    kind = "" if isinstance(labels, pd.MultiIndex) else pd.infer_dtype(labels, skipna=False)
-    if kind == "bytes" or "mixed" in kind:
-        frame = frame.set_axis(list(map(stringify, labels)), axis=1)
-    return frame
+    names = [None if name is None else stringify(name) for name in frame.index.names]
+    frame = frame.set_axis(frame.index.set_names(names))
+    labels = frame.columns.set_names([json_name(name, (bool, int)) for name in frame.columns.names])
+    if not isinstance(labels, pd.MultiIndex):
+        kind = pd.infer_dtype(labels, skipna=False)
+        plain = list(map(stringify, labels))
+        is_plain = all(type(a) is not str or a == b for a, b in zip(labels, plain, strict=True))
+        if kind == "bytes" or "mixed" in kind or not is_plain:
+            labels = pd.Index(plain, name=labels.name)
+    return frame.set_axis(labels, axis=1)
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
     # RecordBatch.from_pandas rejects chunked strings, which are the result of pandas.concat.
-    batches = table.combine_chunks().to_batches() or [empty(table.schema)]
+    table = table.combine_chunks()
+    batches = table.to_batches()
+    if not batches:
+        # There are no rows, but the columns can have categories.
+        columns = [column.chunk(0) for column in table.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=table.schema)
     if len(batches) > 1:
         raise OverflowError(
             "expected at most 2 GiB of text in a column of objects, got more: convert the "

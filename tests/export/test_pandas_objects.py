@@ -32,6 +32,30 @@ def test_names_of_index_and_series_of_any_type_are_restored(labels):
         assert are_same_labels(series.name, label)
 
 
+@pytest.mark.parametrize(
+    "name", [None, 0, b"x", ("t", pd.Timestamp("2020")), pd.Timestamp("2020")], ids=repr
+)
+def test_names_of_column_labels_of_any_type_are_restored(name):
+    frame = pd.DataFrame([[1, 2]], columns=pd.Index(["a", "b"], name=name))
+    found = cab.from_arrow_device(arrow_of_pandas(frame)).columns
+    pd.testing.assert_index_equal(found, frame.columns, exact=True)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"], ids=ascii)
+def test_names_that_arrow_cannot_represent_are_restored(name):
+    labels = pd.Index([name, "a"], dtype=object)
+    frame = pd.DataFrame([[1, 2]], columns=labels, index=pd.Index([3], name=name))
+    found = cab.from_arrow_device(cab.to_arrow_device(frame))
+    assert list(found.columns) == list(labels)
+    assert found.index.name == name
+
+
+def test_categories_of_a_frame_without_rows_are_kept():
+    frame = pd.DataFrame({"a": pd.Categorical([], categories=["y", "x"])})
+    found = cab.from_arrow_device(cab.to_arrow_device(frame)).to_pandas()
+    assert found["a"].dtype == frame["a"].dtype
+
+
 def test_chunked_strings_become_one_array():
     strings = pd.concat([pd.Series(["a", None]), pd.Series(["b"])])
     assert isinstance(pa.array(strings), pa.ChunkedArray)
