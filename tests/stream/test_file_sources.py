@@ -421,6 +421,17 @@ def test_other_columns_of_arrow_files_are_not_read(tmp_path):
     assert pa.record_batch(batch).to_pydict() == {"c": table["c"].to_pylist()}
 
 
+def test_arrow_files_with_types_that_pyarrow_cannot_make_empty_are_read(tmp_path):
+    times = pa.array([1, None], pa.timestamp("us")).dictionary_encode()
+    table = pa.table({"a": pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), times), "b": [1]})
+    with pa.ipc.new_file(tmp_path / "x.arrow", table.schema) as writer:
+        writer.write(table)
+    stream = bridge.to_arrow_device_stream(tmp_path / "x.arrow")
+    assert pa.table(stream).equals(table)
+    only = bridge.to_arrow_device_stream(tmp_path / "x.arrow", columns=["a"])
+    assert pa.table(only).equals(table.select(["a"]))
+
+
 def test_memory_map_is_rejected_for_tables():
     with pytest.raises(
         ValueError, match=r"memory_map: expected a path or a.* got an object of type Table"

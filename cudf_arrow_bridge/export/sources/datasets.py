@@ -236,6 +236,9 @@ def _selected_schema(
             'filter: expected an expression such as pyarrow.compute.field("a") > 0, got an '
             f"object of type {type(filter).__name__}"
         )
+    if filter is None:
+        # pyarrow cannot create empty tables of all types.
+        return pa.schema(schema if columns is None else map(schema.field, columns), schema.metadata)
     try:
         # Use an empty table, to detect invalid filters before any rows are read.
         return ds.dataset(schema.empty_table()).to_table(columns=columns, filter=filter).schema
