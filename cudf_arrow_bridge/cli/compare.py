@@ -12,8 +12,11 @@ import pyarrow.compute as pc
 
 from cudf_arrow_bridge.arrow.types import describe
 
-#: The classes of lists of variable length, without maps, which are compared as a whole.
-LISTS = (pa.ListArray, pa.LargeListArray, pa.ListViewArray, pa.LargeListViewArray)
+#: The classes of lists, without maps, which pyarrow cannot flatten.
+LISTS = (
+    *(pa.ListArray, pa.LargeListArray, pa.ListViewArray, pa.LargeListViewArray),
+    pa.FixedSizeListArray,
+)
 
 Equivalent = Callable[[pa.DataType, pa.DataType], bool]
 
@@ -68,8 +71,10 @@ def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = eq
             and left.ordered == right.ordered
             and same_type(left.value_type, right.value_type, equivalent)
         )
-    if pa.types.is_list(left) or pa.types.is_large_list(left):
-        return same_type(left.value_type, right.value_type, equivalent)
+    if pa.types.is_fixed_size_list(left) and left.list_size != right.list_size:
+        return False
+    if isinstance(left, (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.MapType)):
+        return same_type(left.field(0).type, right.field(0).type, equivalent)
     return bool(left == right)
 
 
@@ -94,16 +99,18 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
     left, right = decoded(left), decoded(right)
     if not left.is_valid().equals(right.is_valid()):
         return False
+    if type(left) in LISTS and type(right) in LISTS:
+        lengths = [pc.list_value_length(side).cast(pa.int64()) for side in (left, right)]
+        return lengths[0].equals(lengths[1]) and same_values(left.flatten(), right.flatten())
     if left.null_count:
         left, right = left.drop_null(), right.drop_null()
+    if pa.types.is_map(left.type) and pa.types.is_map(right.type):
+        return same_values(as_lists(left), as_lists(right))
     if pa.types.is_struct(left.type):
         return all(same_values(left.field(i), right.field(i)) for i in range(left.type.num_fields))
     if pa.types.is_binary(left.type) and pa.types.is_list(right.type):
         # cuDF's lists of bytes.
         return bool(left.to_pylist() == [bytes(row) for row in right.to_pylist()])
-    if type(left) in LISTS and type(right) in LISTS:
-        lengths = [pc.list_value_length(side).cast(pa.int64()) for side in (left, right)]
-        return lengths[0].equals(lengths[1]) and same_values(left.flatten(), right.flatten())
     if left.type != right.type:
         left = left.cast(right.type)
     if pa.types.is_floating(left.type):
@@ -121,6 +128,12 @@ def decoded(array: pa.Array) -> pa.Array:
     if pa.types.is_string_view(array.type):
         return array.cast(pa.string())
     return array.cast(pa.binary()) if pa.types.is_binary_view(array.type) else array
+
+
+def as_lists(array: pa.MapArray) -> pa.ListArray:
+    """Return maps without nulls as lists of structs."""
+    entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
+    return pa.ListArray.from_arrays(array.offsets, entries)
 
 
 def first_difference(left: pa.Array, right: pa.Array) -> int:

@@ -61,6 +61,37 @@ def test_type_conversion_of_cudf_is_not_a_difference():
     assert difference(days, days.cast(pa.timestamp("ms"))) == "date32[day] became timestamp[ms]"
 
 
+@pytest.mark.parametrize(
+    ("outer", "rows"),
+    [
+        (lambda value: pa.map_(pa.int8(), value), [[(1, 0.0)], None, [(2, None), (3, 1.5)]]),
+        (lambda value: pa.list_(value, 2), [[0.0, 1.0], None, [None, 1.5]]),
+    ],
+    ids=["map", "fixed_size_list"],
+)
+def test_type_conversion_in_maps_and_fixed_size_lists_is_not_a_difference(outer, rows):
+    halves, floats, doubles = (
+        pa.array(rows, outer(value)) for value in (pa.float16(), pa.float32(), pa.float64())
+    )
+    assert difference(halves, floats) == ""
+    assert difference(halves[1:], floats[1:]) == ""
+    assert difference(halves[:1], floats[2:]).startswith("row 0: ")
+    assert difference(halves, doubles) == f"{halves.type} became {doubles.type}"
+
+
+def test_lists_of_another_fixed_size_are_a_difference():
+    one, two = (pa.array([[0] * size], pa.list_(pa.int8(), size)) for size in (1, 2))
+    assert " became " in difference(one, two)
+
+
+def test_lists_with_nulls_of_run_ends_are_compared():
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([3], pa.int32()), pa.array(["x"]))
+    mask = pa.array([False, True])
+    lists = pa.ListArray.from_arrays(pa.array([0, 3, 3], pa.int32()), runs, mask=mask)
+    assert difference(lists, pa.array([["x"] * 3, None])) == ""
+    assert difference(lists, pa.array([["x", "x", "y"], None])).startswith("row 0: ")
+
+
 def test_dictionary_conversion_compares_values():
     words = pa.array(["x", None, "x"]).dictionary_encode()
     small = pa.DictionaryArray.from_arrays(words.indices.cast(pa.int8()), words.dictionary)
