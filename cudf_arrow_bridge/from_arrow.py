@@ -257,7 +257,8 @@ def iter_arrow_device_stream(
     Returns
     -------
     Iterator of cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        Depends on `to` and `kind`. A range index continues from batch to batch.
+        Depends on `to` and `kind`. A range index continues from batch to batch, except the default
+        index of a series.
 
     Raises
     ------

@@ -12,6 +12,7 @@ import pyarrow as pa
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
 from .copies import quoted
+from .device_array import DeviceArray
 from .errors import ANY_PROTOCOL, is_of_cudf, object_error
 from .metadata import has_dictionary
 from .options import Kind, check_kind
@@ -34,6 +35,9 @@ class SourceStream:
         The reader of the stream, released together with this object.
     known_column
         Whether arrays of structs are columns, as the chunks of a pyarrow column are.
+    first_row
+        The number of rows before the first array, where its part of a range index starts; see
+        `SourceArray`.
     """
 
     def __init__(
@@ -43,17 +47,19 @@ class SourceStream:
         labels: tuple[Any, ...],
         reader: StreamReader | None = None,
         known_column: bool = False,
+        first_row: int | None = None,
     ) -> None:
         self.schema = schema
         self.arrays = arrays
         self.labels = labels
         self._reader = reader
         self._known_column = known_column
+        self.first_row = first_row
 
     def source_arrays(self) -> Iterator[SourceArray]:
         """Yield each array with its own schema, or an empty array if there are none."""
         known_table = self.kind(None) == "table"
-        first_row = 0
+        first_row = self.first_row or 0
         for array in or_default(self.arrays, lambda: empty_array(self.schema)):
             schema = self.schema.__arrow_c_schema__()
             source = SourceArray(schema, array, known_table, self.labels, first_row)
@@ -66,7 +72,9 @@ class SourceStream:
     def mapped(self, schema: Schema, function: Callable[[object], object]) -> SourceStream:
         """Return a stream of the results of a function for each array. It replaces this stream."""
         arrays = map(function, self.arrays)
-        return SourceStream(schema, arrays, self.labels, self._reader, self._known_column)
+        return SourceStream(
+            schema, arrays, self.labels, self._reader, self._known_column, self.first_row
+        )
 
     def kind(self, requested: Kind | None) -> Kind:
         """Return the requested kind. By default a stream of structs is a table."""
@@ -97,7 +105,8 @@ def has_stream_protocol(obj: Any) -> bool:
 
 def _export_function(obj: Any) -> Callable[[], object] | None:
     """Return the method of the preferred stream protocol, or None; see `has_stream_protocol`."""
-    if isinstance(obj, type) or (is_of_cudf(obj) and not has_array_protocol(obj)):
+    # A `DeviceArray` is one array, at a known row.
+    if isinstance(obj, (type, DeviceArray)) or (is_of_cudf(obj) and not has_array_protocol(obj)):
         return None
     for name in STREAM_PROTOCOLS:
         export: Callable[[], object] | None = getattr(obj, name, None)
@@ -113,9 +122,10 @@ def find_stream(obj: Any) -> SourceStream | None:
         return None
     reader = StreamReader(export())
     schema = reader.schema()
-    labels = () if reader.state is None else reader.state.labels
-    arrays = iter(reader.next, None)
-    return SourceStream(schema, arrays, labels, reader, isinstance(obj, pa.ChunkedArray))
+    state = reader.state
+    labels, first_row = ((), None) if state is None else (state.labels, state.first_row or None)
+    arrays, known_column = iter(reader.next, None), isinstance(obj, pa.ChunkedArray)
+    return SourceStream(schema, arrays, labels, reader, known_column, first_row)
 
 
 def open_stream(obj: Any) -> SourceStream:
@@ -199,7 +209,8 @@ def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
             yield source.array_capsule
             del source
 
-    return SourceStream(schema, chain([first.array_capsule], rest()), first.labels)
+    arrays = chain([first.array_capsule], rest())
+    return SourceStream(schema, arrays, first.labels, first_row=first.first_row)
 
 
 def _with_large_strings(arrow_type: pa.DataType) -> pa.DataType:

@@ -29,7 +29,7 @@ def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iter
     try:
         parsed = importer_of(stream.schema.__arrow_c_schema__())
         assemble = importer.assembler(parsed, kind, stream.labels)
-        first_row = 0
+        first_row = stream.first_row or 0
         for capsule in stream.arrays:
             columns, num_rows = importer.import_array(parsed, capsule, kind)
             # A suspended generator must not extend the lifetime of memory that the caller dropped.
@@ -75,7 +75,7 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
             _concatenate_columns(parts, name, importer)
             for name, *parts in zip(names, *imported, strict=True)
         ]
-    return assemble(columns, num_rows, None)
+    return assemble(columns, num_rows, stream.first_row if len(imported) == 1 else None)
 
 
 def _concatenate_columns(

@@ -136,7 +136,10 @@ def test_slices_keep_the_index(index, rows):
     frame = bridge.from_arrow_device(data)
     array = bridge.to_arrow_device(frame)
     expected = frame.to_pandas().iloc[rows]
-    pd.testing.assert_frame_equal(bridge.from_arrow_device(array[rows]).to_pandas(), expected)
+    for read in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
+        pd.testing.assert_frame_equal(read(array[rows]).to_pandas(), expected)
+    (found,) = bridge.iter_arrow_device_stream(array[rows])
+    pd.testing.assert_frame_equal(found.to_pandas(), expected)
     # An index without rows has no type before pyarrow 24.
     has_type = len(expected) > 0 or int(pa.__version__.split(".")[0]) >= 24
     pd.testing.assert_frame_equal(
@@ -160,7 +163,17 @@ def test_slices_of_a_series_keep_the_range_index():
 def test_slices_of_batches_keep_their_part_of_the_index():
     frame = bridge.from_arrow_device(pd.DataFrame({"a": range(10)}, pd.RangeIndex(100, 110)))
     _, second = bridge.to_arrow_device_stream(frame, max_rows=6)
-    assert list(bridge.from_arrow_device(second[1:3]).index.to_pandas()) == [107, 108]
+    part = second[1:3]
+    for source in (part, [part], bridge.to_arrow_device_stream(part)):
+        found = bridge.from_arrow_device_stream(source)
+        assert list(found.index.to_pandas()) == [107, 108]
+    found = bridge.iter_arrow_device_stream(bridge.to_arrow_device_stream(part, max_rows=1))
+    assert [frame.index.to_pandas()[0] for frame in found] == [107, 108]
+
+
+def test_empty_slices_are_read_by_pandas():
+    array = bridge.to_arrow_device(pa.table({"a": [1, None, 3], "b": ["x", None, "z"]}))
+    assert array[2:2].to_pandas().to_dict("list") == {"a": [], "b": []}
 
 
 def test_selected_columns_are_in_the_requested_order():
