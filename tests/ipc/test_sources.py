@@ -279,6 +279,27 @@ def test_a_file_may_be_closed_before_its_source(tmp_path):
     source.close()
 
 
+@pytest.mark.parametrize("make", [io.BytesIO, pa.BufferReader])
+def test_a_memory_file_may_be_closed_before_its_source(make):
+    with make(DATA) as file:
+        source = open_source(file)
+    source.close()
+
+
+@pytest.mark.parametrize("buffering", [0, -1])
+def test_source_of_a_closed_file_reads_no_other_file(tmp_path, buffering):
+    """The operating system gives the descriptor of a closed file to the next one."""
+    for name in ("closed", "other"):
+        (tmp_path / name).write_bytes(DATA)
+    with open(tmp_path / "closed", "rb", buffering) as file:
+        source, fd = open_source(file), file.fileno()
+    with open(tmp_path / "other", "rb", 0) as other:
+        assert other.fileno() == fd
+        with pytest.raises(ValueError, match="closed file"):
+            source.take(100)
+        assert other.tell() == 0
+
+
 def test_body_stays_valid_after_its_bytes_io_is_written_to_and_closed():
     file = io.BytesIO(DATA)
     body = open_source(file).take(100)

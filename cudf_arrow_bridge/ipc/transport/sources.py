@@ -247,24 +247,25 @@ class _Reader(Source):
 class _Descriptor(Source):
     """A file, pipe or socket; its descriptor is read directly into the destination."""
 
-    def __init__(self, fd: int, close: Callable[[], object]) -> None:
+    def __init__(self, file: Any, close: Callable[[], object]) -> None:
         super().__init__(close)
-        self._fd = fd
-        is_regular = stat.S_ISREG(os.fstat(fd).st_mode)
-        self._origin = os.lseek(fd, 0, os.SEEK_CUR) if is_regular else None
+        # The caller may close the file, and another file may get the same descriptor.
+        self._file = file
+        is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        self._origin = os.lseek(file.fileno(), 0, os.SEEK_CUR) if is_regular else None
 
     @property
     def size(self) -> int | None:
         if self._origin is None:
             return None
-        return max(os.fstat(self._fd).st_size - self._origin, 0)
+        return max(os.fstat(self._file.fileno()).st_size - self._origin, 0)
 
     def _read(self, view: memoryview) -> int:
-        return read_some(self._fd, view)
+        return read_some(self._file.fileno(), view)
 
     def _seek(self, position: int) -> None:
         assert self._origin is not None
-        os.lseek(self._fd, self._origin + position, os.SEEK_SET)
+        os.lseek(self._file.fileno(), self._origin + position, os.SEEK_SET)
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:
@@ -292,13 +293,14 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
     if type(source) is io.BytesIO:
         # getvalue returns the bytes object that BytesIO holds. A later write to it makes a copy.
         start = source.tell()
-        return _Memory(memoryview(source.getvalue())[start:], lambda end: source.seek(start + end))
+        memory = memoryview(source.getvalue())[start:]
+        return _Memory(memory, lambda end: source.closed or source.seek(start + end))
     if isinstance(source, (pa.BufferReader, pa.MemoryMappedFile)):
         start = source.tell()
-        return _Memory(memoryview(source.read_buffer()), lambda end: source.seek(start + end))
-    fd = socket_descriptor(source)
-    if fd is not None:
-        return _Descriptor(fd, lambda: None)
+        memory = memoryview(source.read_buffer())
+        return _Memory(memory, lambda end: source.closed or source.seek(start + end))
+    if socket_descriptor(source) is not None:
+        return _Descriptor(source, lambda: None)
     if callable(getattr(source, "recv_into", None)):
         return _Reader(source.recv_into, source)
     if callable(getattr(source, "readinto", None)):
@@ -323,7 +325,7 @@ def _has_buffer(source: Any) -> bool:
 def _open_path(path: str | os.PathLike[str], memory_map: bool) -> Source:
     file = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115  # closed by the source
     if not memory_map:
-        return _Descriptor(file.fileno(), file.close)
+        return _Descriptor(file, file.close)
     with file:
         if os.fstat(file.fileno()).st_size == 0:  # cannot be mapped
             return _Memory(memoryview(b""))
@@ -338,4 +340,4 @@ def _open_file(file: Any) -> Source:
         # Move the descriptor back to the logical position, so that buffered bytes are read again.
         file.flush()
         raw.seek(file.tell())
-    return _Descriptor(raw.fileno(), lambda: follow_descriptor(file, raw))
+    return _Descriptor(raw, lambda: follow_descriptor(file, raw))
