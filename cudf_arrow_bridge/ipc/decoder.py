@@ -9,20 +9,24 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from .._core.export.array_exporter import BatchSource, single_batch
 from .._core.ipc.body_decoder import BatchParts, BodyDecoder
 from .._core.ipc.body_transfer import DeviceMemory
+from .._core.ipc.metadata import read_header
 from ..arrow.device_array import DeviceArray
 from ..cuda.ordering import order
+from ..cuda.residency import DeviceType
 from ..export.exporter import ArrayExporter
 from ..export.streams import StreamExporter
 from ..import_.importer import Importer
 from ..import_.tensors import import_tensor, row_major
-from ..to_arrow import to_arrow_device, to_arrow_device_stream
 from .compression import decompress
 from .incoming import IncomingMessage, ReadOptions
 from .metadata import StoredSchema, read_schema
+from .transport.framing import CHUNK_SIZE
+from .transport.sources import open_source
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
@@ -92,18 +96,40 @@ class ReadDictionaries:
             self._decoder.decode(part, within, checks, self._stream, index)
             for part in parts[count:]
         ]
-        result = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays)
+        result = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays, within)
         if is_leaf:
             self._joined[index] = (len(parts), result)
         return result
 
-    def _concatenate(self, index: int, arrays: list[ExportedArray]) -> ExportedArray:
-        schema = self._decoder.dictionary_schema(index)
-        columns = [DeviceArray(array, schema, "column") for array in arrays]
-        joined = to_arrow_device(
-            to_arrow_device_stream(columns, stream=self._stream), stream=self._stream
-        )
-        return joined._array
+    def _concatenate(
+        self, index: int, arrays: list[ExportedArray], within: list[ExportedArray | None]
+    ) -> ExportedArray:
+        schema, stream = self._decoder.dictionary_schema(index), self._stream
+        on_host = [DeviceArray(array.to_host(stream), schema, "column") for array in arrays]
+        on_device = arrays[0].device_type != DeviceType.CPU
+        joined = pa.concat_arrays(map(pa.array, on_host))
+        return dictionary_of(joined, self._decoder, index, within, stream, on_device)
+
+
+def dictionary_of(
+    values: pa.Array,
+    decoder: BodyDecoder,
+    index: int,
+    within: list[ExportedArray | None],
+    stream: Stream,
+    on_device: bool = False,
+) -> ExportedArray:
+    """Return values as the dictionary with an index of a schema, with their own types.
+
+    An import would convert the types that cuDF does not have.
+    """
+    message = pa.ipc.read_message(pa.record_batch([values], [""]).serialize())
+    body = message.body
+    if on_device and body:
+        body = open_source(body).upload(len(body), stream, None, CHUNK_SIZE)
+    adopt = partial(_adopt_device_memory, stream)
+    parts = BatchParts(read_header(message.metadata), [body], adopt, on_device)
+    return decoder.decode(parts, within, "sizes", stream, index)
 
 
 class MessageDecoder:

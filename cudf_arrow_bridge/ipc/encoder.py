@@ -19,7 +19,8 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
 from ..cuda.residency import DeviceType
 from ..cuda.streams import Stream
-from ..to_arrow import to_arrow_device, to_arrow_device_stream
+from ..to_arrow import to_arrow_device_stream
+from .decoder import dictionary_of
 from .metadata import StoredSchema, batch_message, read_schema, schema_message
 
 if TYPE_CHECKING:
@@ -113,11 +114,16 @@ class WrittenDictionaries:
 
     def _delta(self, index: int, known: _Written, new: _Written) -> IpcBody | None:
         """Return the appended values; None if the dictionaries differ in another way."""
+        if not self._is_file and self._decoder.end_of_dictionary(index) > index + 1:
+            return None  # pyarrow does not read deltas whose values contain dictionaries
         before, after = self._on_host(index, known), self._on_host(index, new)
         if not len(before) < len(after) or not after.slice(0, len(before)).equals(before):
             return None
-        appended = to_arrow_device(after.slice(len(before)), stream=self._stream)
-        return describe_body(appended._array, False, self._stream)
+        written = map(self._written.get, range(self._decoder.num_dictionaries))
+        within = [None if known is None else known.values for known in written]
+        appended = after.slice(len(before))
+        array = dictionary_of(appended, self._decoder, index, within, self._stream)
+        return describe_body(array, False, self._stream)
 
     def _on_host(self, index: int, written: _Written) -> pa.Array:
         if written.on_host is None:

@@ -129,6 +129,38 @@ def test_open_file_reads_dictionary_deltas():
     assert pa.record_batch(file[2]).equals(batches[2])
 
 
+# pyarrow does not read dictionaries of dictionaries, and the bridge none of binary(0).
+VALUE_TYPES = [
+    type_ for type_ in samples.TYPES if not pa.types.is_dictionary(type_) and type_ != pa.binary(0)
+]
+
+
+@pytest.mark.parametrize("type_", VALUE_TYPES, ids=str)
+def test_values_are_appended_to_dictionaries_of_all_types(type_):
+    """The values keep their own types, also those that cuDF does not have."""
+    keys = samples.with_nulls(type_, "some")
+    batches = [pa.record_batch({"a": samples.coded([size - 1, None, 0], keys[:size])})
+               for size in (2, 3, 9)]  # fmt: skip
+    expected = batches[0].schema, batches
+    stream = samples.written(batches[0].schema, batches, deltas=True)
+    assert_same_batches(read_bridge(cab.ipc.open_stream(stream)), expected)
+    replaced = samples.written(batches[0].schema, batches)
+    for write in (cab.ipc.write_stream, cab.ipc.write_file):
+        sink = io.BytesIO()
+        write(cab.ipc.open_stream(replaced), sink)
+        rows = [batch.to_pylist() for batch in read_pyarrow(sink.getvalue())[1]]
+        assert rows == [batch.to_pylist() for batch in batches]
+
+
+def test_pyarrow_reads_streams_whose_nested_dictionaries_grow():
+    """pyarrow does not read a delta whose values contain dictionaries."""
+    keys = pa.StructArray.from_arrays([samples.coded([0, 1, 0], ["a", "b"])], ["kind"])
+    batches = [pa.record_batch({"a": samples.coded([0], keys[:size])}) for size in (1, 3)]
+    sink = io.BytesIO()
+    cab.ipc.write_stream(cab.ipc.open_stream(samples.written(batches[0].schema, batches)), sink)
+    assert_same_batches(read_pyarrow(sink.getvalue()), (batches[0].schema, batches))
+
+
 def test_write_file_rejects_replaced_dictionaries():
     """A file has one dictionary for each id."""
     batches = list(samples.replaced())
