@@ -61,7 +61,7 @@ def open_file(
     -------
     DeviceArrayFile
         The record batches, by index and as a stream; each is read when it is requested. The file
-        stays open until it is released.
+        stays open until it is released or no longer referenced.
 
     Raises
     ------
@@ -104,11 +104,8 @@ def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
         return footer.schema.schema, headers
 
 
-class DeviceArrayFile(DeviceArrayStream):
-    """The record batches of a file; a stream that can be consumed any number of times.
-
-    ``len(file)`` is the number of batches, ``file[i]`` reads one batch, ``file[i:j]`` a list.
-    """
+class _FileReader:
+    """Reads the messages of a file, which is closed when nothing references the reader."""
 
     def __init__(
         self, source: Source, options: ReadOptions, columns: Sequence[str] | None = None
@@ -117,21 +114,24 @@ class DeviceArrayFile(DeviceArrayStream):
         self._options = options
         #: Guards the position of the source.
         self._lock = Lock()
-        self._footer = _read_footer(source)
-        stored = self._footer.schema
+        self.footer = _read_footer(source)
+        stored = self.footer.schema
         self._projection = None if columns is None else Projection.of(stored, columns)
         self._stored = stored if self._projection is None else self._projection.stored
         self._decoder = MessageDecoder(self._stored, options)
         self._dictionary_lock = Lock()
         self._has_dictionaries = False
-        super().__init__(
-            MessageStreamSource(lambda: (self._decoder, self._receive())),
-            partial(ArrayExporter, options.arguments),
-        )
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def start(self) -> tuple[MessageDecoder, Iterator[IncomingMessage]]:
+        """Return the decoder and the messages of all batches."""
+        return self._decoder, self._receive()
 
     def _receive(self) -> Iterator[IncomingMessage]:
         self._read_dictionaries()
-        yield from map(self._read, self._footer.batches)
+        yield from map(self._read, self.footer.batches)
 
     def _read_dictionaries(self) -> None:
         """Read all dictionaries of the columns once.
@@ -142,7 +142,7 @@ class DeviceArrayFile(DeviceArrayStream):
         with self._dictionary_lock:
             if self._has_dictionaries:
                 return
-            for block in self._footer.dictionaries:
+            for block in self.footer.dictionaries:
                 with self._lock:
                     header = _header_at(block, self._file)
                     if header.kind == "dictionary" and self._skips(header.dictionary_id):
@@ -153,7 +153,7 @@ class DeviceArrayFile(DeviceArrayStream):
 
     def _skips(self, dictionary_id: int) -> bool:
         """Return whether a dictionary belongs only to other columns."""
-        known = dictionary_id in self._footer.schema.dictionary_ids
+        known = dictionary_id in self.footer.schema.dictionary_ids
         return known and dictionary_id not in self._stored.dictionary_ids
 
     def _read(self, block: Block) -> IncomingMessage:
@@ -167,14 +167,47 @@ class DeviceArrayFile(DeviceArrayStream):
             packed, ranges = self._projection.pack(header)
             return receive(packed, PartialBody(self._file, ranges), self._options)
 
+    def read(self, index: int) -> DeviceArray:
+        """Read one batch."""
+        self._read_dictionaries()
+        batch = self._decoder.read(self._read(self.footer.batches[index]))
+        if batch is None:
+            raise ValueError(f"batch {index}: expected a record batch, got a dictionary")
+        return batch
+
+    def num_rows(self) -> int:
+        """Return the number of rows of all batches, read from their metadata."""
+        with self._lock:
+            return sum(_header_at(block, self._file).length for block in self.footer.batches)
+
+    def close(self) -> None:
+        """Close the file. Batches stay valid."""
+        with self._lock:
+            self._file.close()
+
+
+class DeviceArrayFile(DeviceArrayStream):
+    """The record batches of a file; a stream that can be consumed any number of times.
+
+    ``len(file)`` is the number of batches, ``file[i]`` reads one batch, ``file[i:j]`` a list.
+    """
+
+    def __init__(
+        self, source: Source, options: ReadOptions, columns: Sequence[str] | None = None
+    ) -> None:
+        # A pass references the reader. The cycle of a file and its own pass would not be collected.
+        self._reader = reader = _FileReader(source, options, columns)
+        super().__init__(
+            MessageStreamSource(reader.start), partial(ArrayExporter, options.arguments)
+        )
+
     @property
     def num_rows(self) -> int:
         """The number of rows of all batches, read from their metadata."""
-        with self._lock:
-            return sum(_header_at(block, self._file).length for block in self._footer.batches)
+        return self._reader.num_rows()
 
     def __len__(self) -> int:
-        return len(self._footer.batches)
+        return len(self._reader.footer.batches)
 
     @overload
     def __getitem__(self, index: int) -> DeviceArray: ...
@@ -189,20 +222,15 @@ class DeviceArrayFile(DeviceArrayStream):
             )
         if self.is_released:
             raise ValueError("expected an open file, got a released file")
-        batches = self._footer.batches
+        batches = self._reader.footer.batches
         if not -len(batches) <= index < len(batches):
             raise IndexError(f"expected the number of one of {len(batches)} batches, got {index}")
-        self._read_dictionaries()
-        batch = self._decoder.read(self._read(batches[index]))
-        if batch is None:
-            raise ValueError(f"batch {index}: expected a record batch, got a dictionary")
-        return batch
+        return self._reader.read(index)
 
     def release(self) -> None:
         """Close the file. Batches stay valid. May be called again."""
         super().release()
-        with self._lock:
-            self._file.close()
+        self._reader.close()
 
 
 def _header_at(block: Block, source: Source) -> Header:

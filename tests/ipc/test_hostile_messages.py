@@ -175,6 +175,16 @@ def test_rejected_messages_are_released():
         assert [ref() for ref in alive if ref() is not None] == []
 
 
+@pytest.mark.parametrize("use", [len, list, lambda file: file[0], pa.RecordBatchReader.from_stream])
+def test_file_without_references_is_closed(use):
+    data = Body(FILE)
+    alive = weakref.ref(data)
+    use(cab.ipc.open_file(data))
+    del data
+    gc.collect()
+    assert alive() is None
+
+
 def test_batch_keeps_only_its_own_body_alive():
     given = [
         (metadata, [Body(body.to_pybytes())] if body.size else [])
