@@ -184,6 +184,8 @@ class _FileReader:
         """Close the file. Batches stay valid."""
         with self._lock:
             self._file.close()
+            # Drop the dictionaries, which share the memory of the file.
+            self._decoder = MessageDecoder(self._stored, self._options)
 
 
 class DeviceArrayFile(DeviceArrayStream):

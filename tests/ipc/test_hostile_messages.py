@@ -185,6 +185,16 @@ def test_file_without_references_is_closed(use):
     assert alive() is None
 
 
+def test_released_file_keeps_no_memory():
+    data = Body(FILE)
+    alive = weakref.ref(data)
+    with cab.ipc.open_file(data) as file:
+        list(file)
+    del data
+    gc.collect()
+    assert alive() is None
+
+
 def test_batch_keeps_only_its_own_body_alive():
     given = [
         (metadata, [Body(body.to_pybytes())] if body.size else [])
