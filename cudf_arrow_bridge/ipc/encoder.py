@@ -98,7 +98,7 @@ class WrittenDictionaries:
                 return None
             # Dictionaries of a device are read only if they must be equal.
             if self._is_file or values.device_type == DeviceType.CPU:
-                if self._on_host(index, new).equals(self._on_host(index, known)):
+                if _are_equal(self._on_host(index, new), self._on_host(index, known)):
                     return None
                 if (delta := self._delta(index, known, new)) is not None:
                     self._written[index] = new
@@ -117,7 +117,7 @@ class WrittenDictionaries:
         if not self._is_file and self._decoder.end_of_dictionary(index) > index + 1:
             return None  # pyarrow does not read deltas whose values contain dictionaries
         before, after = self._on_host(index, known), self._on_host(index, new)
-        if not len(before) < len(after) or not after.slice(0, len(before)).equals(before):
+        if not (len(before) < len(after) and _are_equal(after.slice(0, len(before)), before)):
             return None
         written = map(self._written.get, range(self._decoder.num_dictionaries))
         within = [None if known is None else known.values for known in written]
@@ -136,6 +136,14 @@ class WrittenDictionaries:
     @cached_property
     def _decoder(self) -> BodyDecoder:
         return BodyDecoder(self._stored.schema.__arrow_c_schema__())
+
+
+def _are_equal(one: pa.Array, other: pa.Array) -> bool:
+    """Return whether values are equal. NaN equals NaN, and -0.0 differs from 0.0."""
+    if pa.types.is_floating(one.type):
+        bits = f"uint{one.type.bit_width}"
+        one, other = one.view(bits), other.view(bits)
+    return bool(one.equals(other))
 
 
 def arrays_of(

@@ -161,6 +161,18 @@ def test_pyarrow_reads_streams_whose_nested_dictionaries_grow():
     assert_same_batches(read_pyarrow(sink.getvalue()), (batches[0].schema, batches))
 
 
+def test_dictionaries_of_floats_are_compared_bit_by_bit():
+    """NaN equals NaN, and a reader distinguishes -0.0 from 0.0."""
+    keys = [[float("nan"), 0.0], [float("nan"), 0.0], [float("nan"), 0.0, -0.0], [-0.0]]
+    streams = [pa.record_batch({"a": samples.coded([0], part)}) for part in keys]
+    arrays = [next(iter(cab.ipc.open_stream(samples.written(b.schema, [b])))) for b in streams]
+    for write, count in ((cab.ipc.write_file, 3), (cab.ipc.write_stream, 4)):
+        sink = io.BytesIO()
+        write(arrays[:count], sink)
+        found = read_pyarrow(sink.getvalue())[1][count - 1]["a"]
+        assert str(found.dictionary.to_pylist()) == str(keys[count - 1])
+
+
 def test_write_file_rejects_replaced_dictionaries():
     """A file has one dictionary for each id."""
     batches = list(samples.replaced())
