@@ -79,19 +79,15 @@ def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
     invalid UTF-8. In the C data interface, NUL ends a name.
     """
     names = [None if name is None else stringify(name) for name in frame.index.names]
-    if names != list(frame.index.names):
-        frame = frame.set_axis(frame.index.set_names(names))
-    labels = columns = frame.columns
-    names = [json_name(name, (bool, int)) for name in columns.names]
-    if names != list(columns.names):
-        labels = columns.set_names(names)
+    frame = frame.set_axis(frame.index.set_names(names))
+    labels = frame.columns.set_names([json_name(name, (bool, int)) for name in frame.columns.names])
     if not isinstance(labels, pd.MultiIndex):
         kind = pd.infer_dtype(labels, skipna=False)
         plain = list(map(stringify, labels))
         is_plain = all(type(a) is not str or a == b for a, b in zip(labels, plain, strict=True))
         if kind == "bytes" or "mixed" in kind or not is_plain:
             labels = pd.Index(plain, name=labels.name)
-    return frame if labels is columns else frame.set_axis(labels, axis=1)
+    return frame.set_axis(labels, axis=1)
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
