@@ -211,6 +211,14 @@ def test_csv_types_are_unified_over_files_but_not_over_blocks(tmp_path):
     assert read(tmp_path)["a"].to_pylist()[-3:] == [1_000_000, 0.5, 0.25]
 
 
+def test_other_columns_of_csv_files_can_have_any_values(tmp_path):
+    folder = tmp_path / "k=1"
+    folder.mkdir()
+    (folder / "0.csv").write_text("b,a\n" + "1000000,2\n" * 200_000 + "x,3\n")
+    assert read(tmp_path, columns=["a"])["a"].to_pylist()[-2:] == [2, 3]
+    assert read(tmp_path, columns=["k", "a"]).slice(200_000).to_pydict() == {"k": [1], "a": [3]}
+
+
 def test_files_of_incompatible_types_are_rejected_at_once(tmp_path):
     for ending in (".arrows", ".parquet"):
         FORMATS[ending](pa.table({"a": [1]}), tmp_path / f"0{ending}")

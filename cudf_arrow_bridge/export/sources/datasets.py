@@ -248,7 +248,7 @@ def _selected_schema(
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]) -> pa.RecordBatch:
     """Convert a batch to the unified schema; add partition keys, and nulls for missing columns."""
-    if batch.schema.equals(schema, check_metadata=True):
+    if not keys and batch.schema.equals(schema, check_metadata=True):
         return batch
     columns = []
     for field in schema:

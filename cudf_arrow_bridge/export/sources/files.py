@@ -240,9 +240,14 @@ def _csv(fragment: ds.FileFragment, schema: pa.Schema) -> Batches:
 
     # The input stream decompresses files with the suffix of a compression format.
     file = fragment.filesystem.open_input_stream(fragment.path)
-    types = csv.ConvertOptions(column_types={field.name: field.type for field in schema})
+    # The values of other columns can have any type.
+    options = csv.ConvertOptions(
+        column_types={field.name: field.type for field in schema},
+        include_columns=schema.names,
+        include_missing_columns=True,
+    )
     parsing = fragment.format.parse_options
-    with csv.open_csv(file, parse_options=parsing, convert_options=types) as reader:
+    with csv.open_csv(file, parse_options=parsing, convert_options=options) as reader:
         yield from reader
 
 
