@@ -309,17 +309,17 @@ def _open_stream(
     if stream is None:
         if has_files(obj):
             obj = to_arrow_device_stream(obj, columns=columns)
-        elif is_lazy(obj) or (takes_several and _has_cudf_objects(obj)):
+        elif is_lazy(obj):
             obj = to_arrow_device_stream(obj)
         elif not takes_several:
             expected = f"a path, a dataset, or an object with {ANY_PROTOCOL}"
             raise object_error(obj, expected, "from_arrow_device_stream")
-        stream = open_stream(obj)
+        stream = open_stream(obj, _exported)
     if columns is None:
         return stream
     return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)
 
 
-def _has_cudf_objects(obj: Any) -> bool:
-    """Return whether a source is a list of cuDF objects, which must be exported first."""
-    return isinstance(obj, (list, tuple)) and any(map(is_of_cudf, obj))
+def _exported(obj: Any) -> Any:
+    """Return a cuDF object as a stream, which exports it; other objects unchanged."""
+    return to_arrow_device_stream(obj) if is_of_cudf(obj) else obj

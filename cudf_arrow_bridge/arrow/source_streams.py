@@ -128,10 +128,11 @@ def find_stream(obj: Any) -> SourceStream | None:
     return SourceStream(schema, arrays, labels, reader, known_column, first_row)
 
 
-def open_stream(obj: Any) -> SourceStream:
+def open_stream(obj: Any, prepare: Callable[[Any], Any] | None = None) -> SourceStream:
     """Return the arrays of an object with one of the protocols, or of an iterable of such objects.
 
-    Raise ValueError if an iterable is empty, so that there is no schema.
+    The function `prepare` returns such an object for each item of an iterable. None: they are used
+    unchanged. Raise ValueError if an iterable is empty, so that there is no schema.
     """
     if (stream := find_stream(obj)) is not None:
         return stream
@@ -139,7 +140,7 @@ def open_stream(obj: Any) -> SourceStream:
         return _stream_of_arrays(iter((obj,)))
     is_iterable = isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict)
     if is_iterable and not is_of_cudf(obj):
-        return _stream_of_arrays(iter(obj))
+        return _stream_of_arrays(iter(obj) if prepare is None else map(prepare, obj))
     raise object_error(obj, f"an object with {ANY_PROTOCOL}, or an iterable of arrays")
 
 

@@ -35,8 +35,6 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("wrap", [list, tuple, iter])
 def test_lists_of_frames_and_tables_are_imported(kind, wrap):
-    if kind == "cuDF frames" and wrap is iter:
-        pytest.skip("taken as a list")
     parts = [KINDS[kind](TABLE[begin : begin + 5]) for begin in (0, 5)]
     assert rows(bridge.from_arrow_device_stream(wrap(parts))) == TABLE.to_pydict()
     parts = [KINDS[kind](TABLE[begin : begin + 5]) for begin in (0, 5)]
