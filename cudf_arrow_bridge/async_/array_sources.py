@@ -164,6 +164,8 @@ class AsyncIteratorSource:
         self._is_over = True
         self._reading.cancel()
         await asyncio.wait([self._reading])
+        # The traceback of its exception refers to this object, which would keep the arrays alive.
+        self._waiting = asyncio.Queue()
         if (aclose := getattr(self._objects, "aclose", None)) is not None:
             await aclose()
 

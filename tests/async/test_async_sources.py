@@ -236,6 +236,24 @@ def test_source_is_not_read_before_the_first_batch_is_requested(is_async, way):
     assert watched.asked == 0
 
 
+def test_close_releases_arrays_that_are_made_ahead_without_garbage_collection(is_async, way):
+    watched = Watched(100)
+
+    async def main():
+        frames = bridge.from_arrow_device_async(way(watched.source(is_async)), prefetch=3)
+        await anext(frames)
+        await settle(lambda: watched.asked == 4)
+        await frames.aclose()
+        await settle(lambda: watched.num_closed)
+        assert not watched.made
+
+    gc.disable()
+    try:
+        run(main())
+    finally:
+        gc.enable()
+
+
 class Stop(Exception):  # noqa: N818 -- a signal, as in asyncio
     pass
 
