@@ -19,6 +19,9 @@ from .stream_sources import exportable_objects
 
 Exported = TypeVar("Exported")
 
+#: The source of a released stream.
+_RELEASED = object()
+
 
 class ObjectStreamSource:
     """Opens passes over the batches of one source, each from the start; see `ReplayableSource`.
@@ -54,13 +57,15 @@ class ObjectStreamSource:
 
     def open(self) -> ExportedStream:
         """Open a pass; see `ReplayableSource`."""
+        # Before the checks, because other threads can claim or release it.
+        source = self._source
         if why := self.single_use_reason:
             raise ValueError(why)
+        if source is _RELEASED:
+            raise ValueError("expected an open stream, got a released stream")
         state = StreamState()
         exporter = StreamExporter(self._arguments, state, self._max_rows, self._preserve_index)
-        objects = exportable_objects(
-            self._source, self._arguments.stream, partial(self._claim, state)
-        )
+        objects = exportable_objects(source, self._arguments.stream, partial(self._claim, state))
         return ExportedStream(exporter.batch_sources(objects), state, self._requested_schema)
 
     def _claim(self, by: StreamState, obj: Any) -> None:
@@ -82,7 +87,7 @@ class ObjectStreamSource:
 
     def release(self) -> None:
         """Drop the reference to the source; see `ReplayableSource`."""
-        self._source = None
+        self._source = _RELEASED
 
 
 @dataclass(frozen=True, slots=True)

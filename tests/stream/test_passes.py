@@ -301,6 +301,15 @@ def test_threads_can_consume_a_stream_concurrently(source):
             assert all(ONCE in text or "another call is reading" in text for text in refused)
 
 
+def test_release_by_another_thread_before_a_pass_opens_is_reported():
+    stream = bridge.to_arrow_device_stream(frame())
+    list(stream)
+    # As if the release came after the check of the stream.
+    stream._source.release()
+    with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
+        list(stream)
+
+
 class Flaky:
     """An iterable whose first passes fail at a position."""
 
