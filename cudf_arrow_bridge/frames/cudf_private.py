@@ -224,6 +224,13 @@ def compatible_timezone(dtype: Any) -> Any:
     return get_compatible_timezone(dtype)
 
 
+def categorical_dtype(categories: ColumnBase, ordered: bool | None) -> cudf.CategoricalDtype:
+    """Return the dtype of categories. The constructor rejects empty ones with a time zone."""
+    dtype = cudf.CategoricalDtype(ordered=ordered)
+    dtype._categories = categories
+    return dtype
+
+
 def category_values(dtype: cudf.CategoricalDtype) -> ColumnBase:
     """Return the column of the categories."""
     return dtype.categories._column

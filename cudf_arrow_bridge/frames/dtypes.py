@@ -17,7 +17,12 @@ import pyarrow as pa
 
 from ..arrow.metadata import child_fields
 from . import unproxied_pandas as pd
-from .cudf_private import DEFAULT_STRING_DTYPE, category_values, cudf_dtype_from_pa_type
+from .cudf_private import (
+    DEFAULT_STRING_DTYPE,
+    categorical_dtype,
+    category_values,
+    cudf_dtype_from_pa_type,
+)
 from .labels import Json, decode_string_dtype, encode_string_dtype
 
 
@@ -100,7 +105,7 @@ def with_hint(dtype: Any, hint: Json) -> Any:
                 return pd.ArrowDtype(arrow_type)
         case {"category": _, "ordered": ordered} if isinstance(dtype, cudf.CategoricalDtype):
             # In cuDF, `ordered` can also be None, which Arrow cannot express.
-            return cudf.CategoricalDtype(category_values(dtype), None) if ordered is None else dtype
+            return categorical_dtype(category_values(dtype), None) if ordered is None else dtype
         case {"interval": inner, "closed": closed}:
             left, right = dtype.fields.items()
             if (left[0], right) == ("left", ("right", left[1])):

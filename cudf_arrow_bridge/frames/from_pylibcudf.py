@@ -44,6 +44,7 @@ from .cudf_private import (
     ColumnBase,
     attach_to_column,
     attach_to_memory,
+    categorical_dtype,
     codes_dtype,
     compatible_timezone,
     dtype_from_pylibcudf_column,
@@ -196,7 +197,7 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
     _, values = column.children()
     codes = convert.codes_of(column)
     value_field = pa.field("", level.arrow_type.value_type)
-    value_level = level.child(value_field, "")
+    value_level = level.child(*child_fields(level.arrow_type), "")
     is_decimal = values.type().id() in _DECIMALS
     # cuDF has no index of decimals or lists, and therefore no categories.
     is_list = values.type().id() in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
@@ -207,7 +208,7 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
         categories = _make_hinted(values, dtype, hint, dtype)
         if not _is_default(value_field):
             _attach_field(categories, value_field)
-        dtype = cudf.CategoricalDtype(categories, level.arrow_type.ordered)
+        dtype = categorical_dtype(categories, level.arrow_type.ordered)
         stored = codes_dtype(dtype)
         if column.size() and stored.itemsize != plc.types.size_of(codes.type()):
             level.need_copy(CODES_WIDTH)

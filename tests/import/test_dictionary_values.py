@@ -114,6 +114,24 @@ def test_import_of_a_dictionary_gives_a_categorical_series(values):
     assert isinstance(series.dtype, cudf.CategoricalDtype)
 
 
+@of(CATEGORIES)
+def test_dictionary_without_values_gives_categories_of_their_dtype(values):
+    array = pa.DictionaryArray.from_arrays(pa.array([None], pa.int8()), values.slice(0, 0))
+    series = bridge.from_arrow_device(array)
+    full = bridge.from_arrow_device(dictionary(values))
+    assert series.dtype.categories.dtype == full.dtype.categories.dtype
+    assert bridge.to_arrow_device(series).to_pylist() == [None]
+
+
+@of({name: CATEGORIES[name] for name in ("timestamp of a zone", "struct")})
+def test_dictionary_of_dictionaries_gives_categories_of_the_inner_values(values):
+    inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), values)
+    series = bridge.from_arrow_device(dictionary(inner))
+    plain = bridge.from_arrow_device(dictionary(values))
+    assert series.dtype.categories.dtype == plain.dtype.categories.dtype
+    assert bridge.to_arrow_device(series).to_pylist() == dictionary(inner).to_pylist()
+
+
 @of(DECODED)
 def test_import_of_a_dictionary_of_decimals_gives_a_decoded_series(values):
     series = bridge.from_arrow_device(dictionary(values))
