@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from operator import eq
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -121,8 +122,12 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
 
 def decoded(array: pa.Array) -> pa.Array:
     """Return an array of a type that pyarrow can filter and compare, with the same values."""
+    array = array.storage if isinstance(array, pa.ExtensionArray) else array
     if pa.types.is_run_end_encoded(array.type):
-        return decoded(pc.run_end_decode(array))
+        # pyarrow's own function supports only some types of values.
+        rows = np.arange(array.offset, array.offset + len(array))
+        runs = np.searchsorted(array.run_ends, rows, side="right")
+        return decoded(array.values).take(pa.array(runs))
     if pa.types.is_dictionary(array.type):
         return decoded(array.dictionary_decode())
     if pa.types.is_string_view(array.type):

@@ -92,6 +92,15 @@ def test_lists_with_nulls_of_run_ends_are_compared():
     assert difference(lists, pa.array([["x", "x", "y"], None])).startswith("row 0: ")
 
 
+@pytest.mark.parametrize("type_", [pa.string_view(), pa.opaque(pa.string(), "text", "vendor")])
+def test_run_ends_of_types_that_pyarrow_does_not_decode_are_compared(type_):
+    runs = pa.RunEndEncodedArray.from_arrays([2, 5], pa.array(["x", None]).cast(type_))
+    assert difference(runs.slice(1), pa.array(["x", None, None, None])) == ""
+    assert difference(runs, pa.array(["x", "y", None, None, None])).startswith("row 1: ")
+    extension = pa.ExtensionArray.from_storage(pa.opaque(runs.type, "text", "vendor"), runs)
+    assert difference(extension, pa.array(["x", "x", None, None, None])) == ""
+
+
 def test_dictionary_conversion_compares_values():
     words = pa.array(["x", None, "x"]).dictionary_encode()
     small = pa.DictionaryArray.from_arrays(words.indices.cast(pa.int8()), words.dictionary)
