@@ -19,6 +19,7 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
 from ..cuda.residency import DeviceType
 from ..cuda.streams import Stream
+from ..export.inputs import describe
 from ..to_arrow import to_arrow_device_stream
 from .decoder import dictionary_of
 from .metadata import StoredSchema, batch_message, read_schema, schema_message
@@ -155,6 +156,15 @@ def arrays_of(
     return to_arrow_device_stream(
         source, stream=stream, preserve_index=preserve_index, max_rows=max_rows
     )
+
+
+def kind_of(source: Any) -> Kind | None:
+    """Return the kind of an array or cuDF object; None if its schema marks columns and tables."""
+    if isinstance(source, DeviceArray):
+        return source._kind
+    # Frames, whose description is slow, have two dimensions.
+    described = None if getattr(source, "ndim", 1) == 2 else describe(source)
+    return None if described is None else described[0]
 
 
 class MessageEncoder:

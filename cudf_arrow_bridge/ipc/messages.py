@@ -10,7 +10,7 @@ from typing import Any
 from .._core.ipc.body import ALIGNMENT, BodyBuffer
 from ..arrow.options import check_max_rows
 from ..cuda.streams import resolve_stream
-from .encoder import MessageEncoder, arrays_of
+from .encoder import MessageEncoder, arrays_of, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def messages(
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
     arrays = arrays_of(source, stream, preserve_index, max_rows)
-    encoder = MessageEncoder(arrays._schema_handle(), None, resolve_stream(stream))
+    encoder = MessageEncoder(arrays._schema_handle(), kind_of(source), resolve_stream(stream))
     yield Message(encoder.schema_metadata, [])
     for array in arrays:
         for batch in encoder.encode(array):
