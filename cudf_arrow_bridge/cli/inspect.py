@@ -6,7 +6,7 @@ from __future__ import annotations
 from cudf_arrow_bridge.arrow.display import count, printable
 from cudf_arrow_bridge.arrow.types import describe
 from cudf_arrow_bridge.cli import exits, report
-from cudf_arrow_bridge.cli.readers import ReadError, open_file
+from cudf_arrow_bridge.cli.readers import ReadError, open_file, readable
 
 HEADINGS = ("Column", *report.TYPES, "Crossing", "Note")
 
@@ -19,12 +19,14 @@ def run(file: str, *, as_json: bool = False) -> int:
     try:
         source = open_file(file)
         summary = source.summary()
+        with readable(source.path):  # Names may be invalid.
+            cells = [
+                (printable(field.name), str(field.type), *describe(field.type))
+                for field in summary.schema
+            ]
     except ReadError as error:
         report.print_error(str(error))
         return exits.UNREADABLE
-    cells = [
-        (printable(field.name), str(field.type), *describe(field.type)) for field in summary.schema
-    ]
     if as_json:
         keys = ("name", "arrow_type", "cudf_type", "crossing", "note")
         columns = [dict(zip(keys, row, strict=True)) for row in cells]

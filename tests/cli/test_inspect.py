@@ -68,3 +68,12 @@ def test_inspect_infers_the_types_of_a_csv_file(tmp_path, capsys):
     pa.csv.write_csv(pa.table({"a": [1], "b": ["x"]}), tmp_path / "t.csv")
     document = inspected(tmp_path / "t.csv", capsys)
     assert [c["arrow_type"] for c in document["columns"]] == ["int64", "string"]
+
+
+def test_inspect_of_a_name_that_is_not_utf8_is_an_error(tmp_path, capsys):
+    path = tmp_path / "a.arrows"
+    with pa.ipc.new_stream(path, pa.schema([("namename", pa.int8())])):
+        pass
+    path.write_bytes(path.read_bytes().replace(b"namename", b"name\xffame"))
+    assert main(["inspect", str(path)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
