@@ -130,6 +130,9 @@ def decoded(array: pa.Array) -> pa.Array:
         return decoded(array.values).take(pa.array(runs))
     if pa.types.is_dictionary(array.type):
         return decoded(array.dictionary_decode())
+    if pa.types.is_struct(array.type) and array.type.num_fields:
+        fields = [decoded(array.field(i)) for i in range(array.type.num_fields)]
+        return pa.StructArray.from_arrays(fields, array.type.names, mask=array.is_null())
     if pa.types.is_string_view(array.type):
         return array.cast(pa.string())
     return array.cast(pa.binary()) if pa.types.is_binary_view(array.type) else array

@@ -101,6 +101,15 @@ def test_run_ends_of_types_that_pyarrow_does_not_decode_are_compared(type_):
     assert difference(extension, pa.array(["x", "x", None, None, None])) == ""
 
 
+def test_structs_with_nulls_of_views_are_compared():
+    mask = pa.array([False, True, False])
+    views = pa.StructArray.from_arrays(
+        [pa.array(["x", "y", "z"], pa.string_view())], ["a"], mask=mask
+    )
+    assert difference(views, pa.array([{"a": "x"}, None, {"a": "z"}])) == ""
+    assert difference(views, pa.array([{"a": "x"}, None, {"a": "y"}])).startswith("row 2: ")
+
+
 def test_dictionary_conversion_compares_values():
     words = pa.array(["x", None, "x"]).dictionary_encode()
     small = pa.DictionaryArray.from_arrays(words.indices.cast(pa.int8()), words.dictionary)
