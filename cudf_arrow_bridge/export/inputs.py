@@ -27,6 +27,7 @@ from .._core.import_.imported_fields import (
     is_field_of_parent,
 )
 from .._core.schema import Schema, SchemaSpec
+from ..arrow.device_array import DeviceArray
 from ..arrow.errors import ANY_PROTOCOL, object_error
 from ..arrow.metadata import ColumnMetadata, from_field
 from ..arrow.options import Kind
@@ -64,7 +65,9 @@ def export_input_of(
         return obj
     source = obj if isinstance(obj, SourceArray) else find_array(obj)
     if source is not None:
-        return export_input_of_source(source, arguments)
+        # The schema of a column of structs that are not nullable is that of a table.
+        kind = obj._kind if isinstance(obj, DeviceArray) else None
+        return export_input_of_source(source, arguments, kind)
     if is_pandas(obj):
         # Imported here because it imports cuDF.
         from .pandas_objects import arrow_of_pandas

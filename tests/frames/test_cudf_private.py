@@ -408,6 +408,14 @@ def test_compatible_timezone_returns_a_zoneinfo_zone(for_proxies):
     assert made.tz == zoneinfo.ZoneInfo("UTC")
 
 
+def test_categorical_dtype_has_the_given_categories():
+    values = private.make_column(to_plc(INTS), np.dtype("int64"))
+    for ordered in (None, False, True):
+        made = private.categorical_dtype(values, ordered)
+        assert vars(made) == vars(cudf.CategoricalDtype(values, ordered))
+        assert private.category_values(made) is values
+
+
 def test_wrapped_by_returns_the_object_inside_a_proxy():
     # cudf.pandas changes pandas, so it runs in a process of its own.
     script = """
