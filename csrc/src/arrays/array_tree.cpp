@@ -101,7 +101,7 @@ void slice_node(array_node& node, std::int64_t offset, std::int64_t length)
     node.null_count = -1;
   }
   if (has_offsets(node.layout) && length != node.length) { node.per_row = 0; }
-  // pyarrow rejects arrays with an offset and without rows, except structs, whose children have rows.
+  // pyarrow rejects arrays with an offset and without rows. The children of structs have rows.
   node.offset = length == 0 && node.num_children == 0 ? 0 : node.offset + offset;
   node.length = length;
 }
