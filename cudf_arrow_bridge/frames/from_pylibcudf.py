@@ -196,8 +196,9 @@ def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
 def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
     _, values = column.children()
     codes = convert.codes_of(column)
-    (value_field,) = child_fields(level.arrow_type)
-    value_level = level.child(value_field, "")
+    value_field = pa.field("", level.arrow_type.value_type)
+    (decoded_field,) = child_fields(level.arrow_type)
+    value_level = level.child(decoded_field, "")
     is_decimal = values.type().id() in _DECIMALS
     # cuDF has no index of decimals or lists, and therefore no categories.
     is_list = values.type().id() in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
