@@ -93,7 +93,7 @@ def test_task_runs_again_after_its_worker_is_killed(client, workers, tmp_path):
         *(dask_tasks.numbered, 5, 1000, str(log)), workers=[first], allow_other_workers=True
     )
     distributed.wait(made, timeout=PATIENCE)
-    before = client.submit(dask_tasks.total, made, 5, workers=[second], allow_other_workers=True)
+    before = client.submit(dask_tasks.total, made, 5, workers=[second])
     assert before.result(timeout=PATIENCE) == sum(range(5, 1005))
     # The second worker now has a copy of `made`. No other worker has a copy of `only`.
     only = client.submit(
