@@ -13,9 +13,12 @@ import pyarrow.compute as pc
 
 from cudf_arrow_bridge.arrow.types import describe
 
-#: The classes of lists, without maps, which pyarrow cannot flatten.
+#: The classes of lists. Maps are not one of them, because pyarrow cannot flatten maps.
 LISTS = (
-    *(pa.ListArray, pa.LargeListArray, pa.ListViewArray, pa.LargeListViewArray),
+    pa.ListArray,
+    pa.LargeListArray,
+    pa.ListViewArray,
+    pa.LargeListViewArray,
     pa.FixedSizeListArray,
 )
 
