@@ -14,8 +14,10 @@
 #include <rmm/detail/error.hpp>
 #include <rmm/device_buffer.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +42,7 @@ struct body_rows {
   std::size_t first_child{0};  ///< in the list of all rows
   offset_ends ends{0, 0};      ///< of the offsets of these rows
   std::int64_t null_count{0};
+  std::int64_t run_base{0};  ///< of run ends: the row at which these runs begin
 
   [[nodiscard]] bool is_whole() const { return begin == 0 && size == node->length; }
 };
@@ -115,6 +118,8 @@ class body_builder {
     auto const rows          = rows_[index];
     auto const& node         = *rows.node;
     rows_[index].first_child = rows_.size();
+    auto const is_runs       = node.layout == array_layout::runs;
+    auto const runs          = is_runs ? find_runs(rows) : offset_ends{};
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const& child = tree_.nodes[node.first_child + i];
       auto begin        = rows.begin;
@@ -136,11 +141,8 @@ class body_builder {
           size  = child.length;
           break;
         case array_layout::runs:
-          if (!rows.is_whole()) {
-            fail_invalid(column_path{},
-                         "expected all rows of a run-end encoded array, got a slice");
-          }
-          size = child.length;
+          begin = runs.first;
+          size  = runs.last - runs.first;
           break;
         default: break;
       }
@@ -150,7 +152,26 @@ class body_builder {
                        " rows of a child, got " + std::to_string(child.length));
       }
       rows_.push_back({&child, child.offset + begin, size});
+      if (is_runs && i == 0) { rows_.back().run_base = rows.begin; }
     }
+  }
+
+  /// Finds the runs of rows by binary search. In device memory each of its steps waits.
+  offset_ends find_runs(body_rows const& rows)
+  {
+    auto const& ends  = tree_.nodes[rows.node->first_child];
+    auto const search = [&](auto is_before) {
+      auto const runs = std::views::iota(std::int64_t{0}, ends.length);
+      return *std::ranges::partition_point(runs, is_before, [&](std::int64_t run) {
+        return read_offset(
+          ends.buffers[1], ends.offset + run, ends.per_row / 8, exec_.host, exec_.stream);
+      });
+    };
+    if (rows.is_whole()) { return {0, ends.length}; }
+    if (rows.size == 0) { return {0, 0}; }
+    auto const last = rows.begin + rows.size;
+    return {search([&](auto end) { return end <= rows.begin; }),
+            search([&](auto end) { return end < last; }) + 1};
   }
 
   void list(body_rows const& rows)
@@ -161,7 +182,13 @@ class body_builder {
       add_bits(rows.null_count == 0 ? nullptr : node.first_buffer()[0], rows, 1);
     }
     switch (node.layout) {
-      case array_layout::fixed: add_bits(node.buffers[1], rows, node.per_row); break;
+      case array_layout::fixed:
+        if (rows.run_base != 0) {
+          add_run_ends(rows);
+        } else {
+          add_bits(node.buffers[1], rows, node.per_row);
+        }
+        break;
       case array_layout::offsets32:
       case array_layout::offsets64: add_offsets(rows); break;
       case array_layout::string32:
@@ -239,6 +266,18 @@ class body_builder {
                             type,
                             exec_),
              count * width);
+  }
+
+  /// Adds run ends counted from the first row. The last may be larger than the number of rows.
+  void add_run_ends(body_rows const& rows)
+  {
+    auto const width = rows.node->per_row / 8;
+    auto const* ends = static_cast<std::byte const*>(rows.node->buffers[1]) + rows.begin * width;
+    auto const type  = width == 2   ? cudf::type_id::INT16
+                       : width == 4 ? cudf::type_id::INT32
+                                    : cudf::type_id::INT64;
+    add_made(rebase_offsets({ends, rows.size, type}, rows.run_base, type, exec_),
+             rows.size * width);
   }
 
   void add_views(body_rows const& rows)
