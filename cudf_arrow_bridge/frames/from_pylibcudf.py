@@ -187,6 +187,8 @@ def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
         column = convert.cast(column, _DAYS[type_id], level.location)
     if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
         return column, timezone_dtype(arrow_type, level.path)
+    if pa.types.is_decimal(arrow_type) and abs(arrow_type.scale) > arrow_type.precision:
+        raise _unsupported(level.path, f"{arrow_type}, whose scale is larger than its precision")
     dtype = dtype_from_pylibcudf_column(column)
     if pa.types.is_decimal(arrow_type):
         dtype = type(dtype)(arrow_type.precision, dtype.scale)

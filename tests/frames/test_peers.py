@@ -250,6 +250,10 @@ def test_import_reads_the_interval_extension_from_field_metadata():
             pa.StructArray.from_arrays([pa.array([1], pa.timestamp("s", "No/Where"))], ["when"]),
             r"^column.* got timestamp\[s, tz=No/Where\], a time zone that cuDF does not take",
         ),
+        (
+            pa.array([[100]], pa.list_(pa.decimal64(3, -2))).cast(pa.list_(pa.decimal64(1, -2))),
+            r"^column 'orders\[\]': expected .* got decimal64\(1, -2\), whose scale is larger than",
+        ),
     ],
 )
 def test_import_error_names_the_column_that_cudf_does_not_support(array, path):
