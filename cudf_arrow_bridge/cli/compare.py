@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from cudf_arrow_bridge.arrow.types import describe
 
-#: The classes of lists. Maps are not one of them, because pyarrow cannot flatten maps.
+#: The classes of lists. Maps are compared as lists, because pyarrow cannot flatten maps.
 LISTS = (
     pa.ListArray,
     pa.LargeListArray,
@@ -106,16 +106,18 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
     if type(left) in LISTS and type(right) in LISTS:
         lengths = [pc.list_value_length(side).cast(pa.int64()) for side in (left, right)]
         return lengths[0].equals(lengths[1]) and same_values(left.flatten(), right.flatten())
+    if pa.types.is_struct(left.type):
+        # The nulls of structs become nulls of their fields.
+        return all(map(same_values, left.flatten(), right.flatten()))
     if left.null_count:
         left, right = left.drop_null(), right.drop_null()
-    if pa.types.is_map(left.type) and pa.types.is_map(right.type):
-        return same_values(as_lists(left), as_lists(right))
-    if pa.types.is_struct(left.type):
-        return all(same_values(left.field(i), right.field(i)) for i in range(left.type.num_fields))
-    if pa.types.is_binary(left.type) and pa.types.is_list(right.type):
+    if pa.types.is_list(right.type):
         # cuDF's lists of bytes.
         return bool(left.to_pylist() == [bytes(row) for row in right.to_pylist()])
     if left.type != right.type:
+        if pa.types.is_time(left.type):
+            # pyarrow casts 64-bit integers to durations, but not times.
+            left = left.cast(f"int{left.type.bit_width}").cast(pa.int64())
         left = left.cast(right.type)
     if pa.types.is_floating(left.type):
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[left.type.bit_width]
@@ -132,19 +134,15 @@ def decoded(array: pa.Array) -> pa.Array:
         runs = np.searchsorted(array.run_ends, rows, side="right")
         return decoded(array.values).take(pa.array(runs))
     if pa.types.is_dictionary(array.type):
-        return decoded(array.dictionary_decode())
+        return decoded(array.dictionary).take(array.indices)
+    if pa.types.is_map(array.type):
+        return array.view(pa.list_(array.type.field(0).type))
     if pa.types.is_struct(array.type) and array.type.num_fields:
         fields = [decoded(array.field(i)) for i in range(array.type.num_fields)]
         return pa.StructArray.from_arrays(fields, array.type.names, mask=array.is_null())
     if pa.types.is_string_view(array.type):
         return array.cast(pa.string())
     return array.cast(pa.binary()) if pa.types.is_binary_view(array.type) else array
-
-
-def as_lists(array: pa.MapArray) -> pa.ListArray:
-    """Return maps without nulls as lists of structs."""
-    entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
-    return pa.ListArray.from_arrays(array.offsets, entries)
 
 
 def first_difference(left: pa.Array, right: pa.Array) -> int:

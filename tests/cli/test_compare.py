@@ -5,6 +5,7 @@ import pytest
 from cudf_arrow_bridge.cli.compare import (
     difference,
     same_type,
+    same_values,
     without_reader_losses,
 )
 
@@ -33,6 +34,33 @@ def test_difference_names_the_first_different_row(left, right, row):
     assert difference(left, left) == ""
     assert difference(right, right) == ""
     assert difference(left.slice(row), right.slice(row)).startswith("row 0: ")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (
+            pa.array([b"ab", None], pa.large_binary()),
+            pa.array([[97, 98], None], pa.list_(pa.uint8())),
+        ),
+        (pa.array([5, None], pa.time32("s")), pa.array([5, None], pa.duration("s"))),
+    ],
+)
+def test_runs_equal_their_values_in_the_types_of_cudf(left, right):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), left)
+    expected = right.take(pa.array([0, 0, 1]))
+    assert difference(runs, expected) == ""
+    assert difference(runs, right.take(pa.array([0, 1, 1]))).startswith("row 1: ")
+
+
+def test_maps_with_null_rows_and_view_keys_are_compared():
+    maps = pa.array([[("x", 1)], None, [("y", 2), ("z", None)]], pa.map_(pa.string(), pa.int8()))
+    keys = pa.array(maps.keys.to_pylist(), pa.string_view())
+    views = pa.MapArray.from_arrays(maps.offsets, keys, maps.items, mask=maps.is_null())
+    other = pa.array([[("x", 1)], None, [("y", 2), ("z", 3)]], maps.type)
+    for begin in range(3):
+        assert same_values(maps.slice(begin), views.slice(begin))
+        assert not same_values(other.slice(begin), views.slice(begin))
 
 
 def test_nan_equals_nan():
