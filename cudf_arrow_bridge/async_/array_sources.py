@@ -124,7 +124,9 @@ class AsyncIteratorSource:
     async def _read(self) -> None:
         """Put objects into the queue, followed by the exception that ended them."""
         try:
-            while await self._room.acquire():
+            # A source that suppresses its cancellation yields another object.
+            while not self._is_over:
+                await self._room.acquire()
                 self._waiting.put_nowait((await anext(self._objects), None))
         except BaseException as error:
             # This includes CancelledError, which the source may raise itself.

@@ -8,7 +8,7 @@ import gc
 import threading
 import tracemalloc
 import weakref
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import cudf
 import nanoarrow
@@ -252,6 +252,23 @@ def test_close_releases_arrays_that_are_made_ahead_without_garbage_collection(is
         run(main())
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("prefetch", [1, 3])
+def test_close_ends_although_the_source_suppresses_its_cancellation(prefetch):
+    async def source():
+        for each in batches(100):
+            yield each
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(30)
+
+    async def main():
+        frames = bridge.from_arrow_device_async(source(), prefetch=prefetch)
+        await anext(frames)
+        await asyncio.sleep(0)
+        await frames.aclose()
+
+    asyncio.run(asyncio.wait_for(main(), 10))
 
 
 class Stop(Exception):  # noqa: N818 -- a signal, as in asyncio
