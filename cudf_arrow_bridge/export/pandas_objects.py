@@ -52,6 +52,9 @@ def _record_batch(
     object_type: ObjectType, frame: pd.DataFrame, labels: pd.Index, preserve_index: bool | None
 ) -> pa.RecordBatch:
     """Return a frame as a record batch; `labels` are the column labels of the exported object."""
+    if preserve_index is False and not len(labels):
+        # Without an index, pyarrow counts no rows.
+        frame, preserve_index = frame.reset_index(drop=True), None
     index = frame.index
     row_index = None
     dtypes = list(frame.dtypes)

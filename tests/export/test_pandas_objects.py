@@ -87,6 +87,14 @@ def test_range_level_of_a_multiindex_is_stored_as_a_column():
     assert type(cab.from_arrow_device(batch).index) is cudf.MultiIndex
 
 
+@pytest.mark.parametrize("preserve_index", [None, True, False])
+def test_frame_without_columns_keeps_its_number_of_rows(preserve_index):
+    frame = pd.DataFrame(index=["a", "b"])
+    array = cab.to_arrow_device(frame, preserve_index=preserve_index)
+    assert len(array) == len(cab.from_arrow_device(array)) == 2
+    assert array.column_names == ([] if preserve_index is False else ["__index_level_0__"])
+
+
 def test_multiindex_levels_named_by_numbers_keep_their_order():
     index = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=[1, 0])
     batch = arrow_of_pandas(pd.DataFrame({"x": [1, 2]}, index))
