@@ -97,9 +97,10 @@ def empty(schema: Any) -> pa.RecordBatch | pa.Array:
     if not is_struct(schema.__arrow_c_schema__()):
         return pa.nulls(0, pa.field(schema).type)
     arrow_schema = pa.schema(schema)
-    # pyarrow 23 cannot create dictionaries of large strings from no values.
-    arrays = [pa.nulls(0, field.type) for field in arrow_schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema)
+    # pyarrow 23 cannot create dictionaries of large strings from no values. from_arrays() rejects
+    # the validity bitmaps that nulls() gives to nested run-end encoded arrays.
+    batch = pa.RecordBatch.from_struct_array(pa.nulls(0, pa.struct(list(arrow_schema))))
+    return batch.replace_schema_metadata(arrow_schema.metadata)
 
 
 def or_default(items: Iterable[Item], default: Callable[[], Item]) -> Iterator[Item]:

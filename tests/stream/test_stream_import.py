@@ -118,7 +118,12 @@ def test_one_batch_is_not_copied():
 @pytest.mark.parametrize("take", [bridge.from_arrow_device, bridge.from_arrow_device_stream])
 def test_stream_without_batches_is_imported_as_an_empty_frame(take):
     schema = pa.schema(
-        [*BATCH.schema, ("category", pa.dictionary(pa.int8(), pa.string())), ("null", pa.null())]
+        [
+            *BATCH.schema,
+            ("category", pa.dictionary(pa.int8(), pa.string())),
+            ("null", pa.null()),
+            ("runs", pa.list_(pa.run_end_encoded(pa.int16(), pa.int64()))),
+        ]
     )
     empty = pa.RecordBatchReader.from_batches(schema, [])
     found = take(StreamOnly(empty))
