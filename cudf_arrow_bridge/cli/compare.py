@@ -111,7 +111,7 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
         return all(map(same_values, left.flatten(), right.flatten()))
     if left.null_count:
         left, right = left.drop_null(), right.drop_null()
-    if pa.types.is_list(right.type):
+    if type(right) in LISTS:
         # cuDF's lists of bytes.
         return bool(left.to_pylist() == [bytes(row) for row in right.to_pylist()])
     if left.type != right.type:
@@ -136,7 +136,17 @@ def decoded(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return decoded(array.dictionary).take(array.indices)
     if pa.types.is_map(array.type):
-        return array.view(pa.list_(array.type.field(0).type))
+        # pyarrow casts and views maps of null and run-end encoded values to invalid lists.
+        entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
+        type_, buffers = pa.list_(entries.type), array.buffers()[:2]
+        array = pa.Array.from_buffers(
+            type_, len(array), buffers, offset=array.offset, children=[entries]
+        )
+    if type(array) in LISTS:
+        lengths = pc.list_value_length(array).fill_null(0)
+        offsets = pa.array(np.append(0, np.cumsum(lengths, dtype=np.int64)))
+        values = decoded(array.flatten())
+        return pa.LargeListArray.from_arrays(offsets, values, mask=array.is_null())
     if pa.types.is_struct(array.type) and array.type.num_fields:
         fields = [decoded(array.field(i)) for i in range(array.type.num_fields)]
         return pa.StructArray.from_arrays(fields, array.type.names, mask=array.is_null())

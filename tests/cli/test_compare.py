@@ -63,6 +63,20 @@ def test_maps_with_null_rows_and_view_keys_are_compared():
         assert not same_values(other.slice(begin), views.slice(begin))
 
 
+def test_runs_of_lists_of_views_are_compared():
+    lists = pa.array([["x"], None], pa.list_(pa.string_view()))
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3], pa.int32()), lists)
+    assert difference(runs, pa.array([["x"], None, None])) == ""
+    assert difference(runs, pa.array([["y"], None, None])).startswith("row 0: ")
+
+
+def test_maps_of_null_values_are_compared():
+    type_ = pa.map_(pa.string(), pa.null())
+    maps = pa.array([[("x", None)] * 3, [("y", None)]], type_)
+    assert difference(maps, maps) == ""
+    assert difference(maps, pa.array([[("x", None)] * 3, []], type_)).startswith("row 1: ")
+
+
 def test_nan_equals_nan():
     for values in ([NAN], [[NAN, None]], [{"a": NAN}]):
         assert difference(pa.array(values), pa.array(values)) == ""
