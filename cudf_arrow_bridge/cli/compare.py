@@ -103,15 +103,17 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
     left, right = decoded(left), decoded(right)
     if not left.is_valid().equals(right.is_valid()):
         return False
-    if type(left) in LISTS and type(right) in LISTS:
-        lengths = [pc.list_value_length(side).cast(pa.int64()) for side in (left, right)]
-        return lengths[0].equals(lengths[1]) and same_values(left.flatten(), right.flatten())
+    if pa.types.is_large_list(left.type) and pa.types.is_large_list(right.type):
+        lengths = pc.list_value_length(left)
+        return lengths.equals(pc.list_value_length(right)) and same_values(
+            left.flatten(), right.flatten()
+        )
     if pa.types.is_struct(left.type):
         # The nulls of structs become nulls of their fields.
         return all(map(same_values, left.flatten(), right.flatten()))
     if left.null_count:
         left, right = left.drop_null(), right.drop_null()
-    if type(right) in LISTS:
+    if pa.types.is_large_list(right.type):
         # cuDF's lists of bytes.
         return bool(left.to_pylist() == [bytes(row) for row in right.to_pylist()])
     if left.type != right.type:
@@ -126,7 +128,10 @@ def same_values(left: pa.Array, right: pa.Array) -> bool:
 
 
 def decoded(array: pa.Array) -> pa.Array:
-    """Return an array of a type that pyarrow can filter and compare, with the same values."""
+    """Return an array of a type that pyarrow can filter and compare, with the same values.
+
+    All lists and maps become large lists.
+    """
     array = array.storage if isinstance(array, pa.ExtensionArray) else array
     if pa.types.is_run_end_encoded(array.type):
         # pyarrow's own function supports only some types of values.

@@ -260,7 +260,7 @@ def test_close_ends_although_the_source_suppresses_its_cancellation(prefetch):
         for each in batches(100):
             yield each
             with suppress(asyncio.CancelledError):
-                await asyncio.sleep(30)
+                await asyncio.sleep(1)
 
     async def main():
         frames = bridge.from_arrow_device_async(source(), prefetch=prefetch)
