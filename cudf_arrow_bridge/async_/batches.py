@@ -11,7 +11,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
@@ -50,25 +57,25 @@ class ThreadedBatches:
     async def __aiter__(self) -> AsyncIterator[DeviceArray]:
         loop = asyncio.get_running_loop()
         batches = iter(self._stream)
-        requested: deque[asyncio.Future[DeviceArray | None]] = deque()
+        requested: deque[asyncio.Future[DeviceArray | BaseException | None]] = deque()
         thread = ThreadPoolExecutor(1)
 
         def request(count: int) -> None:
             while len(requested) < count:
-                requested.append(loop.run_in_executor(thread, next, batches, None))
+                requested.append(loop.run_in_executor(thread, _next_or_error, batches))
 
         try:
             while True:
                 request(1)
                 if (batch := await requested.popleft()) is None:
                     return
+                if isinstance(batch, BaseException):
+                    raise batch
                 request(self._prefetch)
                 yield batch
                 del batch
         finally:
             thread.shutdown(wait=False, cancel_futures=True)
-            for unread in requested:
-                unread.add_done_callback(_retrieve_exception)
 
     async def open(self, prefetch: int) -> CProducerSource:
         """Start an iteration over arrays that are created ahead."""
@@ -79,10 +86,12 @@ class ThreadedBatches:
         self._stream._drive(handler)
 
 
-def _retrieve_exception(unread: asyncio.Future[Any]) -> None:
-    """Retrieve the exception of a batch that is not awaited, which asyncio would log."""
-    if not unread.cancelled():
-        unread.exception()
+def _next_or_error(batches: Iterator[DeviceArray]) -> DeviceArray | BaseException | None:
+    """Return the next batch, None at the end, or the exception, which asyncio could replace."""
+    try:
+        return next(batches, None)
+    except BaseException as error:
+        return error
 
 
 class IteratedBatches:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import gc
 from contextlib import aclosing
 
@@ -80,6 +81,16 @@ def test_loop_gets_the_batches_before_the_error_of_a_batch_that_is_made_ahead():
             await asyncio.sleep(0.01)
         with pytest.raises(KeyError, match="mine"):
             await anext(loop)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [TimeoutError("mine"), concurrent.futures.CancelledError("mine")])
+def test_loop_raises_errors_of_its_source_that_asyncio_replaces(error):
+    async def main():
+        with pytest.raises(type(error)) as caught:
+            [each async for each in cab.to_arrow_device_async(Frames(1, error))]
+        assert caught.value is error
 
     asyncio.run(main())
 
