@@ -106,6 +106,7 @@ class IteratedBatches:
         self._objects = objects
         self._export = export
         self._schema: Schema | None = None
+        self._schema_lock = asyncio.Lock()
         #: The iteration of the next consumer, which was started for the schema: its first batch,
         #: and the others.
         self._waiting: tuple[DeviceArray, AsyncGenerator[DeviceArray, None]] | None = None
@@ -178,16 +179,20 @@ class IteratedBatches:
 
     async def schema(self) -> Schema:
         """Return the schema."""
-        if self._schema is None:
-            batches = self._begin()
-            first = await anext(batches, None)
-            if first is None:
-                raise ValueError(
-                    "expected at least one batch, as the stream has no schema, got none"
-                )
-            self._schema = Schema.copy_of(first.__arrow_c_schema__())
-            self._waiting = first, batches
-        return self._schema
+        async with self._schema_lock:
+            if self._schema is None:
+                batches = self._begin()
+                first = await anext(batches, None)
+                if first is None:
+                    raise ValueError(
+                        "expected at least one batch, as the stream has no schema, got none"
+                    )
+                self._schema = Schema.copy_of(first.__arrow_c_schema__())
+                if self._state == "released":
+                    await batches.aclose()
+                else:
+                    self._waiting = first, batches
+            return self._schema
 
     async def open(self, prefetch: int) -> AsyncIteratorSource:
         """Start an iteration over arrays that are created ahead."""

@@ -134,6 +134,29 @@ def test_schema_of_an_async_generator_reads_one_batch():
     asyncio.run(main())
 
 
+def test_tasks_that_await_the_schema_at_once_share_one_batch():
+    async def main():
+        stream = cab.to_arrow_device_async(Source().read())
+        assert await asyncio.gather(stream.schema(), stream.schema()) == [SCHEMA, SCHEMA]
+        assert await lengths(stream) == [2, 1]
+
+    asyncio.run(main())
+
+
+def test_stream_that_is_closed_while_a_task_awaits_its_schema_stays_released():
+    async def main():
+        source = Source()
+        stream = cab.to_arrow_device_async(source.read())
+        waiting = asyncio.create_task(stream.schema())
+        await asyncio.sleep(0)
+        await stream.aclose()
+        assert await waiting == SCHEMA
+        assert repr(stream) == "<AsyncDeviceArrayStream, released>"
+        assert source.is_closed
+
+    asyncio.run(main())
+
+
 def test_the_schema_of_a_column_is_a_field():
     async def main():
         stream = cab.to_arrow_device_async(Source([pa.array([1, 2])]).read())
