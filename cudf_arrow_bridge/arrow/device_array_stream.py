@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
@@ -314,13 +315,16 @@ class _Batches(Iterator[DeviceArray]):
     def __init__(self, owner: DeviceArrayStream) -> None:
         self._owner = owner
         self._stream: ExportedStream | None = None
+        self._start_lock = Lock()
         self._is_done = False
 
     def __next__(self) -> DeviceArray:
         if self._is_done:
             raise StopIteration
         if self._stream is None:
-            self._stream = self._owner._iterate()
+            with self._start_lock:
+                # Another thread may have started it.
+                self._stream = self._stream or self._owner._iterate()
         batch = self._stream.next()
         if batch is None:
             self._is_done = True

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import weakref
+from contextlib import suppress
 from html.parser import HTMLParser
 
 import duckdb
@@ -299,6 +301,27 @@ def test_threads_can_consume_a_stream_concurrently(source):
         else:
             assert found == [50 * ROWS]
             assert all(ONCE in text or "another call is reading" in text for text in refused)
+
+
+def test_threads_that_start_one_loop_do_not_get_a_batch_twice():
+    class Slow(Delayed):
+        def to_delayed(self):
+            time.sleep(0.05)
+            return super().to_delayed()
+
+    def work():
+        with suppress(ValueError):  # another thread reads a batch
+            found.append(len(next(loop)))
+
+    stream = bridge.to_arrow_device_stream(Slow(list(HALVES)))
+    assert len(list(stream)) == 2
+    loop, found = iter(stream), []
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found in ([12], [12, 8], [8, 12])
 
 
 def test_release_by_another_thread_before_a_pass_opens_is_reported():
