@@ -98,8 +98,8 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     table = table.combine_chunks()
     batches = table.to_batches()
     if not batches:
-        # There are no rows, but the columns can have categories.
-        columns = [column.chunk(0) for column in table.columns]
+        # There are no rows, but the columns can have categories, or no chunk.
+        columns = [column.combine_chunks() for column in table.columns]
         return pa.RecordBatch.from_arrays(columns, schema=table.schema)
     if len(batches) > 1:
         raise OverflowError(

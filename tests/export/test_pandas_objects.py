@@ -56,6 +56,13 @@ def test_categories_of_a_frame_without_rows_are_kept():
     assert found["a"].dtype == frame["a"].dtype
 
 
+def test_column_without_chunks_is_exported():
+    series = pd.Series(["x"], name="a", dtype=pd.ArrowDtype(pa.string()))
+    frame = series[series == "y"].to_frame()
+    assert pa.array(frame["a"]).num_chunks == 0
+    assert arrow_of_pandas(frame, preserve_index=False).to_pydict() == {"a": []}
+
+
 def test_chunked_strings_become_one_array():
     strings = pd.concat([pd.Series(["a", None]), pd.Series(["b"])])
     assert isinstance(pa.array(strings), pa.ChunkedArray)
