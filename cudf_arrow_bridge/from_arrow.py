@@ -54,9 +54,9 @@ def from_arrow_device(
         a pylibcudf table or column. The proxy behaves as an object of pandas; cudf.pandas must be
         active.
     kind : {"table", "column"}, optional
-        Whether the array is a table or a column. None: a table if `obj` is known to be one or its
-        schema is a struct that is not nullable, as Arrow libraries export record batches; otherwise
-        a column.
+        Whether the array is a table or a column. None: the kind of a `DeviceArray`; otherwise a
+        table if `obj` is known to be one or its schema is a struct that is not nullable, as Arrow
+        libraries export record batches, and a column if not.
     columns : sequence of str, optional
         The names of the fields of a table to import, in the order of the result. None: all fields.
         Other fields are not imported, so they can have any type. The whole array is released with
@@ -123,7 +123,10 @@ def from_arrow_device(
             source_stream = _open_stream(obj, kind, columns, importer, takes_several=False)
             return import_concatenated(source_stream, kind, importer)
         source = open_array(series)
-    kind = source.kind if kind is None else check_kind(kind)
+    if kind is None:
+        # The schema of a column of structs that are not nullable is that of a table.
+        kind = obj._kind if isinstance(obj, DeviceArray) else source.kind
+    check_kind(kind)
     if columns is not None:
         source = select_of_array(source, columns, kind, importer.makes_frames)
     parsed = source.importer

@@ -179,3 +179,12 @@ def test_import_of_an_extension_array_gives_its_storage():
     )
     check(column_from(words), words.storage)
     assert_same(pa.array(DeviceOnly(bridge.to_arrow_device(DeviceOnly(words)))), words)
+
+
+def test_column_of_structs_that_are_not_nullable_is_imported_as_a_column():
+    field = pa.field("s", pa.struct([("x", pa.int64())]), nullable=False)
+    table = pa.table([pa.array([{"x": 1}], field.type)], schema=pa.schema([field]))
+    column = bridge.to_arrow_device(table)["s"]
+    assert isinstance(bridge.from_arrow_device(column, to="pylibcudf"), plc.Column)
+    imported = bridge.from_arrow_device(column, to="pylibcudf", kind="table")
+    assert isinstance(imported, plc.Table)
