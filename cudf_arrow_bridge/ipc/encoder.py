@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .._core.ipc.body import IpcBody, describe_body
 from .._core.ipc.body_decoder import BodyDecoder
@@ -144,6 +146,14 @@ def _are_equal(one: pa.Array, other: pa.Array) -> bool:
     if pa.types.is_floating(one.type):
         bits = f"uint{one.type.bit_width}"
         one, other = one.view(bits), other.view(bits)
+    is_struct = pa.types.is_struct(one.type)
+    if is_struct or type(one) in (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray):
+        if not one.is_valid().equals(other.is_valid()):
+            return False
+        if is_struct:
+            return all(map(_are_equal, one.flatten(), other.flatten()))
+        lengths = map(pc.list_value_length, (one, other))
+        return eq(*lengths) and _are_equal(one.flatten(), other.flatten())
     return bool(one.equals(other))
 
 

@@ -161,9 +161,11 @@ def test_pyarrow_reads_streams_whose_nested_dictionaries_grow():
     assert_same_batches(read_pyarrow(sink.getvalue()), (batches[0].schema, batches))
 
 
-def test_dictionaries_of_floats_are_compared_bit_by_bit():
+@pytest.mark.parametrize("nest", [lambda x: x, lambda x: [x], lambda x: {"a": [x, None]}])
+def test_dictionaries_of_floats_are_compared_bit_by_bit(nest):
     """NaN equals NaN, and a reader distinguishes -0.0 from 0.0."""
-    keys = [[float("nan"), 0.0], [float("nan"), 0.0], [float("nan"), 0.0, -0.0], [-0.0]]
+    floats = [[float("nan"), 0.0], [float("nan"), 0.0], [float("nan"), 0.0, -0.0], [-0.0]]
+    keys = [[nest(x) for x in part] for part in floats]
     streams = [pa.record_batch({"a": samples.coded([0], part)}) for part in keys]
     arrays = [next(iter(cab.ipc.open_stream(samples.written(b.schema, [b])))) for b in streams]
     for write, count in ((cab.ipc.write_file, 3), (cab.ipc.write_stream, 4)):
