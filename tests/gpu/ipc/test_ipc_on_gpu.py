@@ -10,9 +10,10 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import samples
+from testing import samples, views
 from testing.device import GPU, ROWS, on_device, rows, side_stream, sliced, unnamed
 from testing.ipc.metadata import framed
+from testing.peers.device_memory import OnDevice
 
 pytestmark = GPU
 
@@ -93,6 +94,19 @@ def test_device_tables_are_written_to_streams_and_files(type_, compression, tmp_
                 assert values_of(file.get_batch(i) for i in range(file.num_record_batches)) == (
                     expected
                 )
+
+
+@pytest.mark.parametrize("ends", views.RUN_ENDS, ids=str)
+def test_slices_of_run_ends_in_device_memory_are_written(ends):
+    pytest.importorskip("cupy")
+    runs, values = views.run_ended(samples.values(pa.string(), samples.MANY, "some"), ends)
+    for offset, size in SLICES:
+        batch = pa.record_batch({"a": runs.slice(offset, size)})
+        sink = io.BytesIO()
+        cab.ipc.write_stream(cab.to_arrow_device(OnDevice(batch)), sink)
+        written = pa.ipc.open_stream(sink.getvalue()).read_all()
+        written.validate(full=True)
+        assert written["a"].to_pylist() == values.slice(offset, size).to_pylist()
 
 
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
