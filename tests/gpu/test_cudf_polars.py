@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import polars as pl
 import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
 from testing.device import GPU
 
+pl = pytest.importorskip("polars")
 pytest.importorskip("cudf_polars")
 
 pytestmark = GPU
