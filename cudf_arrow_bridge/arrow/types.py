@@ -19,7 +19,13 @@ NO_DATES = "cuDF frames have no dates"
 NO_NULL_TYPE = "cuDF frames have no null type: strings, all missing"
 CODES_WIDTH = "cuDF keeps the codes of a category in the smallest type that fits"
 NO_NESTED_CATEGORIES = "cuDF has categories as columns of a frame only: decoded"
+DUPLICATE_NAMES = "cuDF frames have no structs with two fields of one name"
 NO_DECIMAL_CATEGORIES = "cuDF has no categories of decimals: decoded"
+
+
+class FrameTypeError(TypeError):
+    """A column has a type that libcudf supports and cuDF frames do not."""
+
 
 #: The dtypes that cuDF uses for libcudf types without their own dtype.
 _IN_FRAMES: dict[str, tuple[str, Support, str]] = {
@@ -73,6 +79,8 @@ def _describe(arrow_type: pa.DataType, *, is_top: bool) -> Crossing:
         return of_values
     if pa.types.is_dictionary(arrow_type):
         return _describe_dictionary(arrow_type, is_top=is_top)
+    if pa.types.is_struct(arrow_type) and len(set(arrow_type.names)) < arrow_type.num_fields:
+        return Crossing("-", "unsupported", DUPLICATE_NAMES)
     zone = arrow_type.tz if pa.types.is_timestamp(arrow_type) else None
     crossings = [frame_crossing(row["type_id"].name, support, row["note"], zone)]
     crossings.extend(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow import display
 from cudf_arrow_bridge.arrow.report import report_column
-from cudf_arrow_bridge.arrow.types import describe
+from cudf_arrow_bridge.arrow.types import FrameTypeError, describe
 from cudf_arrow_bridge.cli import compare
 from cudf_arrow_bridge.cli.consumers import consume, only
 from cudf_arrow_bridge.cli.readers import SourceFile
@@ -135,7 +135,9 @@ def run_supported(
                 kept.append(index)
             except Exception as error:
                 column, crossing = result.columns[index], describe(batch.schema.field(index).type)
-                known = isinstance(error, TypeError) and crossing.support == "unsupported"
+                known = isinstance(error, FrameTypeError) or (
+                    isinstance(error, TypeError) and crossing.support == "unsupported"
+                )
                 column.result = "unsupported" if known or isinstance(error, LIMITS) else "failed"
                 column.note = one_line(error)
         try:

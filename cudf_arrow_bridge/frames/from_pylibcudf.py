@@ -35,6 +35,7 @@ from ..arrow.types import (
     NO_DECIMAL_CATEGORIES,
     NO_NESTED_CATEGORIES,
     NO_NULL_TYPE,
+    FrameTypeError,
 )
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert
@@ -275,8 +276,8 @@ def timezone_dtype(arrow_type: pa.DataType, path: str = "") -> Any:
         raise _unsupported(path, f"{arrow_type}, a time zone that cuDF does not take") from error
 
 
-def _unsupported(path: str, description: str) -> TypeError:
-    return TypeError(
+def _unsupported(path: str, description: str) -> FrameTypeError:
+    return FrameTypeError(
         f"column {quoted(path)}: expected a type that cuDF frames support, got "
         f'{description}: import with to="pylibcudf" instead'
     )

@@ -38,14 +38,18 @@ def test_table_has_the_rows_and_column_names(capsys):
 
 
 def test_unsupported_types_have_a_reason(tmp_path, capsys):
-    schema = pa.schema([("wide", pa.decimal256(50, 2)), ("fine", pa.int8())])
+    twice = pa.struct([("a", pa.int8()), ("a", pa.int8())])
+    schema = pa.schema(
+        [("wide", pa.decimal256(50, 2)), ("fine", pa.int8()), ("twice", pa.list_(twice))]
+    )
     with pa.ipc.new_file(tmp_path / "t", schema):
         pass
     document = inspected(tmp_path / "t", capsys)
     assert document["rows"] == 0
-    wide, fine = document["columns"]
-    assert wide["crossing"] == "unsupported"
+    wide, fine, twice = document["columns"]
+    assert wide["crossing"] == twice["crossing"] == "unsupported"
     assert wide["note"]
+    assert "two fields of one name" in twice["note"]
     assert fine["crossing"] == "zero-copy"
 
 

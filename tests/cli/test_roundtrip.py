@@ -136,6 +136,20 @@ def test_round_trip_of_a_file_without_rows_matches(small, tmp_path, capsys):
     assert (code, file["rows"], len(file["columns"])) == (0, 0, 5)
 
 
+@pytest.mark.parametrize(
+    "type_",
+    [
+        pa.dictionary(pa.int8(), pa.float16()),
+        pa.map_(pa.string(), pa.run_end_encoded(pa.int16(), pa.int8())),
+    ],
+)
+def test_round_trip_of_a_file_without_batches_matches(type_, tmp_path, capsys):
+    with pa.ipc.new_stream(tmp_path / "t", pa.schema([("c", type_)])):
+        pass
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert (code, file["rows"]) == (0, 0), file
+
+
 def test_second_column_of_a_duplicate_name_is_unsupported(tmp_path, capsys):
     table = pa.table([[1, 2], ["x", "y"]], names=["same", "same"])
     write_file(table, tmp_path / "t")
@@ -175,6 +189,25 @@ def test_unsupported_columns_are_named(stuff, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "unsupported: wide (decimal256(50, 2)): " in out
     assert "2 of 4 columns matched after the round trip." in out
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.StructArray.from_arrays([[1], [2]], ["a", "a"]),
+        pa.array([1], pa.timestamp("s", "Mars/Base")),
+        pytest.param(
+            pa.array([b"x"]).dictionary_encode(),
+            marks=pytest.mark.skipif(cudf_arrow_bridge.has_gpu(), reason="decoded on a GPU"),
+        ),
+    ],
+    ids=["duplicate_fields", "zone", "dictionary"],
+)
+def test_columns_that_frames_do_not_support_are_unsupported(column, tmp_path, capsys):
+    write_file(pa.table({"bad": column, "good": [1]}), tmp_path / "t")
+    code, [file] = documents(capsys, tmp_path / "t")
+    assert code == 3
+    assert [c["result"] for c in file["columns"]] == ["unsupported", "match"]
 
 
 def test_file_without_supported_columns_exits_with_3(stuff, tmp_path, capsys):
