@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge._build_info import PACKAGE_SUFFIX
 from cudf_arrow_bridge.cli.compare import one_batch
 
 
@@ -32,7 +34,8 @@ def consume(exported: cab.DeviceArray | cab.DeviceArrayStream) -> tuple[pa.Recor
     ]
     # The default options allow that only some of the tables have nulls.
     table = pa.concat_tables(tables, promote_options="default")
-    return one_batch(table), f"pylibcudf {pylibcudf.__version__}"
+    name = f"pylibcudf{PACKAGE_SUFFIX}"
+    return one_batch(table), f"pylibcudf {version(name)}"
 
 
 def only(exported: Any, protocol: str) -> Any:
