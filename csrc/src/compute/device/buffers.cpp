@@ -5,6 +5,7 @@
 #include "compute/buffers.hpp"
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/mask_words.hpp"
+#include "cuda/location/location.hpp"
 #include "cuda/transfer/staging.hpp"
 
 // clang-format off
@@ -107,6 +108,28 @@ std::unique_ptr<cudf::column> constant(T value, std::int64_t count, execution co
   return std::move(result->release().front());
 }
 
+/// The words of a mask. They are copied if the allocation ends within the last word, because
+/// libcudf reads it whole.
+class whole_words {
+ public:
+  whole_words(mask_words const& mask, execution const& exec)
+    : copy_{0, exec.stream, exec.scratch().mr}, first_{mask.words}
+  {
+    constexpr auto width = std::int64_t{sizeof(cudf::bitmask_type)};
+    auto const size      = bytes_for_bits(mask.end());
+    auto const whole     = (size + width - 1) / width * width;
+    if (!ends_before(first_, static_cast<std::size_t>(whole))) { return; }
+    copy_  = copy_zero_padded(first_, size, 0, whole, exec.scratch());
+    first_ = static_cast<cudf::bitmask_type const*>(copy_.data());
+  }
+
+  [[nodiscard]] cudf::bitmask_type const* data() const { return first_; }
+
+ private:
+  rmm::device_buffer copy_;
+  cudf::bitmask_type const* first_;
+};
+
 /// Calls `make` for each part of a range, and concatenates the results.
 template <typename Make>
 rmm::device_buffer join_parts(bit_range const& range, execution const& exec, Make make)
@@ -133,7 +156,8 @@ rmm::device_buffer join_parts(bit_range const& range, execution const& exec, Mak
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
   return join_parts(range, exec, [](mask_words const& mask, execution const& at) {
-    return take_data(cudf::mask_to_bools(mask.words, mask.begin, mask.end(), at.stream, at.mr));
+    auto const words = whole_words{mask, at};
+    return take_data(cudf::mask_to_bools(words.data(), mask.begin, mask.end(), at.stream, at.mr));
   });
 }
 
@@ -141,7 +165,8 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
   return join_parts(range, exec, [](mask_words const& mask, execution const& at) {
     if (mask.begin > 0) {
-      return cudf::copy_bitmask(mask.words, mask.begin, mask.end(), at.stream, at.mr);
+      auto const words = whole_words{mask, at};
+      return cudf::copy_bitmask(words.data(), mask.begin, mask.end(), at.stream, at.mr);
     }
     // libcudf would read whole blocks of 64 bytes, which the producer may not have allocated.
     return copy_zero_padded(
@@ -153,7 +178,8 @@ cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
   auto count = cudf::size_type{0};
   for (auto const& mask : mask_words_of(range)) {
-    count += cudf::null_count(mask.words, mask.begin, mask.end(), exec.stream);
+    auto const words = whole_words{mask, exec};
+    count += cudf::null_count(words.data(), mask.begin, mask.end(), exec.stream);
   }
   return count;
 }
@@ -179,17 +205,19 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
 
 bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
 {
-  using words  = cudf::host_span<cudf::bitmask_type const* const>;
+  using masks  = cudf::host_span<cudf::bitmask_type const* const>;
   using begins = cudf::host_span<cudf::size_type const>;
   auto both    = cudf::size_type{0};
   for (auto done = std::int64_t{0}; done < inner.size; done += most_bits_of_part) {
     auto const size  = std::min(inner.size - done, most_bits_of_part);
     auto const left  = mask_words_of({inner.bits, inner.begin + done, size}).front();
     auto const right = mask_words_of({outer.bits, outer.begin + done, size}).front();
-    auto const masks = std::array{left.words, right.words};
-    auto const first = std::array{left.begin, right.begin};
-    both += cudf::bitmask_and(words{masks.data(), masks.size()},
-                              begins{first.data(), first.size()},
+    auto const first = whole_words{left, exec};
+    auto const other = whole_words{right, exec};
+    auto const words = std::array{first.data(), other.data()};
+    auto const bits  = std::array{left.begin, right.begin};
+    both += cudf::bitmask_and(masks{words.data(), words.size()},
+                              begins{bits.data(), bits.size()},
                               left.size,
                               exec.stream,
                               exec.scratch().mr)
