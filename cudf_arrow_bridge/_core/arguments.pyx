@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of streams, memory resources and copy policies to C++, and detection of the GPU."""
 
+from cpython.ref cimport PyObject
 from cuda.bindings.cyruntime cimport cudaStream_t
 from libc.stdint cimport int64_t, uintptr_t
 from libcpp.memory cimport make_shared, shared_ptr
@@ -9,6 +10,9 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 from rmm.pylibrmm.memory_resource cimport DeviceMemoryResource, get_current_device_resource
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(PyObject*)
 
 
 def has_gpu() -> bool:
@@ -63,6 +67,14 @@ def order_after(uintptr_t later, uintptr_t earlier) -> None:
     cdef core.stream_ref c_earlier = core.stream_ref(<cudaStream_t>earlier)
     with nogil:
         core.order_after(c_later, c_earlier)
+
+
+def hide_from_collector(obj) -> None:
+    """Hide an object and its references from the garbage collector.
+
+    The collector then takes the objects that it references to be in use.
+    """
+    PyObject_GC_UnTrack(<PyObject*>obj)
 
 
 cdef core.stream_ref stream_of(object stream) except *:

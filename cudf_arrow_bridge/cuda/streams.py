@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from pylibcudf.utils import CUDF_DEFAULT_STREAM  # type: ignore[attr-defined]  # not in its stub
 
+from .._core.arguments import hide_from_collector
+
 #: The legacy default stream, which is ordered after the per-thread streams of all threads.
 LEGACY_HANDLE = 1
 #: The per-thread default stream, a different stream on each thread.
@@ -90,15 +92,19 @@ class Stream:
         The value of the ``cudaStream_t`` on this thread.
     owner
         The argument ``stream=`` of the caller. It is kept alive while work may be enqueued or
-        memory freed on the stream: until the last buffer that the call created is freed.
+        memory freed on the stream: until the last buffer that the call created is freed. If it
+        references these buffers, neither is ever freed.
     """
 
-    __slots__ = ("_handle", "_made_on", "owner")
+    __slots__ = ("_handle", "_made_on", "_owner")
 
     def __init__(self, handle: int, owner: Any) -> None:
         self._handle = handle
         self._made_on = _this_thread.identity if handle == PER_THREAD_HANDLE else None
-        self.owner = owner
+        self._owner = owner
+        # The garbage collector would call the owner's finalizer, which destroys the stream, before
+        # memory of the same cycle is freed on it.
+        hide_from_collector(self)
 
     @property
     def handle(self) -> int:

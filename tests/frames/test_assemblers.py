@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import json
-import weakref
 
 import cudf
 import numpy as np
@@ -164,26 +163,6 @@ def test_import_returns_the_exported_object_of_a_label_without_json_form():
             assert found is label
 
 
-class StoringStream:
-    """A caller's stream that keeps a reference to the frame imported on it."""
-
-    frame = None
-
-    def __cuda_stream__(self):
-        return (0, 0)
-
-
-@pytest.mark.parametrize("array", [pa.array([1, 2]), pa.array([True, False])], ids=str)
-@pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
-def test_reference_cycle_of_a_stream_and_its_columns_is_collected(array, to):
-    stream = StoringStream()
-    stream.frame = imported(pa.record_batch({"a": array}), stream=stream, to=to)
-    gone = weakref.ref(stream)
-    del stream
-    gc.collect()
-    assert gone() is None
-
-
 class Memory(np.ndarray):
     """The memory of a producer, which logs its release."""
 
@@ -198,8 +177,8 @@ class Memory(np.ndarray):
 class Dying:
     """A stream, or a function of a memory resource, that logs its deletion."""
 
-    def __init__(self, log):
-        self.log = log
+    def __init__(self, log, name):
+        self.log, self.name = log, name
 
     def __cuda_stream__(self):
         return (0, 1)
@@ -208,12 +187,16 @@ class Dying:
         raise AssertionError("nothing is allocated")
 
     def __del__(self):
-        self.log.append("user")
+        self.log.append(self.name)
 
 
 @pytest.mark.parametrize("wraps", ["column", "buffers"])
-@pytest.mark.parametrize("argument", ["stream", "mr"])
-def test_memory_is_released_before_its_stream_and_memory_resource(wraps, argument):
+@pytest.mark.parametrize(
+    ("arguments", "is_cycle"),
+    [(["stream"], False), (["mr"], False), (["stream"], True), (["stream", "mr"], True)],
+)
+def test_memory_is_released_before_its_stream_and_memory_resource(wraps, arguments, is_cycle):
+    """The collector calls `__del__` of all objects of a cycle before it frees any of them."""
     log = []
     values = np.arange(9).view(Memory)
     values.log = log
@@ -221,17 +204,22 @@ def test_memory_is_released_before_its_stream_and_memory_resource(wraps, argumen
     del values
     if wraps == "buffers":
         array = pa.ListArray.from_arrays(pa.array(range(10), pa.int32()), array)
-    user = Dying(log)
-    if argument == "mr":
-        user = rmm.mr.CallbackMemoryResource(user, Dying(log))
-    column = bridge.from_arrow_device(array, to="pylibcudf", **{argument: user})
-    del array, user
+    make = {
+        "stream": lambda: Dying(log, "stream"),
+        "mr": lambda: rmm.mr.CallbackMemoryResource(Dying(log, "mr"), Dying(log, "mr")),
+    }
+    users = {name: make[name]() for name in arguments}
+    column = bridge.from_arrow_device(array, to="pylibcudf", **users)
+    cycle = [column]
+    if is_cycle:
+        cycle += [users["stream"], cycle]
+    del array, users
     gc.collect()
     assert log == []
-    del column
+    del column, cycle
     gc.collect()
-    assert log[0] == "memory"
-    assert set(log) == {"memory", "user"}
+    assert log.index("memory") < log.index(arguments[0])
+    assert set(log) == {"memory", *arguments}
 
 
 def test_import_of_many_columns_adds_few_objects_to_the_garbage_collector():

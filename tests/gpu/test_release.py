@@ -92,6 +92,20 @@ def test_a_release_waits_for_the_reader(late):
     assert as_cupy(source.data())[0] == -1  # the memory was indeed overwritten, but later
 
 
+@pytest.mark.parametrize("copy", [None, True])
+def test_columns_in_a_cycle_with_their_stream_are_freed(copy):
+    """The garbage collector calls finalizers, such as that of cupy's stream, before it frees."""
+    exported = bridge.to_arrow_device(on_device(ARRAYS["list"]))
+    producers = [Producer(exported) for _ in range(20)]
+    for producer in producers:
+        stream = side_stream()
+        cycle = [column_from(producer, stream=stream, copy=copy), stream]
+        cycle.append(cycle)
+        del stream, cycle
+        gc.collect()
+    assert wait_until(lambda: all(producer.releases == 1 for producer in producers))
+
+
 def test_copied_columns_are_freed_in_stream_order_without_a_wait(late, counted):
     source, stream, found = values_of(late), side_stream(), read_target()
     held = counted.allocation_counts.current_bytes

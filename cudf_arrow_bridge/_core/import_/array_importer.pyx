@@ -49,8 +49,8 @@ cdef class ImportArguments:
         self.stream = stream
         self.reader = reader
         self.mr = mr
-        # rmm's current resource and cuDF's stream are not objects of the caller.
-        self.has_objects = mr is not None or stream.owner is not None
+        # rmm's current resource is not an object of the caller.
+        self.has_objects = mr is not None
 
     cdef ImportContext context(self):
         """Return the context of an import on the calling thread."""

@@ -182,7 +182,7 @@ cdef class ImportContext:
     """The memory resource and the streams of the buffers of an import. The buffers reference it.
 
     The buffers are freed on `stream`; `reader` is a second stream that reads them, or None.
-    `has_objects` is whether resource or streams are objects of the caller, which can reference the
+    `has_objects` is whether the resource is an object of the caller, which can reference the
     buffers.
     """
 
