@@ -6,6 +6,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -45,7 +46,8 @@ def series(name):
     if name == "zone":
         return series("time").dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
     if name == "category":
-        return series("text").astype("category")
+        # With `ordered=None`, cuDF's own `to_arrow` fails.
+        return series("text").astype("category").cat.as_unordered()
     if name == "ordered":
         return series("category").cat.as_ordered()
     return cudf.Series.from_arrow(ARRAYS[name])
@@ -55,11 +57,12 @@ NAMES = [*ARRAYS, "zone", "category", "ordered"]
 
 
 def assert_comes_back(frame):
-    """Check that a frame is equal after a round trip, by cuDF's comparison and its `to_arrow`."""
-    from cudf.testing import assert_frame_equal
+    """Check that a frame is equal after a round trip, as a frame of pandas and of pyarrow.
 
+    cuDF's own comparison supports neither decimals, lists, structs nor a label that is None.
+    """
     back = bridge.from_arrow_device(bridge.to_arrow_device(frame))
-    assert_frame_equal(back, frame)
+    pd.testing.assert_frame_equal(back.to_pandas(), frame.to_pandas())
     assert list(back.dtypes) == list(frame.dtypes)
     assert back.to_arrow().equals(frame.to_arrow(), check_metadata=True)
     return back
@@ -74,11 +77,9 @@ def test_frames_with_columns_of_every_type_round_trip(name, part):
 @pytest.mark.parametrize("part", SLICES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_series_of_every_type_round_trip(name, part):
-    from cudf.testing import assert_series_equal
-
     made = series(name).rename("a name").iloc[part]
     back = bridge.from_arrow_device(bridge.to_arrow_device(made))
-    assert_series_equal(back, made)
+    pd.testing.assert_series_equal(back.to_pandas(), made.to_pandas())
     assert back.to_arrow().equals(made.to_arrow())
 
 

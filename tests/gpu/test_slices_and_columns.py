@@ -34,8 +34,7 @@ def test_columns_and_slices_of_a_table_share_memory():
     exported = bridge.to_arrow_device(bridge.from_arrow_device(table))
     part = exported[["b", "a"]][1:]
     assert part.device_type == exported.device_type
-    assert pa.table(bridge.from_arrow_device(part).to_arrow()).equals(
-        table.select(["b", "a"]).slice(1)
-    )
+    expected = table.select(["b", "a"]).slice(1)
+    assert bridge.from_arrow_device(part).to_arrow().cast(expected.schema).equals(expected)
     addresses = {buffer.address for buffer in part.buffers()}
     assert addresses <= {buffer.address for buffer in exported.buffers()}

@@ -20,8 +20,8 @@ from testing.peers.arrays import DeviceOnly
 GPU = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]
 
 ROWS = 1 << 16
-#: About half a second or more on any GPU: their clocks are not much faster than 2 GHz.
-CYCLES = 1 << 30
+#: About a second or more on any GPU: their clocks are not much faster than 2 GHz.
+CYCLES = 1 << 31
 
 _LATE_COPY = r"""
 extern "C" __global__ void late_copy(
@@ -42,8 +42,11 @@ class Late:
 
         self._kernel = cupy.RawKernel(_LATE_COPY, "late_copy")
         self.values = cupy.arange(ROWS, dtype="int32")
-        # Loading a kernel may wait for the device, so load it before the slow copies.
+        # Loading a kernel or a module takes long and may wait for the device, so load them before
+        # the slow copies.
         self.copy(self.values, cupy.empty_like(self.values), cupy.cuda.Stream.null, cycles=0)
+        column = plc.Column.from_rmm_buffer(zeros(), plc.DataType(plc.TypeId.INT32), ROWS, [])
+        bridge.from_arrow_device(bridge.to_arrow_device(column), to="pylibcudf")
         synchronize()
 
     def copy(self, source, target, stream, cycles=CYCLES):

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PYTHONPATH = os.pathsep.join(str(ROOT / folder) for folder in ("tests", "examples"))
+PYTHONPATH = os.pathsep.join(
+    [str(ROOT / "tests"), str(ROOT / "examples"), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
 #: Seconds to wait for an answer.
 PATIENCE = 60
 

@@ -156,8 +156,8 @@ def test_memory_is_constant_over_ten_thousand_batches(counted):
 
 def test_stream_can_be_released_before_its_end():
     column = on_device(pa.array(range(1000)))
-    stream = bridge.to_arrow_device_stream(plc.Table([column]), max_rows=100)
+    stream = bridge.to_arrow_device_stream(plc.Table([column]), max_rows=128)
     consumer = Consumer(stream.__arrow_c_device_stream__())
     assert consumer.struct.device_type == bridge.DeviceType.CUDA
-    assert [consumer.rows(), consumer.rows()] == [100, 100]
+    assert [consumer.rows(), consumer.rows()] == [128, 128]
     consumer.release()

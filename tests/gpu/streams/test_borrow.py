@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing.device import GPU, ROWS, as_cupy, read_target, side_stream
+from testing.device import GPU, ROWS, as_cupy, read_target, side_stream, zeros
 
 pytestmark = GPU
 
@@ -24,12 +24,13 @@ def exported_column(late, owner):
 def test_writes_of_the_owner_wait_for_the_borrower(late):
     owner, borrower, found = side_stream(), side_stream(), read_target()
     exported, memory = exported_column(late, owner)
+    with owner:
+        fives = as_cupy(zeros()) - 5
     with exported.borrow(stream=borrower) as borrowed:
         with borrower:
             source = as_cupy(borrowed)
         late.copy(source, found, borrower)
-    with owner:
-        memory.fill(-5)
+    late.copy(fives, memory, owner, cycles=0)
     assert not borrower.done
     assert not owner.done
     owner.synchronize()

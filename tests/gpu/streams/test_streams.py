@@ -24,8 +24,11 @@ def test_export_and_import_do_not_wait_for_a_slow_producer(late):
     assert_late(late, [(found, column, consumer)], producer)
 
 
-def test_slices_with_a_mask_do_not_wait_for_a_slow_producer(late):
-    """Shifted pointers and masks with a known null count need no wait."""
+def test_slices_with_a_mask_do_not_wait_for_a_slow_producer(late, pool):
+    """Shifted pointers and masks with a known null count need no wait.
+
+    libcudf's slicing allocates and frees memory, for which `cudaFree` would wait.
+    """
     producer, consumer, found = side_stream(), side_stream(), read_target()
     mask = plc.gpumemoryview(plc.null_mask.create_null_mask(ROWS, plc.types.MaskState.ALL_VALID))
 
