@@ -178,21 +178,3 @@ def format_scalar(scalar: pa.Scalar, width: int = 40) -> str:
         # Nanoseconds and years that Python's types cannot represent.
         text = str(scalar)
     return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-def without_reader_losses(arrow_type: pa.DataType) -> pa.DataType:
-    """Return the type of a column of this type after cuDF's Parquet reader.
-
-    The reader decodes categories and drops time zones.
-    """
-    if pa.types.is_dictionary(arrow_type):
-        return without_reader_losses(arrow_type.value_type)
-    if pa.types.is_timestamp(arrow_type):
-        return pa.timestamp(arrow_type.unit)
-    if pa.types.is_list(arrow_type):
-        return pa.list_(without_reader_losses(arrow_type.value_type))
-    if pa.types.is_struct(arrow_type):
-        return pa.struct(
-            [field.with_type(without_reader_losses(field.type)) for field in arrow_type]
-        )
-    return arrow_type

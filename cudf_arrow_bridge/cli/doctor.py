@@ -18,7 +18,7 @@ from cudf_arrow_bridge.cli import compare, exits, report
 from cudf_arrow_bridge.cli.consumers import consume
 
 PACKAGES = ("cudf", "libcudf", "pylibcudf", "rmm", "pyarrow")
-#: Another consumer, and NVIDIA's bindings of CUDA.
+#: Another Arrow library, and NVIDIA's bindings of CUDA.
 OPTIONAL_PACKAGES = ("nanoarrow", "cuda-bindings")
 FLAVOURS = ("", "-cu12", "-cu13")
 

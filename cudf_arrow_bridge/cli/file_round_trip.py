@@ -80,29 +80,20 @@ def round_trip(
     seconds: dict[str, float] = {}
     timed = partial(time_step, seconds, step)
     with timed("read"):
-        expected = batch = source.batch(rows)
+        batch = source.batch(rows)
     result = FileResult(str(source.path), source.format, batch.num_rows, seconds=seconds)
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         types = str(array.type), describe(array.type).cudf_type
         column = Column(display.printable(name), *types, len(array), array.null_count)
         result.columns.append(column)
 
-    stages: Stages | None = None
-    kept: Sequence[int] = range(batch.num_columns)
-    if cab.has_gpu() and source.format == "parquet" and len(set(batch.schema.names)) == len(kept):
-        try:
-            stages = run_stages(partial(read_on_gpu, source, rows), timed, max_rows)
-            expected = as_read_by_cudf(batch)
-        except Exception as error:
-            result.notes.append(f"read with pyarrow, since cuDF's reader failed: {one_line(error)}")
-    if stages is None:
-        stages, kept = run_supported(batch, result, timed, max_rows)
+    stages, kept = run_supported(batch, result, timed, max_rows)
     if stages is not None:
         result.consumer = stages.consumer
         with timed("compare"):
             for index in kept:
-                name = expected.schema.field(index).name
-                report(result.columns[index], name, expected[index], stages)
+                name = batch.schema.field(index).name
+                report(result.columns[index], name, batch[index], stages)
     return result
 
 
@@ -116,7 +107,7 @@ def run_supported(
         if len(indices) < batch.num_columns:
             # Drop the metadata of the schema, which may name columns that are not in this batch.
             part = batch.select(indices).replace_schema_metadata(None)
-        return run_stages(partial(to_frame, part, max_rows), timed, max_rows)
+        return run_stages(part, timed, max_rows)
 
     first: dict[str, int] = {}
     for index, name in enumerate(batch.schema.names):
@@ -158,10 +149,10 @@ def to_frame(batch: pa.RecordBatch, max_rows: int | None) -> Any:
     return cab.from_arrow_device_stream(pa.Table.from_batches([batch]).to_reader(max_rows))
 
 
-def run_stages(make_frame: Callable[[], Any], timed: Timed, max_rows: int | None) -> Stages:
+def run_stages(batch: pa.RecordBatch, timed: Timed, max_rows: int | None) -> Stages:
     """Create a frame, export it, read it with a consumer, and import it again."""
     with timed("frame"):
-        frame = make_frame()
+        frame = to_frame(batch, max_rows)
     with timed("export"):
         exported: cab.DeviceArray | cab.DeviceArrayStream
         if max_rows is None:
@@ -239,19 +230,6 @@ def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) 
     if exported and exported not in reasons:
         reasons.append(exported)
     return reasons
-
-
-def read_on_gpu(source: SourceFile, rows: int | None) -> Any:
-    """Read with cuDF's Parquet reader."""
-    import cudf
-
-    return cudf.read_parquet(str(source.path), nrows=rows)
-
-
-def as_read_by_cudf(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Drop the properties of columns that cuDF's reader does not keep."""
-    columns = [c.cast(compare.without_reader_losses(c.type)) for c in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 @contextmanager

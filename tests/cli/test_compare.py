@@ -6,7 +6,6 @@ from cudf_arrow_bridge.cli.compare import (
     difference,
     same_type,
     same_values,
-    without_reader_losses,
 )
 
 NAN = float("nan")
@@ -174,11 +173,3 @@ def test_same_type_ignores_only_the_name_and_nullability_of_list_items():
     plain = pa.dictionary(pa.int32(), pa.string())
     assert not same_type(plain, pa.dictionary(pa.int32(), pa.string(), ordered=True))
     assert not same_type(plain, pa.dictionary(pa.int8(), pa.string()))
-
-
-def test_without_reader_losses_drops_dictionaries_and_time_zones():
-    given = pa.struct(
-        [("a", pa.dictionary(pa.int32(), pa.string())), ("b", pa.list_(pa.timestamp("us", "UTC")))]
-    )
-    kept = pa.struct([("a", pa.string()), ("b", pa.list_(pa.timestamp("us")))])
-    assert without_reader_losses(given) == kept
