@@ -14,6 +14,9 @@ from .._core.arguments import hide_from_collector
 
 #: The legacy default stream, which is ordered after the per-thread streams of all threads.
 LEGACY_HANDLE = 1
+#: Another handle of that stream. libcudf's hash tables (`distinct`, joins) fail for handle 1 with
+#: "invalid argument" (cuDF 26.10.2 on an H200).
+DEFAULT_HANDLE = 0
 #: The per-thread default stream, a different stream on each thread.
 PER_THREAD_HANDLE = 2
 #: cuDF's default stream, on which it computes. It is chosen when cuDF is imported.
@@ -99,7 +102,7 @@ class Stream:
     __slots__ = ("_handle", "_made_on", "_owner")
 
     def __init__(self, handle: int, owner: Any) -> None:
-        self._handle = handle
+        self._handle = DEFAULT_HANDLE if handle == LEGACY_HANDLE else handle
         self._made_on = _this_thread.identity if handle == PER_THREAD_HANDLE else None
         self._owner = owner
         # The garbage collector would call the owner's finalizer, which destroys the stream, before
@@ -116,7 +119,7 @@ class Stream:
         """
         if self._made_on is None or self._made_on is _this_thread.identity:
             return self._handle
-        return LEGACY_HANDLE
+        return DEFAULT_HANDLE
 
     @property
     def is_freed_by_thread(self) -> bool:
@@ -133,7 +136,7 @@ class Stream:
 
 def cudf_handle_of_all_threads() -> int:
     """Return the handle of a stream that is ordered after cuDF's work on all threads."""
-    return LEGACY_HANDLE if CUDF_HANDLE == PER_THREAD_HANDLE else CUDF_HANDLE
+    return DEFAULT_HANDLE if CUDF_HANDLE == PER_THREAD_HANDLE else CUDF_HANDLE
 
 
 def resolve_stream(stream: Any) -> Stream:

@@ -14,7 +14,7 @@ import pytest
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.stream.fences import BorrowGuard
 from cudf_arrow_bridge.arrow import device_array
-from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, LEGACY_HANDLE, PER_THREAD_HANDLE
+from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, DEFAULT_HANDLE, PER_THREAD_HANDLE
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="uses invalid stream handles")
 
@@ -199,7 +199,7 @@ def test_per_thread_stream_of_another_thread_is_the_legacy_stream(array, calls):
     thread = threading.Thread(target=use_array)
     thread.start()
     thread.join()
-    assert calls == begin_and_end(OWNER, LEGACY_HANDLE)
+    assert calls == begin_and_end(OWNER, DEFAULT_HANDLE)
 
 
 def test_dropped_borrows_leave_the_array_usable(array):

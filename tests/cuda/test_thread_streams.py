@@ -14,7 +14,7 @@ import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.import_.array_importer import ArrayImporter, ImportArguments
 from cudf_arrow_bridge.cuda import ordering, streams
 from cudf_arrow_bridge.cuda.streams import (
-    LEGACY_HANDLE,
+    DEFAULT_HANDLE,
     PER_THREAD_HANDLE,
     Stream,
     resolve_stream,
@@ -45,27 +45,28 @@ def elsewhere(work):
     return result
 
 
-@pytest.mark.parametrize("handle", [0, LEGACY_HANDLE, OTHER])
-def test_other_streams_have_the_same_handle_on_each_thread(handle):
+@pytest.mark.parametrize(("handle", "same"), [(0, 0), (1, 0), (OTHER, OTHER)])
+def test_other_streams_have_the_same_handle_on_each_thread(handle, same):
+    """Handles 0 and 1 are the same stream, but libcudf's hash tables do not accept 1."""
     stream = Stream(handle, None)
-    assert elsewhere(lambda: stream.handle) == stream.handle == handle
+    assert elsewhere(lambda: stream.handle) == stream.handle == same
 
 
 def test_per_thread_stream_has_the_legacy_handle_on_another_thread():
     stream = resolve_stream(PER_THREAD_HANDLE)
     assert stream.handle == PER_THREAD_HANDLE
-    assert elsewhere(lambda: stream.handle) == LEGACY_HANDLE
-    assert elsewhere(lambda: stream.__cuda_stream__()) == (0, LEGACY_HANDLE)
+    assert elsewhere(lambda: stream.handle) == DEFAULT_HANDLE
+    assert elsewhere(lambda: stream.__cuda_stream__()) == (0, DEFAULT_HANDLE)
     # stream_handle and resolve_stream return the legacy handle, too.
-    assert elsewhere(lambda: stream_handle(stream)) == LEGACY_HANDLE
+    assert elsewhere(lambda: stream_handle(stream)) == DEFAULT_HANDLE
     held = elsewhere(lambda: resolve_stream(stream))
-    assert held.handle == LEGACY_HANDLE
+    assert held.handle == DEFAULT_HANDLE
 
 
 def test_new_thread_is_not_mistaken_for_a_finished_thread():
     made = [elsewhere(lambda: resolve_stream(PER_THREAD_HANDLE)) for _ in range(20)]
-    assert {stream.handle for stream in made} == {LEGACY_HANDLE}
-    assert {elsewhere(lambda s=stream: s.handle) for stream in made} == {LEGACY_HANDLE}
+    assert {stream.handle for stream in made} == {DEFAULT_HANDLE}
+    assert {elsewhere(lambda s=stream: s.handle) for stream in made} == {DEFAULT_HANDLE}
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def per_thread(monkeypatch):
 def test_default_stream_of_cudf_is_that_of_the_calling_thread(per_thread):
     stream = resolve_stream(None)
     assert stream.handle == PER_THREAD_HANDLE
-    assert elsewhere(lambda: stream.handle) == LEGACY_HANDLE
+    assert elsewhere(lambda: stream.handle) == DEFAULT_HANDLE
     assert elsewhere(lambda: resolve_stream(None).handle) == PER_THREAD_HANDLE
     assert elsewhere(lambda: stream_handle(None)) == PER_THREAD_HANDLE
 
@@ -103,7 +104,7 @@ def used(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("stream", "handle"), [(2, LEGACY_HANDLE), (None, LEGACY_HANDLE), (OTHER, OTHER)]
+    ("stream", "handle"), [(2, DEFAULT_HANDLE), (None, DEFAULT_HANDLE), (OTHER, OTHER)]
 )
 def test_conversion_on_another_thread_uses_a_stream_ordered_after_the_data(
     stream, handle, used, per_thread
@@ -122,7 +123,7 @@ def test_batch_read_by_another_thread_is_exported_on_the_legacy_stream(used, per
     batches = iter(bridge.to_arrow_device_stream([frame, frame]))
     next(batches)
     elsewhere(lambda: next(batches))
-    assert used == [PER_THREAD_HANDLE, LEGACY_HANDLE]
+    assert used == [PER_THREAD_HANDLE, DEFAULT_HANDLE]
 
 
 @pytest.fixture
@@ -139,7 +140,7 @@ def test_per_thread_stream_waits_for_partitions_of_other_threads(orders, per_thr
 
     list(bridge.to_arrow_device_stream(collection()))
     # The second pair orders the free of the partition after the export.
-    there_and_back = [(PER_THREAD_HANDLE, LEGACY_HANDLE), (LEGACY_HANDLE, PER_THREAD_HANDLE)]
+    there_and_back = [(PER_THREAD_HANDLE, DEFAULT_HANDLE), (DEFAULT_HANDLE, PER_THREAD_HANDLE)]
     assert orders == there_and_back * 2
     orders.clear()
     stream = bridge.to_arrow_device_stream(collection())
@@ -200,7 +201,7 @@ def test_each_import_uses_the_stream_handle_of_the_calling_thread():
         return set(stream.handles)
 
     assert import_one() == {PER_THREAD_HANDLE}
-    assert elsewhere(import_one) == {LEGACY_HANDLE}
+    assert elsewhere(import_one) == {DEFAULT_HANDLE}
     assert import_one() == {PER_THREAD_HANDLE}
 
 
@@ -210,7 +211,7 @@ def test_protocol_methods_export_on_the_legacy_stream(protocol, used, per_thread
     with bridge.install_protocol():
         asked = frame if protocol == "installed" else frame.arrow_device
         asked.__arrow_c_device_array__()
-    assert used == [LEGACY_HANDLE]
+    assert used == [DEFAULT_HANDLE]
 
 
 def test_memory_is_freed_by_thread_if_cudf_uses_the_per_thread_stream(per_thread):
