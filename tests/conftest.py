@@ -46,6 +46,8 @@ def _everything_is_released():
     yield
     gc.unfreeze()
     gc.collect()
+    if (bridge := sys.modules.get("cudf_arrow_bridge")) is not None:
+        bridge.drain_releases()
     for name in ("testing.peers.dlpack", "testing.peers.arrays"):
         if (module := sys.modules.get(name)) is not None:
             assert not module.Producer.alive, f"{name}: handed out and never released"

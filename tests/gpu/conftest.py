@@ -29,8 +29,16 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def late():
+def slow_kernels():
     return device.Late()
+
+
+@pytest.fixture
+def late(slow_kernels):
+    # Freeing the garbage of earlier tests would wait for the slow kernels of a test.
+    gc.collect()
+    device.synchronize()
+    return slow_kernels
 
 
 @contextlib.contextmanager

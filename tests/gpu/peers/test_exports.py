@@ -30,7 +30,7 @@ from testing.device import (
     sliced,
     synchronize,
 )
-from testing.peers.arrays import column_from, nodes, struct_of
+from testing.peers.arrays import Producer, column_from, nodes, struct_of
 from testing.peers.pylibcudf_interop import (
     EMPTY_DICTIONARY,
     EXPORTS,
@@ -57,7 +57,7 @@ def test_export_of_slices_has_the_right_rows(name, beside):
         what=f"{array.type} {array.to_pylist()}, rows {offset} to {offset + size}, leave",
         right=array.slice(offset, size).to_pylist(),
         ours=lambda: rows(bridge.to_arrow_device(part)),
-        theirs=lambda: rows(part),
+        theirs=lambda: rows(Producer(part)),
     )
 
 
@@ -68,7 +68,7 @@ def test_export_of_a_null_column_has_null_rows(beside):
         what="a column of three nulls and no type leaves",
         right=[None] * 3,
         ours=lambda: rows(bridge.to_arrow_device(column)),
-        theirs=lambda: rows(column),
+        theirs=lambda: rows(Producer(column)),
     )
 
 
@@ -278,10 +278,10 @@ def test_exports_on_several_threads_keep_the_reference_count(beside):
 
 
 def test_export_is_ordered_after_the_stream_that_made_the_data(late, beside):
-    def last():
+    def last(export):
         producer, consumer, found = side_stream(), side_stream(), read_target()
-        exported = bridge.to_arrow_device(late.column(producer), stream=producer)
-        column = column_from(exported, stream=consumer)
+        column = late.column(producer)
+        column = column_from(export(column, producer), stream=consumer)
         late.copy(as_cupy(column.data()), found, consumer, cycles=0)
         consumer.synchronize()
         value = int(found[-1])
@@ -292,8 +292,8 @@ def test_export_is_ordered_after_the_stream_that_made_the_data(late, beside):
         row="P3",
         what="the last value of a column that a side stream makes late: 0 if read too early",
         right=ROWS - 1,
-        ours=last,
-        theirs="not run: our thread would release it, and it counts references without the GIL",
+        ours=lambda: last(lambda column, stream: bridge.to_arrow_device(column, stream=stream)),
+        theirs=lambda: last(lambda column, stream: Producer(column)),
     )
 
 

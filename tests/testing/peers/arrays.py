@@ -197,7 +197,8 @@ def _snapshot(struct):
             if size:
                 place = ctypes.addressof(pointers.contents)
                 kept.append((place, ctypes.string_at(place, size * ctypes.sizeof(c_void_p))))
-    root, release = bytes(struct), RELEASE(struct.release)
+    # pylibcudf's callback needs the GIL, which `PYFUNCTYPE` keeps.
+    root, release = bytes(struct), ctypes.PYFUNCTYPE(None, c_void_p)(struct.release)
 
     def restore(address):
         for place, content in [*kept, (address, root)]:
