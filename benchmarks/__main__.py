@@ -66,12 +66,12 @@ def main() -> None:
         result = _measure(effort, options.only, console)
     else:
         result = json.loads(options.source.read_text())
+    if options.json is not None:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
     if options.markdown:
         print(speed_page.table(result["results"]))
     else:
         _show(result, console)
-    if options.json is not None:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
     if options.plot is not None:
         try:
             plot.save(result, options.plot)
@@ -109,7 +109,6 @@ def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
         "results": records,
         "import": imported,
         **counted,
-        "sliced_strings": device.sliced_strings() if has_gpu() else None,
     }
 
 
@@ -141,8 +140,6 @@ def _show(result: dict[str, Any], console: Console) -> None:
         console.print(python_bookkeeping.table(result["python"]))
     if result["import"] is not None:
         console.print(report.import_line(result["import"]), soft_wrap=True)
-    if result["sliced_strings"] is not None:
-        console.print("Sliced strings:", result["sliced_strings"], soft_wrap=True)
     for line in result["left_out"]:
         console.print(line, soft_wrap=True)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import cudf
 import pyarrow as pa
@@ -14,7 +13,7 @@ import cudf_arrow_bridge
 
 from . import peers
 from .data import batch_of, ints
-from .exchanges import OURS, ArrayProtocolOnly, export_of, import_of, round_trip_of, to_pylibcudf
+from .exchanges import ArrayProtocolOnly, export_of, import_of, round_trip_of, to_pylibcudf
 from .measure import Case, Contestant
 
 PEER = "pylibcudf"
@@ -71,22 +70,3 @@ def cases() -> Iterator[Case]:
         table = plc.Table.from_arrow(pa.Table.from_batches([batch]))
         yield from _tables(name, at, table)
         yield from _frames(name, at, table, batch)
-
-
-def sliced_strings() -> dict[str, Any]:
-    """Return rows 1 to 2 of a, b, c as each library exports them, imported by this package."""
-    column = plc.Column.from_arrow(pa.array(["a", "b", "c"]))
-    part = plc.copying.slice(column, [1, 3])[0]
-    return {
-        "expected": ["b", "c"],
-        OURS: _rows(cudf_arrow_bridge.to_arrow_device(part)),
-        PEER: _rows(part),
-    }
-
-
-def _rows(exporter: Any) -> Any:
-    try:
-        array = cudf_arrow_bridge.to_arrow_device(ArrayProtocolOnly(exporter)).to_host()
-        return pa.array(array).to_pylist()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"

@@ -94,11 +94,9 @@ def test_quick_mode_prints_every_group(result):
 
 
 def test_output_names_the_benchmarks_that_were_left_out(result):
-    data, printed = result
+    _, printed = result
     lines = [line for line in printed.splitlines() if line.startswith("Left out: ")]
     assert any(("host memory" if has_gpu() else "for want of a GPU") in line for line in lines)
-    if has_gpu():
-        assert data["sliced_strings"][OURS] == data["sliced_strings"]["expected"]
 
 
 def test_json_records_date_commit_machine_and_versions(result):

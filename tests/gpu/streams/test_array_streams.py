@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import gc
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.cli.file_round_trip import run_stages
 from testing.device import (
     GPU,
     ROWS,
@@ -161,3 +163,18 @@ def test_stream_can_be_released_before_its_end():
     assert consumer.struct.device_type == bridge.DeviceType.CUDA
     assert [consumer.rows(), consumer.rows()] == [128, 128]
     consumer.release()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([None if i % 6 == 0 else list(range(i % 4)) for i in range(300)]),
+        pa.array([{"a": i, "b": str(i)} for i in range(300)]),
+    ],
+    ids=["list", "struct"],
+)
+def test_frames_of_nested_columns_round_trip_in_batches(column):
+    """The steps of `cudf-arrow-bridge roundtrip --max-rows`."""
+    batch = pa.record_batch({"a": column})
+    stages = run_stages(batch, lambda _: nullcontext(), max_rows=100)
+    assert stages.consumed.to_pydict() == stages.returned.to_pydict() == batch.to_pydict()
