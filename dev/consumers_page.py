@@ -56,8 +56,7 @@ series of structs. Use `polars.DataFrame(x)` to create a frame.
 The libraries above read only host memory. `array.to_host()` copies device memory to the host.
 `array.to_arrow()`, `array.to_pandas()` and the stream of a frame with `install_protocol()` do the
 same. `pylibcudf.Table.from_arrow` and `pylibcudf.Column.from_arrow` import tables and columns in
-device memory. XGBoost accepts columns. CuPy and PyTorch accept tensors through DLPack. **This has
-not been run on a GPU yet.**
+device memory. XGBoost accepts columns. CuPy and PyTorch accept tensors through DLPack.
 """
 
 
