@@ -209,7 +209,7 @@ def test_export_has_the_requested_name_of_list_elements(beside):
 
     beside(
         row="E10",
-        what="a list is told the name of its elements alone",
+        what="list metadata that names only the elements",
         right="number",
         ours=name,
         theirs="not run: it would read metadata out of bounds",
