@@ -10,6 +10,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 cdef object resolve_resource(object mr)
 cdef int check_resource(object mr) except -1
 cdef device_async_resource_ref resource_of(object resolved) except *
+cpdef void hide_from_collector(object obj) noexcept
 cdef core.stream_ref stream_of(object stream) except *
 cdef core.copy_policy policy_of(object copy) except *
 cdef str text_of(core.string_view text)

@@ -69,7 +69,7 @@ def order_after(uintptr_t later, uintptr_t earlier) -> None:
         core.order_after(c_later, c_earlier)
 
 
-def hide_from_collector(obj) -> None:
+cpdef void hide_from_collector(object obj) noexcept:
     """Hide an object and its references from the garbage collector.
 
     The collector then takes the objects that it references to be in use.

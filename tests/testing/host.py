@@ -34,6 +34,10 @@ def span(buffer):
     return None if buffer is None else Memory(buffer)
 
 
+#: The data of nested columns in results of libcudf, which has no address.
+NO_DATA = Memory(pa.foreign_buffer(0, 0))
+
+
 def padded(buffer):
     """Pad a mask to a multiple of 64 bytes, as libcudf expects."""
     if buffer is None:
@@ -85,7 +89,7 @@ def to_plc(array):
         return plc.Column(dtype, size, None, None, size, 0, [])
     buffers = array.buffers()
     mask = span(padded(buffers[0])) if array.null_count else None
-    data, children = None, []
+    data, children = NO_DATA, []
     if kind == T.BOOL8:
         bits = np.frombuffer(buffers[1], "uint8") if buffers[1].size else np.empty(0, "uint8")
         data = Memory(pa.py_buffer(np.unpackbits(bits, bitorder="little")))

@@ -62,7 +62,7 @@ cdef class SharedSpan(Span):
             PySet_Discard(self.references, self.reference)
 
 
-#: The address of buffers in schema-only columns, which are not read. libcudf rejects null.
+#: The address of buffers in schema-only columns, which are not read. libcudf rejects null for data.
 cdef size_t NO_ADDRESS = 256
 
 
@@ -104,8 +104,9 @@ cdef class BufferSharer:
         cdef SharedSpan span = SharedSpan.__new__(SharedSpan)
         span.owner = owner
         if self.is_schema_only:
-            span.ptr = NO_ADDRESS
             span.size = PyLong_AsSize_t(PyObject_GetAttr(buffer, layout.size))
+            # Nested columns that libcudf made have an empty buffer, whose address must be null.
+            span.ptr = NO_ADDRESS if span.size != 0 else 0
             return span
         if not plain and isinstance(owner, layout.spillable_owner):
             if self.lock is None:

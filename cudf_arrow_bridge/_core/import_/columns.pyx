@@ -2,7 +2,7 @@
 """Construction of pylibcudf columns without the constructor's checks, and views of them."""
 
 cimport cython
-from cpython.ref cimport Py_XDECREF, PyObject
+from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GetItem
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t, uintptr_t
@@ -20,13 +20,10 @@ from pylibcudf.types cimport DataType
 from rmm.librmm.device_buffer cimport device_buffer
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.arguments cimport stream_of
+from cudf_arrow_bridge._core.arguments cimport hide_from_collector, stream_of
 from cudf_arrow_bridge._core.interpreter cimport drop_share
 
 ctypedef const void const_void
-
-cdef extern from "Python.h":
-    void PyObject_GC_UnTrack(PyObject*)
 
 
 cdef class Span:
@@ -130,13 +127,14 @@ cdef object main_span_of(Column column):
     cdef type_id id = column._data_type.c_obj.id()
     if id == type_id.STRING or id == type_id.LIST:
         return (<Column?>column._children[0])._data if column._children else None
-    return column._data
+    # A struct that libcudf made has an empty data buffer.
+    return None if id == type_id.STRUCT else column._data
 
 
 def main_span(Column column not None):
     """Return the buffer that identifies one level of a column: its offsets, or its data.
 
-    Return None for a column without rows, and for a struct, which has neither buffer.
+    Return None for a column without rows, and for a struct, whose data is in its children.
     """
     return main_span_of(column)
 
@@ -314,7 +312,7 @@ cdef Column wrap_column(
 cdef void untrack(Column made, ProducerMemory memory) noexcept:
     """Stop tracking a column by the garbage collector if it cannot be part of a cycle."""
     if not memory.context.has_objects:
-        PyObject_GC_UnTrack(<PyObject*>made)
+        hide_from_collector(made)
 
 
 cdef Column wrap_borrowed(
