@@ -207,3 +207,24 @@ def test_exit_with_open_streams_prints_nothing_and_returns_0():
     for _ in range(3):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
+def test_reading_after_shutdown_names_the_reason():
+    # This exit handler runs after that of the package, because it is registered before the import.
+    code = """
+        import atexit
+
+        @atexit.register
+        def read():
+            for make in (iter, pa.RecordBatchReader.from_stream):
+                try:
+                    list(make(bridge.to_arrow_device_stream([table])))
+                except (RuntimeError, pa.ArrowException) as error:
+                    print("the interpreter is shutting down" in str(error))
+
+        import pyarrow as pa, cudf_arrow_bridge as bridge
+        table = bridge.from_arrow_device(pa.record_batch({"a": [1]}), to="pylibcudf")
+    """
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\nTrue\n", "")

@@ -125,6 +125,7 @@ cdef int pull(
 ) noexcept nogil:
     cdef int code
     if not enter_interpreter():
+        message.assign("the interpreter is shutting down")
         return ECANCELED
     with gil:
         code = pull_with_gil(<BatchIterator><object>iterator, source, message)
