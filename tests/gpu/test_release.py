@@ -61,10 +61,10 @@ class Reusing:
         self._stream.synchronize()
 
     def _reuse(self):
-        while not self.producer.releases:
-            if self._done.wait(0.0005):
-                return
-        self._late.copy(self._garbage, as_cupy(self._target), self._stream, cycles=0)
+        while not self.producer.releases and not self._done.wait(0.0005):
+            pass
+        if self.producer.releases:
+            self._late.copy(self._garbage, as_cupy(self._target), self._stream, cycles=0)
 
 
 def values_of(late):
