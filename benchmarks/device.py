@@ -16,8 +16,6 @@ from .data import batch_of, ints
 from .exchanges import ArrayProtocolOnly, export_of, import_of, round_trip_of, to_pylibcudf
 from .measure import Case, Contestant
 
-PEER = "pylibcudf"
-
 
 def settle() -> None:
     """Wait for the work of earlier samples, so that it is not measured as part of the next."""
@@ -29,14 +27,14 @@ def settle() -> None:
 
 
 def _tables(name: str, at: tuple[str, int], table: plc.Table) -> Iterator[Case]:
-    theirs = Contestant(PEER, table.__arrow_c_device_array__)
+    theirs = Contestant(peers.PYLIBCUDF, table.__arrow_c_device_array__)
     yield Case("gpu export", name, (export_of(table), theirs), at, settle)
 
     ours = import_of(cudf_arrow_bridge.to_arrow_device(table), to_pylibcudf)
-    theirs = Contestant(PEER, plc.Table.from_arrow, ours.prepare)
+    theirs = Contestant(peers.PYLIBCUDF, plc.Table.from_arrow, ours.prepare)
     yield Case("gpu import", name, (ours, theirs), at, settle)
 
-    theirs = Contestant(PEER, lambda: plc.Table.from_arrow(ArrayProtocolOnly(table)))
+    theirs = Contestant(peers.PYLIBCUDF, lambda: plc.Table.from_arrow(ArrayProtocolOnly(table)))
     yield Case("gpu round trip", name, (round_trip_of(table), theirs), at, settle)
 
 
@@ -46,12 +44,12 @@ def _frames(
     """Yield the cases of frames. pylibcudf has no frames and uses tables."""
     names = batch.schema.names
     frame = peers.to_frame(table, names)
-    theirs = Contestant(PEER, table.__arrow_c_device_array__)
+    theirs = Contestant(peers.PYLIBCUDF, table.__arrow_c_device_array__)
     contestants = (export_of(frame), theirs, peers.frame_export(frame))
     yield Case("gpu frame export", name, contestants, at, settle)
 
     ours = import_of(cudf_arrow_bridge.to_arrow_device(table), cudf_arrow_bridge.from_arrow_device)
-    theirs = Contestant(PEER, plc.Table.from_arrow, ours.prepare)
+    theirs = Contestant(peers.PYLIBCUDF, plc.Table.from_arrow, ours.prepare)
     contestants = (ours, theirs, peers.frame_import(table, names))
     yield Case("gpu frame import", name, contestants, at, settle)
 

@@ -14,6 +14,7 @@ from .exchanges import ArrayProtocolOnly
 from .measure import Contestant
 
 CUDF = "cuDF"
+PYLIBCUDF = "pylibcudf"
 PYARROW = "pyarrow"
 NANOARROW = "nanoarrow"
 

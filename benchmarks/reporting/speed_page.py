@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of docs/speed.md."""
+"""The tables of docs/speed.md."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..exchanges import OURS
 from . import report
 
 _PEERS = (peers.PYARROW, peers.NANOARROW, peers.CUDF)
+_PEERS_ON_GPU = (peers.PYLIBCUDF, peers.CUDF)
 
 #: The name of each group on the page. Groups with `{}` have a row per number of columns.
 _LABELS = {
@@ -24,28 +25,37 @@ _LABELS = {
     "stream export": "stream out, a batch of 10 columns",
     "stream import": "stream in, a batch of 10 columns",
     "stream to frames": "stream into cuDF frames, a batch of 10 columns",
+    "gpu export": "export, {}",
+    "gpu import": "import, {}",
+    "gpu round trip": "round trip, {}",
+    "gpu frame export": "export of a cuDF frame, {}",
+    "gpu frame import": "import to a cuDF frame, {}",
+    "gpu frame upload": "upload to a cuDF frame, {}",
 }
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    """Format the records of int64 columns as Markdown."""
+    """Format the records of int64 columns, on the host or on a GPU, as Markdown."""
+    on_gpu = any(record["group"].startswith("gpu ") for record in records)
+    others = _PEERS_ON_GPU if on_gpu else _PEERS
     head = [
-        "| int64 columns | µs, ours |" + "".join(f" / {peer} |" for peer in _PEERS),
-        "| --- | --: |" + " --: |" * len(_PEERS),
+        "| int64 columns | µs, ours |" + "".join(f" / {peer} |" for peer in others),
+        "| --- | --: |" + " --: |" * len(others),
     ]
-    return "\n".join([*head, *_rows(records)])
+    return "\n".join([*head, *_rows(records, others)])
 
 
-def _rows(records: list[dict[str, Any]]) -> Iterator[str]:
+def _rows(records: list[dict[str, Any]], others: tuple[str, ...]) -> Iterator[str]:
     for group, label in _LABELS.items():
         for entry in (one for one in records if one["group"] == group):
             if "{}" not in label:
-                yield _row(label, entry)
+                yield _row(label, entry, others)
             elif (count := entry["at"].get("columns")) is not None:
-                yield _row(label.format(f"{count:,} column{'s' * (count > 1)}"), entry)
+                name = label.format(f"{count:,} column{'s' * (count > 1)}")
+                yield _row(name, entry, others)
 
 
-def _row(label: str, entry: dict[str, Any]) -> str:
+def _row(label: str, entry: dict[str, Any], others: tuple[str, ...]) -> str:
     ours = entry["contestants"][OURS]["dropped"]["median_us"]
-    ratios = (report.ratio(entry["ratios"].get(peer)) for peer in _PEERS)
+    ratios = (report.ratio(entry["ratios"].get(peer)) for peer in others)
     return f"| {label} | {report.short(ours, 1)} | {' | '.join(ratios)} |"

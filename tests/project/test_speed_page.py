@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/speed.md shows the results that are recorded in benchmarks/results/host.json."""
+"""docs/speed.md shows the results that are recorded in benchmarks/results."""
 
 import json
 import sys
 from pathlib import Path
+
+import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -11,12 +13,15 @@ from benchmarks.reporting import speed_page
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/speed.md").read_text()
-RESULTS = json.loads((ROOT / "benchmarks/results/host.json").read_text())["results"]
+RECORDED = ROOT / "benchmarks/results"
+RESULTS = json.loads((RECORDED / "host.json").read_text())["results"]
+ON_GPU = json.loads((RECORDED / "gpu-nvidia-h200.json").read_text())["speed"]["speed"]["results"]
 
 
-def test_table_of_the_page_shows_the_recorded_results():
-    """``python -m benchmarks --from benchmarks/results/host.json --markdown`` prints it."""
-    assert f"\n\n{speed_page.table(RESULTS)}\n\n" in PAGE
+@pytest.mark.parametrize("results", [RESULTS, ON_GPU], ids=["host", "gpu"])
+def test_tables_of_the_page_show_the_recorded_results(results):
+    """``python -m benchmarks --from benchmarks/results/host.json --markdown`` prints the first."""
+    assert f"\n\n{speed_page.table(results)}\n\n" in PAGE
 
 
 def test_sentence_on_conversions_shows_the_recorded_results():
