@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .outcome import FAILED, PASSED, SKIPPED, UNFINISHED, Outcome
-from .run import Run, write_json
+from .run import Run, last_lines, write_json
 
 _SCRIPT = Path(__file__).with_name("recorded_pytest.py")
 #: Seconds: the limit for all tests; the additional time for Python and the libraries; the time
@@ -23,6 +23,7 @@ _LIMIT, _AROUND, _TO_END = 3600, 90, 5
 _THROUGH = (0, 1, 5, 9)
 _BAD = ("failed", "error", "crashed")
 _SKIPS_TOLD = 3
+_STACK_LINES = 40  # of the log, where Python writes the stacks of a crashed process
 _COUNTED = re.compile(r"^=+ [A-Z ]*SUMMARY: (\d+)", re.MULTILINE)
 
 
@@ -79,7 +80,8 @@ def run_tests(run: Run, selection: Selection) -> Outcome:
         if last.get("end") == "time":
             break
         if "start" in last:
-            message = f"the process ended within it, with exit code {code}"
+            stack = "\n".join(last_lines(log, _STACK_LINES))
+            message = f"{stack}\nthe process ended within it, with exit code {code}"
             crash = {"over": last["start"], "outcome": "crashed", "seconds": 0, "message": message}
             with records.open("a", encoding="utf-8") as file:
                 print("", json.dumps(crash), sep="\n", file=file)
