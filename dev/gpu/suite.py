@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .outcome import FAILED, PASSED, SKIPPED, UNFINISHED, Outcome
-from .run import Run, last_lines, write_json
+from .run import Run, write_json
 
 _SCRIPT = Path(__file__).with_name("recorded_pytest.py")
 #: Seconds: the limit for all tests; the additional time for Python and the libraries; the time
@@ -23,7 +23,8 @@ _LIMIT, _AROUND, _TO_END = 3600, 90, 5
 _THROUGH = (0, 1, 5, 9)
 _BAD = ("failed", "error", "crashed")
 _SKIPS_TOLD = 3
-_STACK_LINES = 40  # of the log, where Python writes the stacks of a crashed process
+#: What Python writes to the log when a process crashes or hangs.
+_STACKS = re.compile(r"^(?:Fatal Python error: |Timeout \().*", re.MULTILINE | re.DOTALL)
 _COUNTED = re.compile(r"^=+ [A-Z ]*SUMMARY: (\d+)", re.MULTILINE)
 
 
@@ -67,6 +68,7 @@ def run_tests(run: Run, selection: Selection) -> Outcome:
             records, left_out, str(begin), str(selection.patience),
             "-q", "-m", "gpu", *selection.arguments,
         ]  # fmt: skip
+        log_size = log.stat().st_size if log.exists() else 0
         code = run.execute(command, log, left + selection.patience + _AROUND)
         if code is None and run.seconds_left() > 0:
             return _outcome(run, selection, "it hung outside of any test")
@@ -80,8 +82,10 @@ def run_tests(run: Run, selection: Selection) -> Outcome:
         if last.get("end") == "time":
             break
         if "start" in last:
-            stack = "\n".join(last_lines(log, _STACK_LINES))
-            message = f"{stack}\nthe process ended within it, with exit code {code}"
+            message = f"the process ended within it, with exit code {code}"
+            output = log.read_bytes()[log_size:].decode(errors="replace")
+            if stacks := _STACKS.search(output):
+                message = f"{stacks[0]}\n{message}"
             crash = {"over": last["start"], "outcome": "crashed", "seconds": 0, "message": message}
             with records.open("a", encoding="utf-8") as file:
                 print("", json.dumps(crash), sep="\n", file=file)

@@ -175,6 +175,27 @@ def test_end_of_the_time_is_not_recorded_as_a_failure_of_the_running_test(folder
     assert outcomes(cut_short) == {"test_long": "passed"}
 
 
+def test_crash_is_recorded_with_the_stack_of_its_process(folder):
+    write(
+        folder,
+        "def deep(n): return deep(n - 1) if n else os.abort()\n"
+        "def test_crashes_first(): deep(50)\n"
+        "def test_crashes_second(): deep(0)\n"
+        "def test_ends(): os._exit(3)\n",
+    )
+    run = run_of(folder)
+    run_tests(run, selection(folder))
+    messages = {test: r["message"] for test, r in over(run.file("scratch.jsonl")).items()}
+    for test in ("test_crashes_first", "test_crashes_second"):
+        stack, _, end = messages[f"test_it.py::{test}"].rpartition("\n")
+        assert stack.startswith("Fatal Python error: Aborted")
+        assert [name for name in messages if f"in {name.rpartition('::')[2]}\n" in stack] == [
+            f"test_it.py::{test}"
+        ]
+        assert end == "the process ended within it, with exit code -6"
+    assert messages["test_it.py::test_ends"] == "the process ended within it, with exit code 3"
+
+
 def test_incomplete_line_of_a_record_is_ignored(folder):
     write(folder, "def test_crashes(): os.abort()\n")
     run = run_of(folder)
