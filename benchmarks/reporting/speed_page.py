@@ -10,8 +10,7 @@ from .. import peers
 from ..exchanges import OURS
 from . import report
 
-_PEERS = (peers.PYARROW, peers.NANOARROW, peers.CUDF)
-_PEERS_ON_GPU = (peers.PYLIBCUDF, peers.CUDF)
+_PEERS = (peers.PYARROW, peers.NANOARROW, peers.PYLIBCUDF, peers.CUDF)
 
 #: The name of each group on the page. Groups with `{}` have a row per number of columns.
 _LABELS = {
@@ -36,8 +35,8 @@ _LABELS = {
 
 def table(records: list[dict[str, Any]]) -> str:
     """Format the records of int64 columns, on the host or on a GPU, as Markdown."""
-    on_gpu = any(record["group"].startswith("gpu ") for record in records)
-    others = _PEERS_ON_GPU if on_gpu else _PEERS
+    records = [record for record in records if record["group"] in _LABELS]
+    others = [peer for peer in _PEERS if any(peer in record["ratios"] for record in records)]
     head = [
         "| int64 columns | µs, ours |" + "".join(f" / {peer} |" for peer in others),
         "| --- | --: |" + " --: |" * len(others),
@@ -45,7 +44,7 @@ def table(records: list[dict[str, Any]]) -> str:
     return "\n".join([*head, *_rows(records, others)])
 
 
-def _rows(records: list[dict[str, Any]], others: tuple[str, ...]) -> Iterator[str]:
+def _rows(records: list[dict[str, Any]], others: list[str]) -> Iterator[str]:
     for group, label in _LABELS.items():
         for entry in (one for one in records if one["group"] == group):
             if "{}" not in label:
@@ -55,7 +54,7 @@ def _rows(records: list[dict[str, Any]], others: tuple[str, ...]) -> Iterator[st
                 yield _row(name, entry, others)
 
 
-def _row(label: str, entry: dict[str, Any], others: tuple[str, ...]) -> str:
+def _row(label: str, entry: dict[str, Any], others: list[str]) -> str:
     ours = entry["contestants"][OURS]["dropped"]["median_us"]
     ratios = (report.ratio(entry["ratios"].get(peer)) for peer in others)
     return f"| {label} | {report.short(ours, 1)} | {' | '.join(ratios)} |"

@@ -2,6 +2,7 @@
 """docs/speed.md shows the results that are recorded in benchmarks/results."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from benchmarks.reporting import speed_page
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/speed.md").read_text()
+TEXT = " ".join(PAGE.split())
 RECORDED = ROOT / "benchmarks/results"
 RESULTS = json.loads((RECORDED / "host.json").read_text())["results"]
 ON_GPU = json.loads((RECORDED / "gpu-nvidia-h200.json").read_text())["speed"]["speed"]["results"]
@@ -36,4 +38,94 @@ def test_sentence_on_conversions_shows_the_recorded_results():
         f"Of {len(ratios)} conversions, {near} take at most 1.1 times as long as the faster of the"
         f" two, and the others at most {max(ratios):.2f} times as long."
     )
-    assert sentence in " ".join(PAGE.split())
+    assert sentence in TEXT
+
+
+def ratio(results, group, case, peer, calls="dropped"):
+    (entry,) = (entry for entry in results if (entry["group"], entry["case"]) == (group, case))
+    return entry["ratios"][peer][calls]
+
+
+def test_sentence_on_other_types_shows_the_recorded_results():
+    kinds = ("int64 with nulls", "string", "list<int64>", "struct<int64, string>")
+    kinds += ("dictionary<string>",)
+    out, back = (
+        [f"{ratio(RESULTS, group, f'100 x {kind}', 'pyarrow'):.2f} times" for kind in kinds]
+        for group in ("export", "import")
+    )
+    sentence = (
+        f"the export of 100 columns takes {out[0]} as long for int64 with nulls, {out[1]} for "
+        f"strings, {out[2]} for lists, {out[3]} for structs and {out[4]} for dictionaries, and the "
+        f"import {', '.join(back[:4])} and {back[4]}."
+    )
+    assert sentence in TEXT
+
+
+def test_page_names_each_missed_goal():
+    wide, every, one, uncounted = {100, 1000}, {1, 10, 100, 1000}, {1}, {None}
+    goals = [
+        ("frame import", every, "cuDF", 0.5),
+        ("frame export", every, "cuDF", 0.6),
+        ("stream to frames", uncounted, "cuDF", 1.2),
+        ("import", wide, "pyarrow", 0.5),
+        ("export", wide, "pyarrow", 0.6),
+        ("import", one, "pyarrow", 2),
+        ("export", one, "pyarrow", 2),
+        ("column import", uncounted, "pyarrow", 2),
+        ("column export", uncounted, "pyarrow", 2),
+    ]
+    missed, measured = {}, set()
+    for entry in RESULTS:
+        columns = entry["at"].get("columns")
+        for group, counts, peer, goal in goals:
+            if entry["group"] == group and columns in counts:
+                measured.add((group, columns))
+                if (found := entry["ratios"][peer]["dropped"]) > goal:
+                    missed[group, columns] = f"{found:.2f}"
+    assert measured == {(group, count) for group, counts, *_ in goals for count in counts}
+    assert missed.keys() == {
+        *(("frame export", 1), ("frame export", 10)),
+        *(("export", 1), ("export", 100), ("column export", None)),
+    }
+    kept = ratio(RESULTS, "export", "100 x int64", "pyarrow", "kept")
+    for sentence in (
+        f"The export of a frame of 1 column takes {missed['frame export', 1]} times, and of 10 "
+        f"columns {missed['frame export', 10]} times, as long as `to_pylibcudf`. For 100 columns "
+        f"it is {ratio(RESULTS, 'frame export', '100 x int64', 'cuDF'):.2f}.",
+        f"The export of a table of 100 columns takes {missed['export', 100]} times pyarrow's time.",
+        f"If the results are kept, it takes {kept:.2f} times, and for 1,000 columns "
+        f"{ratio(RESULTS, 'export', '1000 x int64', 'pyarrow'):.2f} times, pyarrow's time.",
+        f"The export of a table of 1 column takes {missed['export', 1]} times, and of a column by "
+        f"itself {missed['column export', None]} times, pyarrow's time.",
+    ):
+        assert sentence in TEXT
+
+
+def test_readme_shows_the_results_on_a_gpu():
+    found = [
+        f"{ratio(ON_GPU, group, '100 x int64', peer):.2f} times"
+        for group, peer in (
+            ("gpu export", "pylibcudf"), ("gpu import", "pylibcudf"), ("gpu frame upload", "cuDF"),
+        )
+    ]  # fmt: skip
+    sentences = (
+        f"the export of a table of 100 int64 columns takes {found[0]}, and its import {found[1]}, "
+        "as long as with pylibcudf's interop. `from_arrow_device` of a pyarrow batch of 100 "
+        f"columns takes {found[2]} as long as `cudf.DataFrame.from_arrow`."
+    )
+    assert sentences in " ".join((ROOT / "README.md").read_text().split())
+
+
+def test_table_of_the_taxi_flow_shows_the_recorded_results():
+    flows = json.loads((RECORDED / "taxi.json").read_text())["results"]
+    section = PAGE.partition("\n## A whole flow\n")[2]
+    row = r"^\| ([a-zA-Z ]+?)(?:, .*)? \| ([\d.]+) \| ([\d.]+) \|$"
+    rows = re.findall(row, section, re.MULTILINE)
+    assert [name for name, *_ in rows] == list(flows["frames"]["seconds"])
+    for name, *cells in rows:
+        for cell, flow in zip(cells, ("frames", "tables"), strict=True):
+            digits = len(cell.partition(".")[2])
+            assert f"{flows[flow]['seconds'][name]:.{digits}f}" == cell
+    peaks = {round(flow["peak memory, of the size of the IPC file"], 1) for flow in flows.values()}
+    assert f"is {peaks.pop()} times the size of the IPC file in both flows." in TEXT
+    assert not peaks
