@@ -14,13 +14,14 @@ import pylibcudf as plc
 import pytest
 from cudf.core.buffer import Buffer, BufferOwner
 
+import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.export.shared_columns import share_columns
 from cudf_arrow_bridge._core.import_.columns import types_of
 from cudf_arrow_bridge.cuda.spans import HostSpan
 from cudf_arrow_bridge.frames import cudf_private as private
 from cudf_arrow_bridge.frames import host_frames
 from testing.host import addresses, to_plc
-from testing.host_frames import column, numbers
+from testing.host_frames import column, frame, numbers
 from testing.samples import cut_column
 from testing.spilling import turn_on
 
@@ -174,6 +175,23 @@ def test_buffer_describer_adds_no_reference_and_no_spill_lock(monkeypatch):
     assert buffer.owner.spillable
     assert not buffer.owner._spill_locks
     assert private.buffer_describer()(None) is None
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [
+        (pa.array([[1], None]), cudf.ListDtype("int64")),
+        (pa.array([{"a": [1]}, {"a": None}]), cudf.StructDtype({"a": cudf.ListDtype("int64")})),
+        (pa.array([], pa.list_(pa.int64())), cudf.ListDtype("int64")),
+    ],
+    ids=["list", "struct", "no rows"],
+)
+def test_schema_of_a_stream_of_nested_columns_that_have_an_empty_data_buffer(array, dtype):
+    """Results of libcudf have this buffer. It must keep the address null in schema-only columns."""
+    nested = column(array, dtype)
+    assert (nested.data.ptr, nested.data.size) == (0, 0)
+    stream = bridge.to_arrow_device_stream(frame({"a": nested}))
+    assert stream.schema.field("a").type == array.type
 
 
 def test_make_column_hides_foreign_memory_from_the_spill_manager(monkeypatch):
