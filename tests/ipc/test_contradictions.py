@@ -46,6 +46,7 @@ NUMBERS = pa.record_batch({"n": pa.array([1, None, 3], pa.int64())})
             f"buffer 1: expected bytes within .* got {2**40:,} to {2**40 + 24:,}",
         ),
         ({"buffer 2": -8}, "buffer 1: expected bytes within .* got -8 to 16"),
+        ({"buffer 0": 1}, "buffer 0: expected an offset that is a multiple of 8, got 1"),
         ({"buffer 3": 23}, "column 'n': expected a data buffer of 24 bytes, got 23"),
         ({"buffer 3": 2**63 - 1}, f"buffer 1: expected bytes within .* got 8 to {2**63 + 7:,}"),
     ],

@@ -111,7 +111,8 @@ cdef class BatchParts:
     Raises
     ------
     ValueError
-        If a buffer is outside the body, or smaller than its size in the metadata.
+        If a buffer is outside the body, smaller than its size in the metadata, or not at a multiple
+        of 8 bytes in the body, as the specification requires (Columnar Format, IPC).
     """
 
     cdef int64_t length
@@ -217,6 +218,10 @@ cdef class BatchParts:
                 raise ValueError(
                     f"buffer {i}: expected bytes within {found.size:,}, got {pair[0]:,} to "
                     f"{<object>pair[0] + <object>pair[1]:,}"  # the sum may exceed 64 bits
+                )
+            if pair[1] > 0 and pair[0] % 8:
+                raise ValueError(
+                    f"buffer {i}: expected an offset that is a multiple of 8, got {pair[0]:,}"
                 )
             buffer.size = pair[1]
             buffer.address = NULL
