@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, overload
 
 from .arrow.device_array import DeviceArray
-from .arrow.errors import ANY_PROTOCOL, is_of_cudf, object_error
+from .arrow.errors import ANY_PROTOCOL, object_error
 from .arrow.options import Kind, Validation, check_kind, check_option
 from .arrow.source_streams import SourceStream, find_stream, open_stream
-from .arrow.sources import find_array, open_array
+from .arrow.sources import find_array, is_of_rapids, open_array
+from .export.inputs import unwrapped
 from .export.stream_sources import has_files, is_lazy
-from .frames.proxies import is_pandas_series
+from .frames.proxies import is_pandas
 from .import_.importer import Importer
 from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
@@ -41,7 +42,9 @@ def from_arrow_device(
     obj : Any
         An object with ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or a source whose
         arrays `from_arrow_device_stream` concatenates: a stream of arrays, files, a dataset, a lazy
-        frame.
+        frame. Tables and columns of pylibcudf, and frames, series and indexes of cuDF, are not
+        exported: the result shares their columns, bools included. The data of these objects must
+        have been produced on cuDF's default stream or on `stream`.
     stream : optional
         The CUDA stream that will use the data, as in `to_arrow_device`. It waits for the producer.
         cuDF's default stream, on which cuDF operates on frames, waits for this stream. Memory is
@@ -116,13 +119,17 @@ def from_arrow_device(
     ValueError: copy=False: expected columns that can be shared, got ...
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
+    obj = unwrapped(obj)
+    if kind is None and importer.makes_frames and is_of_rapids(obj):
+        if columns is None and importer.shares_columns and hasattr(obj, "index"):
+            return importer.share_frame(obj)
+        obj = _with_index(obj, kind, importer)
     source = find_array(obj)
-    if source is None:
-        series = _series_with_index(obj, kind, importer)
-        if series is None:
-            source_stream = _open_stream(obj, kind, columns, importer, takes_several=False)
-            return import_concatenated(source_stream, kind, importer)
+    if source is None and (series := _with_index(obj, kind, importer)) is not obj:
         source = open_array(series)
+    if source is None:
+        source_stream = _open_stream(obj, kind, columns, importer, takes_several=False)
+        return import_concatenated(source_stream, kind, importer)
     if kind is None:
         # The schema of a column of structs that are not nullable is that of a table.
         kind = obj._kind if isinstance(obj, DeviceArray) else source.kind
@@ -130,7 +137,7 @@ def from_arrow_device(
     if columns is not None:
         source = select_of_array(source, columns, kind, importer.makes_frames)
     parsed = source.importer
-    columns, num_rows = importer.import_array(parsed, source.array_capsule, kind)
+    columns, num_rows = importer.import_array(parsed, source.array, kind)
     return importer.assembler(parsed, kind, source.labels)(columns, num_rows, source.first_row)
 
 
@@ -182,9 +189,10 @@ def from_arrow_device_stream(
     Parameters
     ----------
     obj
-        An object with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``; an iterable of
-        arrays, tables or frames with the same types and names; or files, a pyarrow dataset or
-        scanner, or a ``polars.LazyFrame``, which are read as in `to_arrow_device_stream`.
+        An object with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``; an object of cuDF or
+        pylibcudf; an iterable of arrays, tables or frames with the same types and names; or files,
+        a pyarrow dataset or scanner, or a ``polars.LazyFrame``, which are read as in
+        `to_arrow_device_stream`.
     stream : optional
         The CUDA stream that will use the data; see `from_arrow_device`.
     concat : bool
@@ -227,8 +235,7 @@ def from_arrow_device_stream(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))
-    series = _series_with_index(obj, kind, importer)
-    obj = obj if series is None else series
+    obj = _with_index(unwrapped(obj), kind, importer)
     source = _open_stream(obj, kind, columns, importer, takes_several=True)
     if concat:
         return import_concatenated(source, kind, importer)
@@ -289,14 +296,19 @@ def iter_arrow_device_stream(
     )
 
 
-def _series_with_index(obj: Any, kind: Kind | None, importer: Importer) -> DeviceArray | None:
-    """Export a pandas series with its name and index, which pandas' own stream does not have.
+def _with_index(obj: Any, kind: Kind | None, importer: Importer) -> Any:
+    """Export a series of pandas or cuDF with its index, which its array does not have.
 
-    Return None for other objects, and if the index is not imported.
+    Return other objects unchanged, and also a series if the index is not imported.
     """
-    if kind is not None or not importer.makes_frames or not is_pandas_series(obj):
-        return None
+    if kind is not None or not importer.makes_frames:
+        return obj
+    is_cudf = is_of_rapids(obj)
+    if not (is_cudf or is_pandas(obj)) or not hasattr(obj, "index") or obj.ndim == 2:
+        return obj
     is_range = type(obj.index).__name__ == "RangeIndex"
+    if is_range and is_cudf:
+        return obj  # its array has the range
     return to_arrow_device(obj, preserve_index=None if is_range else True)
 
 
@@ -317,12 +329,7 @@ def _open_stream(
         elif not takes_several:
             expected = f"a path, a dataset, or an object with {ANY_PROTOCOL}"
             raise object_error(obj, expected, "from_arrow_device_stream")
-        stream = open_stream(obj, _exported)
+        stream = open_stream(obj, unwrapped)
     if columns is None:
         return stream
     return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)
-
-
-def _exported(obj: Any) -> Any:
-    """Return a cuDF object as a stream, which exports it; other objects unchanged."""
-    return to_arrow_device_stream(obj) if is_of_cudf(obj) else obj

@@ -12,7 +12,7 @@ from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.errors import ANY_PROTOCOL, object_error
 from .arrow.options import Kind, Validation, check_kind, check_prefetch
 from .arrow.source_streams import has_stream_protocol
-from .arrow.sources import has_array_protocol
+from .arrow.sources import is_array
 from .async_.device_array_stream import AsyncDeviceArrayStream
 from .import_.importer import Importer
 from .to_arrow import to_arrow_device, to_arrow_device_stream
@@ -42,9 +42,9 @@ def from_arrow_device_async(
     ----------
     source
         The result of `to_arrow_device_async`; an object with ``__arrow_c_device_stream__`` or
-        ``__arrow_c_stream__``, such as a pyarrow table; an iterable or async iterable of frames or
-        arrays; or a producer in C: a function that takes the address of an
-        ``ArrowAsyncDeviceStreamHandler`` and is called on its own thread. ``__aiter__`` takes
+        ``__arrow_c_stream__``, such as a pyarrow table; an object of cuDF or pylibcudf; an iterable
+        or async iterable of frames or arrays; or a producer in C: a function that takes the address
+        of an ``ArrowAsyncDeviceStreamHandler`` and is called on its own thread. ``__aiter__`` takes
         precedence over the other protocols.
     prefetch : int
         The maximum number of arrays that are requested or queued, in addition to the array returned
@@ -105,7 +105,7 @@ def _opener_of(source: Any) -> Callable[[int], Awaitable[ArraySource]]:
         return ThreadedBatches(source).open
     if hasattr(source, "__aiter__"):
         return IteratedBatches(source, _as_array).open
-    if has_stream_protocol(source) and not has_array_protocol(source):
+    if has_stream_protocol(source) and not is_array(source):
         return partial(await_foreign_stream, source)
     if is_producer(source):
         return partial(await_producer, source)
@@ -116,4 +116,4 @@ def _opener_of(source: Any) -> Callable[[int], Awaitable[ArraySource]]:
 
 
 def _as_array(obj: Any) -> tuple[Any]:
-    return (obj if has_array_protocol(obj) else to_arrow_device(obj),)
+    return (obj if is_array(obj) else to_arrow_device(obj),)

@@ -288,17 +288,6 @@ CALLS = {
         TypeError,
         "expected cuDF data, .* got an object of type int$",
     ),
-    "import cuDF's frame": (
-        lambda: cab.from_arrow_device(FRAME),
-        TypeError,
-        f"{IMPORTED} an object of type DataFrame: this is cuDF data already, which to_arrow_device "
-        "exports$",
-    ),
-    "import cuDF's series": (
-        lambda: cab.from_arrow_device(FRAME["a"]),
-        TypeError,
-        f"{IMPORTED} an object of type Series: this is cuDF data already",
-    ),
     "import a path": (
         lambda: cab.from_arrow_device("file.parquet"),
         FileNotFoundError,
@@ -434,11 +423,6 @@ CALLS = {
         lambda: cab.from_arrow_device_stream({"a": BATCH}),
         TypeError,
         f"{STREAMED} an object of type dict: pyarrow.table",
-    ),
-    "a stream of cuDF's frame": (
-        lambda: cab.from_arrow_device_stream(FRAME),
-        TypeError,
-        f"{STREAMED} an object of type DataFrame: this is cuDF data already",
     ),
     "an empty list": (
         lambda: cab.from_arrow_device_stream([]),

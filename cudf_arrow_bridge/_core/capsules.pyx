@@ -16,12 +16,32 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libcpp.utility cimport move
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
+from cudf_arrow_bridge._core.interpreter cimport ensure_gil_in_release
+
+import ctypes
+
+import pylibcudf.column
+import pylibcudf.table
+
+from cudf_arrow_bridge._core.interpreter import add_release_without_gil
 
 cdef const char* SCHEMA = "arrow_schema"
 cdef const char* ARRAY = "arrow_array"
 cdef const char* DEVICE_ARRAY = "arrow_device_array"
 cdef const char* STREAM = "arrow_array_stream"
 cdef const char* DEVICE_STREAM = "arrow_device_array_stream"
+
+
+def _add_releases_of_pylibcudf():
+    """Register the release of the arrays of pylibcudf, whose capsules other objects can forward."""
+    name = "_Z32PylibcudfArrowDeviceArrayReleaseP10ArrowArray"
+    for module in (pylibcudf.column, pylibcudf.table):  # each has its own function of this name
+        release = getattr(ctypes.CDLL(module.__file__), name, None)
+        if release is not None:
+            add_release_without_gil(ctypes.cast(release, ctypes.c_void_p).value)
+
+
+_add_releases_of_pylibcudf()
 
 
 cdef void destroy_schema(object capsule) noexcept:
@@ -126,7 +146,11 @@ cdef core.ArrowSchema* schema_from_capsule(object capsule) except NULL:
 
 
 cdef core.ArrowDeviceArray* device_array_from_capsule(object capsule) except NULL:
-    return <core.ArrowDeviceArray*>pointer_of(capsule, DEVICE_ARRAY)
+    cdef core.ArrowDeviceArray* array = (
+        <core.ArrowDeviceArray*>pointer_of(capsule, DEVICE_ARRAY)
+    )
+    ensure_gil_in_release(&array.array)
+    return array
 
 
 cdef core.ArrowArray* array_from_capsule(object capsule) except NULL:
@@ -142,11 +166,6 @@ cdef core.ArrowDeviceArrayStream* device_stream_from_capsule(object capsule) exc
 
 cdef core.ArrowArrayStream* stream_from_capsule(object capsule) except NULL:
     return <core.ArrowArrayStream*>pointer_of(capsule, STREAM)
-
-
-def length_of(object capsule) -> int:
-    """Return the number of rows of a device array."""
-    return device_array_from_capsule(capsule).array.length
 
 
 cpdef object device_array_capsule_from_array(object capsule):

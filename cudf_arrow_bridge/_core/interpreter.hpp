@@ -4,6 +4,7 @@
 #pragma once
 
 #include <Python.h>
+#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <pthread.h>
 
 #include <atomic>
@@ -89,6 +90,28 @@ inline std::shared_ptr<void const> share_python_object(PyObject* object)
                                        PyGILState_Release(state);
                                        interpreter_gate::leave();
                                      }};
+}
+
+/**
+ * @brief Makes the release of a producer's array acquire the GIL.
+ *
+ * The producer's release changes Python reference counts but does not acquire the GIL, and this
+ * library releases arrays on any thread. During finalization the array is leaked.
+ *
+ * @param array An array with a release; its children and buffers stay in place
+ */
+inline void release_with_gil(ArrowArray& array)
+{
+  array.private_data = std::make_unique<ArrowArray>(array).release();
+  array.release      = [](ArrowArray* self) {
+    self->release = nullptr;
+    if (!interpreter_gate::enter()) { return; }
+    auto const original = std::unique_ptr<ArrowArray>{static_cast<ArrowArray*>(self->private_data)};
+    auto const state    = PyGILState_Ensure();
+    original->release(original.get());
+    PyGILState_Release(state);
+    interpreter_gate::leave();
+  };
 }
 
 }  // namespace cudf_arrow_bridge

@@ -7,6 +7,7 @@ Other modules cimport these functions, since their state must exist only once in
 import atexit
 
 from cpython.ref cimport PyObject
+from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.utility cimport move
 
@@ -15,6 +16,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 cdef extern from "interpreter.hpp" namespace "cudf_arrow_bridge" nogil:
     shared_ptr[const void] share_python_object(PyObject*) except +
+    void release_with_gil(core.ArrowArray&) except +
 
     cdef cppclass interpreter_gate:
         @staticmethod
@@ -55,6 +57,22 @@ cdef void drop_share(shared_ptr[const void]& owner) noexcept:
         new shared_ptr[const void](move(owner))
     if entered:
         interpreter_gate.leave()
+
+
+#: The addresses of release callbacks that require the GIL but do not acquire it.
+cdef set releases_without_gil = set()
+
+
+def add_release_without_gil(uintptr_t address) -> None:
+    """Register a release callback that requires the GIL but does not acquire it."""
+    releases_without_gil.add(address)
+
+
+cdef int ensure_gil_in_release(core.ArrowArray* array) except -1:
+    """Make the release of an array acquire the GIL if it is registered as one that requires it."""
+    if <uintptr_t>array.release in releases_without_gil:
+        release_with_gil(array[0])
+    return 0
 
 
 def drain_releases(nbytes=None) -> bool:

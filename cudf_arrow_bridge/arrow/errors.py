@@ -13,11 +13,6 @@ from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
 ANY_PROTOCOL = f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
 
 
-def is_of_cudf(obj: Any) -> bool:
-    """Return whether an object is an instance of a cuDF class, without importing cuDF."""
-    return type(obj).__module__.partition(".")[0] == "cudf"
-
-
 def object_error(obj: Any, expected: str, takes_several: str | None = None) -> TypeError:
     """Return the error for an object that a function does not accept.
 
@@ -63,8 +58,6 @@ def _advice(obj: Any, takes_several: str | None) -> str:
         return "pyarrow.table makes a table of a dict"
     if takes_several is not None and isinstance(obj, (list, tuple, Iterator)):
         return f"{takes_several} takes several"
-    if is_of_cudf(obj) and hasattr(obj, "to_pylibcudf"):
-        return "this is cuDF data already, which to_arrow_device exports"
     if hasattr(obj, "__dlpack__"):
         return "from_dlpack imports tensors"
     if hasattr(obj, "__cuda_array_interface__"):

@@ -13,11 +13,11 @@ from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
 from .copies import quoted
 from .device_array import DeviceArray
-from .errors import ANY_PROTOCOL, is_of_cudf, object_error
+from .errors import ANY_PROTOCOL, object_error
 from .metadata import has_dictionary
 from .options import Kind, check_kind
 from .schemas import empty, or_default
-from .sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
+from .sources import STREAM_PROTOCOLS, SourceArray, is_array, is_of_rapids, open_array
 
 
 class SourceStream:
@@ -28,7 +28,7 @@ class SourceStream:
     schema
         The schema of all arrays.
     arrays
-        Yields ``arrow_device_array`` PyCapsules, which an import consumes.
+        Yields arrays, which an import consumes; see `SourceArray`.
     labels
         Labels that JSON cannot represent, for a stream that this process exports.
     reader
@@ -98,7 +98,7 @@ def empty_array(schema: Schema) -> object:
 def has_stream_protocol(obj: Any) -> bool:
     """Return whether an object implements one of the stream protocols.
 
-    cuDF's own implementation does not count, since it copies to host memory.
+    Those of cuDF's objects do not count, since cuDF copies to host memory.
     """
     return _export_function(obj) is not None
 
@@ -106,7 +106,7 @@ def has_stream_protocol(obj: Any) -> bool:
 def _export_function(obj: Any) -> Callable[[], object] | None:
     """Return the method of the preferred stream protocol, or None; see `has_stream_protocol`."""
     # A `DeviceArray` is one array, at a known row.
-    if isinstance(obj, (type, DeviceArray)) or (is_of_cudf(obj) and not has_array_protocol(obj)):
+    if isinstance(obj, (type, DeviceArray)) or is_of_rapids(obj):
         return None
     for name in STREAM_PROTOCOLS:
         export: Callable[[], object] | None = getattr(obj, name, None)
@@ -129,17 +129,16 @@ def find_stream(obj: Any) -> SourceStream | None:
 
 
 def open_stream(obj: Any, prepare: Callable[[Any], Any] | None = None) -> SourceStream:
-    """Return the arrays of an object with one of the protocols, or of an iterable of such objects.
+    """Return the arrays of an object that is an array or a stream, or of an iterable of these.
 
     The function `prepare` returns such an object for each item of an iterable. None: they are used
     unchanged. Raise ValueError if an iterable is empty, so that there is no schema.
     """
     if (stream := find_stream(obj)) is not None:
         return stream
-    if has_array_protocol(obj):
+    if is_array(obj):
         return _stream_of_arrays(iter((obj,)))
-    is_iterable = isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict)
-    if is_iterable and not is_of_cudf(obj):
+    if isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict):
         return _stream_of_arrays(iter(obj) if prepare is None else map(prepare, obj))
     raise object_error(obj, f"an object with {ANY_PROTOCOL}, or an iterable of arrays")
 
@@ -191,7 +190,7 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
 
 def _sources_of(obj: Any) -> Iterator[SourceArray]:
     """Iterate over the array of an object, or the arrays of a stream."""
-    if has_array_protocol(obj) or not has_stream_protocol(obj):
+    if is_array(obj) or not has_stream_protocol(obj):
         return iter((open_array(obj),))
     return open_stream(obj).source_arrays()
 
@@ -207,11 +206,13 @@ def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
     def rest() -> Iterator[object]:
         for source in sources:
             check_same(first.schema_capsule, source.schema_capsule)
-            yield source.array_capsule
+            yield source.array
             del source
 
-    arrays = chain([first.array_capsule], rest())
-    return SourceStream(schema, arrays, first.labels, first_row=first.first_row)
+    arrays = chain([first.array], rest())
+    # Tables and columns of structs have the same schema.
+    known_column = first.is_of_rapids and first.kind == "column"
+    return SourceStream(schema, arrays, first.labels, None, known_column, first.first_row)
 
 
 def _with_large_strings(arrow_type: pa.DataType) -> pa.DataType:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays to import: the supported protocols, in order of preference, and their capsules."""
+"""Arrays to import: the supported protocols, in order of preference, and objects of RAPIDS."""
 
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from collections.abc import Callable
 from operator import is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -15,6 +15,9 @@ from .._core.import_ import array_importer
 from .._core.import_.array_importer import SourceArray as SourceArray
 from .device_array import DeviceArray
 
+if TYPE_CHECKING:
+    from .._core.export.array_exporter import InputExporter
+
 #: The stream protocols in order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
 
@@ -22,9 +25,35 @@ STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
 ARRAY_PROTOCOLS = ("__arrow_c_device_array__", "__arrow_c_array__")
 
 
-def has_array_protocol(obj: Any) -> bool:
-    """Return whether an object implements one of the array protocols."""
-    return any(hasattr(obj, name) for name in ARRAY_PROTOCOLS)
+#: Returns the exporter of the columns of an object of cuDF or pylibcudf; see `set_exporter_of`.
+_exporter_of: Callable[[Any], InputExporter]
+
+
+def set_exporter_of(function: Callable[[Any], InputExporter]) -> None:
+    """Set the function that returns the exporter of an object for which `is_of_rapids` is True."""
+    global _exporter_of
+    _exporter_of = function
+
+
+def is_of_rapids(obj: Any) -> bool:
+    """Return whether this is a column or table of pylibcudf, or a frame, series or index of cuDF.
+
+    This package shares the memory of these objects without their own protocols. pylibcudf's export
+    has wrong rows for slices, and its release requires the GIL. cuDF's export copies to host
+    memory. cuDF is not imported.
+    """
+    if isinstance(obj, (plc.Column, plc.Table)):
+        return True
+    cudf = sys.modules.get("cudf")
+    try:
+        return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
+    except AttributeError:
+        return False  # Another thread is importing cuDF, so no cuDF objects exist yet.
+
+
+def is_array(obj: Any) -> bool:
+    """Return whether an object is an array: it is of RAPIDS or implements an array protocol."""
+    return is_of_rapids(obj) or any(hasattr(obj, name) for name in ARRAY_PROTOCOLS)
 
 
 def first_row_of(obj: Any) -> int:
@@ -40,12 +69,14 @@ def are_same_objects(labels: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
 
 
 def find_array(obj: Any) -> SourceArray | None:
-    """Return the array of an object, or None if it implements none of the array protocols."""
-    return array_importer.find_array(obj, _are_tables)
+    """Return the array of an object, or None if it is none; see `is_array`."""
+    if is_of_rapids(obj):
+        return SourceArray.of_columns(_exporter_of(obj))
+    return array_importer.find_array(obj, isinstance(obj, pa.RecordBatch))
 
 
 def open_array(obj: Any) -> SourceArray:
-    """Return the array of an object, which must implement one of the array protocols."""
+    """Return the array of an object, which must be one; see `is_array`."""
     if (source := find_array(obj)) is not None:
         return source
     streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]
@@ -54,12 +85,3 @@ def open_array(obj: Any) -> SourceArray:
         f"expected an object with {' or '.join(ARRAY_PROTOCOLS)}, got one of type "
         f"{type(obj).__name__}{hint}"
     )
-
-
-@lru_cache
-def _are_tables(cls: type) -> bool:
-    """Return whether instances of a class are known to be tables."""
-    # This is None also while another thread imports cuDF.
-    frame = getattr(sys.modules.get("cudf"), "DataFrame", None)
-    known = (plc.Table, pa.RecordBatch) + (() if frame is None else (frame,))
-    return issubclass(cls, known)

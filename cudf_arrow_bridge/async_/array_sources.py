@@ -18,7 +18,7 @@ from .._core.stream.async_ import AsyncReader
 from .._core.stream.stream_export import StreamState
 from .._core.stream.stream_import import StreamReader
 from ..arrow.source_streams import has_stream_protocol
-from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, has_array_protocol, open_array
+from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, is_array, open_array
 from ..cuda.event_loops import fences_of_running_loop
 
 
@@ -90,7 +90,7 @@ def is_producer(source: Any) -> bool:
     """Return whether an object is a C producer: callable, and no other kind of source."""
     if not callable(source) or isinstance(source, type):
         return False
-    return not (has_array_protocol(source) or has_stream_protocol(source))
+    return not (is_array(source) or has_stream_protocol(source))
 
 
 async def await_producer(produce: Callable[[int], Any], prefetch: int) -> CProducerSource:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -14,6 +13,7 @@ import pylibcudf as plc
 from .._core.export.array_exporter import (
     ExportArguments,
     ExportInput,
+    InputExporter,
     pylibcudf_input,
     schema_of_input,
 )
@@ -30,10 +30,17 @@ from .._core.schema import Schema, SchemaSpec
 from ..arrow.device_array import DeviceArray
 from ..arrow.errors import ANY_PROTOCOL, object_error
 from ..arrow.metadata import ColumnMetadata, from_field
-from ..arrow.options import Kind
+from ..arrow.options import Kind, export_arguments
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.source_streams import has_stream_protocol, join_on_host, open_stream
-from ..arrow.sources import SourceArray, are_same_objects, find_array, open_array
+from ..arrow.sources import (
+    SourceArray,
+    are_same_objects,
+    find_array,
+    is_of_rapids,
+    open_array,
+    set_exporter_of,
+)
 from ..cuda.residency import DeviceType
 from ..frames.concatenate import concatenate_on_gpu
 from ..frames.proxies import is_pandas, is_proxy
@@ -52,15 +59,10 @@ def export_input_of(
     Arrays and streams of other libraries are imported. Imports and the conversion of range indexes
     use the stream of the arguments. Raises a ValueError if a copy is required and not allowed.
     """
-    export_input: ExportInput | None = pylibcudf_input(obj, _spec_of)
-    if export_input is not None:
-        return export_input
-    if is_cudf(obj):
-        return _disassemble()(obj, preserve_index, arguments.stream, arguments.copy)
-    if is_proxy(obj):
-        from ..frames.cudf_private import wrapped_by
-
-        return export_input_of(wrapped_by(obj), preserve_index, arguments)
+    if is_of_rapids(obj):
+        return _input_of_rapids(obj, preserve_index, arguments)
+    if (wrapped := unwrapped(obj)) is not obj:
+        return export_input_of(wrapped, preserve_index, arguments)
     if isinstance(obj, ExportInput):
         return obj
     source = obj if isinstance(obj, SourceArray) else find_array(obj)
@@ -84,26 +86,45 @@ def export_input_of(
     raise object_error(obj, f"cuDF data or an object with {ANY_PROTOCOL}", "to_arrow_device_stream")
 
 
+def _input_of_rapids(
+    obj: Any, preserve_index: bool | None, arguments: ExportArguments
+) -> ExportInput:
+    """Return the columns of an object of cuDF or pylibcudf."""
+    found: ExportInput | None = pylibcudf_input(obj, _spec_of)
+    if found is not None:
+        return found
+    return _disassemble()(obj, preserve_index, arguments.stream, arguments.copy)
+
+
+def _exporter_of(obj: Any) -> InputExporter:
+    """Return the exporter of an object of cuDF or pylibcudf; see `set_exporter_of`."""
+    arguments = export_arguments(None, None, None, False, None, None)
+    return InputExporter(_input_of_rapids(obj, None, arguments), arguments)
+
+
+set_exporter_of(_exporter_of)
+
+
+def unwrapped(obj: Any) -> Any:
+    """Return the cuDF or pandas object that a cudf.pandas proxy wraps; other objects unchanged."""
+    if not is_proxy(obj):
+        return obj
+    from ..frames.cudf_private import wrapped_by
+
+    return wrapped_by(obj)
+
+
 def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema] | None:
     """Return the kind and schema of the export of a cuDF or pylibcudf object, without its memory.
 
     Return None for other objects, and if a range index becomes a column.
     """
     described: ExportInput | None = pylibcudf_input(obj, _spec_of)
-    if described is None and is_cudf(obj):
+    if described is None and is_of_rapids(obj):
         from ..frames.disassemble import describe as describe_frame
 
         described = describe_frame(obj, preserve_index)
     return None if described is None else (described.kind, schema_of_input(described))
-
-
-def is_cudf(obj: Any) -> bool:
-    """Return whether this is a cuDF frame, series or index, without importing cuDF."""
-    cudf = sys.modules.get("cudf")
-    try:
-        return cudf is not None and isinstance(obj, (cudf.DataFrame, cudf.Series, cudf.Index))
-    except AttributeError:
-        return False  # Another thread is importing cuDF, so no cuDF objects exist yet.
 
 
 @cache

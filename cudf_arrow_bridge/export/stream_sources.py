@@ -13,12 +13,11 @@ import pyarrow as pa
 
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.source_streams import has_stream_protocol, open_stream
-from ..arrow.sources import has_array_protocol
+from ..arrow.sources import is_array
 from ..cuda.ordering import ordered
 from ..cuda.streams import cudf_handle_of_all_threads
 from ..frames.proxies import is_pandas, is_proxy
 from .cudf_polars_private import is_container, is_result, take_partitions
-from .inputs import is_cudf
 from .sources.dask_futures import gather_results
 from .sources.dask_partitions import compute_partitions
 from .sources.datasets import DatasetSource, is_dataset
@@ -113,7 +112,7 @@ def exportable_objects(source: Any, stream: Stream, claim: ClaimSource) -> Itera
     """
     if isinstance(source, DatasetSource):
         return source.objects(stream)
-    if is_cudf(source) or is_proxy(source) or has_array_protocol(source) or is_pandas(source):
+    if is_proxy(source) or is_array(source) or is_pandas(source):
         return iter((source,))
     if has_stream_protocol(source):
         # A consumed stream may not raise: pyarrow's readers return no more batches. Objects with a

@@ -11,6 +11,7 @@ import datetime
 import zoneinfo
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import cudf
@@ -194,6 +195,14 @@ def make_frame(
     ):
         object.__setattr__(frame, name, value)
     return frame
+
+
+def share_frame(obj: Any) -> Any:
+    """Return a frame or series with the same columns and index, and a copy of the ``attrs``."""
+    shared = obj.copy(deep=False)
+    # cuDF's copies share the dictionary. The frame's own __setattr__ could set a column.
+    object.__setattr__(shared, "_attrs", deepcopy(obj._attrs))
+    return shared
 
 
 def make_series(column: ColumnBase, name: Hashable, index: cudf.Index | None = None) -> cudf.Series:

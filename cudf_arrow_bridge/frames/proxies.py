@@ -24,11 +24,6 @@ def is_pandas(obj: Any) -> TypeGuard[Any]:
     return False
 
 
-def is_pandas_series(obj: Any) -> TypeGuard[Any]:
-    """Return whether an object, which is not a proxy, is a pandas series."""
-    return is_pandas(obj) and obj.ndim == 1 and hasattr(obj, "index")
-
-
 def as_proxy(obj: Any) -> Any:
     """Return a proxy of a cuDF object, without moving its memory."""
     return sys.modules["cudf.pandas"].as_proxy_object(obj)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
-from .._core.import_.array_importer import ArrayImporter, ImportArguments
+from .._core.export.array_exporter import ExportArguments, InputExporter
+from .._core.import_.array_importer import ArrayImporter, ImportArguments, to_capsule
+from ..arrow.copies import CopyRefusedError, copy_error
 from ..arrow.options import Kind, check_option
 from ..cuda.ordering import order
 from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE, resolve_stream
@@ -43,6 +45,8 @@ class Importer:
             check_active()
         self.mr = mr
         self.copy = copy
+        #: Whether columns of cuDF and pylibcudf are shared as they are, neither copied nor checked.
+        self.shares_columns = copy is not True and validate == "minimal"
         self._to = to
         #: Whether the result is a frame or series, not an object of pylibcudf.
         self.makes_frames = to != "pylibcudf"
@@ -62,12 +66,34 @@ class Importer:
         check_option("sanitize", sanitize, (True, False))
         return cls(stream, mr, to, copy=copy, validate=validate, sanitize=sanitize)
 
-    def import_array(self, parsed: ArrayImporter, capsule: object, kind: Kind) -> ImportedColumns:
-        """Import the array in a capsule as the columns of a table, or as one column."""
-        columns, num_rows, _ = parsed.import_array(capsule, kind == "table", self.arguments)
+    def import_array(self, parsed: ArrayImporter, array: object, kind: Kind) -> ImportedColumns:
+        """Import an array as the columns of a table, or as one column; see `SourceArray.array`."""
+        columns = None
+        if isinstance(array, InputExporter):
+            columns, num_rows = self._share(array, kind), array.export_input.num_rows
+        if columns is None:
+            if isinstance(array, InputExporter) and self.copy is False:
+                arguments = ExportArguments(array.arguments.stream, copy=False)
+                array = InputExporter(array.export_input, arguments)
+            columns, num_rows, _ = parsed.import_array(
+                to_capsule(array), kind == "table", self.arguments
+            )
         if not self._are_ordered:
             self.compute_after_import()
         return columns, num_rows
+
+    def _share(self, array: InputExporter, kind: Kind) -> list[plc.Column] | None:
+        """Share the columns of an object of this process.
+
+        Return None if they have to be exported and imported, which can convert or copy them.
+        """
+        source = array.export_input
+        if self.copy is False and source.made:
+            raise copy_error([CopyRefusedError("", reason) for *_, reason in source.made])
+        if kind != source.kind or not self.shares_columns:
+            return None
+        order(self.importing.handle, array.arguments.handle)
+        return self.arguments.share_columns(source.columns)
 
     def compute_after_import(self) -> None:
         """Make later work on `computing` wait for the import."""
@@ -88,6 +114,12 @@ class Importer:
             )
 
         return assemble
+
+    def share_frame(self, frame: Any) -> Any:
+        """Return another cuDF frame or series with the columns of one, or its proxy."""
+        from ..frames.cudf_private import share_frame
+
+        return self.finish(share_frame(frame))
 
     def finish(self, frame: Any) -> Any:
         """Return a frame or series, or its proxy, after ordering the caller's stream after it."""

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from .._core.import_.array_importer import SourceArray, select_children
-from .._core.schema import Schema, is_struct
+from .._core.export.array_exporter import ExportInput, InputExporter
+from .._core.import_.array_importer import SourceArray, select_children, to_capsule
+from .._core.schema import Schema, SchemaSpec, is_struct
+from ..arrow.metadata import from_field
 from ..arrow.options import Kind
 from ..arrow.schemas import as_schema, positions_of
 from ..arrow.source_streams import SourceStream
@@ -25,7 +27,7 @@ def select_of_array(
     metadata of a frame specifies are kept.
     """
     schema, select = _selection(source.schema_capsule, source.labels, columns, kind, keeps_index)
-    array = select(source.array_capsule)
+    array = select(source.array)
     return SourceArray(schema, array, True, source.labels, source.first_row)
 
 
@@ -41,9 +43,9 @@ def select_of_stream(
 def _selection(
     capsule: object, labels: tuple[Any, ...], columns: Any, kind: Kind, keeps_index: bool
 ) -> tuple[object, Callable[[object], object]]:
-    """Return the schema of selected columns, and the function that selects them; all in capsules.
+    """Return the capsule of the schema of selected columns, and the function that selects them.
 
-    The function selects the columns of an array in place.
+    The function selects the columns of an array; see `SourceArray.array`. It consumes the array.
     """
     if kind != "table" or not is_struct(capsule):
         raise ValueError(
@@ -56,9 +58,25 @@ def _selection(
         else positions_of(columns, whole.names)
     )
 
+    schema = pa.schema([whole.field(position) for position in positions], whole.metadata)
+
     def select(array: object) -> object:
+        if isinstance(array, InputExporter) and array.export_input.kind == "table":
+            return _select_of_columns(array, schema, positions)
+        array = to_capsule(array)
         select_children(capsule, array, positions)
         return array
 
-    schema = pa.schema([whole.field(position) for position in positions], whole.metadata)
     return schema.__arrow_c_schema__(), select
+
+
+def _select_of_columns(
+    array: InputExporter, schema: pa.Schema, positions: Sequence[int]
+) -> InputExporter:
+    """Select columns of an object of this process; `schema` is that of the selected columns."""
+    source = array.export_input
+    fields = [from_field(field) for field in schema]
+    spec = SchemaSpec(fields, schema.metadata or {}, source.schema_spec.labels)
+    columns = [source.columns[position] for position in positions]
+    selected = ExportInput("table", columns, source.num_rows, spec, source.made)
+    return InputExporter(selected, array.arguments)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pylibcudf as plc
 
-from .._core.capsules import length_of
-from .._core.import_.array_importer import importer_of
+from .._core.import_.array_importer import importer_of, length_of
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field
 from ..arrow.source_streams import SourceStream, concatenate_on_host, empty_array
@@ -30,10 +29,10 @@ def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iter
         parsed = importer_of(stream.schema.__arrow_c_schema__())
         assemble = importer.assembler(parsed, kind, stream.labels)
         first_row = stream.first_row or 0
-        for capsule in stream.arrays:
-            columns, num_rows = importer.import_array(parsed, capsule, kind)
+        for array in stream.arrays:
+            columns, num_rows = importer.import_array(parsed, array, kind)
             # A suspended generator must not extend the lifetime of memory that the caller dropped.
-            del capsule
+            del array
             yield assemble(columns, num_rows, first_row)
             del columns
             first_row += num_rows
@@ -44,29 +43,29 @@ def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iter
 def import_concatenated(stream: SourceStream, requested: Kind | None, importer: Importer) -> Any:
     """Import all arrays of a stream as one object; see `from_arrow_device_stream`."""
     kind = stream.kind(requested)
-    capsules: list[object] = []
+    arrays: list[object] = []
     num_rows = 0
     try:
-        for capsule in stream.arrays:
-            if capsules and importer.copy is False:
+        for array in stream.arrays:
+            if arrays and importer.copy is False:
                 raise ValueError(
                     "copy=False: expected a stream of one batch, got several, which have "
                     "to be concatenated: import it with concat=False"
                 )
-            num_rows += length_of(capsule)
+            num_rows += length_of(array)
             if num_rows > MAX_COLUMN_ROWS:
                 raise OverflowError(
                     f"expected a stream of at most {MAX_COLUMN_ROWS:,} rows, the limit of a cuDF "
                     "column, got more: import several frames with concat=False"
                 )
-            capsules.append(capsule)
+            arrays.append(array)
     finally:
         stream.release()
     parsed = importer_of(stream.schema.__arrow_c_schema__())
     assemble = importer.assembler(parsed, kind, stream.labels)
-    if not capsules:
-        capsules.append(empty_array(stream.schema))
-    imported = [importer.import_array(parsed, capsule, kind)[0] for capsule in capsules]
+    if not arrays:
+        arrays.append(empty_array(stream.schema))
+    imported = [importer.import_array(parsed, array, kind)[0] for array in arrays]
     columns = imported[0]
     if len(imported) > 1:
         field = as_field(stream.schema)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
@@ -38,3 +39,20 @@ def test_columns_and_slices_of_a_table_share_memory():
     assert bridge.from_arrow_device(part).to_arrow().cast(expected.schema).equals(expected)
     addresses = {buffer.address for buffer in part.buffers()}
     assert addresses <= {buffer.address for buffer in exported.buffers()}
+
+
+@pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
+def test_slices_of_pylibcudf_are_imported(type_, nesting):
+    array = samples.nest(type_, nesting, 75, "some")
+    (part,) = plc.copying.slice(column_from(array), [9, 60])
+    expected = array.slice(9, 51)
+    shared = bridge.from_arrow_device(part, to="pylibcudf", copy=False)
+    copied = bridge.from_arrow_device(part, to="pylibcudf", copy=True)
+    for found in (shared, copied, *bridge.iter_arrow_device_stream([part], to="pylibcudf")):
+        assert host.to_arrow(fetched(found), expected.type).equals(expected)
+    frames = [bridge.from_arrow_device(plc.Table([part])) for _ in range(2)]
+    frames.append(bridge.from_arrow_device_stream(frames))
+    assert [len(frame) for frame in frames] == [51, 51, 102]
+    for frame in frames[:2]:
+        exported = bridge.to_arrow_device(frame).to_host()
+        assert exported["0"].to_arrow().to_pylist() == expected.to_pylist()

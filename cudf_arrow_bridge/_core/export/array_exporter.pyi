@@ -16,7 +16,7 @@ class ExportInput:
     columns: Final[tuple[plc.Column, ...]]
     num_rows: Final[int]
     schema_spec: Final[SchemaSpec]
-    made: Final[tuple[MadeMemory, ...] | None]
+    made: Final[tuple[MadeMemory, ...]]
     def __init__(
         self,
         kind: Literal["table", "column"],

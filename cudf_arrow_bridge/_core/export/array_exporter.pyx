@@ -65,6 +65,7 @@ cdef class ExportInput:
         self.columns = columns
         self.num_rows = num_rows
         self.schema_spec = cached_spec(kind, columns, spec_of)
+        self.made = ()
         return self
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import pylibcudf as plc
 
+from ..export.array_exporter import InputExporter
 from ..protocols import Stream
 from ..schema import Schema
 
@@ -17,6 +18,7 @@ class ImportArguments:
         validate: str,
         sanitize: bool,
     ) -> None: ...
+    def share_columns(self, columns: Sequence[plc.Column]) -> list[plc.Column] | None: ...
 
 class ArrayImporter:
     derived: dict[Any, Any]
@@ -35,23 +37,31 @@ class ArrayImporter:
     ) -> plc.Column: ...
 
 def select_children(schema: object, array: object, positions: Sequence[int]) -> None: ...
-def find_array(obj: Any, are_tables: Callable[[type], bool]) -> SourceArray | None: ...
+def to_capsule(array: object) -> object: ...
+def length_of(array: object) -> int: ...
+def find_array(obj: Any, known_table: bool) -> SourceArray | None: ...
 def importer_of(schema: object) -> ArrayImporter: ...
 
 class SourceArray:
     schema_capsule: object
-    array_capsule: object
+    array: object
     labels: tuple[Any, ...]
     first_row: int | None
 
     def __init__(
         self,
         schema_capsule: object,
-        array_capsule: object,
+        array: object,
         known_table: bool,
         labels: tuple[Any, ...],
         first_row: int | None,
     ) -> None: ...
+    @staticmethod
+    def of_columns(exporter: InputExporter) -> SourceArray: ...
+    @property
+    def is_of_rapids(self) -> bool: ...
+    @property
+    def array_capsule(self) -> object: ...
     @property
     def kind(self) -> Literal["table", "column"]: ...
     @property

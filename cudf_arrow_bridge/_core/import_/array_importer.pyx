@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import of Arrow device arrays as pylibcudf columns and tables."""
+"""Import of Arrow device arrays, and of columns of this process, as pylibcudf columns and tables."""
 
 from cpython.tuple cimport PyTuple_GetItem
 from cython.operator cimport dereference
@@ -28,6 +28,9 @@ from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray
 from cudf_arrow_bridge._core.import_.columns cimport ImportContext, table_of, wrap_columns
 from cudf_arrow_bridge._core.import_.imported_fields cimport ImportedFields, remember
 from cudf_arrow_bridge._core.schema cimport Schema, is_struct, marks_table
+
+from cudf_arrow_bridge._core.export.array_exporter import InputExporter, schema_of_input
+from cudf_arrow_bridge._core.import_.columns import share_columns
 
 
 cdef class ImportArguments:
@@ -62,6 +65,10 @@ cdef class ImportArguments:
         if mr is None and not self.stream.is_freed_by_thread:
             self.host_context = context
         return context
+
+    def share_columns(self, columns):
+        """Return columns that share the memory of others; see `columns.share_columns`."""
+        return share_columns(columns, self.context())
 
 
 cdef class ArrayImporter:
@@ -164,12 +171,15 @@ cpdef ArrayImporter importer_of(schema):
 
 
 cdef class SourceArray:
-    """One array that a producer exported.
+    """One array to import.
 
     Parameters
     ----------
-    schema_capsule, array_capsule
-        The ``arrow_schema`` and ``arrow_device_array`` capsules. An import consumes the latter.
+    schema_capsule
+        The ``arrow_schema`` capsule.
+    array
+        The ``arrow_device_array`` capsule of a producer, which an import consumes, or the exporter
+        of an object of cuDF or pylibcudf, whose columns an import shares.
     known_table
         Whether the object is known to be a table, regardless of the flags of its schema.
     labels
@@ -180,22 +190,42 @@ cdef class SourceArray:
     """
 
     cdef readonly object schema_capsule
-    cdef readonly object array_capsule
+    cdef readonly object array
     cdef readonly tuple labels
     cdef readonly object first_row
     cdef bint known_table
     cdef ArrayImporter parsed
 
-    def __init__(self, schema_capsule, array_capsule, bint known_table, tuple labels, first_row):
+    def __init__(self, schema_capsule, array, bint known_table, tuple labels, first_row):
         self.schema_capsule = schema_capsule
-        self.array_capsule = array_capsule
+        self.array = array
         self.known_table = known_table
         self.labels = labels
         self.first_row = first_row
 
+    @staticmethod
+    def of_columns(exporter) -> SourceArray:
+        """Return the array of an `InputExporter`."""
+        export_input = exporter.export_input
+        schema = schema_of_input(export_input).__arrow_c_schema__()
+        is_table = export_input.kind == "table"
+        return SourceArray(schema, exporter, is_table, export_input.schema_spec.labels, None)
+
+    @property
+    def is_of_rapids(self) -> bool:
+        """Whether this is an object of cuDF or pylibcudf."""
+        return isinstance(self.array, InputExporter)
+
+    @property
+    def array_capsule(self) -> object:
+        """The capsule of the array, exported if there is none."""
+        return to_capsule(self.array)
+
     @property
     def kind(self) -> str:
         """Whether this is a table or a column. Depends on the object and the schema only."""
+        if self.is_of_rapids:
+            return self.array.export_input.kind
         is_table = (
             is_struct(self.schema_capsule) if self.known_table else marks_table(self.schema_capsule)
         )
@@ -215,11 +245,25 @@ cdef class SourceArray:
 
     def length(self) -> int:
         """Return the number of rows."""
-        return device_array_from_capsule(self.array_capsule).array.length
+        return length_of(self.array)
 
     def __arrow_c_device_array__(self, requested_schema=None) -> tuple:
         """Return the capsules."""
         return self.schema_capsule, self.array_capsule
+
+
+def to_capsule(array) -> object:
+    """Return the capsule of an array; see `SourceArray.array`."""
+    if not isinstance(array, InputExporter):
+        return array
+    return array.export(None, DescribedArray)._array.device_array_capsule()
+
+
+def length_of(array) -> int:
+    """Return the number of rows of an array; see `SourceArray.array`."""
+    if isinstance(array, InputExporter):
+        return array.export_input.num_rows
+    return device_array_from_capsule(array).array.length
 
 
 cdef tuple pair_of(capsules):
@@ -228,10 +272,10 @@ cdef tuple pair_of(capsules):
     return tuple(capsules)
 
 
-def find_array(obj, are_tables):
+def find_array(obj, bint known_table):
     """Return the array that an object exports, or None if it implements no array protocol.
 
-    `are_tables` returns whether objects of a class are known to be tables.
+    `known_table` is whether the object is known to be a table.
     """
     export = getattr(obj, "__arrow_c_device_array__", None)
     if export is not None:
@@ -248,4 +292,4 @@ def find_array(obj, are_tables):
         return SourceArray(
             schema, array, described._kind == "table", described._labels, described._first_row
         )
-    return SourceArray(schema, array, are_tables(type(obj)), (), None)
+    return SourceArray(schema, array, known_table, (), None)

@@ -21,7 +21,7 @@ from rmm.librmm.device_buffer cimport device_buffer
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport hide_from_collector, stream_of
-from cudf_arrow_bridge._core.interpreter cimport drop_share
+from cudf_arrow_bridge._core.interpreter cimport drop_share, share_object
 
 ctypedef const void const_void
 
@@ -272,6 +272,35 @@ cdef ImportedSpan view_memory(const void* address, size_t size, ProducerMemory m
     if size == 0:
         return None
     return make_span(<uintptr_t>address, size, memory, memory.context.has_objects)
+
+
+cdef bint is_as_imported(Column column) except -1:
+    """Return whether an import of the exported column would have its type and null count."""
+    # Days are exported as seconds. libcudf takes an unknown null count, -1, for no nulls.
+    if column._data_type.c_obj.id() == type_id.DURATION_DAYS or column._null_count < 0:
+        return False
+    for child in column._children:
+        if not is_as_imported(<Column?>child):
+            return False
+    return True
+
+
+def share_columns(tuple columns not None, ImportContext context not None):
+    """Return columns over the memory of other columns, which are released as those of an import.
+
+    Return None if they have to be exported and imported, which converts them.
+    """
+    cdef ProducerMemory memory = ProducerMemory.__new__(ProducerMemory)
+    for column in columns:
+        if not is_as_imported(<Column?>column):
+            return None
+    memory.owner = context.released_in_order(share_object(columns))
+    memory.context = context
+
+    def share(span):
+        return make_span(span.ptr, span.size, memory, memory.context.has_objects)
+
+    return [rebuild_all(column, share) for column in columns]
 
 
 # Cached, since DataType uses a Python enum, which is slower than the rest of a column.

@@ -28,7 +28,12 @@ def load(library, keep_gil=False):
     native = (ctypes.PyDLL if keep_gil else ctypes.CDLL)(str(library))
     for function in ("release_on_thread", "release_at_exit", "release_on_thread_at_exit"):
         getattr(native, function).argtypes = [RELEASE, ctypes.c_void_p]
+    native.set_release.argtypes = [ctypes.c_void_p]
     return native
+
+
+def address_of(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
 
 
 def take(capsule):
