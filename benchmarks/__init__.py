@@ -9,8 +9,10 @@ In host memory, the peers are pyarrow and nanoarrow. On a GPU, the peer is pylib
 For frames, a further peer is cuDF's own conversion to and from pylibcudf tables (`peers.py`). Each
 case (`cases.py`, `device.py`) transfers the same data in each way. The ways take turns: one sample
 of each in random order, hundreds of times (`measure.py`). Noise then affects all ways equally, and
-the ratio of their medians is stable although the times are not. pytest-benchmark measures one way
-after the other. Therefore it runs the same cases (`test_cases.py`), but not for published results.
+the ratio of their medians is stable although the times are not. On a GPU, each case also measures a
+control, the same export of one column by pylibcudf: compare times of different cases only as
+multiples of their control. pytest-benchmark measures one way after the other. Therefore it runs the
+same cases (`test_cases.py`), but not for published results.
 
 Each way is measured twice. "Dropped": the result of a call is released before the next call, with
 the garbage collector enabled, as in processing of a stream of batches. Reports show these numbers

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 
 import cudf
 import pyarrow as pa
@@ -61,10 +63,15 @@ def _frames(
 
 
 def cases() -> Iterator[Case]:
-    """Yield all cases, with their data in device memory."""
+    """Yield all cases, with their data in device memory and the control as the last contestant."""
+    control = peers.control(_on_device(batch_of(ints, 1, 1000)))
     for count in (1, 10, 100, 1000):
         name, at = f"{count} x int64", ("columns", count)
         batch = batch_of(ints, count, 1000)
-        table = plc.Table.from_arrow(pa.Table.from_batches([batch]))
-        yield from _tables(name, at, table)
-        yield from _frames(name, at, table, batch)
+        table = _on_device(batch)
+        for case in chain(_tables(name, at, table), _frames(name, at, table, batch)):
+            yield replace(case, contestants=(*case.contestants, control))
+
+
+def _on_device(batch: pa.RecordBatch) -> plc.Table:
+    return plc.Table.from_arrow(pa.Table.from_batches([batch]))

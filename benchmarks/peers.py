@@ -17,6 +17,7 @@ CUDF = "cuDF"
 PYLIBCUDF = "pylibcudf"
 PYARROW = "pyarrow"
 NANOARROW = "nanoarrow"
+CONTROL = "control"
 
 
 def exports(array: pa.RecordBatch | pa.Array) -> tuple[Contestant, ...]:
@@ -58,6 +59,15 @@ def frame_export(frame: cudf.DataFrame) -> Contestant:
 def frame_import(table: plc.Table, names: list[str]) -> Contestant:
     """Return cuDF's own import of existing pylibcudf columns."""
     return Contestant(CUDF, lambda: to_frame(table, names))
+
+
+def control(table: plc.Table) -> Contestant:
+    """Return the job that all cases on a GPU measure: pylibcudf's export of a table.
+
+    Its time differs between cases, so times of different cases cannot be compared. Their ratios to
+    the control of the same case can.
+    """
+    return Contestant(CONTROL, table.__arrow_c_device_array__)
 
 
 def _viewed(array: Any) -> Any:

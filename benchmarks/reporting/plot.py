@@ -22,6 +22,7 @@ _STYLES = {
     "pylibcudf": ("#d1242f", "s", "-"),
     "nanoarrow": ("#0969da", "^", "-"),
     "cuDF": ("#bf8700", "D", "-"),
+    "control": ("#6e7781", "", ":"),
     "export": ("#1a7f37", "o", "-"),
     "export by schema": ("#8250df", "v", "-"),
     "export floor": ("#1a7f37", "", "--"),

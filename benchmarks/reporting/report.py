@@ -17,6 +17,7 @@ from rich.table import Table
 
 from ..exchanges import OURS
 from ..measure import Case, Measured, Spread
+from ..peers import CONTROL
 
 _DISTRIBUTIONS = (
     "cudf-cu12", "cudf-cu13", "libcudf-cu12", "libcudf-cu13", "nanoarrow", "numpy", "pyarrow",
@@ -117,7 +118,7 @@ def tables(records: list[dict[str, Any]]) -> Iterator[Table]:
             entry["group"],
             entry["case"],
             *(_time(entry["contestants"][name]) for name in (OURS, *peers)),
-            *(ratio(entry["ratios"][peer]) for peer in peers),
+            *(ratio(entry["ratios"][peer]) for peer in peers if peer != CONTROL),
         )
         last = entry
     for table in list(tables.values())[-1:]:
@@ -128,7 +129,8 @@ def tables(records: list[dict[str, Any]]) -> Iterator[Table]:
 def _times_table(peers: tuple[str, ...]) -> Table:
     result = _table(f"Microseconds, one at a time, beside {', '.join(peers)}", (OURS, *peers))
     for peer in peers:
-        result.add_column(f"/ {peer}", justify="right")
+        if peer != CONTROL:  # its ratios would make the table too wide
+            result.add_column(f"/ {peer}", justify="right")
     return result
 
 

@@ -10,7 +10,7 @@ from .. import peers
 from ..exchanges import OURS
 from . import report
 
-_PEERS = (peers.PYARROW, peers.NANOARROW, peers.PYLIBCUDF, peers.CUDF)
+_PEERS = (peers.PYARROW, peers.NANOARROW, peers.PYLIBCUDF, peers.CUDF, peers.CONTROL)
 
 #: The name of each group on the page. Groups with `{}` have a row per number of columns.
 _LABELS = {

@@ -38,8 +38,8 @@ class Fences:
     """Fences in CUDA streams, whose completion is signaled through one file descriptor.
 
     Use it in programs with their own event loop. In asyncio, use `DeviceArray.ready` instead. The
-    fences of one stream are reported independently of pending fences of other streams, as long as
-    at most 8 streams have unfinished fences. ``len`` returns the number of unfinished fences.
+    fences of one stream are reported independently of pending fences of other streams. ``len``
+    returns the number of unfinished fences.
 
     It is thread-safe. When it is deleted, unfinished fences are discarded. A forked child process
     needs a new object.

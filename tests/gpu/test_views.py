@@ -6,19 +6,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
 from testing import samples, views
 from testing.device import GPU, pylibcudf_rows, unnamed
-from testing.peers.arrays import DeviceOnly
+from testing.peers.arrays import column_from
 from testing.peers.device_memory import OnDevice
 
 pytestmark = GPU
 
 SLICES = [(0, samples.MANY), (1, 64), (8, 40), (9, 65), (33, 0)]
-
-
-def column_from(obj, **options):
-    return bridge.from_arrow_device(DeviceOnly(obj), to="pylibcudf", kind="column", **options)
 
 
 def cases():

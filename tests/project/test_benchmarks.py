@@ -7,6 +7,7 @@ import sys
 import time
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,9 +15,10 @@ from cudf_arrow_bridge import has_gpu
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from benchmarks import memory
+from benchmarks import device, memory
+from benchmarks.exchanges import to_pylibcudf
 from benchmarks.measure import Case, Contestant, Effort, measure
-from benchmarks.reporting import plot
+from benchmarks.reporting import plot, report, speed_page
 
 ROOT = Path(__file__).parents[2]
 OURS = "cudf_arrow_bridge"
@@ -25,9 +27,9 @@ PEERS = ("pylibcudf",) if has_gpu() else ("pyarrow", "nanoarrow")
 pytestmark = pytest.mark.exhaustive
 GROUPS = (
     {
-        **dict.fromkeys(("gpu export", "gpu import", "gpu round trip"), PEERS),
-        **dict.fromkeys(("gpu frame export", "gpu frame import"), (*PEERS, "cuDF")),
-        "gpu frame upload": ("cuDF",),
+        **dict.fromkeys(("gpu export", "gpu import", "gpu round trip"), (*PEERS, "control")),
+        **dict.fromkeys(("gpu frame export", "gpu frame import"), (*PEERS, "cuDF", "control")),
+        "gpu frame upload": ("cuDF", "control"),
     }
     if has_gpu()
     else {
@@ -128,6 +130,38 @@ def test_each_case_compares_the_bridge_with_all_peers(result):
                     entry["contestants"][who][part]["median_us"] for who in (OURS, name)
                 )
                 assert ratio[part] == pytest.approx(ours / theirs, rel=0.02, abs=1e-3)
+
+
+def test_contestants_take_turns():
+    calls = []
+    contestants = tuple(Contestant(name, lambda name=name: calls.append(name)) for name in "abc")
+    case = Case("group", "case", contestants, converts=True)
+    measure(case, Effort(rounds=30, sample_seconds=0))
+    turns = calls[-90:]
+    assert all({*turns[i : i + 3]} == {*"abc"} for i in range(0, 90, 3))
+
+
+def test_each_case_on_a_gpu_measures_the_same_control(monkeypatch):
+    """Here with tables in host memory, and without running the cases."""
+    tables = SimpleNamespace(Table=SimpleNamespace(from_arrow=to_pylibcudf))
+    monkeypatch.setattr(device, "plc", tables)
+    cases = list(device.cases())
+    assert len(cases) == 24
+    controls = {case.contestants[-1] for case in cases}
+    assert [control.name for control in controls] == ["control"]
+    assert all(case.contestants[0].name == OURS for case in cases)
+
+
+def test_reports_show_the_control_of_a_case():
+    contestants = Contestant(OURS, lambda: time.sleep(0.002)), Contestant("control", lambda: None)
+    case = Case("gpu export", "1 x int64", contestants, ("columns", 1), converts=True)
+    entry = report.record(case, measure(case, Effort(3, 0)), dict.fromkeys((OURS, "control")))
+    [table] = report.tables([entry])
+    assert [column.header for column in table.columns] == ["what", "case", "ours", "control"]
+    head, _, row = speed_page.table([entry]).splitlines()
+    assert head == "| int64 columns | µs, ours | / control |"
+    ratio = entry["ratios"]["control"]["dropped"]
+    assert row.endswith(f" | {report.short(ratio, 2)} |")
 
 
 class Thing:

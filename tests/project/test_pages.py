@@ -117,6 +117,18 @@ def test_targets_of_links_exist(page):
             assert (page.parent / path).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_files_that_a_page_names_exist(page):
+    """Paths of the core begin below csrc/src, as in `cuda/fences/fence_set.cpp`."""
+    places = (ROOT, ROOT / "csrc/src", ROOT / "cudf_arrow_bridge")
+    folders = {"benchmarks", "csrc", "cudf_arrow_bridge", "dev", "docs", "examples", "tests"}
+    folders |= {path.name for path in places[1].iterdir()}
+    for name in re.findall(r"`([\w.-]+/[\w./-]*\w)/?`", page.read_text()):
+        if name.partition("/")[0] in folders:
+            # Some names omit the suffix, as in `base/struct_memory`.
+            assert any([*place.glob(f"{name}*")] for place in places), name
+
+
 def test_readme_links_to_every_page():
     readme = (ROOT / "README.md").read_text()
     for page in PAGES[1:]:

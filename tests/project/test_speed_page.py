@@ -101,6 +101,23 @@ def test_page_names_each_missed_goal():
         assert sentence in TEXT
 
 
+def test_page_states_the_control_of_the_results_on_a_gpu():
+    exports = {
+        entry["group"]: entry
+        for entry in ON_GPU
+        if entry["case"] == "1 x int64" and entry["group"].endswith("export")
+    }
+    table, frame = exports["gpu export"], exports["gpu frame export"]
+    took = [
+        f"{entry['contestants']['pylibcudf']['dropped']['median_us']:.1f} µs"
+        for entry in (table, frame)
+    ]
+    ratios = [f"{entry['ratios']['pylibcudf']['dropped']:.2f}" for entry in (table, frame)]
+    assert f"took {took[0]} beside our export of its table, and {took[1]} beside" in TEXT
+    assert f"`/ pylibcudf`: {ratios[0]} for the table and {ratios[1]} for the frame." in TEXT
+    assert not any("control" in entry["contestants"] for entry in ON_GPU)
+
+
 def test_readme_shows_the_results_on_a_gpu():
     out = ratio(ON_GPU, "gpu export", "100 x int64", "pylibcudf")
     back = ratio(ON_GPU, "gpu import", "100 x int64", "pylibcudf")

@@ -48,9 +48,9 @@ struct fence_result {
  * @brief Fences in streams, whose completion is signaled through one file descriptor.
  *
  * For event loops: the descriptor is readable while `poll` has results. It is an eventfd, written
- * by threads of the library that block in CUDA until an event completes; no thread polls. A fence
- * of one stream does not wait for those of another as long as no more than 8 streams have
- * unfinished fences.
+ * by threads of the library that block in CUDA until an event completes; no thread polls. Each
+ * stream with unfinished fences has its own thread, so a fence does not wait for those of other
+ * streams, unless the system cannot start another thread.
  *
  * A handle: copies refer to the same set. Any number of threads may use it. When the last handle is
  * destroyed, unfinished fences are discarded.

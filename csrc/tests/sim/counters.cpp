@@ -33,6 +33,11 @@ std::size_t host_syncs()
   return locked([](auto& all) { return all.host_syncs; });
 }
 
+std::size_t pinned_bytes()
+{
+  return locked([](auto& all) { return all.pinned_bytes; });
+}
+
 std::size_t live_events()
 {
   return locked([](auto& all) { return all.events.size(); });

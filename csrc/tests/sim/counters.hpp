@@ -27,6 +27,7 @@ namespace sim {
 /// @return The number of these calls since `reset`, by all threads
 [[nodiscard]] std::size_t host_syncs();
 
+[[nodiscard]] std::size_t pinned_bytes();      ///< Allocated by `cudaHostAlloc`, ever
 [[nodiscard]] std::size_t live_events();       ///< Created and not destroyed, ever
 [[nodiscard]] std::size_t live_streams();      ///< Created and not destroyed
 [[nodiscard]] std::size_t live_allocations();  ///< Allocated and not freed

@@ -144,7 +144,8 @@ class Producer:
         An object of pyarrow with the device protocol.
     edit
         Called with the `ArrowSchema` and the `ArrowDeviceArray` before they are exported. Its
-        changes are undone before pyarrow's release callback runs.
+        changes are undone before pyarrow's release callback runs. Its result, such as the owner of
+        other buffers, is kept until the release of the array.
     """
 
     alive = set()  # noqa: RUF012 -- C code may call back after the last Python reference is gone
@@ -154,8 +155,7 @@ class Producer:
         schema, array = struct_of(self.schema_capsule), struct_of(self.array_capsule)
         self.releases, self.schema_releases = 0, 0
         restore_schema, restore_array = _snapshot(schema), _snapshot(array.array)
-        if edit is not None:
-            edit(schema, array)
+        self._kept = None if edit is None else edit(schema, array)
 
         @RELEASE
         def release_schema(address):
@@ -167,6 +167,7 @@ class Producer:
         def release_array(address):
             self.releases += 1
             restore_array(address)
+            self._kept = None
             self._done()
 
         self._callbacks = release_schema, release_array

@@ -16,31 +16,28 @@ def all_buffers(array):
     return found
 
 
-class OnDevice:
+class OnDevice(Producer):
     """A pyarrow array whose buffers are copied to the device, except the last buffer of views.
 
     That buffer has the sizes of the others. Arrow C++ keeps it in host memory for all devices.
     """
 
     def __init__(self, array):
-        self.kept = []
-        self.sizes = {b.address: b.size for b in all_buffers(array) if b}
-        self.producer = Producer(array, self.move)
-        self.__arrow_c_device_array__ = self.producer.__arrow_c_device_array__
+        sizes = {b.address: b.size for b in all_buffers(array) if b}
+        super().__init__(array, lambda schema, exported: move(schema, exported, sizes))
 
-    def move(self, schema, array):
-        import cupy
 
-        array.device_type, array.device_id = 2, cupy.cuda.Device().id
-        for form, node in zip(nodes(schema), nodes(array.array), strict=True):
-            is_view = form.format in (b"vu", b"vz")
-            for i in range(node.n_buffers - is_view):
-                if self.sizes.get(node.buffers[i]):
-                    node.buffers[i] = self.copy(node.buffers[i])
+def move(schema, array, sizes):
+    """Copy the buffers of these addresses to the device, and return the copies."""
+    import cupy
 
-    def copy(self, address):
-        import cupy
-
-        host = np.frombuffer(pa.foreign_buffer(address, self.sizes[address]), "uint8")
-        self.kept.append(cupy.asarray(host))
-        return self.kept[-1].data.ptr
+    copies = []
+    array.device_type, array.device_id = 2, cupy.cuda.Device().id
+    for form, node in zip(nodes(schema), nodes(array.array), strict=True):
+        is_view = form.format in (b"vu", b"vz")
+        for i in range(node.n_buffers - is_view):
+            if size := sizes.get(node.buffers[i]):
+                host = np.frombuffer(pa.foreign_buffer(node.buffers[i], size), "uint8")
+                copies.append(cupy.asarray(host))
+                node.buffers[i] = copies[-1].data.ptr
+    return copies

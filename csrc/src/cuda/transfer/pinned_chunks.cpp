@@ -16,7 +16,7 @@ pinned_chunks::pinned_chunks(std::size_t total,
     piece_size_{std::min({total, chunk_size, largest_chunk})},
     num_pieces_{total > piece_size_ ? 2U : 1U},
     step_{host_upload::staged_size(piece_size_)},
-    memory_{1, num_pieces_ * step_, true, stream, std::move(owner)}
+    memory_{1, num_pieces_ * step_, transfer_kind::body, stream, std::move(owner)}
 {
   if (memory_.bytes().size() < num_pieces_ * step_) {
     num_pieces_ = 2;

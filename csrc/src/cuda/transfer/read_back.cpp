@@ -31,7 +31,7 @@ void read_batch::enqueue()
 {
   if (integers_.empty()) { return; }
   auto const size = integers_.size() * sizeof(std::int64_t);
-  memory_.emplace(size, size, true, stream_);
+  memory_.emplace(size, size, transfer_kind::read_back, stream_);
   for (std::size_t i = 0; i < integers_.size(); ++i) {
     auto const& [source, width] = integers_[i];
     memory_->copy(values() + i, source, static_cast<std::size_t>(width));

@@ -21,26 +21,33 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr std::size_t block_size  = std::size_t{1} << 16;  ///< granularity of allocations
-constexpr std::size_t pinned_size = std::size_t{1}
-                                    << 26;  ///< the largest size of libcudf's own pool
+constexpr std::size_t block_size     = std::size_t{1} << 16;  ///< granularity of allocations
+constexpr std::size_t pinned_size    = std::size_t{1} << 26;  ///< for uploads and message bodies
+constexpr std::size_t read_back_size = std::size_t{1} << 20;  ///< for values that are read back
 
 constexpr std::size_t whole_blocks(std::size_t size)
 { return (size + block_size - 1) / block_size * block_size; }
 
 /**
- * @brief The pinned memory of this process, used by transfers in whole blocks.
+ * @brief Pinned memory of this process, used by transfers in whole blocks.
  *
- * Pinning may synchronize with the device, so all memory is pinned at the first use. libcudf's
- * pinned resource is not usable: work on another stream may still read the memory that it returns,
- * so the CPU would have to wait before writing to it.
+ * Pinning may synchronize with the device, so all memory of a pool is pinned at its first use.
+ * libcudf's pinned resource is not usable for uploads: work on another stream may still read the
+ * memory that it returns, so the CPU would have to wait before writing to it. For values that are
+ * read back it is too large: its first use pins up to 64 MiB.
  */
 class pinned_pool {
  public:
-  static pinned_pool& instance()
+  explicit pinned_pool(std::size_t size) : size_{size} {}
+
+  static pinned_pool& of(transfer_kind kind)
   {
-    static constinit per_process<pinned_pool> pool;
-    return pool.get();
+    struct pools {
+      pinned_pool large{pinned_size};
+      pinned_pool small{read_back_size};
+    };
+    static constinit per_process<pools> all;
+    return kind == transfer_kind::read_back ? all.get().small : all.get().large;
   }
 
   /// @return Memory of `most` bytes, or the largest piece available; empty if that is less than
@@ -96,16 +103,17 @@ class pinned_pool {
   void pin()
   {
     // `give_back` must not allocate: there are never more free ranges than blocks.
-    free_.reserve(pinned_size / block_size);
+    free_.reserve(size_ / block_size);
     void* memory = nullptr;
-    if (cudaHostAlloc(&memory, pinned_size, cudaHostAllocPortable) != cudaSuccess) {
+    if (cudaHostAlloc(&memory, size_, cudaHostAllocPortable) != cudaSuccess) {
       (void)cudaGetLastError();
       return;
     }
-    free_.push_back({static_cast<std::byte*>(memory), pinned_size});
+    free_.push_back({static_cast<std::byte*>(memory), size_});
     is_pinned_ = true;
   }
 
+  std::size_t size_;
   std::mutex mutex_;
   std::vector<free_range> free_;  ///< by address; adjacent ranges are merged
   bool is_pinned_{false};
@@ -113,14 +121,14 @@ class pinned_pool {
 
 }  // namespace
 
-pinned_memory::pinned_memory(std::size_t least, std::size_t most)
-  : memory_{pinned_pool::instance().take(whole_blocks(least), whole_blocks(most))}
+pinned_memory::pinned_memory(std::size_t least, std::size_t most, transfer_kind kind)
+  : kind_{kind}, memory_{pinned_pool::of(kind).take(whole_blocks(least), whole_blocks(most))}
 {
 }
 
 pinned_memory::~pinned_memory()
 {
-  if (!memory_.empty()) { pinned_pool::instance().give_back(memory_); }
+  if (!memory_.empty()) { pinned_pool::of(kind_).give_back(memory_); }
 }
 
 /// The memory of a transfer, which destroys itself when the copies are done.
@@ -128,13 +136,13 @@ class transfer_block : private deferred_release {
  public:
   transfer_block(std::size_t least,
                  std::size_t most,
-                 bool may_be_pageable,
+                 transfer_kind kind,
                  std::shared_ptr<void const> owner)
-    : deferred_release{true}, owner_{std::move(owner)}, pinned_{least, most}
+    : deferred_release{true}, owner_{std::move(owner)}, pinned_{least, most, kind}
   {
     if (pinned_.data() != nullptr) {
       bytes_ = {pinned_.data(), pinned_.size()};
-    } else if (may_be_pageable) {
+    } else if (kind != transfer_kind::upload) {
       pageable_ = std::make_unique_for_overwrite<std::byte[]>(most);
       bytes_    = {pageable_.get(), most};
     }
@@ -160,10 +168,10 @@ class transfer_block : private deferred_release {
 
 transfer_memory::transfer_memory(std::size_t least,
                                  std::size_t most,
-                                 bool may_be_pageable,
+                                 transfer_kind kind,
                                  cuda::stream_ref stream,
                                  std::shared_ptr<void const> owner)
-  : stream_{stream}, block_{new transfer_block{least, most, may_be_pageable, std::move(owner)}}
+  : stream_{stream}, block_{new transfer_block{least, most, kind, std::move(owner)}}
 {
 }
 
@@ -180,7 +188,7 @@ void transfer_memory::copy(void* target, void const* source, std::size_t size)
 host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream_{stream}
 {
   if (capacity > 0 && capacity <= pinned_size) {
-    staged_.emplace(capacity, capacity, false, stream);
+    staged_.emplace(capacity, capacity, transfer_kind::upload, stream);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cuda/stream>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,13 +13,21 @@ namespace cudf_arrow_bridge::detail {
 
 class transfer_block;
 
+/// What is copied. Selects the pool of pinned memory, and what is used if the pool has too little.
+enum class transfer_kind : std::uint8_t {
+  upload,    ///< buffers to the device: the pool of 64 MiB; otherwise no memory
+  body,      ///< message bodies in both directions: the pool of 64 MiB; otherwise pageable memory
+  read_back  ///< integers from the device: the pool of 1 MiB; otherwise pageable memory
+};
+
 /// Pinned host memory, borrowed from a pool.
 class pinned_memory {
  public:
-  explicit pinned_memory(std::size_t size) : pinned_memory{size, size} {}
+  /// Borrows memory for an upload.
+  explicit pinned_memory(std::size_t size) : pinned_memory{size, size, transfer_kind::upload} {}
 
   /// Borrows `most` bytes, or the largest piece available, but at least `least` bytes.
-  pinned_memory(std::size_t least, std::size_t most);
+  pinned_memory(std::size_t least, std::size_t most, transfer_kind kind);
 
   pinned_memory(pinned_memory const&)            = delete;
   pinned_memory& operator=(pinned_memory const&) = delete;
@@ -31,6 +40,7 @@ class pinned_memory {
   [[nodiscard]] std::size_t size() const noexcept { return memory_.size(); }
 
  private:
+  transfer_kind kind_;
   std::span<std::byte> memory_;
 };
 
@@ -43,10 +53,10 @@ class pinned_memory {
 class transfer_memory {
  public:
   /// Takes `most` bytes of pinned memory, or fewer, but at least `least`. Otherwise the memory is
-  /// pageable, or empty if it must not be. `owner` keeps the source of the copies alive.
+  /// pageable, or empty for an upload. `owner` keeps the source of the copies alive.
   transfer_memory(std::size_t least,
                   std::size_t most,
-                  bool may_be_pageable,
+                  transfer_kind kind,
                   cuda::stream_ref stream,
                   std::shared_ptr<void const> owner = nullptr);
 
@@ -73,7 +83,7 @@ class transfer_memory {
  *
  * The bytes are staged in pinned memory, so that the source may be freed once the upload is
  * destroyed. The pinned memory returns to its pool when the copies from it are done. The first
- * upload of a process pins the whole pool, which may synchronize with the device.
+ * upload of a process pins the large pool, which may synchronize with the device.
  */
 class host_upload {
  public:

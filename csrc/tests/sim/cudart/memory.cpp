@@ -58,6 +58,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned int)
 {
   return call(__func__, [=](auto& all, auto&) {
     all.count_host_sync();
+    all.pinned_bytes += size;
     *memory = all.memory.keep(all.memory.allocate(memory_kind::pinned, current_device(), size, 0));
     return cudaSuccess;
   });

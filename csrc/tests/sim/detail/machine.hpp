@@ -79,6 +79,7 @@ struct machine {
   std::map<std::string, std::size_t, std::less<>> calls{};
   std::vector<std::string> violations{};
   std::size_t host_syncs{0};
+  std::size_t pinned_bytes{0};
 
   /// @return The stream of a handle; for a default stream, that of the calling thread's device
   stream_state* find_stream(cudaStream_t handle);

@@ -270,9 +270,10 @@ class bridge_test : public sim::world_test {
     world_test::SetUp();
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
-    // The first import pins memory and may wait. Tests must not count that wait.
-    auto const pinned = detail::pinned_memory{1};
-    EXPECT_NE(pinned.data(), nullptr);
+    // The first upload and the first read-back pin memory and may wait. Tests must not count that.
+    for (auto const kind : {detail::transfer_kind::upload, detail::transfer_kind::read_back}) {
+      EXPECT_NE((detail::pinned_memory{1, 1, kind}.data()), nullptr);
+    }
   }
 
   void TearDown() override

@@ -115,6 +115,18 @@ TEST_F(conversions, read_integer_returns_a_value_from_device_memory)
             0x1'FFFF'FFFE);
 }
 
+TEST_F(conversions, read_integer_works_while_no_pinned_memory_is_free)
+{
+  auto const stream = lasting_stream{};
+  auto const source = upload({7, 0, 0, 0}, stream.get());
+  auto const others =
+    detail::pinned_memory{1, std::size_t{1} << 20, detail::transfer_kind::read_back};
+  EXPECT_EQ(others.size(), std::size_t{1} << 20);
+  auto const pinned = sim::pinned_bytes();
+  EXPECT_EQ(detail::device::read_integer(source.data(), 4, cuda::stream_ref{stream.get()}), 7);
+  EXPECT_EQ(sim::pinned_bytes(), pinned);
+}
+
 TEST_F(conversions, read_integer_keeps_its_pinned_memory_after_a_failed_wait)
 {
   for (auto seed = 0U; seed < 50; ++seed) {

@@ -2,6 +2,7 @@
 /// @file
 /// Forked children leave what their parent imported alone, and release what they import.
 #include "cuda/release/deferred_release.hpp"
+#include "cuda/transfer/read_back.hpp"
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
@@ -211,6 +212,19 @@ TEST_F(forks, pin_memory_of_their_own_and_upload_without)
     sim::fail_next("cudaHostAlloc", cudaErrorMemoryAllocation);
     return upload(2) && cudaPeekAtLastError() == cudaSuccess && upload(3) &&
            sim::calls("cudaHostAlloc") == pinned + 2;
+  }));
+}
+
+/// A child has pinned no memory yet.
+TEST_F(forks, read_back_pins_one_mebibyte)
+{
+  if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
+  EXPECT_TRUE(ends_well([] {
+    auto const stream = sim::stream{};
+    auto* source      = sim::allocate(sim::memory_kind::device, 0, 8);
+    auto const before = sim::pinned_bytes();
+    (void)detail::device::read_integer(source, 8, cuda::stream_ref{stream.get()});
+    return sim::pinned_bytes() == before + (std::size_t{1} << 20);
   }));
 }
 

@@ -79,7 +79,7 @@ inline std::vector<std::size_t> random_sizes(std::mt19937& random)
 
 /// @return The number of free bytes in the pool of pinned memory, if they are contiguous
 inline std::size_t free_pinned_memory()
-{ return detail::pinned_memory{1, std::size_t{1} << 26}.size(); }
+{ return detail::pinned_memory{1, std::size_t{1} << 26, detail::transfer_kind::body}.size(); }
 
 inline constexpr auto all_pinned_memory = std::size_t{1} << 26;
 inline constexpr auto pinned_block      = std::size_t{1} << 16;

@@ -134,7 +134,7 @@ TEST_F(ipc_upload, writes_only_to_its_own_pinned_memory)
     auto random       = std::mt19937{seed};
     auto const values = random_bytes(pinned_block, random);
     auto upload       = make(values.size(), 2 * values.size(), stream.get());
-    auto const others = detail::pinned_memory{1, all_pinned_memory};
+    auto const others = detail::pinned_memory{1, all_pinned_memory, detail::transfer_kind::body};
     auto const next   = std::span{others.data(), 2 * pinned_block};
     ASSERT_EQ(others.size(), all_pinned_memory - pinned_block);
     std::memset(next.data(), 0, next.size());
