@@ -3,8 +3,9 @@
 /// The one place where C++ holds Python objects, and knows when the interpreter goes.
 #pragma once
 
-#include <Python.h>
 #include <cudf_arrow_bridge/arrow_abi.hpp>
+
+#include <Python.h>
 #include <pthread.h>
 
 #include <atomic>

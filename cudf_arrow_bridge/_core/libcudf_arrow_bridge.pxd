@@ -326,6 +326,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
             ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
 
+    bool can_share(const vector[column_view]&) except +libcudf_exception_handler
     void select_children(
         const ArrowSchema&, ArrowDeviceArray*, const vector[size_t]&
     ) except +libcudf_exception_handler

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace cudf_arrow_bridge {
@@ -180,6 +181,17 @@ borrow_arrow_device_table(ArrowSchema const& schema,
                           import_options const& options,
                           cuda::stream_ref stream,
                           rmm::device_async_resource_ref mr);
+
+/**
+ * @brief Whether an import on the current device can share the memory of columns.
+ *
+ * It can share memory of the current device and pinned memory. Without a GPU it can share CPU
+ * memory.
+ *
+ * @throws std::invalid_argument if the columns are in memory of different kinds or devices
+ * @throws rmm::cuda_error if `cudaPointerGetAttributes` fails
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool can_share(std::span<cudf::column_view const> columns);
 
 /**
  * @brief Reduces a struct array to some of its children, in place and without copying anything.

@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -31,6 +32,20 @@
 
 namespace cudf_arrow_bridge::detail {
 namespace {
+
+/// @return The current device; CPU memory if there is no GPU
+memory_location current_location()
+{
+  if (!has_gpu()) { return {}; }
+  return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()};
+}
+
+/// Whether memory is on another device than the current one. Pinned memory is on none.
+bool is_far(memory_location const& location, memory_location const& current)
+{
+  return location.device_type != ARROW_DEVICE_CPU &&
+         location.device_type != ARROW_DEVICE_CUDA_HOST && location.device_id != current.device_id;
+}
 
 /// @return The array's location. Throws if it is neither CPU nor CUDA memory, or there is no GPU.
 memory_location location_of(ArrowDeviceArray const& array)
@@ -129,20 +144,15 @@ class uploader {
 
 source_array open_source(import_call const& call)
 {
-  auto* const array   = call.array;
-  auto const stream   = call.stream;
-  auto const mr       = call.mr;
-  auto const location = location_of(*array);
-  auto const on_host  = location.device_type == ARROW_DEVICE_CPU;
-  auto const current =
-    has_gpu() ? memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}
-              : memory_location{};
-  auto const is_far    = location.device_type != ARROW_DEVICE_CPU &&
-                         location.device_type != ARROW_DEVICE_CUDA_HOST &&
-                         location.device_id != current.device_id;
+  auto* const array    = call.array;
+  auto const stream    = call.stream;
+  auto const mr        = call.mr;
+  auto const location  = location_of(*array);
+  auto const on_host   = location.device_type == ARROW_DEVICE_CPU;
+  auto const current   = current_location();
   auto const to_upload = on_host && has_gpu();
   auto const copy_all  = call.options.copy == copy_policy::always;
-  if (is_far && !copy_all) {
+  if (is_far(location, current) && !copy_all) {
     throw std::invalid_argument{"expected memory of the current device " +
                                 std::to_string(current.device_id) + ", got " + to_string(location) +
                                 ": import it with copy=True, or make its device current"};
@@ -202,6 +212,16 @@ struct selected_children {
 };
 
 }  // namespace
+
+bool can_share(std::span<cudf::column_view const> columns)
+{
+  auto finder = detail::location_finder{};
+  for (auto const& column : columns) { finder.add(column); }
+  auto const location = finder.result();
+  auto const current  = detail::current_location();
+  if (location.device_type == ARROW_DEVICE_CPU) { return current == location; }
+  return !detail::is_far(location, current);
+}
 
 void select_children(ArrowSchema const& schema,
                      ArrowDeviceArray* array,

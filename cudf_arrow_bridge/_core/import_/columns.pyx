@@ -286,14 +286,19 @@ cdef bint is_as_imported(Column column) except -1:
 
 
 def share_columns(tuple columns not None, ImportContext context not None):
-    """Return columns over the memory of other columns, which are released as those of an import.
+    """Return columns over the memory of other columns, which is released as that of an import.
 
-    Return None if they have to be exported and imported, which converts them.
+    Return None if the columns have to be exported and imported, which converts, uploads or rejects
+    them.
     """
     cdef ProducerMemory memory = ProducerMemory.__new__(ProducerMemory)
+    cdef vector[column_view] views
     for column in columns:
         if not is_as_imported(<Column?>column):
             return None
+    add_views(views, columns)
+    if not core.can_share(views):
+        return None
     memory.owner = context.released_in_order(share_object(columns))
     memory.context = context
 

@@ -5,7 +5,9 @@
 
 #include <cudf/table/table_view.hpp>
 
+#include <memory>
 #include <stdexcept>
+#include <vector>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -39,6 +41,20 @@ TEST_F(location, exports_are_labelled_with_the_kind_of_their_memory)
     EXPECT_EQ(array->device_id, 0);
     EXPECT_NE(array->sync_event, nullptr);
   }
+}
+
+TEST_F(location, imports_share_memory_of_the_current_device_and_pinned_memory)
+{
+  auto const stream    = lasting_stream{};
+  auto const is_shared = [](std::unique_ptr<cudf::column> const& column) {
+    return can_share(std::vector{column->view()});
+  };
+  for (auto const kind : {memory_kind::device, memory_kind::managed, memory_kind::pinned}) {
+    EXPECT_TRUE(is_shared(column_in(kind, 0, stream.get())));
+    EXPECT_EQ(is_shared(column_in(kind, 1, stream.get())), kind == memory_kind::pinned);
+  }
+  EXPECT_FALSE(is_shared(make_column(flat("int32"), integer_rows({1, 0}))));
+  EXPECT_TRUE(can_share({}));
 }
 
 TEST_F(location, converted_exports_are_labelled_with_the_memory_of_the_resource)
