@@ -4,6 +4,7 @@
 #include "arrays/foreign_array.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "validate/validate.hpp"
 
 #include <rmm/cuda_device.hpp>
@@ -98,7 +99,7 @@ class tree_copier {
   {
     read_sizes();
     for (auto const& copy : copies_) { run(copy); }
-    if (!from_host_ && to_host_) { RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get())); }
+    if (!from_host_ && to_host_) { wait(); }
   }
 
  private:
@@ -190,7 +191,7 @@ class tree_copier {
                                      exec_.stream.get()));
       }
     }
-    if (!from_host_ && !sized_.empty()) { RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get())); }
+    if (!from_host_ && !sized_.empty()) { wait(); }
     for (std::size_t i = 0; i < sized_.size(); ++i) {
       auto const& buffer = sized_[i];
       auto const size    = buffer.width == 4 ? static_cast<std::int32_t>(sizes_[i]) : sizes_[i];
@@ -201,6 +202,12 @@ class tree_copier {
         copies_.push_back({buffer.node, buffer.slot, source, static_cast<std::size_t>(size)});
       }
     }
+  }
+
+  void wait() const
+  {
+    auto const relaxed = relaxed_captures{};
+    RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get()));
   }
 
   void run(buffer_copy const& copy)
@@ -248,6 +255,7 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
     copier.run();
   } catch (...) {
     // Copies before the failed one may still write to host memory that is about to be freed.
+    auto const relaxed = relaxed_captures{};
     (void)cudaStreamSynchronize(stream.get());
     throw;
   }

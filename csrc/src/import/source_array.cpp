@@ -7,6 +7,7 @@
 #include "base/structure.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "cuda/transfer/staging.hpp"
 #include "import/column_importer.hpp"
 #include "validate/validate.hpp"
@@ -151,6 +152,7 @@ source_array open_source(import_call const& call)
     throw std::invalid_argument{"copy=False: expected " + to_string(current) +
                                 ", got CPU memory: copy=None uploads it"};
   }
+  if (!on_host || to_upload) { require_no_capture(stream); }
   if (!on_host) {
     wait_for_producer(*array, stream);
     if (call.options.validate == validation::full) { validate_copy(call, location); }
