@@ -10,6 +10,11 @@
 namespace cudf_arrow_bridge {
 
 /// @addtogroup ordering Stream ordering
+///
+/// A function that would enqueue work on a stream throws std::invalid_argument if the stream is
+/// capturing a CUDA graph, or if it is the legacy default stream while a blocking stream of its
+/// device is capturing.
+///
 /// @{
 
 /**

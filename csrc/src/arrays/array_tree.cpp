@@ -71,6 +71,7 @@ void array_tree::count_unknown_nulls(execution const& exec)
     masks.push_back({node.first_buffer()[0], node.offset, node.length});
   }
   if (masks.empty()) { return; }
+  if (!exec.host) { require_no_capture(exec.stream); }
   auto const counts = count_nulls(masks, exec);
   for (std::size_t i = 0; i < counts.size(); ++i) { unknown[i]->null_count = counts[i]; }
 }

@@ -4,6 +4,8 @@
 #include "arrays/foreign_array.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
+#include "cuda/transfer/read_back.hpp"
 #include "validate/validate.hpp"
 
 #include <rmm/cuda_device.hpp>
@@ -44,7 +46,9 @@ class tree_copier {
       target_{target},
       exec_{exec},
       from_host_{source.location.device_type == ARROW_DEVICE_CPU},
-      to_host_{target.location.device_type == ARROW_DEVICE_CPU}
+      to_host_{target.location.device_type == ARROW_DEVICE_CPU},
+      is_far_{source.location.device_type == ARROW_DEVICE_CUDA && !to_host_ &&
+              source.location != target.location}
   {
   }
 
@@ -98,7 +102,10 @@ class tree_copier {
   {
     read_sizes();
     for (auto const& copy : copies_) { run(copy); }
-    if (!from_host_ && to_host_) { RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get())); }
+    if (!from_host_ && to_host_) {
+      auto const relaxed = relaxed_captures{};
+      RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get()));
+    }
   }
 
  private:
@@ -117,6 +124,7 @@ class tree_copier {
     std::size_t slot;
     std::byte const* size;
     std::int64_t width;  ///< width of the size in bytes
+    bool is_on_host;     ///< where the size is
   };
 
   void plan(std::size_t to, std::int64_t first, std::int64_t count)
@@ -138,7 +146,7 @@ class tree_copier {
     auto const add_string = [&](std::int64_t width) {
       auto const* offsets = static_cast<std::byte const*>(node.buffers[1]);
       if (count > 0) {
-        sized_.push_back({to, 2, offsets + (first + count) * width, width});
+        sized_.push_back({to, 2, offsets + (first + count) * width, width, from_host_});
       } else {
         node.buffers[2] = nullptr;
       }
@@ -147,8 +155,11 @@ class tree_copier {
     auto const add_views = [&] {
       auto const last   = std::size_t{node.num_view_buffers} - 1;
       auto const* sizes = static_cast<std::byte const*>(node.view_buffers[last]);
+      // They may be in host memory also for arrays on a device.
+      auto const is_on_host =
+        from_host_ || (last > 2 && locate(sizes).device_type == ARROW_DEVICE_CPU);
       for (std::size_t slot = 2; slot < last; ++slot) {
-        sized_.push_back({to, slot, sizes + (slot - 2) * sizeof(std::int64_t), 8});
+        sized_.push_back({to, slot, sizes + (slot - 2) * sizeof(std::int64_t), 8, is_on_host});
       }
       add_copy(1, first * view_bytes, count * view_bytes);
       add_copy(last, 0, static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t)));
@@ -176,24 +187,29 @@ class tree_copier {
 
   void read_sizes()
   {
-    sizes_.resize(sized_.size());
-    for (std::size_t i = 0; i < sized_.size(); ++i) {
-      auto const& buffer = sized_[i];
-      if (from_host_) {
-        sizes_[i] = read_offset(buffer.size, 0, buffer.width, true, exec_.stream);
-      } else {
-        // The sizes of views may be in host memory also for arrays on a device.
-        RMM_CUDA_TRY(cudaMemcpyAsync(&sizes_[i],
-                                     buffer.size,
-                                     static_cast<std::size_t>(buffer.width),
-                                     cudaMemcpyDefault,
-                                     exec_.stream.get()));
+    // The stream of this device cannot read all memory of another device, so its sizes are copied.
+    auto const size_of_near = is_far_ ? sized_.size() * sizeof(std::int64_t) : 0;
+    auto near               = rmm::device_buffer{size_of_near, exec_.stream, exec_.scratch().mr};
+    auto* next              = static_cast<std::byte*>(near.data());
+    auto reads              = device::read_batch{exec_.stream};
+    for (auto const& buffer : sized_) {
+      if (buffer.is_on_host) { continue; }
+      auto const* size = buffer.size;
+      if (is_far_) {
+        copy(next, size, static_cast<std::size_t>(buffer.width));
+        size = std::exchange(next, next + sizeof(std::int64_t));
       }
+      reads.add(size, buffer.width);
     }
-    if (!from_host_ && !sized_.empty()) { RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get())); }
-    for (std::size_t i = 0; i < sized_.size(); ++i) {
-      auto const& buffer = sized_[i];
-      auto const size    = buffer.width == 4 ? static_cast<std::int32_t>(sizes_[i]) : sizes_[i];
+    if (!reads.is_empty()) {
+      reads.enqueue();
+      reads.wait();
+    }
+    auto num_read = std::size_t{0};
+    for (auto const& buffer : sized_) {
+      auto const size    = buffer.is_on_host
+                             ? read_offset(buffer.size, 0, buffer.width, true, exec_.stream)
+                             : reads.at(num_read++);
       auto& pointer      = target_.nodes[buffer.node].buffer(buffer.slot);
       auto const* source = static_cast<std::byte const*>(std::exchange(pointer, nullptr));
       check_string_data(size, source, column_path{});
@@ -203,19 +219,36 @@ class tree_copier {
     }
   }
 
-  void run(buffer_copy const& copy)
+  /// Enqueues a copy from the device of the source.
+  void copy(void* target, std::byte const* source, std::size_t size)
+  {
+    auto const stream = exec_.stream.get();
+    auto const from   = is_far_ ? locate(source) : memory_location{};
+    if (from.device_type != ARROW_DEVICE_CUDA) {
+      RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyDefault, stream));
+      return;
+    }
+    // Also for memory of a pool, to which other devices have no access.
+    RMM_CUDA_TRY(cudaMemcpyPeerAsync(target,
+                                     static_cast<int>(target_.location.device_id),
+                                     source,
+                                     static_cast<int>(from.device_id),
+                                     size,
+                                     stream));
+  }
+
+  void run(buffer_copy const& planned)
   {
     // libcudf copies masks in whole blocks.
     auto& buffer = target_.conversions.emplace_back(
-      copy.slot == 0 ? zeros(padded_mask_size(static_cast<std::int64_t>(copy.size) * 8), exec_)
-                     : rmm::device_buffer{copy.size, exec_.stream, exec_.mr});
-    target_.nodes[copy.node].buffer(copy.slot) = buffer.data();
+      planned.slot == 0
+        ? zeros(padded_mask_size(static_cast<std::int64_t>(planned.size) * 8), exec_)
+        : rmm::device_buffer{planned.size, exec_.stream, exec_.mr});
+    target_.nodes[planned.node].buffer(planned.slot) = buffer.data();
     if (from_host_) {
-      std::memcpy(buffer.data(), copy.source, copy.size);
+      std::memcpy(buffer.data(), planned.source, planned.size);
     } else {
-      // Unified addressing detects the devices of the copy.
-      RMM_CUDA_TRY(cudaMemcpyAsync(
-        buffer.data(), copy.source, copy.size, cudaMemcpyDefault, exec_.stream.get()));
+      copy(buffer.data(), planned.source, planned.size);
     }
   }
 
@@ -224,9 +257,9 @@ class tree_copier {
   execution const& exec_;
   bool from_host_;
   bool to_host_;
+  bool is_far_;  ///< whether the source is in memory of another device than the target
   std::vector<buffer_copy> copies_;
   std::vector<sized_buffer> sized_;
-  std::vector<std::int64_t> sizes_;  ///< of these buffers
 };
 
 }  // namespace
@@ -248,6 +281,7 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
     copier.run();
   } catch (...) {
     // Copies before the failed one may still write to host memory that is about to be freed.
+    auto const relaxed = relaxed_captures{};
     (void)cudaStreamSynchronize(stream.get());
     throw;
   }

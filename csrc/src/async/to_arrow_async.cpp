@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "async/worker_pool.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "stream/exception_code.hpp"
 
 #include <cudf_arrow_bridge/async.hpp>
@@ -50,7 +51,12 @@ class driven_stream : public detail::pooled_work {
   {
     // Default streams, and allocations of the source, are those of the current device.
     auto guard = std::optional<rmm::cuda_set_device_raii>{};
-    if (device_) { guard.emplace(*device_); }
+    // Sources may wait and allocate while other threads are capturing.
+    auto relaxed = std::optional<detail::relaxed_captures>{};
+    if (device_) {
+      guard.emplace(*device_);
+      relaxed.emplace();
+    }
     try {
       if (!std::exchange(is_open_, true)) {
         if (!writer_.is_over()) { writer_.open(schema_of(source_), source_.device_type(), {}); }

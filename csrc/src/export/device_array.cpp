@@ -105,7 +105,9 @@ device_array device_array::copy(std::shared_ptr<void const> owner,
 void device_array::make_wait(cuda::stream_ref stream) const
 {
   auto const guard = detail::guard_device(location());
-  if (tree_->ready) { RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *tree_->ready.handle())); }
+  if (!tree_->ready) { return; }
+  detail::require_no_capture(stream);
+  RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *tree_->ready.handle()));
 }
 
 void device_array::wait() const

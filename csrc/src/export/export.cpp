@@ -2,6 +2,7 @@
 #include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "export/array_builder.hpp"
 #include "export/export_checks.hpp"
 #include "export/null_counts.hpp"
@@ -73,6 +74,7 @@ struct columns_at_place {
                                                     : resource_on_device(device_of(location), mr)},
       guard{guard_device(device_of(location))}
   {
+    if (!exec.host) { require_no_capture(stream); }
     // CPU memory has no event that consumers could wait for, and the CPU is about to read it here.
     if (exec.host && shares_pageable_memory()) { RMM_CUDA_TRY(synchronize(stream)); }
   }

@@ -7,6 +7,7 @@
 #include "base/structure.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "cuda/transfer/staging.hpp"
 #include "import/column_importer.hpp"
 #include "validate/validate.hpp"
@@ -77,11 +78,17 @@ void wait_for_producer(ArrowDeviceArray const& array, cuda::stream_ref stream)
   }
 }
 
-/// Validates the contents of device memory on a copy in host memory.
-void validate_copy(import_call const& call, memory_location const& location)
+/// Validates the contents of device memory on a copy in host memory. Memory of another device is
+/// first copied to the device `current`, because the stream may have no access to it.
+void validate_copy(import_call const& call,
+                   memory_location const& location,
+                   memory_location const& current)
 {
-  auto const viewed = view_tree(call.types, call.array->array, location);
-  auto const copy   = array_tree::to_arrow(copy_tree(*viewed, 0, {}, call.stream, call.mr), 0);
+  auto near = std::shared_ptr<array_tree const>{view_tree(call.types, call.array->array, location)};
+  if (location.device_type == ARROW_DEVICE_CUDA && location != current) {
+    near = copy_tree(*near, 0, current, call.stream, call.mr);
+  }
+  auto const copy = array_tree::to_arrow(copy_tree(*near, 0, {}, call.stream, call.mr), 0);
   validate_contents(call.types, copy->array, true, call.path);
 }
 
@@ -161,9 +168,10 @@ source_array open_source(import_call const& call)
     throw std::invalid_argument{"copy=False: expected " + to_string(current) +
                                 ", got CPU memory: copy=None uploads it"};
   }
+  if (!on_host || to_upload) { require_no_capture(stream); }
   if (!on_host) {
     wait_for_producer(*array, stream);
-    if (call.options.validate == validation::full) { validate_copy(call, location); }
+    if (call.options.validate == validation::full) { validate_copy(call, location, current); }
   }
   auto const exec = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
   auto const root = array->array;  // copied first, because the struct is moved below

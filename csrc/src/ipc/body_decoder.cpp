@@ -5,6 +5,7 @@
 #include "base/parsed_type.hpp"
 #include "base/structure.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "ipc/batch_reader.hpp"
 #include "schema/schema_tree.hpp"
 #include "validate/validate.hpp"
@@ -68,9 +69,10 @@ struct body_decoder::state {
                                   body_checks checks,
                                   cuda::stream_ref stream) const
   {
+    auto const guard = detail::guard_device(memory.location);
+    if (memory.location.device_type != ARROW_DEVICE_CPU) { detail::require_no_capture(stream); }
     auto const tree = detail::read_batch(
       batch, {dictionaries, values, next}, memory, batch_types, is_table, path, stream);
-    auto const guard = detail::guard_device(tree->location);
     detail::check_contents(tree, batch_types, checks, path, stream);
     if (tree->location.device_type != ARROW_DEVICE_CPU) { tree->record_ready(stream); }
     return detail::array_tree::handle(tree);

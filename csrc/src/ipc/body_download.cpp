@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/transfer/pinned_chunks.hpp"
 
@@ -124,6 +125,10 @@ body_download::body_download(ipc_body body, std::size_t chunk_size, cuda::stream
 {
   detail::nvtx_range const range{__func__};
   if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: expected at least 1, got 0"}; }
+  if (body.location.device_type != ARROW_DEVICE_CPU) {
+    auto const guard = detail::guard_device(body.location);
+    detail::require_no_capture(stream);
+  }
   state_ = std::make_unique<state>(std::move(body), chunk_size, stream);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "cuda/transfer/pinned_chunks.hpp"
 
 #include <cudf_arrow_bridge/ipc.hpp>
@@ -74,6 +75,7 @@ body_upload::body_upload(std::size_t size,
   detail::nvtx_range const range{__func__};
   if (!has_gpu()) { throw std::logic_error{"expected a GPU for an upload, got none"}; }
   if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: expected at least 1, got 0"}; }
+  detail::require_no_capture(stream);
   state_ = std::make_unique<state>(size, chunk_size, stream, mr);
 }
 

@@ -5,6 +5,7 @@
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
+#include "cuda/ordering/captures.hpp"
 #include "import/column_importer.hpp"
 #include "tensor/element_type.hpp"
 
@@ -38,9 +39,9 @@ cudaEvent_t const* event_of(ArrowDeviceArray const& array)
 
 void wait_on(cuda::stream_ref stream, ArrowDeviceArray const& array)
 {
-  if (event_of(array) != nullptr) {
-    RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *event_of(array)));
-  }
+  if (event_of(array) == nullptr) { return; }
+  detail::require_no_capture(stream);
+  RMM_CUDA_TRY(cudaStreamWaitEvent(stream.get(), *event_of(array)));
 }
 
 /// Names the column for which the tensor of a table fails.
@@ -264,6 +265,7 @@ void shared_tensor::release_after(cuda::stream_ref freed, cuda::stream_ref reade
 void shared_tensor::wait() const
 {
   if (event_of(*memory_->get()) != nullptr) {
+    auto const relaxed = detail::relaxed_captures{};
     RMM_CUDA_TRY(cudaEventSynchronize(*event_of(*memory_->get())));
   }
 }
@@ -295,6 +297,7 @@ shared_tensor to_tensor(ArrowSchema const& schema,
       "got columns that have to be copied"};
   }
   // Before ownership of the array is taken: if this fails, the caller keeps it.
+  if (!is_host(location)) { detail::require_no_capture(stream); }
   auto memory = allocate_copy(columns, stream, mr);
   // Copies may still be reading the source when this returns.
   auto const source =

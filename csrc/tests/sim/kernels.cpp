@@ -27,6 +27,7 @@ void enqueue(cudaStream_t stream, std::function<void()> kernel)
     if (found == nullptr || found->device != detail::current_device()) {
       return cudaErrorInvalidResourceHandle;
     }
+    if (auto const error = all.check_enqueue(*found); error != cudaSuccess) { return error; }
     all.work.enqueue(*found, std::move(kernel));
     all.work.advance(lock);
     return cudaSuccess;
@@ -39,5 +40,24 @@ void enqueue(cudaStream_t stream, std::function<void()> kernel)
 void hold(cudaStream_t stream) { set_held(stream, true); }
 
 void release(cudaStream_t stream) { set_held(stream, false); }
+
+stream_capture::stream_capture(cudaStream_t stream, cudaStreamCaptureMode mode) : stream_{stream}
+{
+  if (auto const status = cudaStreamBeginCapture(stream, mode); status != cudaSuccess) {
+    throw std::runtime_error{std::string{"a capture was refused: "} + cudaGetErrorName(status)};
+  }
+}
+
+std::optional<std::size_t> stream_capture::end()
+{
+  auto graph = cudaGraph_t{};
+  auto count = std::size_t{0};
+  if (cudaStreamEndCapture(stream_, &graph) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return std::nullopt;
+  }
+  (void)cudaGraphGetNodes(graph, nullptr, &count);
+  return count;
+}
 
 }  // namespace sim

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Kernels and held streams.
+/// Kernels, held streams and captures.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 
 namespace sim {
 
@@ -52,6 +54,19 @@ class slow_stream {
 
   slow_stream(slow_stream const&)            = delete;
   slow_stream& operator=(slow_stream const&) = delete;
+
+ private:
+  cudaStream_t stream_;
+};
+
+/// Captures a stream into a graph, from the construction until `end`.
+class stream_capture {
+ public:
+  explicit stream_capture(cudaStream_t stream,
+                          cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal);
+
+  /// @return The number of captured operations; none if the capture was invalidated
+  std::optional<std::size_t> end();
 
  private:
   cudaStream_t stream_;

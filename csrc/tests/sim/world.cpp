@@ -11,7 +11,10 @@ void reset(std::uint64_t seed, int devices)
 {
   auto& all = machine::instance();
   auto lock = std::unique_lock{all.mutex};
-  for (auto const& stream : all.work.streams().all()) { all.work.hold(*stream, false); }
+  for (auto const& stream : all.work.streams().all()) {
+    all.work.hold(*stream, false);
+    stream->captured_by = nullptr;
+  }
   all.work.drain(lock);
   detail::scheduler::join(lock, all.work.streams().take_all());
   all.events.forget_records();
@@ -21,9 +24,11 @@ void reset(std::uint64_t seed, int devices)
   all.reaches_pageable = -1;
   all.driver_version   = CUDART_VERSION;
   all.calls.clear();
+  all.graphs.clear();
   all.host_syncs = 0;
   all.work.restart(seed);
   detail::current_device() = 0;
+  detail::capture_mode()   = cudaStreamCaptureModeGlobal;
   detail::last_error()     = cudaSuccess;
 }
 

@@ -264,6 +264,7 @@ fence_id fence_set::add(cuda::stream_ref stream)
   // Check before using CUDA: the stream may also belong to the parent.
   board_->check_process();
   if (!has_gpu()) { return add(detail::pooled_event{}, 0, nullptr); }
+  detail::require_no_capture(stream);
   return detail::stream_fence::start(std::make_unique<detail::stream_fence>(board_, stream));
 }
 

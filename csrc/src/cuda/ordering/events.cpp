@@ -107,7 +107,9 @@ pooled_event::~pooled_event()
 
 cudaError_t synchronize(cuda::stream_ref stream) noexcept
 {
-  auto launched = cudaSuccess;
+  if (auto const status = check_captures(stream); status != cudaSuccess) { return status; }
+  auto const relaxed = relaxed_captures{};
+  auto launched      = cudaSuccess;
   if (stream.get() == cudaStream_t{} || stream.get() == cudaStreamLegacy) {
     // Work on the legacy default stream waits for blocking streams, but synchronizing with that
     // stream alone does not. So enqueue an empty host function first.
@@ -155,6 +157,8 @@ struct ordered_owner {
 void order_after(cuda::stream_ref later, cuda::stream_ref earlier)
 {
   if (!has_gpu()) { return; }
+  detail::require_no_capture(later);
+  detail::require_no_capture(earlier);
   auto const event = detail::pooled_event::acquire();
   RMM_CUDA_TRY(event.order(later, earlier));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "cuda/ordering/captures.hpp"
 #include "cuda/ordering/process.hpp"
 
 #include <cuda/stream>
@@ -56,9 +57,20 @@ class pooled_event {
   /// @return The device of the event
   [[nodiscard]] int device() const noexcept { return device_; }
 
-  /// Records the work enqueued on `stream`, which must belong to the event's device.
+  /// Records the work enqueued on `stream`, which must belong to the event's device. Fails if the
+  /// record would be captured or would invalidate a capture.
   [[nodiscard]] cudaError_t record(cuda::stream_ref stream) const noexcept
-  { return cudaEventRecord(event_, stream.get()); }
+  {
+    auto const status = check_captures(stream);
+    return status == cudaSuccess ? cudaEventRecord(event_, stream.get()) : status;
+  }
+
+  /// Makes later work on `stream` wait for the recorded work. Fails as `record` does.
+  [[nodiscard]] cudaError_t make_wait(cuda::stream_ref stream) const noexcept
+  {
+    auto const status = check_captures(stream);
+    return status == cudaSuccess ? cudaStreamWaitEvent(stream.get(), event_) : status;
+  }
 
   /**
    * @brief Makes later work on `later` wait for the work that is enqueued on `earlier`.
@@ -68,14 +80,22 @@ class pooled_event {
   [[nodiscard]] cudaError_t order(cuda::stream_ref later, cuda::stream_ref earlier) const noexcept
   {
     auto const status = record(earlier);
-    return status == cudaSuccess ? cudaStreamWaitEvent(later.get(), event_) : status;
+    return status == cudaSuccess ? make_wait(later) : status;
   }
 
   /// @return cudaSuccess if the recorded work is done, cudaErrorNotReady if not
-  [[nodiscard]] cudaError_t query() const noexcept { return cudaEventQuery(event_); }
+  [[nodiscard]] cudaError_t query() const noexcept
+  {
+    auto const relaxed = relaxed_captures{};
+    return cudaEventQuery(event_);
+  }
 
   /// Blocks the calling thread until the recorded work is done.
-  [[nodiscard]] cudaError_t wait() const noexcept { return cudaEventSynchronize(event_); }
+  [[nodiscard]] cudaError_t wait() const noexcept
+  {
+    auto const relaxed = relaxed_captures{};
+    return cudaEventSynchronize(event_);
+  }
 
  private:
   pooled_event(cudaEvent_t event, int device) noexcept : event_{event}, device_{device} {}
@@ -87,7 +107,8 @@ class pooled_event {
 };
 
 /// Blocks the calling thread until the work enqueued on `stream`, and all work that it waits for,
-/// is done; on the legacy default stream that includes other streams.
+/// is done; on the legacy default stream that includes other streams. Fails without waiting if that
+/// would invalidate a capture.
 cudaError_t synchronize(cuda::stream_ref stream) noexcept;
 
 /// @return The number of events of this process that are in use and not in the pool; for leak tests

@@ -23,6 +23,12 @@ constexpr auto no_device = rmm::cuda_device_id{-1};  ///< rmm's guard ignores ne
 /// A release that never completes must not prevent the process from exiting.
 constexpr auto drain_timeout = std::chrono::seconds{30};
 
+/// How often a release asks whether a capture has ended.
+constexpr auto capture_poll_interval = std::chrono::milliseconds{10};
+
+/// The lane of points that are recorded after a capture. The ids of streams are small.
+constexpr auto lane_after_captures = ~0ULL;
+
 }  // namespace
 
 /**
@@ -159,9 +165,15 @@ class release_queue {
   /// @return Whether the object is destroyed; if not, it waits for another stream
   static bool wait_and_release(deferred_release* work) noexcept
   {
-    auto const& event = work->points_[work->num_passed_].event;
+    auto const& point = work->points_[work->num_passed_];
+    auto const& event = point.event;
     // The producer's release callback runs with the device of its memory current.
     (void)cudaSetDevice(event.device());
+    // Other threads may be capturing while the producer frees its memory.
+    auto const relaxed = relaxed_captures{};
+    while (!point.is_recorded && is_capture(event.record(cuda::stream_ref{cudaStreamLegacy}))) {
+      std::this_thread::sleep_for(capture_poll_interval);
+    }
     // If CUDA fails here, no work is running that could read the memory.
     auto const status = event.wait();
     if (work->num_passed_ + 1 < work->points_.size()) {
@@ -262,7 +274,10 @@ void deferred_release::release_after(cuda::stream_ref stream) noexcept
   auto const guard  = rmm::cuda_set_device_raii{device_.value_or(no_device)};
   auto const status = [&] {
     try {
-      return record_point(stream);
+      auto const recorded = record_point(stream);
+      if (!is_capture(recorded)) { return recorded; }
+      add_point_after_capture();
+      return cudaSuccess;
     } catch (std::exception const&) {
       return cudaErrorMemoryAllocation;
     }
@@ -285,10 +300,19 @@ cudaError_t deferred_release::record_point(cuda::stream_ref stream)
     std::find_if(points_.begin(), points_.end(), [id](auto const& p) { return p.stream_id == id; });
   if (known != points_.end()) { return known->event.record(stream); }
 
-  auto event        = spare_ ? std::move(spare_) : pooled_event::acquire();
-  auto const status = event.record(stream);
-  if (status == cudaSuccess) { points_.push_back({id, std::move(event)}); }
+  if (!spare_) { spare_ = pooled_event::acquire(); }
+  auto const status = spare_.record(stream);
+  if (status == cudaSuccess) { points_.push_back({id, std::move(spare_)}); }
   return status;
+}
+
+void deferred_release::add_point_after_capture()
+{
+  auto const lock = std::lock_guard{mutex_};
+  if (std::all_of(points_.begin(), points_.end(), [](auto const& p) { return p.is_recorded; })) {
+    if (!spare_) { spare_ = pooled_event::acquire(); }
+    points_.push_back({lane_after_captures, std::move(spare_), false});
+  }
 }
 
 void deferred_release::release_when_ready() noexcept
@@ -305,7 +329,7 @@ void deferred_release::release_when_ready() noexcept
 void deferred_release::release_in_order(cuda::stream_ref stream, int device) noexcept
 {
   auto const is_refused = [&](release_point const& point) {
-    return cudaStreamWaitEvent(stream.get(), *point.event.handle()) != cudaSuccess;
+    return !point.is_recorded || point.event.make_wait(stream) != cudaSuccess;
   };
   {
     auto const guard = rmm::cuda_set_device_raii{rmm::cuda_device_id{device}};

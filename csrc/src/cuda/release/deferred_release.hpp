@@ -37,7 +37,9 @@ class deferred_release {
   virtual ~deferred_release() = default;
 
   /// Defers destruction until the work enqueued on `stream` so far is done. Waits for that work if
-  /// no event can be recorded.
+  /// no event can be recorded. If that is because of a capture, a thread of the release queue
+  /// records the event on the legacy default stream when that is usable again; the captured work,
+  /// and earlier work of a non-blocking stream, are not waited for.
   void release_after(cuda::stream_ref stream) noexcept;
 
   /// Destroys this object: immediately if no work was recorded, otherwise on a thread of the
@@ -80,7 +82,11 @@ class deferred_release {
   struct release_point {
     unsigned long long stream_id;
     pooled_event event;
+    bool is_recorded{true};  ///< false: to be recorded after a capture
   };
+
+  /// Adds a point that is recorded after a capture.
+  void add_point_after_capture();
 
   std::optional<rmm::cuda_device_id> device_;  ///< none if not prepared
   std::mutex mutex_;  ///< guards the points; the event pool's is the only one locked inside it

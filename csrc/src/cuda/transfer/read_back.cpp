@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/transfer/read_back.hpp"
 
+#include "cuda/ordering/captures.hpp"
+
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
@@ -30,6 +32,7 @@ std::size_t read_batch::add(void const* source, std::int64_t width)
 void read_batch::enqueue()
 {
   if (integers_.empty()) { return; }
+  require_no_capture(stream_);
   auto const size = integers_.size() * sizeof(std::int64_t);
   memory_.emplace(size, size, transfer_kind::read_back, stream_);
   for (std::size_t i = 0; i < integers_.size(); ++i) {
@@ -40,6 +43,7 @@ void read_batch::enqueue()
 
 void read_batch::wait()
 {
+  auto const relaxed = relaxed_captures{};
   RMM_CUDA_TRY(cudaStreamSynchronize(stream_.get()));
   note_wait();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/transfer/staging.hpp"
 
+#include "cuda/ordering/captures.hpp"
 #include "cuda/ordering/process.hpp"
 #include "cuda/release/deferred_release.hpp"
 
@@ -104,7 +105,8 @@ class pinned_pool {
   {
     // `give_back` must not allocate: there are never more free ranges than blocks.
     free_.reserve(size_ / block_size);
-    void* memory = nullptr;
+    void* memory       = nullptr;
+    auto const relaxed = relaxed_captures{};
     if (cudaHostAlloc(&memory, size_, cudaHostAllocPortable) != cudaSuccess) {
       (void)cudaGetLastError();
       return;
@@ -195,7 +197,9 @@ host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream
 host_upload::~host_upload()
 {
   // CUDA may read pageable memory late, and the caller may free the source after this.
-  if (reads_source_) { (void)cudaStreamSynchronize(stream_.get()); }
+  if (!reads_source_) { return; }
+  auto const relaxed = relaxed_captures{};
+  (void)cudaStreamSynchronize(stream_.get());
 }
 
 void host_upload::copy(void* target, void const* source, std::size_t size)

@@ -16,6 +16,7 @@ struct operand {
   memory_kind kind{memory_kind::pageable};
   int device{cudaInvalidDeviceId};
   bool in_bounds{true};
+  bool pooled{false};
 
   operand(machine const& all, void const* address, std::size_t size)
   {
@@ -26,11 +27,16 @@ struct operand {
     kind      = block->kind;
     device    = block->device;
     in_bounds = size <= block->size - begin;
+    pooled    = block->pooled;
   }
 
   [[nodiscard]] bool on_device() const { return kind != memory_kind::pageable; }
 
   [[nodiscard]] bool on_host() const { return kind != memory_kind::device; }
+
+  /// Whether the streams of a device cannot access it: peer access does not include pools.
+  [[nodiscard]] bool is_unreachable_from(int other) const
+  { return kind == memory_kind::device && pooled && device != other; }
 };
 
 bool allows(cudaMemcpyKind kind, operand const& target, operand const& source)
@@ -57,17 +63,26 @@ bool waits(machine& all, operand const& target, operand const& source)
   return must || (may && all.work.random().draw(2) == 0);
 }
 
-auto copying(
-  void* target, void const* source, std::size_t size, cudaMemcpyKind kind, cudaStream_t on)
+auto copying(void* target,
+             void const* source,
+             std::size_t size,
+             cudaMemcpyKind kind,
+             cudaStream_t on,
+             bool is_peer = false)
 {
   return [=](auto& all, auto& lock) {
     auto* stream    = all.find_stream(on);
     auto const to   = operand{all, target, size};
     auto const from = operand{all, source, size};
     if (stream == nullptr) { return cudaErrorInvalidResourceHandle; }
+    if (auto const status = all.check_enqueue(*stream); status != cudaSuccess) { return status; }
     if (size == 0) { return cudaSuccess; }
     if (!to.in_bounds || !from.in_bounds) { return cudaErrorInvalidValue; }
     if (!allows(kind, to, from)) { return cudaErrorInvalidMemcpyDirection; }
+    if (!is_peer &&
+        (to.is_unreachable_from(stream->device) || from.is_unreachable_from(stream->device))) {
+      return cudaErrorInvalidValue;
+    }
     auto const copy = all.work.enqueue(*stream, [=] { std::memmove(target, source, size); });
     if (waits(all, to, from)) {
       all.work.wait(lock, copy);
@@ -99,7 +114,7 @@ cudaError_t cudaMemcpyPeerAsync(void* target,
         operand{all, source, size}.device != source_device) {
       return cudaErrorInvalidValue;
     }
-    return copying(target, source, size, cudaMemcpyDeviceToDevice, stream)(all, lock);
+    return copying(target, source, size, cudaMemcpyDeviceToDevice, stream, true)(all, lock);
   });
 }
 
@@ -111,6 +126,7 @@ cudaError_t cudaMemsetAsync(void* target, int value, std::size_t size, cudaStrea
     if (state == nullptr || state->device != sim::detail::current_device()) {
       return cudaErrorInvalidResourceHandle;
     }
+    if (auto const status = all.check_enqueue(*state); status != cudaSuccess) { return status; }
     if (size == 0) { return cudaSuccess; }
     if (!to.in_bounds || !to.on_device()) { return cudaErrorInvalidValue; }
     all.work.enqueue(*state, [=] { std::memset(target, value, size); });

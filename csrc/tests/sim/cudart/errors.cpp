@@ -32,6 +32,12 @@ constexpr auto descriptions = std::array{
   description{
     cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
   description{cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+  description{cudaErrorStreamCaptureUnsupported,
+              "cudaErrorStreamCaptureUnsupported",
+              "operation not permitted when stream is capturing"},
+  description{cudaErrorStreamCaptureImplicit,
+              "cudaErrorStreamCaptureImplicit",
+              "operation would make the legacy stream depend on a capturing blocking stream"},
   description{cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted"},
   description{cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
 };

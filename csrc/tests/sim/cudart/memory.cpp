@@ -12,6 +12,7 @@ namespace {
 auto allocating(void** memory, memory_kind kind, std::size_t size)
 {
   return [=](auto& all, auto&) {
+    if (auto const status = all.check_unsafe_call(); status != cudaSuccess) { return status; }
     *memory = all.memory.allocate(kind, current_device(), size, 0);
     return cudaSuccess;
   };
@@ -22,6 +23,7 @@ auto freeing(void* memory)
 {
   return [=](auto& all, auto& lock) {
     if (memory == nullptr) { return cudaSuccess; }
+    if (auto const status = all.check_unsafe_call(); status != cudaSuccess) { return status; }
     auto const* block = all.memory.find(memory);
     if (block == nullptr) {
       all.violations.emplace_back("memory was freed that was not given out");
@@ -57,6 +59,7 @@ cudaError_t cudaMallocHost(void** memory, std::size_t size)
 cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned int)
 {
   return call(__func__, [=](auto& all, auto&) {
+    if (auto const status = all.check_unsafe_call(); status != cudaSuccess) { return status; }
     all.count_host_sync();
     all.pinned_bytes += size;
     *memory = all.memory.keep(all.memory.allocate(memory_kind::pinned, current_device(), size, 0));

@@ -33,6 +33,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     all.count_host_sync();
     auto const* state = all.find_stream(stream);
     if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    if (auto const status = all.check_wait(*state); status != cudaSuccess) { return status; }
     all.work.wait(lock, sim::detail::operation_ptr{state->last});
     return cudaSuccess;
   });
@@ -43,6 +44,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
   return call(__func__, [&](auto& all, auto& lock) {
     auto const* state = all.find_stream(stream);
     if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    if (auto const status = all.check_wait(*state); status != cudaSuccess) { return status; }
     auto const last = state->last;
     all.work.poll(lock);
     return is_done(last) ? cudaSuccess : cudaErrorNotReady;
@@ -75,6 +77,16 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     auto* waiting       = all.find_stream(stream);
     auto const* awaited = all.events.find(event);
     if (waiting == nullptr || awaited == nullptr) { return cudaErrorInvalidResourceHandle; }
+    if (auto const status = all.check_enqueue(*waiting); status != cudaSuccess) { return status; }
+    if (waiting->captured_by != nullptr && waiting->captured_by != awaited->captured_by) {
+      waiting->captured_by->valid = false;
+      return cudaErrorStreamCaptureIsolation;
+    }
+    if (awaited->captured_by != nullptr && !awaited->captured_by->valid) {
+      return cudaErrorCapturedEvent;
+    }
+    // A stream that waits for a captured event is captured, too.
+    waiting->captured_by = awaited->captured_by;
     all.work.enqueue(*waiting, {}, {awaited->record});
     all.work.advance(lock);
     return cudaSuccess;
@@ -86,6 +98,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   return call(__func__, [&](auto& all, auto& lock) {
     auto* state = all.find_stream(stream);
     if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    if (auto const status = all.check_enqueue(*state); status != cudaSuccess) { return status; }
     all.work.enqueue(*state, [=] { function(data); });
     all.work.advance(lock);
     return cudaSuccess;

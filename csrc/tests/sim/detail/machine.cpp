@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace sim::detail {
@@ -57,6 +58,57 @@ machine& machine::instance()
 stream_state* machine::find_stream(cudaStream_t handle)
 { return work.streams().find(handle, current_device()); }
 
+cudaError_t machine::check_unsafe_call()
+{
+  auto result = cudaSuccess;
+  for (auto const& stream : work.streams().all()) {
+    auto const& open = stream->captured_by;
+    if (open == nullptr) { continue; }
+    auto const is_own  = open->thread == std::this_thread::get_id();
+    auto const forbids = capture_mode() != cudaStreamCaptureModeRelaxed &&
+                         ((is_own && open->mode != cudaStreamCaptureModeRelaxed) ||
+                          (capture_mode() == cudaStreamCaptureModeGlobal &&
+                           open->mode == cudaStreamCaptureModeGlobal));
+    if (!forbids) { continue; }
+    open->valid = false;
+    result      = cudaErrorStreamCaptureUnsupported;
+  }
+  return result;
+}
+
+bool machine::blocks_legacy(int device) const
+{
+  return std::ranges::any_of(work.streams().all(), [device](auto const& stream) {
+    return stream->device == device && stream->type == stream_type::blocking &&
+           stream->captured_by != nullptr;
+  });
+}
+
+cudaError_t machine::check_enqueue(stream_state const& stream)
+{
+  if (stream.captured_by != nullptr) {
+    return stream.captured_by->valid ? cudaSuccess : cudaErrorStreamCaptureInvalidated;
+  }
+  if (stream.type != stream_type::legacy || !blocks_legacy(stream.device)) { return cudaSuccess; }
+  for (auto const& other : work.streams().all()) {
+    if (other->device == stream.device && other->type == stream_type::blocking &&
+        other->captured_by != nullptr) {
+      other->captured_by->valid = false;
+    }
+  }
+  return cudaErrorStreamCaptureImplicit;
+}
+
+cudaError_t machine::check_wait(stream_state const& stream)
+{
+  if (stream.captured_by != nullptr) {
+    stream.captured_by->valid = false;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  auto const status = check_unsafe_call();
+  return status == cudaSuccess ? check_enqueue(stream) : status;
+}
+
 void machine::count_host_sync()
 {
   ++host_syncs;
@@ -104,6 +156,12 @@ int& current_device()
 {
   thread_local int device = 0;
   return device;
+}
+
+cudaStreamCaptureMode& capture_mode()
+{
+  thread_local auto mode = cudaStreamCaptureModeGlobal;
+  return mode;
 }
 
 cudaError_t& last_error()

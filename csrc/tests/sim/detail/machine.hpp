@@ -19,7 +19,8 @@ namespace sim::detail {
 struct event_state {
   int device;
   unsigned int flags;
-  operation_ptr record;  ///< the newest record; null if never recorded
+  operation_ptr record;                    ///< the newest record; null if never recorded
+  std::shared_ptr<capture> captured_by{};  ///< the capture that the newest record belongs to
 };
 
 /// Events by handle. Handles are never reused.
@@ -80,9 +81,38 @@ struct machine {
   std::vector<std::string> violations{};
   std::size_t host_syncs{0};
   std::size_t pinned_bytes{0};
+  std::map<cudaGraph_t, std::size_t> graphs{};  ///< captured graphs, with their number of nodes
 
   /// @return The stream of a handle; for a default stream, that of the calling thread's device
   stream_state* find_stream(cudaStream_t handle);
+
+  /**
+   * @brief Checks a call that CUDA calls potentially unsafe during captures, such as `cudaMalloc`.
+   *
+   * @return An error if the calling thread must not make it; the captures that forbid it are then
+   *   invalid
+   */
+  cudaError_t check_unsafe_call();
+
+  /**
+   * @brief Checks a call that enqueues an operation on a stream.
+   *
+   * @return An error if the capture of the stream is invalid, or if the stream is the legacy
+   *   default stream and a blocking stream of its device is capturing; its capture is then invalid
+   */
+  cudaError_t check_enqueue(stream_state const& stream);
+
+  /**
+   * @brief Checks a call that waits for a stream or queries it.
+   *
+   * @return As `check_unsafe_call` and `check_enqueue`; also an error if the stream is capturing,
+   * and its capture is then invalid
+   */
+  cudaError_t check_wait(stream_state const& stream);
+
+  /// @return Whether a blocking stream of a device is capturing, so that its legacy stream is
+  /// unusable
+  [[nodiscard]] bool blocks_legacy(int device) const;
 
   /// Counts a call of the calling thread that waits or may wait for a stream.
   void count_host_sync();
@@ -99,6 +129,9 @@ struct machine {
 
 /// The calling thread's current device.
 int& current_device();
+
+/// The calling thread's mode of interaction with captures.
+cudaStreamCaptureMode& capture_mode();
 
 /// The calling thread's last error.
 cudaError_t& last_error();

@@ -57,8 +57,9 @@ void* memory_table::allocate(memory_kind kind, int device, std::size_t size, std
   ASAN_UNPOISON_MEMORY_REGION(taken->data, taken->capacity);
   // If the block is reused on its stream, operations queued before may still use its old size.
   if (!queued) { ASAN_POISON_MEMORY_REGION(taken->data + size, taken->capacity - size); }
-  taken->size = size;
-  taken->live = true;
+  taken->size   = size;
+  taken->live   = true;
+  taken->pooled = stream != anybody;
   ++taken->num_uses;
   ++num_live_;
   return taken->data;

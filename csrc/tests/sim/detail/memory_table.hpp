@@ -21,6 +21,7 @@ struct block {
   int device;
   std::size_t size{0};  ///< requested size
   bool live{false};
+  bool pooled{false};         ///< allocated in stream order, like memory of `cudaMallocAsync`
   bool lasting{false};        ///< not counted and not freed by `clear`: it belongs to a pool
   std::uint64_t num_uses{0};  ///< number of allocations
 };

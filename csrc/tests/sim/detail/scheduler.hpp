@@ -70,6 +70,8 @@ class scheduler {
 
   [[nodiscard]] stream_table& streams() { return streams_; }
 
+  [[nodiscard]] stream_table const& streams() const { return streams_; }
+
   [[nodiscard]] std::vector<step> const& history() const { return history_; }
 
   /// @return Messages of exceptions that operations threw since the last call of this

@@ -79,6 +79,10 @@ operation_ptr stream_table::enqueue(stream_state& stream,
                                     std::function<void()> work,
                                     std::vector<operation_ptr> after)
 {
+  if (stream.captured_by != nullptr) {
+    ++stream.captured_by->num_nodes;
+    return nullptr;
+  }
   for (auto const& other : all_) {
     auto const ordered =
       (stream.type == stream_type::legacy && other->type == stream_type::blocking) ||

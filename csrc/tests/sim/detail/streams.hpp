@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -31,6 +32,17 @@ inline bool is_done(operation_ptr const& op) { return op == nullptr || op->done;
 
 enum class stream_type : std::uint8_t { blocking, non_blocking, legacy };
 
+struct stream_state;
+
+/// A capture of operations into a graph, between `cudaStreamBeginCapture` and `EndCapture`.
+struct capture {
+  stream_state const* origin;  ///< the stream on which it began
+  std::thread::id thread;      ///< on which it began
+  cudaStreamCaptureMode mode;
+  bool valid{true};          ///< false also after its end
+  std::size_t num_nodes{0};  ///< captured operations, which do not run
+};
+
 struct stream_state {
   std::uint64_t id;      ///< unique in the process
   std::uint64_t number;  ///< position among the streams since the last reset
@@ -42,7 +54,8 @@ struct stream_state {
   std::uint64_t num_enqueued{0};
   bool held{false};
   bool destroyed{false};
-  bool retired{false};  ///< whether the worker thread must end
+  bool retired{false};                     ///< whether the worker thread must end
+  std::shared_ptr<capture> captured_by{};  ///< null: its operations run
   std::condition_variable wake{};
   std::thread worker{};
 

@@ -228,5 +228,15 @@ TEST_F(forks, read_back_pins_one_mebibyte)
   }));
 }
 
+TEST_F(forks, pin_memory_without_invalidating_captures)
+{
+  EXPECT_TRUE(ends_well([] {
+    auto const captured = sim::stream{};
+    auto capture        = sim::stream_capture{captured.get()};
+    auto const pinned   = detail::pinned_memory{1};
+    return pinned.data() != nullptr && capture.end().has_value();
+  }));
+}
+
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

@@ -148,6 +148,64 @@ TEST_F(import_order, copies_from_another_device_wait_for_the_producer)
   }
 }
 
+TEST_F(import_order, copies_from_a_pool_of_another_device_are_between_peers)
+{
+  for (auto const& type : shapes_of_each_layout()) {
+    auto const values = samples(type, 40, 30);
+    auto const schema = schema_of(make_column(type, values)->view());
+    for (auto const validate : {validation::minimal, validation::full}) {
+      for (auto seed = 0U; seed < 10; ++seed) {
+        sim::reset(seed);
+        auto const far  = stream_on(1);
+        auto const here = lasting_stream{};
+        auto array      = [&] {
+          auto const guard = on_device{rmm::cuda_device_id{1}};
+          auto owner =
+            std::shared_ptr{upload_column(make_column(type, values), far->get(), far_pool_)};
+          auto const view = owner->view();
+          return to_arrow_device(
+                   view, std::move(owner), {}, cuda::stream_ref{far->get()}, far_pool_)
+            .to_arrow();
+        }();
+        auto imported   = import(array.get(),
+                                 *schema.get(),
+                                 here.get(),
+                                 {.copy = copy_policy::always, .validate = validate});
+        auto const seen = read_later(imported.view(), type, here.get());
+        imported.storage.reset();
+        synchronize(here.get());
+        EXPECT_EQ(*seen, values) << type.name;
+        settle();
+      }
+    }
+  }
+}
+
+TEST_F(import_order, copies_from_another_device_wait_once_for_the_sizes_of_all_strings)
+{
+  auto const type   = struct_of({flat("string"), list_of(flat("string")), flat("string")});
+  auto const values = samples(type, 40, 0);
+  auto const schema = schema_of(make_column(type, values)->view());
+  auto const far    = stream_on(1);
+  auto const here   = lasting_stream{};
+  auto array        = [&] {
+    auto const guard = on_device{rmm::cuda_device_id{1}};
+    auto owner = std::shared_ptr{upload_column(make_column(type, values), far->get(), far_pool_)};
+    auto const view = owner->view();
+    return to_arrow_device(view, std::move(owner), {}, cuda::stream_ref{far->get()}, far_pool_)
+      .to_arrow();
+  }();
+  auto const before = sim::host_syncs_here();
+  auto imported     = import(
+    array.get(), *schema.get(), here.get(), {.copy = copy_policy::always, .sanitize = false});
+  // One for the sizes, and one for the offsets that every import of lists and strings reads.
+  EXPECT_EQ(sim::host_syncs_here(), before + 2);
+  auto const seen = read_later(imported.view(), type, here.get(), false);
+  imported.storage.reset();
+  synchronize(here.get());
+  EXPECT_EQ(*seen, values);
+}
+
 TEST_F(import_order, copies_keep_the_source_until_they_are_done)
 {
   auto const here = lasting_stream{};

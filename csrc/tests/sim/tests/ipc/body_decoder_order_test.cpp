@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Batches on a device are read after the work that fills them, with as few waits as possible.
+#include "sim/tests/ipc/bodies.hpp"
 #include "sim/tests/ipc/device_batch.hpp"
+#include "testing/arrow_schema.hpp"
 
 #include <rmm/error.hpp>
 #include <rmm/mr/per_device_resource.hpp>
 
+#include <array>
 #include <optional>
 #include <stdexcept>
 
@@ -258,6 +261,25 @@ TEST_F(ipc_decoder, failed_decode_frees_its_memory)
     EXPECT_EQ(sim::live_allocations(), 0U) << function;
     sim::reset(1);  // removes a remaining fault
   }
+}
+
+TEST_F(ipc_decoder, copies_of_views_read_the_sizes_of_their_data_from_host_memory)
+{
+  auto const schema = make_schema(struct_of({as(cudf::type_id::STRING, "string_view", "vu")}));
+  auto const stream = lasting_stream{};
+  auto const source = filled_body{{0, 48, 100}, stream.get()};
+  auto const nodes  = std::array{ipc_node{3, 0}};
+  auto const counts = std::array{std::int64_t{1}};
+  auto const array  = body_decoder{*schema.get()}.batch({3, nodes, source.body.buffers, counts},
+                                                        {},
+                                                        {source.body.location, source.body.owner},
+                                                        body_checks::sizes,
+                                                        cuda::stream_ref{stream.get()});
+  auto const before = sim::host_syncs_here();
+  auto const copy   = array.copy(nullptr, cuda::stream_ref{stream.get()}, pool_);
+  // The copy of the sizes to the device may wait, because they are in pageable memory.
+  EXPECT_EQ(sim::host_syncs_here(), before + 1);
+  EXPECT_EQ(copy.child(0).buffers()[2].size, 100);
 }
 
 }  // namespace

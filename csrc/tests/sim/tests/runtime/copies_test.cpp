@@ -89,6 +89,29 @@ TEST_F(copies, between_devices_check_the_device_of_each_pointer)
             cudaErrorInvalidDevice);
 }
 
+TEST_F(copies, of_pool_memory_of_another_device_must_be_between_peers)
+{
+  auto const far = [] {
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    auto result = std::make_unique<sim::stream>();
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    return result;
+  }();
+  auto* const pooled = sim::allocate_on(far->get(), memory_kind::device, 1, num_bytes);
+  for (auto* target : {device_, pinned_}) {
+    EXPECT_EQ(cudaMemcpyAsync(target, pooled, num_bytes, cudaMemcpyDefault, stream()),
+              cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpyAsync(pooled, target, num_bytes, cudaMemcpyDefault, stream()),
+              cudaErrorInvalidValue);
+  }
+  EXPECT_EQ(cudaMemcpyAsync(pinned_, pooled, num_bytes, cudaMemcpyDefault, far->get()),
+            cudaSuccess);
+  EXPECT_EQ(cudaMemcpyPeerAsync(pooled, 1, device_, 0, num_bytes, stream()), cudaSuccess);
+  sim::drain();
+  EXPECT_EQ(first_byte(pooled), 1);
+  sim::deallocate_on(far->get(), pooled);
+}
+
 TEST_F(copies, reject_wrong_sizes_and_directions)
 {
   auto const copy = [this](void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
