@@ -145,7 +145,7 @@ def unproxied_pandas():
 
 
 def fast_side():
-    """Check that proxies of cuDF's objects are exported like these objects, without a copy."""
+    """Check that proxies of cuDF's objects are exchanged like these objects, without a copy."""
     table = pa.table({"a": [1, 2, 3], "t": pa.array([1, 2, 3], pa.timestamp("us", "UTC"))})
     (batch,) = table.to_batches()
     frame = cab.from_arrow_device(batch, to="cudf.pandas")
@@ -168,6 +168,10 @@ def fast_side():
     assert cab.to_arrow_device(index).schema.name == "i"
     table = cab.to_arrow_device(frame, preserve_index=True)
     assert table.schema.names == ["a", "t", "__index_level_0__"]
+    for imported in (cab.from_arrow_device(frame), cab.from_arrow_device_stream([frame])):
+        assert type(imported) is cudf.DataFrame
+        assert _addresses(pa.record_batch(cab.to_arrow_device(imported))) == _addresses(batch)
+    assert type(cab.from_arrow_device(frame, to="cudf.pandas")) is pd.DataFrame
     # The proxy still wraps cuDF's frame.
     assert isinstance(cab.frames.cudf_private.wrapped_by(frame), cudf.DataFrame)
 
