@@ -90,6 +90,9 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
 /// Copies a buffer, for example one that is misaligned for its type.
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution const& exec);
 
+/// Copies device memory to host memory, and waits for the copy.
+rmm::device_buffer copy_to_host(void const* bytes, std::int64_t size, cuda::stream_ref stream);
+
 /// Values of a fixed-width column at evenly spaced indices: `begin + i * stride` for `i < size`.
 struct stride_range {
   cudf::column_view values;  ///< without nulls
