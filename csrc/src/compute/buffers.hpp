@@ -5,32 +5,52 @@
 /// the others only enqueue work, as libcudf's sources show.
 #pragma once
 
+#include "compute/scratch.hpp"
+
 #include <cudf/column/column_view.hpp>
 #include <cudf/types.hpp>
 
 #include <rmm/device_buffer.hpp>
-#include <rmm/mr/per_device_resource.hpp>
 #include <rmm/resource_ref.hpp>
 
 #include <cuda/stream>
 
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
 /// Where an operation runs and where its result is allocated.
 struct execution {
+  execution(bool on_host, cuda::stream_ref on, rmm::device_async_resource_ref results)
+    : execution{on_host, on, results, on_host ? nullptr : std::make_shared<scratch_resource>()}
+  {
+  }
+
+  /// Returns the same execution for temporary memory.
+  [[nodiscard]] execution scratch() const
+  {
+    auto const from = host ? mr : rmm::device_async_resource_ref{*temporary};
+    return {host, stream, from, temporary};
+  }
+
   bool host;  ///< run on the CPU: operands are host memory, and `mr` must allocate host memory
   cuda::stream_ref stream;
-  rmm::device_async_resource_ref mr;  ///< allocates results
+  rmm::device_async_resource_ref mr;            ///< allocates results
+  std::shared_ptr<scratch_resource> temporary;  ///< null on the host
 
-  /// Returns the same execution for temporary memory, which comes from the current device resource,
-  /// as in libcudf.
-  [[nodiscard]] execution scratch() const
-  { return {host, stream, host ? mr : rmm::mr::get_current_device_resource_ref()}; }
+ private:
+  execution(bool on_host,
+            cuda::stream_ref on,
+            rmm::device_async_resource_ref results,
+            std::shared_ptr<scratch_resource> blocks)
+    : host{on_host}, stream{on}, mr{results}, temporary{std::move(blocks)}
+  {
+  }
 };
 
 /// A range of bits in a bitmask.
