@@ -34,7 +34,8 @@ namespace {
 using cudf::binary_operator;
 using cudf::type_id;
 
-/// Bools of which the bits are padded to 64 bytes, as libcudf's masks are and Arrow recommends.
+/// The number of bools, rounded up to whole blocks of 64 bytes of bits. libcudf pads masks to such
+/// blocks, and Arrow recommends it.
 std::size_t padded_bools(cudf::size_type size)
 {
   static_assert(scratch_resource::granularity % 512 == 0);

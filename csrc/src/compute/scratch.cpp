@@ -10,8 +10,8 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// Bytes that a block has beyond the first allocation. Later allocations of a
-/// call are rarely larger in total than the first one.
+/// Bytes that a block has beyond the first allocation. Later allocations of a call are rarely
+/// larger in total than the first one.
 constexpr std::size_t least_reserve = std::size_t{1} << 20;
 constexpr std::size_t most_reserve  = std::size_t{1} << 26;
 

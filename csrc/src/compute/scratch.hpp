@@ -13,21 +13,18 @@
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Allocates the temporary memory of one export or import, all of it on
- * one stream.
+ * @brief Allocates the temporary memory of one export or import, all of it on one stream.
  *
- * It suballocates blocks of the current device resource, which is where libcudf
- * allocates temporary memory, and frees the blocks at the end. Freed memory is
- * used again by later work on the stream. With rmm's default resource, whose
- * `cudaFree` waits for the device, most calls thus wait once and not for each
- * temporary buffer.
+ * It suballocates blocks of the current device resource, which is where libcudf allocates temporary
+ * memory, and frees the blocks at the end. Freed memory is used again by later work on the stream.
+ * With rmm's default resource, whose `cudaFree` waits for the device, most calls thus wait once and
+ * not for each temporary buffer.
  *
  * Copies share the blocks. Not thread-safe.
  */
 class scratch_resource {
  public:
-  /// Allocations are multiples of this. The bytes after the requested ones may
-  /// be used.
+  /// Allocations are multiples of this. The bytes after the requested ones may be used.
   static constexpr std::size_t granularity = 512;
 
   void* allocate(cuda::stream_ref stream, std::size_t bytes, std::size_t alignment = granularity);

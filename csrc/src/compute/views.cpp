@@ -6,6 +6,8 @@
 #include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"
 
+#include <cudf_arrow_bridge/memory.hpp>
+
 #include <cudf/column/column.hpp>
 
 #include <nanoarrow/nanoarrow.h>
@@ -212,7 +214,8 @@ void check_on_host(view_rows const& rows, column_path const& path, execution con
     rows.data_sizes, std::ssize(rows.data) * std::int64_t{sizeof(std::int64_t)}, exec.stream);
   auto const copied = view_rows{
     views.data(), 0, rows.size, {mask.data(), rows.mask.null_count}, rows.data, sizes.data()};
-  for (size_type row = 0; row < rows.size; ++row) { (void)bytes_of_view(copied, row, path); }
+  auto const on_host = execution{true, exec.stream, host_memory_resource()};
+  (void)offsets_of_views<std::int64_t>(copied, type_id::INT64, path, on_host);
 }
 
 // -- lists -------------------------------------------------------------------------------------
