@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -27,30 +26,25 @@ namespace cudf_arrow_bridge::detail {
 /// Where an operation runs and where its result is allocated.
 struct execution {
   execution(bool on_host, cuda::stream_ref on, rmm::device_async_resource_ref results)
-    : execution{on_host, on, results, on_host ? nullptr : std::make_shared<scratch_resource>()}
+    : host{on_host},
+      stream{on},
+      mr{results},
+      temporary{on_host ? nullptr : std::make_shared<scratch_resource>()}
   {
   }
 
   /// Returns the same execution for temporary memory.
   [[nodiscard]] execution scratch() const
   {
-    auto const from = host ? mr : rmm::device_async_resource_ref{*temporary};
-    return {host, stream, from, temporary};
+    auto result = *this;
+    if (!host) { result.mr = *temporary; }
+    return result;
   }
 
   bool host;  ///< run on the CPU: operands are host memory, and `mr` must allocate host memory
   cuda::stream_ref stream;
   rmm::device_async_resource_ref mr;            ///< allocates results
   std::shared_ptr<scratch_resource> temporary;  ///< null on the host
-
- private:
-  execution(bool on_host,
-            cuda::stream_ref on,
-            rmm::device_async_resource_ref results,
-            std::shared_ptr<scratch_resource> blocks)
-    : host{on_host}, stream{on}, mr{results}, temporary{std::move(blocks)}
-  {
-  }
 };
 
 /// A range of bits in a bitmask.
