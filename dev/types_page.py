@@ -58,7 +58,7 @@ fields of null structs. The import synchronizes again only
   nulls or are lists: once for each level of lists, for all columns together;
 - if `sanitize=True` has to rewrite lists or strings: several times for each such column;
 - for each column of views, list views or run ends, and for dictionaries with null or dictionary
-  values;
+  values: to check the contents, and to read the sizes of the results;
 - for validity bitmaps of more than 2,147,483,647 rows in total, once for each such number of rows;
 - with `copy=True`, to read the sizes of strings and views; with `validate="full"`, to copy to the
   host.
@@ -69,6 +69,26 @@ values. The values of a dictionary of dictionaries are decoded. Indices are conv
 needs another width; an index of a valid row that is out of range is an error. cuDF has no
 categories of decimals, so frames have decimals instead. Dictionaries of lists, and of structs in
 other columns, are decoded for frames on a GPU and raise a TypeError in host memory.
+
+**Contents** of buffers are checked where this package reads data at a position that they contain.
+A null row may have any contents. `validate="full"` checks all of them, on the host: device memory
+is copied. Without it:
+
+| contents | host memory | device memory |
+| --- | --- | --- |
+| offsets of strings, lists and binary | first and last; the others are trusted | the same |
+| string and binary views | each row | each row, on the host: 16 bytes a row are copied |
+| list views | each row | each row |
+| run ends | each row has a run | the last run end |
+| indices of dictionaries with null or dictionary values | each row | each row |
+| indices of other dictionaries | shared and not read | the same |
+| UTF-8, prefixes of views, null counts | trusted | the same |
+
+The errors for device memory are those for host memory and name the first wrong row; that for run
+ends names the last run end. Other wrong run ends give wrong values, but nothing is read out of
+bounds. cuDF and libcudf do not check offsets and indices, so a wrong one that is trusted or shared
+can end the process or its CUDA context later. If a dictionary in device memory has indices out of
+bounds, an export of its values has undefined values in these rows.
 
 **Extension types** are imported as their storage type. The field keeps their name and metadata. The
 text metadata of a schema becomes the `attrs` of a frame and is exported again. Time zones with a

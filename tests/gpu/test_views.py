@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pyarrow as pa
 import pytest
 
@@ -54,6 +56,53 @@ def test_import_decodes_views_and_runs_of_device_memory(array, expected, copy, v
     pytest.importorskip("cupy")
     column = column_from(OnDevice(array), copy=copy, validate=validate)
     assert pylibcudf_rows(column) == unnamed(expected.to_pylist())
+
+
+def wrong_arrays():
+    """Yield a name, an array with contents out of bounds in a row, and the error of its import."""
+    data = b"twenty bytes of text"
+    for name, size, buffer, offset, error in (
+        ("buffer", 20, 1, 0, "into one of 1 data buffers, got buffer 1"),
+        ("end", 20, 0, 1, "within the 20 bytes of data buffer 0, got bytes 1 to 21"),
+        ("begin", 20, 0, -1, "within the 20 bytes of data buffer 0, got bytes -1 to 19"),
+        ("size", -1, 0, 0, "of at least 0 bytes, got -1"),
+    ):
+        good = struct.pack("<i4sii", 20, data[:4], 0, 0)
+        wrong = struct.pack("<i4sii", size, data[:4], buffer, offset)
+        for type_ in (pa.string_view(), pa.binary_view()):
+            buffers = [None, pa.py_buffer(good + wrong), pa.py_buffer(data)]
+            array = pa.Array.from_buffers(type_, 2, buffers)
+            yield f"{type_} {name}", array, f"row 1: expected a view {error}"
+    for type_, form in ((pa.list_view(pa.int32()), "i"), (pa.large_list_view(pa.int32()), "q")):
+        most = 2 ** (struct.calcsize(form) * 8 - 1) - 1
+        for offset, size in ((3, 2), (-1, 2), (2, -1), (5, 0), (most, most)):
+            numbers = [struct.pack(f"<2{form}", 0, wrong) for wrong in (offset, size)]
+            buffers = [None, *map(pa.py_buffer, numbers)]
+            array = pa.Array.from_buffers(
+                type_, 2, buffers, children=[pa.array([1, 2, 3, 4], pa.int32())]
+            )
+            error = f"expected a view of some of 4 list elements, got {size} from element {offset}"
+            yield f"{type_} {offset} {size}", array, f"row 1: {error}"
+    for type_ in (pa.int8(), pa.int16(), pa.int32(), pa.int64()):
+        for index in (-1, 2):
+            codes = pa.array([0, index], type_)
+            array = pa.DictionaryArray.from_arrays(codes, pa.array(["a", None]), safe=False)
+            yield (
+                f"{type_} {index}",
+                array,
+                f"row 1: expected an index of 2 dictionary values, got {index}",
+            )
+
+
+@pytest.mark.parametrize(
+    ("array", "error"), [pytest.param(*case, id=name) for name, *case in wrong_arrays()]
+)
+def test_import_rejects_contents_out_of_bounds(array, error):
+    """A kernel that read out of bounds would end the context: all later tests would fail."""
+    pytest.importorskip("cupy")
+    for source in (array, OnDevice(array)):
+        with pytest.raises(ValueError, match=error):
+            column_from(source)
 
 
 def test_import_rejects_a_null_column_below_a_list_view():

@@ -150,6 +150,14 @@ def import_descending_offsets():
     return import_table({"s": strings}, validate="full")
 
 
+def import_list_view_beyond_the_elements():
+    offset, size = (pa.py_buffer(np.array([number], np.int32)) for number in (1, 2))
+    elements = pa.array([1, 2], pa.int32())
+    buffers = [None, offset, size]
+    lists = pa.Array.from_buffers(pa.list_view(pa.int32()), 1, buffers, children=[elements])
+    return import_table({"l": lists})
+
+
 def consume_generator_twice():
     stream = cab.to_arrow_device_stream(batch for batch in [import_table({"x": [1]})])
     pa.table(stream)
@@ -223,6 +231,7 @@ EXCEPTIONS = [
     (ValueError, lambda: cab.to_arrow_device_stream(import_table({"x": [1]}), max_rows=0)),
     (ValueError, import_array_of_another_schema),
     (ValueError, import_descending_offsets),
+    (ValueError, import_list_view_beyond_the_elements),
     (ValueError, lambda: import_table({"b": [True]}, copy=False)),
     (ValueError, export_nulls_to_a_field_that_is_not_nullable),
     (ValueError, export_released_array),

@@ -34,8 +34,13 @@ namespace {
 using cudf::binary_operator;
 using cudf::type_id;
 
-/// Results are padded to this, as libcudf's masks are and Arrow recommends.
-constexpr std::size_t block_bytes = 64;
+/// The number of bools, rounded up to whole blocks of 64 bytes of bits. libcudf pads masks to such
+/// blocks, and Arrow recommends it.
+std::size_t padded_bools(cudf::size_type size)
+{
+  static_assert(scratch_resource::granularity % 512 == 0);
+  return static_cast<std::size_t>(padded_mask_size(size)) * 8;
+}
 
 rmm::device_buffer fill(std::size_t size, int byte, execution const& exec)
 {
@@ -44,23 +49,23 @@ rmm::device_buffer fill(std::size_t size, int byte, execution const& exec)
   return result;
 }
 
-cudf::column_view as(type_id type, rmm::device_buffer const& buffer)
+/// `size` bytes of a buffer as a column.
+cudf::column_view as(type_id type, rmm::device_buffer const& buffer, std::size_t size)
 {
-  auto const size = buffer.size() / cudf::size_of(cudf::data_type{type});
-  return flat_view(type, static_cast<std::int64_t>(size), buffer.data());
+  auto const width = cudf::size_of(cudf::data_type{type});
+  return flat_view(type, static_cast<std::int64_t>(size / width), buffer.data());
 }
 
-/// Normalises bools to bytes of 0 or 1, padded with zeros to a whole block of bits.
+cudf::column_view as(type_id type, rmm::device_buffer const& buffer)
+{ return as(type, buffer, buffer.size()); }
+
+/// Normalises bools to bytes of 0 or 1. Zeros follow, up to a whole block of bits: temporary memory
+/// is allocated in such blocks.
 rmm::device_buffer to_bytes(void const* bools, cudf::size_type size, execution const& exec)
 {
-  auto const bytes  = device::cast_values(bools, size, type_id::UINT8, type_id::BOOL8, exec);
-  auto const block  = block_bytes * 8;
-  auto const padded = (bytes.size() + block - 1) / block * block;
-  auto result       = rmm::device_buffer{padded, exec.stream, exec.mr};
-  auto* const end   = static_cast<std::byte*>(result.data()) + bytes.size();
-  RMM_CUDA_TRY(cudaMemcpyAsync(
-    result.data(), bytes.data(), bytes.size(), cudaMemcpyDefault, exec.stream.get()));
-  RMM_CUDA_TRY(cudaMemsetAsync(end, 0, padded - bytes.size(), exec.stream.get()));
+  auto result = device::cast_values(bools, size, type_id::UINT8, type_id::BOOL8, exec.scratch());
+  auto* const end = static_cast<std::byte*>(result.data()) + size;
+  RMM_CUDA_TRY(cudaMemsetAsync(end, 0, padded_bools(size) - result.size(), exec.stream.get()));
   return result;
 }
 
@@ -69,11 +74,13 @@ rmm::device_buffer to_bytes(void const* bools, cudf::size_type size, execution c
 /// As UINT32 the bytes b0 to b3 are b0 + b1*256 + b2*256^2 + b3*256^3. Since 256 = 254 + 2, a power
 /// 256^i leaves the same remainder modulo 254 as 2^i. So the whole modulo 254 is
 /// b0 + b1*2 + b2*4 + b3*8, which is at most 15.
-rmm::device_buffer to_nibbles(rmm::device_buffer const& bytes, execution const& exec)
+rmm::device_buffer to_nibbles(rmm::device_buffer const& bytes,
+                              std::size_t size,
+                              execution const& exec)
 {
-  auto const modulus = fill(bytes.size() / 4, 254, exec);
+  auto const modulus = fill(size / 4, 254, exec);
   return combine(binary_operator::MOD,
-                 as(type_id::UINT32, bytes),
+                 as(type_id::UINT32, bytes, size),
                  as(type_id::UINT8, modulus),
                  type_id::UINT8,
                  exec);
@@ -113,8 +120,8 @@ rmm::device_buffer combine_words(binary_operator operation,
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
 {
   if (size == 0) { return rmm::device_buffer{0, exec.stream, exec.mr}; }
-  auto const scratch = exec.scratch();
-  return to_bits(to_nibbles(to_bytes(bools, size, scratch), scratch), exec);
+  auto const bytes = to_bytes(bools, size, exec);
+  return to_bits(to_nibbles(bytes, padded_bools(size), exec.scratch()), exec);
 }
 
 rmm::device_buffer valid_in_both(void const* left,

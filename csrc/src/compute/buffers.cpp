@@ -9,6 +9,8 @@
 #include "compute/host_access.hpp"
 #include "cuda/transfer/read_back.hpp"
 
+#include <cudf_arrow_bridge/memory.hpp>
+
 #include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
@@ -185,6 +187,13 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution co
   if (!exec.host) { return {bytes, static_cast<std::size_t>(size), exec.stream, exec.mr}; }
   auto result = allocate(size, exec);
   std::copy_n(static_cast<std::byte const*>(bytes), size, static_cast<std::byte*>(result.data()));
+  return result;
+}
+
+rmm::device_buffer copy_to_host(void const* bytes, std::int64_t size, cuda::stream_ref stream)
+{
+  auto result = copy_bytes(bytes, size, {false, stream, host_memory_resource()});
+  RMM_CUDA_TRY(cudaStreamSynchronize(stream.get()));
   return result;
 }
 

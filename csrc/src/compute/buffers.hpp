@@ -5,17 +5,19 @@
 /// the others only enqueue work, as libcudf's sources show.
 #pragma once
 
+#include "compute/scratch.hpp"
+
 #include <cudf/column/column_view.hpp>
 #include <cudf/types.hpp>
 
 #include <rmm/device_buffer.hpp>
-#include <rmm/mr/per_device_resource.hpp>
 #include <rmm/resource_ref.hpp>
 
 #include <cuda/stream>
 
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,14 +25,26 @@ namespace cudf_arrow_bridge::detail {
 
 /// Where an operation runs and where its result is allocated.
 struct execution {
+  execution(bool on_host, cuda::stream_ref on, rmm::device_async_resource_ref results)
+    : host{on_host},
+      stream{on},
+      mr{results},
+      temporary{on_host ? nullptr : std::make_shared<scratch_resource>()}
+  {
+  }
+
+  /// Returns the same execution for temporary memory.
+  [[nodiscard]] execution scratch() const
+  {
+    auto result = *this;
+    if (!host) { result.mr = *temporary; }
+    return result;
+  }
+
   bool host;  ///< run on the CPU: operands are host memory, and `mr` must allocate host memory
   cuda::stream_ref stream;
-  rmm::device_async_resource_ref mr;  ///< allocates results
-
-  /// Returns the same execution for temporary memory, which comes from the current device resource,
-  /// as in libcudf.
-  [[nodiscard]] execution scratch() const
-  { return {host, stream, host ? mr : rmm::mr::get_current_device_resource_ref()}; }
+  rmm::device_async_resource_ref mr;            ///< allocates results
+  std::shared_ptr<scratch_resource> temporary;  ///< null on the host
 };
 
 /// A range of bits in a bitmask.
@@ -89,6 +103,9 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
 
 /// Copies a buffer, for example one that is misaligned for its type.
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution const& exec);
+
+/// Copies device memory to host memory, and waits for the copy.
+rmm::device_buffer copy_to_host(void const* bytes, std::int64_t size, cuda::stream_ref stream);
 
 /// Values of a fixed-width column at evenly spaced indices: `begin + i * stride` for `i < size`.
 struct stride_range {

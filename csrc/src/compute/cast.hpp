@@ -33,7 +33,7 @@ struct value_range {
   __int128_t greatest;
 };
 
-/// The range of durations or decimals, as stored integers. Waits on device memory.
+/// The range of signed integers, durations or decimals, as stored integers. Waits on device memory.
 value_range range_of(cudf::column_view const& column, execution const& exec);
 
 /// Whether all valid rows of a timestamp column are at midnight. Waits on device memory.

@@ -57,6 +57,8 @@ template <typename Use>
 auto with_storage(cudf::data_type type, Use use)
 {
   switch (cudf::size_of(type)) {
+    case 1: return use(std::int8_t{});
+    case 2: return use(std::int16_t{});
     case 4: return use(std::int32_t{});
     case 8: return use(std::int64_t{});
     case 16: return use(__int128_t{});

@@ -3,6 +3,7 @@
 
 #include "base/child_column.hpp"
 #include "compute/bits.hpp"
+#include "compute/cast.hpp"
 #include "compute/gather.hpp"
 #include "compute/host_access.hpp"
 
@@ -54,6 +55,27 @@ void check_indices(dictionary_rows const& rows, column_path const& path)
       fail_invalid(path, "row " + std::to_string(row) + ": " + what);
     });
   }
+}
+
+/// Checks indices in device memory. Copies them to the host only to find the first wrong row.
+void check_on_device(dictionary_rows const& rows, column_path const& path, execution const& exec)
+{
+  auto const end   = rows.begin + rows.size;
+  auto const all   = cudf::column_view{rows.indices.type(),
+                                       rows.size,
+                                       rows.indices.head<void>(),
+                                       static_cast<cudf::bitmask_type const*>(rows.mask.bits),
+                                       rows.mask.null_count,
+                                       static_cast<size_type>(rows.begin)};
+  auto const range = range_of(all, exec);
+  if (!range.any || (range.least >= 0 && range.greatest < rows.num_keys)) { return; }
+  auto const width   = static_cast<std::int64_t>(cudf::size_of(rows.indices.type()));
+  auto const bits    = rows.mask.null_count == 0 ? 0 : bytes_for_bits(end);
+  auto const numbers = copy_to_host(rows.indices.head<void>(), end * width, exec.stream);
+  auto const mask    = copy_to_host(rows.mask.bits, bits, exec.stream);
+  auto const copied =
+    cudf::column_view{rows.indices.type(), static_cast<size_type>(end), numbers.data(), nullptr, 0};
+  check_indices({copied, rows.begin, rows.size, rows.num_keys, {mask.data(), 0}}, path);
 }
 
 /// The index that is out of bounds is searched only if there is one, so that these loops can be
@@ -116,7 +138,10 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 column_path const& path,
                                 execution const& exec)
 {
-  if (!exec.host) { return device::drop_null_keys(indices, keys, mask, exec); }
+  if (!exec.host) {
+    check_on_device({indices, 0, indices.size(), keys.size(), mask}, path, exec);
+    return device::drop_null_keys(indices, keys, mask, exec);
+  }
   auto valid_keys       = std::vector<size_type>{};
   auto new_index_of_key = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
   for (size_type key = 0; key < keys.size(); ++key) {
@@ -145,6 +170,16 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
           gather(keys, valid_keys, path, exec),
           nulls == 0 ? allocate(0, exec) : std::move(bits),
           nulls};
+}
+
+void check_indices_on_device(cudf::column_view const& dictionary,
+                             column_path const& path,
+                             execution const& exec)
+{
+  auto const mask = row_mask{dictionary.null_mask(), dictionary.null_count()};
+  auto const keys = child_of(dictionary, 1).size();
+  check_on_device(
+    {child_of(dictionary, 0), dictionary.offset(), dictionary.size(), keys, mask}, path, exec);
 }
 
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,

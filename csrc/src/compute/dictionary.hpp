@@ -25,7 +25,7 @@ struct dictionary_parts {
 /**
  * @brief Removes null keys from a dictionary. Rows that refer to one become null.
  *
- * @throws std::invalid_argument on host memory for an index that is out of bounds
+ * @throws std::invalid_argument for an index of a valid row that is out of bounds
  *
  * @param indices Index of each row, without a mask
  */
@@ -38,13 +38,19 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
 /**
  * @brief Decodes a dictionary column. Rows that refer to a null key become null.
  *
- * On device memory this waits if the keys are strings or have nulls.
+ * On device memory this waits if the keys are strings or have nulls. Indices are not checked there,
+ * because exports must not wait; libcudf reads no key for one that is out of bounds.
  *
  * @throws std::invalid_argument on host memory for an index that is out of bounds
  */
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
                                                 column_path const& path,
                                                 execution const& exec);
+
+/// Rejects indices of a dictionary in device memory that are out of bounds in a valid row. Waits.
+void check_indices_on_device(cudf::column_view const& dictionary,
+                             column_path const& path,
+                             execution const& exec);
 
 namespace device {
 dictionary_parts drop_null_keys(cudf::column_view const& indices,

@@ -81,6 +81,21 @@ rmm::device_buffer repeat_mask(cudf::column_view const& values,
   return result;
 }
 
+/// Finds the runs of rows in device memory. The binary search for a row never passes the last run,
+/// whatever the other run ends are, because the last run ends after the row.
+std::unique_ptr<cudf::column> search_runs(run_rows const& rows,
+                                          column_path const& path,
+                                          execution const& exec)
+{
+  auto const last = read_offset(rows.ends, rows.num_runs - 1, rows.width, false, exec.stream);
+  if (last < rows.begin + rows.size) {
+    fail_invalid(path,
+                 "expected a last run end of at least " + std::to_string(rows.begin + rows.size) +
+                   ", got " + std::to_string(last));
+  }
+  return device::runs_of_rows(rows, exec);
+}
+
 }  // namespace
 
 std::unique_ptr<cudf::column> host::runs_of_rows(run_rows const& rows,
@@ -104,7 +119,7 @@ std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
   if (!exec.host || values.type().id() == cudf::type_id::EMPTY ||
       !cudf::is_fixed_width(values.type())) {
     auto const runs =
-      exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, path, exec);
+      exec.host ? host::runs_of_rows(rows, path, exec) : search_runs(rows, path, exec);
     return gather_rows(values, runs->view(), path, exec);
   }
   auto data = repeat_values(values, rows, path, exec);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/views.hpp"
 
+#include "compute/cast.hpp"
+#include "compute/device/aligned_bytes.hpp"
+#include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"
+
+#include <cudf_arrow_bridge/memory.hpp>
 
 #include <cudf/column/column.hpp>
 
@@ -28,6 +33,10 @@ constexpr std::int64_t max_offset = std::numeric_limits<std::int32_t>::max();
 
 bool is_null(row_mask const& mask, std::int64_t row)
 { return mask.bits != nullptr && !bit_at(mask.bits, row); }
+
+/// The mask of `size` rows in host memory. Waits for the copy.
+rmm::device_buffer mask_on_host(row_mask const& mask, size_type size, cuda::stream_ref stream)
+{ return copy_to_host(mask.bits, mask.null_count == 0 ? 0 : bytes_for_bits(size), stream); }
 
 [[noreturn]] void fail_row(column_path const& path, std::int64_t row, std::string const& what)
 { fail_invalid(path, "row " + std::to_string(row) + ": " + what); }
@@ -194,6 +203,21 @@ view_offsets offsets_of_views(view_rows const& rows,
   }
 }
 
+/// Checks views in device memory. libcudf's public algorithms do not read views, so the views are
+/// copied to the host: 16 bytes a row.
+void check_on_host(view_rows const& rows, column_path const& path, execution const& exec)
+{
+  auto const* first = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
+  auto const views  = copy_to_host(first, rows.size * view_bytes, exec.stream);
+  auto const mask   = mask_on_host(rows.mask, rows.size, exec.stream);
+  auto const sizes  = copy_to_host(
+    rows.data_sizes, std::ssize(rows.data) * std::int64_t{sizeof(std::int64_t)}, exec.stream);
+  auto const copied = view_rows{
+    views.data(), 0, rows.size, {mask.data(), rows.mask.null_count}, rows.data, sizes.data()};
+  auto const on_host = execution{true, exec.stream, host_memory_resource()};
+  (void)offsets_of_views<std::int64_t>(copied, type_id::INT64, path, on_host);
+}
+
 // -- lists -------------------------------------------------------------------------------------
 
 template <typename Int>
@@ -226,6 +250,43 @@ host::list_range host::elements_of_view(list_view_rows const& rows,
 }
 
 namespace {
+
+/// Checks list views in device memory. Copies them to the host only to find the first wrong row.
+void check_on_device(list_view_rows const& rows, column_path const& path, execution const& exec)
+{
+  using cudf::binary_operator;
+  auto const type     = rows.width == 4 ? type_id::INT32 : type_id::INT64;
+  auto const first_of = [&](void const* numbers) {
+    return static_cast<std::byte const*>(numbers) + rows.begin * rows.width;
+  };
+  auto const size      = rows.size * rows.width;
+  auto const offsets   = aligned_bytes{first_of(rows.offsets), size, rows.width, exec};
+  auto const sizes     = aligned_bytes{first_of(rows.sizes), size, rows.width, exec};
+  auto const extent_of = [&](binary_operator operation) {
+    auto const result = device::combine(operation,
+                                        device::flat_view(type, rows.size, offsets.data()),
+                                        device::flat_view(type, rows.size, sizes.data()),
+                                        type,
+                                        exec.scratch());
+    auto const* bits  = static_cast<cudf::bitmask_type const*>(rows.mask.bits);
+    return range_of({cudf::data_type{type}, rows.size, result.data(), bits, rows.mask.null_count},
+                    exec);
+  };
+  // The OR is negative if the offset or the size is. If neither is, a sum that is too great for the
+  // type is negative.
+  auto const either = extent_of(binary_operator::BITWISE_OR);
+  auto const ends   = extent_of(binary_operator::ADD);
+  if (either.least >= 0 && ends.least >= 0 && ends.greatest <= rows.num_elements) { return; }
+  auto const host_offsets = copy_to_host(offsets.data(), size, exec.stream);
+  auto const host_sizes   = copy_to_host(sizes.data(), size, exec.stream);
+  auto const mask         = mask_on_host(rows.mask, rows.size, exec.stream);
+  auto copied             = rows;
+  copied.offsets          = host_offsets.data();
+  copied.sizes            = host_sizes.data();
+  copied.begin            = 0;
+  copied.mask.bits        = mask.data();
+  for (size_type row = 0; row < rows.size; ++row) { (void)elements_of_view(copied, row, path); }
+}
 
 /// The elements that the lists of some rows refer to.
 struct list_extent {
@@ -289,7 +350,10 @@ string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
                                   execution const& exec)
 {
-  if (!exec.host) { return device::strings_from_views(rows, exec); }
+  if (!exec.host) {
+    check_on_host(rows, path, exec);
+    return device::strings_from_views(rows, exec);
+  }
   auto made = offsets_of_views<std::int32_t>(rows, type_id::INT32, path, exec);
   if (made.total > max_offset) {
     made = offsets_of_views<std::int64_t>(rows, type_id::INT64, path, exec);
@@ -304,7 +368,10 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 execution const& exec)
 {
-  if (!exec.host) { return device::lists_from_views(rows, path, exec); }
+  if (!exec.host) {
+    check_on_device(rows, path, exec);
+    return device::lists_from_views(rows, path, exec);
+  }
   auto const count  = rows.size + 1;
   auto offsets      = allocate(std::int64_t{count} * 4, exec);
   auto const out    = values_of<std::int32_t>(offsets);

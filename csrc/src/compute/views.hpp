@@ -4,8 +4,7 @@
 /// function runs on the CPU for host memory and through libcudf's public algorithms for device
 /// memory.
 ///
-/// In host memory references are bounds-checked before they are followed. In device memory they are
-/// not: the producer is trusted, as it is with list offsets.
+/// References are bounds-checked before they are followed, also in device memory.
 #pragma once
 
 #include "base/errors.hpp"
@@ -33,7 +32,7 @@ struct view_rows {
   cudf::size_type size;  ///< rows
   row_mask mask;
   std::span<void const* const> data;  ///< the data buffers
-  void const* data_sizes;             ///< their sizes as int64; not read on device memory
+  void const* data_sizes;             ///< their sizes as int64
 };
 
 /// Data and offsets of a string column.
@@ -46,9 +45,10 @@ struct string_buffers {
  * @brief Copies the strings of views to one buffer, in the order of their rows. Null rows become
  * empty.
  *
- * On device memory this waits for the size of that buffer.
+ * On device memory this copies the views to the host to check them, and waits for the size of that
+ * buffer.
  *
- * @throws std::invalid_argument on host memory for a view outside its data buffer
+ * @throws std::invalid_argument for a view outside its data buffer
  */
 string_buffers strings_from_views(view_rows const& rows,
                                   column_path const& path,
@@ -78,9 +78,9 @@ struct gathered_lists {
  * @brief Makes offsets and a gather map that put lists in the order of their rows. Null rows become
  * empty.
  *
- * On device memory this waits for the number of elements.
+ * On device memory this waits for the check of the lists, and for the number of elements.
  *
- * @throws std::invalid_argument on host memory for a list outside the child array
+ * @throws std::invalid_argument for a list outside the child array
  * @throws std::overflow_error for more elements than a column holds
  */
 gathered_lists lists_from_views(list_view_rows const& rows,
@@ -138,10 +138,8 @@ string_buffers strings_from_views(view_rows const& rows, execution const& exec);
 gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 execution const& exec);
-/// Index of the run of each row, as INT32. Waits for the last run end.
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
-                                           column_path const& path,
-                                           execution const& exec);
+/// Index of the run of each row, as INT32. The last run must end after the last row.
+std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows, execution const& exec);
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

@@ -52,6 +52,7 @@ std::unique_ptr<cudf::column> column_importer::import_keys(import_level const& l
   if (keys->type().id() != type_id::DICTIONARY32) { return keys; }
   if (keys->size() == 0) { return decode_dictionary(keys->view(), level.path, exec_); }
   return make(copy_reason::nested_dictionary, level.path, [&] {
+    if (!exec_.host) { check_indices_on_device(keys->view(), level.path, exec_); }
     return decode_dictionary(keys->view(), level.path, exec_);
   });
 }

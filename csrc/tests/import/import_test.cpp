@@ -6,6 +6,8 @@
 
 #include <cudf_arrow_bridge/import.hpp>
 
+#include <cudf/strings/strings_column_view.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -16,6 +16,8 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <stdexcept>
+#include <string>
 
 namespace sim {
 
@@ -45,7 +47,9 @@ rmm::device_buffer fill_later(std::size_t size, execution const& exec, Convert c
   return result;
 }
 
-/// Computes a result of unknown size on the stream and waits for it.
+/// Computes a result of unknown size on the stream and waits for it. The host's implementation
+/// rejects wrong contents of buffers, but a kernel reads out of bounds: this throws
+/// `std::out_of_range`.
 template <typename Convert>
 auto wait_for(execution const& exec, Convert convert)
 {
@@ -54,6 +58,9 @@ auto wait_for(execution const& exec, Convert convert)
   enqueue(exec.stream.get(), [&, stream = exec.stream] {
     try {
       made.emplace(convert(on_host(stream)));
+    } catch (std::invalid_argument const& contents) {
+      error = std::make_exception_ptr(
+        std::out_of_range{std::string{"a kernel reads out of bounds: "} + contents.what()});
     } catch (...) {
       error = std::current_exception();
     }

@@ -53,14 +53,15 @@ value_range range_of(cudf::column_view const& column, execution const& exec)
   auto const range = [&]<typename T>(cudf::data_type type) {
     auto const [least, greatest] =
       cudf::minmax(as_type(column, type), exec.stream, exec.scratch().mr);
-    if (!least->is_valid(exec.stream)) { return value_range{false, 0, 0}; }
     using scalar = cudf::scalar_type_t<T>;
     return value_range{true,
                        static_cast<scalar const&>(*least).value(exec.stream),
                        static_cast<scalar const&>(*greatest).value(exec.stream)};
   };
-  if (column.is_empty()) { return {false, 0, 0}; }
+  if (column.null_count() == column.size()) { return {false, 0, 0}; }
   switch (cudf::size_of(column.type())) {
+    case 1: return range.operator()<std::int8_t>(cudf::data_type{cudf::type_id::INT8});
+    case 2: return range.operator()<std::int16_t>(cudf::data_type{cudf::type_id::INT16});
     case 4: return range.operator()<std::int32_t>(cudf::data_type{cudf::type_id::INT32});
     case 8: return range.operator()<std::int64_t>(cudf::data_type{cudf::type_id::INT64});
     default: return range.operator()<numeric::decimal128>(column.type());

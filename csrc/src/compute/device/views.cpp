@@ -2,7 +2,6 @@
 #include "compute/views.hpp"
 
 #include "compute/device/aligned_bytes.hpp"
-#include "cuda/transfer/read_back.hpp"
 
 // clang-format off
 #include <variant>  // before libcudf's headers, some of which use it without including it
@@ -141,23 +140,12 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   return {std::move(lists[0]), std::move(lists[1]), 0, rows.num_elements};
 }
 
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
-                                           column_path const& path,
-                                           execution const& exec)
+std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows, execution const& exec)
 {
-  auto const type = rows.width == 2   ? type_id::INT16
-                    : rows.width == 4 ? type_id::INT32
-                                      : type_id::INT64;
-  auto const runs = static_cast<size_type>(rows.num_runs);
-  auto const last =
-    read_integer(static_cast<std::byte const*>(rows.ends) + (rows.num_runs - 1) * rows.width,
-                 rows.width,
-                 exec.stream);
-  if (last < rows.begin + rows.size) {
-    fail_invalid(path,
-                 "expected a last run end of at least " + std::to_string(rows.begin + rows.size) +
-                   ", got " + std::to_string(last));
-  }
+  auto const type      = rows.width == 2   ? type_id::INT16
+                         : rows.width == 4 ? type_id::INT32
+                                           : type_id::INT64;
+  auto const runs      = static_cast<size_type>(rows.num_runs);
   auto const ends      = aligned_values{type, rows.ends, 0, runs, exec};
   auto const first     = scalar_of(type, rows.begin, exec);
   auto const positions = cudf::sequence(rows.size, *first, exec.stream, exec.scratch().mr);

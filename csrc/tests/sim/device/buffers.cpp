@@ -47,6 +47,7 @@ std::uint64_t unsigned_at(cudf::column_view const& column, cudf::size_type row)
 std::uint64_t operate(cudf::binary_operator operation, std::uint64_t left, std::uint64_t right)
 {
   switch (operation) {
+    case cudf::binary_operator::ADD: return left + right;
     case cudf::binary_operator::MOD: return left % right;
     case cudf::binary_operator::SHIFT_RIGHT: return left >> right;
     case cudf::binary_operator::BITWISE_AND: return left & right;

@@ -3,22 +3,16 @@
 /// The device operations of compute/views.hpp, with the implementations of the host.
 #include "compute/views.hpp"
 
-#include "cuda/transfer/read_back.hpp"
 #include "sim/upload_column.hpp"
 
 #include <utility>
-#include <vector>
 
 namespace cudf_arrow_bridge::detail::device {
 
 string_buffers strings_from_views(view_rows const& rows, execution const& exec)
 {
-  // On a device, the sizes of data buffers are unknown and not checked.
-  auto const unbounded = std::vector<std::int64_t>(rows.data.size(), std::int64_t{1} << 62);
-  auto trusting        = rows;
-  trusting.data_sizes  = unbounded.data();
-  auto made            = sim::wait_for(exec, [&](execution const& on_host) {
-    return detail::strings_from_views(trusting, column_path{}, on_host);
+  auto made = sim::wait_for(exec, [&](execution const& on_host) {
+    return detail::strings_from_views(rows, column_path{}, on_host);
   });
   return {sim::upload(std::move(made.data), exec), sim::upload(std::move(made.offsets), exec)};
 }
@@ -35,14 +29,8 @@ gathered_lists lists_from_views(list_view_rows const& rows,
           made.num_elements};
 }
 
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
-                                           column_path const& /*path*/,
-                                           execution const& exec)
+std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows, execution const& exec)
 {
-  // Waits only for the last run end.
-  (void)read_integer(static_cast<std::byte const*>(rows.ends) + (rows.num_runs - 1) * rows.width,
-                     rows.width,
-                     exec.stream);
   auto runs = sim::fill_later(
     static_cast<std::size_t>(rows.size) * 4, exec, [rows](execution const& on_host) {
       return std::move(*host::runs_of_rows(rows, column_path{}, on_host)->release().data);

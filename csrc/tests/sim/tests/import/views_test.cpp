@@ -5,8 +5,14 @@
 #include "testing/producer.hpp"
 #include "testing/release_counter.hpp"
 
+#include <nanoarrow/nanoarrow.h>
+
+#include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -16,6 +22,122 @@ constexpr auto some_seeds = 10U;
 slicing sliced()
 {
   return {[](int level) { return level == 0 ? padding{33, 2} : padding{5, 1}; }, false};
+}
+
+/// Changes the contents of a buffer of a producer.
+template <typename T>
+T* change(ArrowArray& array, int buffer)
+{ return static_cast<T*>(const_cast<void*>(array.buffers[buffer])); }
+
+/// A producer's array with wrong contents, and the error of its import.
+struct wrong_array {
+  shape type;
+  rows values;
+  std::function<void(ArrowArray&)> change;
+  std::string error;
+};
+
+wrong_array wrong_view(char const* format, int row, ArrowBinaryView view, std::string error)
+{
+  auto const is_text = std::string_view{format} == "vu";
+  auto const type =
+    is_text ? as(cudf::type_id::STRING, "string_view", "vu") : bytes_as("binary_view", "vz");
+  auto const bytes = rows(26, number(7));
+  auto const value = is_text ? cudf_arrow_bridge::test::value{std::string(26, 'x')}
+                             : cudf_arrow_bridge::test::value{bytes};
+  return {type,
+          {value, {}, value},
+          [=](ArrowArray& array) { change<ArrowBinaryView>(array, 1)[row] = view; },
+          "'c': row " + std::to_string(row) + ": expected a view " + error};
+}
+
+ArrowBinaryView reference(std::int32_t size, std::int32_t buffer, std::int32_t offset)
+{
+  auto view             = ArrowBinaryView{};
+  view.ref.size         = size;
+  view.ref.buffer_index = buffer;
+  view.ref.offset       = offset;
+  return view;
+}
+
+template <typename T>
+wrong_array wrong_list(T offset, T size)
+{
+  auto const element = flat("int16");
+  auto const list    = value{rows{number(1), number(2)}};
+  return {sizeof(T) == 4 ? list_view_of(element) : large_list_view_of(element),
+          {list, {}, list},
+          [=](ArrowArray& array) {
+            change<T>(array, 1)[2] = offset;
+            change<T>(array, 2)[2] = size;
+          },
+          "'c': row 2: expected a view of some of 4 list elements, got " + std::to_string(size) +
+            " from element " + std::to_string(offset)};
+}
+
+/// A dictionary with a null value, and an index out of bounds.
+template <typename T>
+wrong_array wrong_index(char const* format, int row, T index)
+{
+  return {dictionary_of(flat("string"), format),
+          {{std::string{"a"}}, {}, {std::string{"b"}}},
+          [=](ArrowArray& array) {
+            array.null_count                 = 1;
+            auto& values                     = *array.dictionary;
+            static auto const first_is_valid = std::uint32_t{1};
+            if (values.buffers[0] == nullptr) { values.buffers[0] = &first_is_valid; }
+            values.null_count        = 1;
+            change<T>(array, 1)[row] = index;
+          },
+          "'c': row " + std::to_string(row) + ": expected an index of 2 dictionary values, got " +
+            std::to_string(index)};
+}
+
+/// A dictionary whose values are a dictionary with an index out of bounds.
+wrong_array wrong_nested_index()
+{
+  return {dictionary_of(dictionary_of(flat("string"))),
+          {{std::string{"a"}}, {std::string{"b"}}},
+          [](ArrowArray& array) { change<std::int32_t>(*array.dictionary, 1)[1] = 2; },
+          "'c': row 1: expected an index of 2 dictionary values, got 2"};
+}
+
+std::vector<wrong_array> wrong_arrays()
+{
+  constexpr auto most32 = std::numeric_limits<std::int32_t>::max();
+  constexpr auto most64 = std::numeric_limits<std::int64_t>::max();
+  constexpr auto least  = std::numeric_limits<std::int64_t>::min();
+  return {
+    wrong_view("vu", 2, reference(26, 7, 0), "into one of 1 data buffers, got buffer 7"),
+    wrong_view("vu", 0, reference(26, -1, 0), "into one of 1 data buffers, got buffer -1"),
+    wrong_view(
+      "vz", 2, reference(26, 0, 27), "within the 52 bytes of data buffer 0, got bytes 27 to 53"),
+    wrong_view(
+      "vu", 2, reference(26, 0, -1), "within the 52 bytes of data buffer 0, got bytes -1 to 25"),
+    wrong_view("vu",
+               2,
+               reference(most32, 0, most32),
+               "within the 52 bytes of data buffer 0, got bytes 2147483647 to 4294967294"),
+    wrong_view("vu", 2, reference(-1, 0, 0), "of at least 0 bytes, got -1"),
+    wrong_list<std::int32_t>(3, 2),
+    wrong_list<std::int32_t>(-1, 2),
+    wrong_list<std::int32_t>(2, -1),
+    wrong_list<std::int32_t>(5, 0),
+    wrong_list<std::int32_t>(most32, most32),
+    wrong_list<std::int64_t>(3, 2),
+    wrong_list<std::int64_t>(std::int64_t{1} << 32, 1),
+    wrong_list<std::int64_t>(most64, most64),
+    wrong_list<std::int64_t>(least, 1),
+    wrong_index<std::int8_t>("c", 0, -1),
+    wrong_index<std::int16_t>("s", 2, 2),
+    wrong_index<std::int32_t>("i", 2, 1 << 30),
+    wrong_index<std::int64_t>("l", 2, std::int64_t{1} << 32),
+    wrong_index<std::uint16_t>("S", 2, 255),
+    wrong_nested_index(),
+    {runs_of(flat("int32"), "i"),
+     {number(1), number(2), number(3)},
+     [](ArrowArray& array) { change<std::int32_t>(*array.children[0], 1)[2] = -1; },
+     "'c': "}};
 }
 
 class views : public bridge_test {
@@ -37,6 +159,31 @@ class views : public bridge_test {
       imported.storage.reset();
       synchronize(stream.get());
       EXPECT_EQ(*seen, values);
+      settle();
+      EXPECT_EQ(source.released, 1);
+    }
+  }
+
+  /// Expects that the import of an array with wrong contents fails, and that the array is released.
+  void expect_rejected(wrong_array const& wrong, ArrowDeviceType device_type)
+  {
+    auto const schema = make_schema(wrong.type, "c");
+    for (auto seed = 0U; seed < some_seeds; ++seed) {
+      sim::reset(seed);
+      auto source               = tracked{produce(wrong.type, wrong.values)};
+      source.array->device_type = device_type;
+      source.array->device_id   = device_type == ARROW_DEVICE_CPU ? -1 : 0;
+      wrong.change(source.array->array);
+      auto const stream = lasting_stream{};
+      try {
+        (void)import(source.array.get(), *schema.get(), stream.get());
+        ADD_FAILURE() << "no error: " << wrong.error;
+      } catch (std::invalid_argument const& error) {
+        EXPECT_NE(std::string_view{error.what()}.find(wrong.error), std::string_view::npos)
+          << error.what();
+      } catch (std::exception const& error) {
+        ADD_FAILURE() << "another error: " << error.what();
+      }
       settle();
       EXPECT_EQ(source.released, 1);
     }
@@ -69,6 +216,45 @@ TEST_F(views, of_device_arrays_are_copied_with_their_data_buffers)
 
 TEST_F(views, of_device_arrays_are_imported_with_full_validation)
 { expect_decoded({.validate = validation::full}); }
+
+TEST_F(views, out_of_bounds_in_device_memory_are_rejected_like_those_in_host_memory)
+{
+  for (auto const& wrong : wrong_arrays()) {
+    SCOPED_TRACE(wrong.error);
+    expect_rejected(wrong, ARROW_DEVICE_CPU);
+    expect_rejected(wrong, ARROW_DEVICE_CUDA);
+  }
+}
+
+TEST_F(views, of_one_row_out_of_bounds_are_rejected)
+{
+  for (auto wrong :
+       {wrong_view("vu", 0, reference(26, 1, 0), "into one of 1 data buffers, got buffer 1"),
+        wrong_view("vz",
+                   0,
+                   reference(26, 0, 1),
+                   "within the 26 bytes of data buffer 0, got bytes 1 to 27")}) {
+    wrong.values.resize(1);
+    expect_rejected(wrong, ARROW_DEVICE_CUDA);
+  }
+}
+
+TEST_F(views, run_ends_that_do_not_ascend_cause_no_reads_out_of_bounds)
+{
+  auto const type   = runs_of(flat("string"), "i");
+  auto const schema = make_schema(type);
+  for (auto const& first : {-5, 0, 3, 1 << 30}) {
+    auto source =
+      tracked{produce(type, {{std::string{"a"}}, {std::string{"b"}}, {std::string{"c"}}})};
+    source.array->device_type                                    = ARROW_DEVICE_CUDA;
+    source.array->device_id                                      = 0;
+    change<std::int32_t>(*source.array->array.children[0], 1)[0] = first;
+    auto const stream                                            = lasting_stream{};
+    EXPECT_EQ(import(source.array.get(), *schema.get(), stream.get()).view().size(), 3);
+    settle();
+    EXPECT_EQ(source.released, 1);
+  }
+}
 
 TEST_F(views, full_validation_rejects_invalid_strings_of_a_device_array)
 {
