@@ -5,7 +5,7 @@
 /// the others only enqueue work, as libcudf's sources show.
 #pragma once
 
-#include "compute/scratch.hpp"
+#include "base/scratch.hpp"
 
 #include <cudf/column/column_view.hpp>
 #include <cudf/types.hpp>

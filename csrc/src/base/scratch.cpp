@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/scratch.hpp"
+#include "base/scratch.hpp"
 
 #include <rmm/error.hpp>
 #include <rmm/mr/per_device_resource.hpp>
