@@ -18,7 +18,7 @@ import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.interpreter import add_release_without_gil
 from cudf_arrow_bridge.arrow.sources import open_array
 from testing import host_frames
-from testing.host import addresses, to_plc
+from testing.host import addresses, refuse, table_without_protocols, to_plc, without_protocols
 from testing.host_frames import assert_same_object
 from testing.owners import watched
 from testing.peers import native
@@ -36,38 +36,6 @@ ARRAYS = [
         [pa.array(["x", None, None, "yy"])], ["0"], mask=pa.array([False, True, False, False])
     ),
 ]
-
-
-def refuse(*_, **__):
-    raise AssertionError("a protocol of pylibcudf was used")
-
-
-class Table(plc.Table):
-    """A table whose own protocols cannot be used."""
-
-    __arrow_c_device_array__ = __arrow_c_array__ = __arrow_c_schema__ = refuse
-
-
-class Column(plc.Column):
-    """A column whose own protocols cannot be used."""
-
-    __arrow_c_device_array__ = __arrow_c_array__ = __arrow_c_schema__ = refuse
-
-    @classmethod
-    def of(cls, column):
-        return cls(
-            column.type(),
-            column.size(),
-            column.data(),
-            column.null_mask(),
-            column.null_count(),
-            column.offset(),
-            column.children(),
-        )
-
-
-def table_of(arrays):
-    return Table([to_plc(array) for array in arrays])
 
 
 async def collect(batches):
@@ -125,14 +93,14 @@ def read(obj):
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 def test_all_doors_take_tables(door, offset):
     arrays = [array.slice(offset) for array in ARRAYS]
-    assert read(door(table_of(arrays))) == [array.to_pylist() for array in arrays]
+    assert read(door(table_without_protocols(arrays))) == [array.to_pylist() for array in arrays]
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: str(array.type))
 @pytest.mark.parametrize("name", DOORS)
 def test_all_doors_take_columns(name, array):
     sliced = array.slice(1)
-    column = Column.of(to_plc(sliced))
+    column = without_protocols(to_plc(sliced))
     if name.startswith("async") and pa.types.is_struct(array.type):
         with pytest.raises(ValueError, match='kind="column"'):
             DOORS[name](column)  # structs of asynchronous streams are tables
@@ -181,7 +149,7 @@ def test_names_of_an_earlier_import_are_kept():
 
 
 def test_columns_of_a_table_are_selected_without_a_copy():
-    table = table_of(ARRAYS)
+    table = table_without_protocols(ARRAYS)
     found = cab.from_arrow_device(table, columns=["4", "1"], to="pylibcudf", copy=False)
     expected = [table.columns()[4], table.columns()[1]]
     assert list(map(addresses, found.columns())) == list(map(addresses, expected))
@@ -200,7 +168,8 @@ def test_kind_makes_tables_of_structs_and_structs_of_tables():
 
 
 def test_batches_are_concatenated():
-    tables = [table_of([array.slice(0, 3), array.slice(1)]) for array in ARRAYS[:1] * 2]
+    numbers = ARRAYS[0]
+    tables = [table_without_protocols([numbers[:3], numbers[1:]]) for _ in range(2)]
     found = cab.from_arrow_device_stream(tables, to="pylibcudf")
     assert read(found) == [[1, None, 3] * 2, [None, 3, 4] * 2]
     with pytest.raises(ValueError, match="copy=False"):

@@ -24,6 +24,7 @@ import dask
 import distributed
 
 from testing.exchange import dask_helpers as tasks
+from testing.host import table_without_protocols
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
 
@@ -263,3 +264,11 @@ def test_docstring_examples_print_their_output(client, monkeypatch, name):
     assert test.examples
     out = []
     assert not doctest.DocTestRunner().run(test, out=out.append).failed, "".join(out)
+
+
+def test_to_futures_sends_tables_of_pylibcudf(client):
+    columns = [pa.array([1, None, 3]), pa.array([True, None, False])]
+    futures = bridge.dask.to_futures(table_without_protocols(columns), client=client)
+    assert list(read(futures).to_pydict().values()) == [column.to_pylist() for column in columns]
+    frame = bridge.dask.to_dataframe(table_without_protocols(columns), to="pandas")
+    assert list(frame.compute()["0"].dropna()) == [1, 3]

@@ -15,6 +15,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.export import cudf_polars_private as private
+from testing.host import table_without_protocols
 
 cudf_polars = pytest.importorskip("cudf_polars")
 
@@ -271,3 +272,9 @@ def test_example_counts_the_flights_of_the_largest_carriers():
     largest = sorted(counts, key=lambda each: (-each["counts"], each["values"]))[:3]
     rows = [line.split()[1:3] for line in done.stdout.splitlines()[1:]]
     assert rows == [[each["values"], str(each["counts"])] for each in largest]
+
+
+def test_tables_of_pylibcudf_are_scanned():
+    columns = [pa.array([1, None, 3]), pa.array([True, None, False])]
+    found = cab.polars.scan(table_without_protocols(columns)).collect()
+    assert [column.to_list() for column in found] == [column.to_pylist() for column in columns]

@@ -251,3 +251,33 @@ def spans(column):
     for child in column.children():
         found += spans(child)
     return found
+
+
+def refuse(*_, **__):
+    raise AssertionError("a protocol of pylibcudf or cuDF was used")
+
+
+class TableWithoutProtocols(plc.Table):
+    """A table whose own protocols cannot be used."""
+
+    __arrow_c_device_array__ = __arrow_c_array__ = __arrow_c_schema__ = refuse
+
+
+class ColumnWithoutProtocols(plc.Column):
+    """A column whose own protocols cannot be used."""
+
+    __arrow_c_device_array__ = __arrow_c_array__ = __arrow_c_schema__ = refuse
+
+
+def table_without_protocols(arrays):
+    """Return a host-resident table of pyarrow arrays whose own protocols cannot be used."""
+    return TableWithoutProtocols([to_plc(array) for array in arrays])
+
+
+def without_protocols(column):
+    """Return a column over the same memory whose own protocols cannot be used."""
+    return ColumnWithoutProtocols(
+        column.type(),
+        *(column.size(), column.data(), column.null_mask(), column.null_count(), column.offset()),
+        column.children(),
+    )
