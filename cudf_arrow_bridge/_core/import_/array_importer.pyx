@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import of Arrow device arrays, and of columns of this process, as pylibcudf columns and tables."""
+"""Import of Arrow device arrays, and of columns of this process, as pylibcudf columns."""
 
 from cpython.tuple cimport PyTuple_GetItem
 from cython.operator cimport dereference
