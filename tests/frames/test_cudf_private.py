@@ -277,6 +277,20 @@ def test_make_frame_rejects_equal_labels():
         private.make_frame([plain(), plain()], labels, cudf.RangeIndex(3), {})
 
 
+@pytest.mark.parametrize("name", ["a", "attrs"])
+def test_share_frame_shares_buffers_that_cudf_copies_before_a_write(name):
+    original = frame({name: numbers()})
+    original.attrs["unit"] = "m"
+    shared = private.share_frame(original)
+    one, other = (made._columns[0].plc_column.data() for made in (original, shared))
+    assert one.ptr == other.ptr
+    assert one is not other
+    assert len(one.owner._slices) == 2
+    shared.attrs["unit"] = "km"
+    assert original.attrs == {"unit": "m"}
+    assert list(shared.columns) == [name]
+
+
 def test_make_series_sets_name_and_index():
     made = private.make_series(plain(), ("n", 1), cudf.RangeIndex(2, 5))
     assert (made.name, len(made), made.index.start) == (("n", 1), 3, 2)
