@@ -52,7 +52,8 @@ std::int64_t floor_divide(std::int64_t value, ticks<By>)
 template <typename T>
 constexpr T max_of = static_cast<T>(~(static_cast<__uint128_t>(1) << (8 * sizeof(T) - 1)));
 
-/// Calls `use` with a value of the integer type that stores a decimal, duration or timestamp.
+/// Calls `use` with a value of the integer type that stores a number, decimal, duration or
+/// timestamp.
 template <typename Use>
 auto with_storage(cudf::data_type type, Use use)
 {
@@ -88,6 +89,7 @@ rmm::device_buffer transform(cudf::column_view const& column,
   auto const* values = column.head<From>() + column.offset();
   auto* out          = static_cast<To*>(result.data());
   for (std::int64_t i = 0; i < column.size(); ++i) {
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): 8-bit values are numbers here.
     out[i] = static_cast<To>(convert(load<From>(values, i)));
   }
   return result;
