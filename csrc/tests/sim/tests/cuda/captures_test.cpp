@@ -334,6 +334,7 @@ TEST_F(graph_captures, of_a_non_blocking_stream_allow_functions_on_other_streams
       auto capture = stream_capture{captured.get()};
       call();
       EXPECT_EQ(capture.end(), empty_graph);
+      detail::drain_fences();
       settle();
     }
   }
