@@ -27,6 +27,9 @@ def is_dlpack_capsule(obj: object) -> bool: ...
 def import_dlpack(
     capsule: object, arguments: ImportArguments
 ) -> tuple[list[plc.Column], int, bool]: ...
+def memory_of_dlpack(
+    capsule: object,
+) -> tuple[int, tuple[int, ...], tuple[int, ...], int, object]: ...
 def import_memory(
     owner: object,
     address: int,

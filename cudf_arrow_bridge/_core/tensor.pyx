@@ -216,23 +216,19 @@ cdef bint is_used(obj):
     return PyCapsule_IsValid(obj, USED_VERSIONED) or PyCapsule_IsValid(obj, USED_UNVERSIONED)
 
 
-def import_dlpack(capsule, ImportArguments arguments not None):
-    """Import the tensor in a DLPack capsule, which is consumed.
-
-    Return the columns, the number of rows, and whether the columns are a table.
-    """
+cdef object take_dlpack(object capsule, core.tensor_view* view):
+    """View the tensor in a DLPack capsule, which is consumed. Return the owner of its memory."""
     cdef core.DLManagedTensorVersioned* versioned
     cdef core.DLManagedTensor* unversioned
-    cdef core.tensor_view view
     if PyCapsule_IsValid(capsule, VERSIONED):
         versioned = <core.DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
-        view = core.view_dlpack(versioned)
+        view[0] = core.view_dlpack(versioned)
         # Move the tensor to another capsule, whose destructor deletes it with the GIL held.
         taken = PyCapsule_New(versioned, TAKEN_VERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_VERSIONED)
     elif PyCapsule_IsValid(capsule, UNVERSIONED):
         unversioned = <core.DLManagedTensor*>PyCapsule_GetPointer(capsule, UNVERSIONED)
-        view = core.view_dlpack(unversioned)
+        view[0] = core.view_dlpack(unversioned)
         taken = PyCapsule_New(unversioned, TAKEN_UNVERSIONED, destroy)
         PyCapsule_SetName(capsule, USED_UNVERSIONED)
     elif is_used(capsule):
@@ -244,7 +240,30 @@ def import_dlpack(capsule, ImportArguments arguments not None):
             f"expected a PyCapsule named {VERSIONED.decode()!r} or {UNVERSIONED.decode()!r}, got "
             f"{capsule!r}"
         )
-    return import_view(view, taken, optional[core.stream_ref](), arguments)
+    return taken
+
+
+def import_dlpack(capsule, ImportArguments arguments not None):
+    """Import the tensor in a DLPack capsule, which is consumed.
+
+    Return the columns, the number of rows, and whether the columns are a table.
+    """
+    cdef core.tensor_view view
+    owner = take_dlpack(capsule, &view)
+    return import_view(view, owner, optional[core.stream_ref](), arguments)
+
+
+def memory_of_dlpack(capsule) -> tuple:
+    """Describe the memory of the tensor in a DLPack capsule, which is consumed.
+
+    Return the address, the shape, the strides in bytes, the size of an element in bytes, and the
+    owner of the memory.
+    """
+    cdef core.tensor_view view
+    owner = take_dlpack(capsule, &view)
+    itemsize = view.bits // 8
+    strides = tuple([itemsize * stride for stride in view.strides])
+    return <uintptr_t>view.data, tuple(view.shape), strides, itemsize, owner
 
 
 def import_memory(

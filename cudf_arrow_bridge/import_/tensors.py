@@ -12,10 +12,13 @@ import pylibcudf as plc
 from .._core.import_.columns import table_of
 from .._core.tensor import import_dlpack, import_memory, is_dlpack_capsule
 from ..cuda.residency import DeviceType
+from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE
 from .importer import Importer
 
 if TYPE_CHECKING:
     import cudf
+
+    from ..cuda.streams import Stream
 
 #: The columns, their number of rows, and whether they form a table.
 ImportedTensor = tuple[list[plc.Column], int, bool]
@@ -26,8 +29,9 @@ _DLPACK_VERSION = (1, 0)
 
 def import_tensor(obj: Any, importer: Importer) -> ImportedTensor:
     """Import an object with the DLPack protocol, or a DLPack capsule; see `from_dlpack`."""
-    capsule = obj if is_dlpack_capsule(obj) else _request_capsule(obj, importer)
-    return import_dlpack(capsule, importer.arguments)
+    if not is_dlpack_capsule(obj):
+        obj = request_capsule(obj, importer.importing, importer.copy)
+    return import_dlpack(obj, importer.arguments)
 
 
 def import_cuda_array(obj: Any, importer: Importer) -> ImportedTensor:
@@ -49,14 +53,24 @@ def import_cuda_array(obj: Any, importer: Importer) -> ImportedTensor:
     strides = row_major(shape, itemsize) if strides is None else tuple(map(int, strides))
     if any(stride % itemsize for stride in strides):
         raise ValueError(f"expected strides in multiples of {itemsize} bytes, got {strides}")
-    address, stream = interface["data"][0] or 0, interface.get("stream")
-    if stream is not None and int(stream) == 0:
-        raise ValueError("CUDA array interface: expected a stream other than 0, which is ambiguous")
+    address, stream = interface["data"][0] or 0, producing_handle(interface)
     return import_memory(obj, address, shape, strides, kind, itemsize, stream, importer.arguments)
 
 
-def _request_capsule(obj: Any, importer: Importer) -> object:
-    """Request a DLPack capsule. The producer makes the stream of the import wait for the data."""
+def producing_handle(interface: dict[str, Any]) -> int | None:
+    """Return the handle of the stream that writes the memory of a CUDA array interface."""
+    stream = interface.get("stream")
+    if stream is None:
+        return None
+    if int(stream) == 0:
+        raise ValueError("CUDA array interface: expected a stream other than 0, which is ambiguous")
+    # The interface does not say which thread's default stream 2 is. Work on the legacy stream
+    # waits for those of all threads.
+    return LEGACY_HANDLE if int(stream) == PER_THREAD_HANDLE else int(stream)
+
+
+def request_capsule(obj: Any, stream: Stream, copy: bool | None) -> object:
+    """Request a DLPack capsule. The producer makes `stream` wait for the data."""
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
         raise TypeError(
             "expected an object with __dlpack__ and __dlpack_device__, got one of type "
@@ -64,11 +78,13 @@ def _request_capsule(obj: Any, importer: Importer) -> object:
         )
     device_type, _ = obj.__dlpack_device__()
     on_stream = int(device_type) in (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
-    # In DLPack, stream 0 is ambiguous. The legacy default stream is 1.
-    handle = importer.importing.handle or 1
+    # In DLPack, stream 0 is ambiguous, and 2 is the default stream of the producer's thread, which
+    # torch refuses. The default streams of all threads wait for the legacy default stream.
+    is_default = stream.handle in (0, PER_THREAD_HANDLE)
+    handle = LEGACY_HANDLE if is_default else stream.handle
     arguments: dict[str, Any] = {"stream": handle} if on_stream else {}
     # copy=True is not passed to the producer, because the import makes the copy.
-    newer = {"max_version": _DLPACK_VERSION} | ({"copy": False} if importer.copy is False else {})
+    newer = {"max_version": _DLPACK_VERSION} | ({"copy": False} if copy is False else {})
     try:
         return obj.__dlpack__(**arguments, **newer)
     except TypeError:

@@ -15,13 +15,13 @@ from .._core.export.array_exporter import BatchSource, single_batch
 from .._core.ipc.body_decoder import BatchParts, BodyDecoder
 from .._core.ipc.body_transfer import DeviceMemory
 from .._core.ipc.metadata import read_header
+from .._core.tensor import memory_of_dlpack
 from ..arrow.device_array import DeviceArray
 from ..cuda.ordering import order
 from ..cuda.residency import DeviceType
 from ..export.exporter import ArrayExporter
 from ..export.streams import StreamExporter
-from ..import_.importer import Importer
-from ..import_.tensors import import_tensor, row_major
+from ..import_.tensors import producing_handle, request_capsule, row_major
 from .compression import decompress
 from .incoming import IncomingMessage, ReadOptions
 from .metadata import StoredSchema, read_schema
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.stream.stream_export import StreamState
     from ..cuda.streams import Stream
+
+#: Arrow's device type, and the device id.
+Location = tuple[int, int]
+_CPU: Location = (DeviceType.CPU, -1)
 
 
 class ReadDictionaries:
@@ -52,8 +56,10 @@ class ReadDictionaries:
         #: The cached values of each index with their number of parts; None if they contain other
         #: dictionaries.
         self._joined: dict[int, tuple[int, ExportedArray]] = {}
-        #: All values, until the next dictionary message.
+        #: All values, until the next dictionary message or another location.
         self._values: list[ExportedArray | None] | None = None
+        #: The location of values without bytes.
+        self._location: Location | None = None
 
     def add(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
         """Add a dictionary message, which replaces the previous one or is appended to it."""
@@ -68,20 +74,31 @@ class ReadDictionaries:
                 self._joined.pop(index, None)
         self._values = None
 
-    def values(self) -> list[ExportedArray | None]:
-        """Return the values of each dictionary; None for a dictionary without a message."""
+    def values(self, location: Location) -> list[ExportedArray | None]:
+        """Return the values of each dictionary; None for a dictionary without a message.
+
+        Values without bytes count as memory of `location`.
+        """
+        if location != self._location:
+            self._location = location
+            self._joined.clear()
+            self._values = None
         if self._values is None:
             values: list[ExportedArray | None] = [None] * len(self._ids)
             # Dictionaries within the values of others have greater indices.
             for index in reversed(range(len(self._ids))):
                 parts = self._parts.get(self._ids[index])
                 if parts is not None:
-                    values[index] = self._join(index, parts, values)
+                    values[index] = self._join(index, parts, values, location)
             self._values = values
         return self._values
 
     def _join(
-        self, index: int, parts: list[BatchParts], values: list[ExportedArray | None]
+        self,
+        index: int,
+        parts: list[BatchParts],
+        values: list[ExportedArray | None],
+        location: Location,
     ) -> ExportedArray:
         count, joined = self._joined.get(index, (0, None))
         # Values are read when they are concatenated, so they must be valid.
@@ -93,7 +110,7 @@ class ReadDictionaries:
         within = [] if is_leaf else values
         arrays = [] if joined is None else [joined]
         arrays += [
-            self._decoder.decode(part, within, checks, self._stream, index)
+            self._decoder.decode(part, within, checks, self._stream, location, index)
             for part in parts[count:]
         ]
         result = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays, within)
@@ -106,9 +123,9 @@ class ReadDictionaries:
     ) -> ExportedArray:
         schema, stream = self._decoder.dictionary_schema(index), self._stream
         on_host = [DeviceArray(array.to_host(stream), schema, "column") for array in arrays]
-        on_device = arrays[0].device_type != DeviceType.CPU
+        location = arrays[0].device_type, arrays[0].device_id
         joined = pa.concat_arrays(map(pa.array, on_host))
-        return dictionary_of(joined, self._decoder, index, within, stream, on_device)
+        return dictionary_of(joined, self._decoder, index, within, stream, location)
 
 
 def dictionary_of(
@@ -117,7 +134,7 @@ def dictionary_of(
     index: int,
     within: list[ExportedArray | None],
     stream: Stream,
-    on_device: bool = False,
+    location: Location = _CPU,
 ) -> ExportedArray:
     """Return values as the dictionary with an index of a schema, with their own types.
 
@@ -125,11 +142,11 @@ def dictionary_of(
     """
     message = pa.ipc.read_message(pa.record_batch([values], [""]).serialize())
     body = message.body
-    if on_device and body:
+    if location != _CPU and body:
         body = open_source(body).upload(len(body), stream, None, CHUNK_SIZE)
     adopt = partial(_adopt_device_memory, stream)
-    parts = BatchParts(read_header(message.metadata), [body], adopt, on_device)
-    return decoder.decode(parts, within, "sizes", stream, index)
+    parts = BatchParts(read_header(message.metadata), [body], adopt)
+    return decoder.decode(parts, within, "sizes", stream, location, index)
 
 
 class MessageDecoder:
@@ -149,6 +166,8 @@ class MessageDecoder:
             self._decoder, stored.dictionary_ids, options.checks, options.stream
         )
         self._adopt = partial(_adopt_device_memory, options.stream)
+        #: The location of the memory so far; without bytes so far, that of the first message.
+        self._location: Location | None = None
 
     @classmethod
     def begin(cls, received: Iterator[IncomingMessage], options: ReadOptions) -> MessageDecoder:
@@ -198,12 +217,18 @@ class MessageDecoder:
         if header.kind == "schema":
             raise ValueError("expected record batches and dictionaries, got a second schema")
         parts = self._parts_of(message)
+        if parts.has_bytes or self._location is None:
+            self._location = parts.location
         if header.kind == "dictionary":
             self._dictionaries.add(header.dictionary_id, parts, header.is_delta)
             return None
         options = self._options
         return self._decoder.decode(
-            parts, self._dictionaries.values(), options.checks, options.stream
+            parts,
+            self._dictionaries.values(self._location),
+            options.checks,
+            options.stream,
+            self._location,
         )
 
     def _parts_of(self, message: IncomingMessage) -> BatchParts:
@@ -247,21 +272,22 @@ def _adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
 
 def _of_cuda_array(stream: Stream, obj: Any, interface: dict[str, Any]) -> tuple[int, int, Any]:
     itemsize = np.dtype(interface["typestr"]).itemsize
-    shape = tuple(interface["shape"])
-    size = prod(shape) * itemsize
-    strides = interface.get("strides")
-    if size and strides is not None and tuple(strides) != row_major(shape, itemsize):
-        raise ValueError(f"expected a contiguous buffer, got strides {strides}")
-    made_on = interface.get("stream")
+    size = _contiguous_size(tuple(interface["shape"]), interface.get("strides"), itemsize)
+    made_on = producing_handle(interface)
     if made_on is not None:
         order(stream.handle, made_on)
     return interface["data"][0] or 0, size, obj
 
 
 def _of_tensor(stream: Stream, obj: Any) -> tuple[int, int, Any]:
-    importer = Importer.of(stream, None, "pylibcudf", copy=False, validate="minimal", sanitize=True)
-    columns, _, _ = import_tensor(obj, importer)
-    if len(columns) != 1:
-        raise ValueError(f"expected a tensor of one dimension, got {len(columns)} columns")
-    data = columns[0].data()
-    return (0, 0, None) if data is None else (data.ptr, data.size, data)
+    capsule = request_capsule(obj, stream, copy=False)
+    address, shape, strides, itemsize, owner = memory_of_dlpack(capsule)
+    return address, _contiguous_size(shape, strides, itemsize), owner
+
+
+def _contiguous_size(shape: tuple[int, ...], strides: Any, itemsize: int) -> int:
+    """Return the number of bytes of elements that follow one another in memory."""
+    size = prod(shape) * itemsize
+    if size and strides is not None and tuple(strides) != row_major(shape, itemsize):
+        raise ValueError(f"expected a contiguous buffer, got strides {strides}")
+    return size

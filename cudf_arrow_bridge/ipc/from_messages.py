@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from .._core.ipc.metadata import read_header
 from ..arrow.device_array_stream import DeviceArrayStream
+from ..cuda.residency import has_gpu
 from ..cuda.streams import resolve_stream
 from .incoming import Checks, IncomingMessage, ReadOptions
 from .message_source import stream_of_messages
@@ -21,7 +22,8 @@ def from_messages(
     """Create arrays from Arrow IPC messages, over their buffers.
 
     No buffer is copied or read, except compressed buffers and deltas of dictionaries. Buffers may
-    be in any memory, but all buffers of a batch and its dictionaries must be in the same.
+    be in any memory, but all buffers of a batch and its dictionaries must be in the same. A batch
+    without bytes counts as memory like that of the messages before it.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def from_messages(
     1  2
     2  3
     """
-    options = ReadOptions(resolve_stream(stream), validate, mr)
+    options = ReadOptions(resolve_stream(stream), validate, mr, on_device=has_gpu())
     single_use_reason = ""
     if isinstance(messages, Iterator):
         single_use_reason = f"a {type(messages).__name__} of messages can be consumed once"

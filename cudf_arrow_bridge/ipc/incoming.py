@@ -46,7 +46,8 @@ class ReadOptions:
         The memory resource for device memory, and for conversions if a consumer requests another
         schema.
     on_device
-        Whether bodies are read to the current device. A body without bytes counts as its memory.
+        Whether bodies are read to the current device. If the first body has no bytes, it counts as
+        memory of this device.
     chunk_size
         The number of bytes that are copied to a device at a time.
     arguments
@@ -89,7 +90,7 @@ def receive(header: Header, source: Source, options: ReadOptions) -> IncomingMes
     if header.codec is None:
         return IncomingMessage(header, [_upload(source, size, options)])
     buffers = [
-        _upload(open_source(buffer), len(buffer), options) if buffer else buffer
+        _upload(open_source(buffer), len(buffer), options) if buffer else None
         for buffer in decompress(header, [source.take(size)])
     ]
     return IncomingMessage(header, buffers, is_decompressed=True)

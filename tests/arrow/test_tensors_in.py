@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.import_.tensors import producing_handle, request_capsule
 from testing.peers import dlpack
 from testing.peers.arrays import _get_name, _new_capsule, read
 from testing.peers.dlpack import Interface, Producer
@@ -181,6 +182,19 @@ def test_producer_receives_max_version_and_copy():
     assert never.asked == {"max_version": (1, 0), "copy": False}
 
 
+@pytest.mark.parametrize(("handle", "asked"), [(0, 1), (1, 1), (2, 1), (0x7F00, 0x7F00)])
+def test_producer_of_gpu_memory_receives_no_per_thread_stream(handle, asked):
+    """Torch refuses stream 2. Each per-thread stream waits for the legacy default stream."""
+
+    class OnGpu(Producer):
+        def __dlpack_device__(self):
+            return bridge.DeviceType.CUDA, 0
+
+    producer = OnGpu(np.arange(3))
+    request_capsule(producer, SimpleNamespace(handle=handle), None)
+    assert producer.asked["stream"] == asked
+
+
 class Old(Producer):
     """A producer that accepts only the keyword `stream`."""
 
@@ -192,6 +206,12 @@ def test_producer_without_dlpack_1_keywords_is_imported():
     old = Old(np.arange(3), versioned=False)
     assert rows(bridge.from_dlpack(old, to="pylibcudf")) == [0, 1, 2]
     assert old.asked == {"stream": None}
+
+
+def test_import_waits_for_the_default_streams_of_all_threads():
+    """The interface does not say which thread's default stream 2 is."""
+    found = [producing_handle({"stream": stream}) for stream in (None, 1, 2, 0x7F00)]
+    assert found == [None, 1, 1, 0x7F00]
 
 
 def test_capsule_without_a_producer_is_imported():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.ipc.metadata import read_header
+from cudf_arrow_bridge.cuda.residency import DeviceType
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc import decoder
 from cudf_arrow_bridge.ipc.incoming import IncomingMessage, ReadOptions
 from testing.ipc.metadata import messages_of
 from testing.ipc.samples import written
+from testing.peers.dlpack import Producer
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
@@ -78,3 +81,97 @@ def test_suspended_iteration_keeps_no_message():
     del array
     assert bodies[-1]() is None
     assert pa.record_batch(next(arrays)).equals(batch)
+
+
+class PartsElsewhere(decoder.BatchParts):
+    """Parts whose bytes count as managed memory."""
+
+    @property
+    def location(self):
+        return (DeviceType.CUDA_MANAGED, 0) if self.has_bytes else super().location
+
+
+class Recorder:
+    """A decoder that records the location of the last batch, and of each dictionary."""
+
+    def __init__(self, decoder):
+        self._decoder = decoder
+        self.locations = {}
+
+    def __getattr__(self, name):
+        return getattr(self._decoder, name)
+
+    def decode(self, parts, dictionaries, checks, stream, location, index=-1):
+        self.locations[index] = parts.location if parts.has_bytes else location
+        return self._decoder.decode(parts, dictionaries, checks, stream, CPU, index)
+
+
+CPU = (DeviceType.CPU, -1)
+WORDS = pa.array(["a", "b", "a"]).dictionary_encode()
+NO_WORDS = pa.DictionaryArray.from_arrays(pa.array([None] * 3, "int32"), pa.array([], "string"))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        pytest.param([pa.array([1, 2]), pa.array([], "int64")], id="no rows last"),
+        pytest.param([pa.array([], "int64"), pa.array([1])], id="no rows first"),
+        pytest.param([WORDS, WORDS[:0]], id="no rows with categories"),
+        pytest.param([WORDS[:0]], id="only categories"),
+        pytest.param([NO_WORDS], id="no categories"),
+        pytest.param([NO_WORDS[:0], NO_WORDS], id="no rows and no categories first"),
+        pytest.param([pa.nulls(3), pa.nulls(2)], id="nulls"),
+    ],
+)
+def test_memory_without_bytes_counts_as_memory_like_that_with_bytes(arrays, monkeypatch):
+    recorders = []
+    original = decoder._decoder_of
+
+    def decoder_of(stored):
+        recorders.append(Recorder(original(stored)))
+        return recorders[-1]
+
+    monkeypatch.setattr(decoder, "_decoder_of", decoder_of)
+    monkeypatch.setattr(decoder, "BatchParts", PartsElsewhere)
+    batches = [pa.record_batch([array], ["a"]) for array in arrays]
+    sent = messages_of(written(batches[0].schema, batches))
+    found = cab.ipc.from_messages((metadata, [body or None]) for metadata, body in sent)
+    assert [pa.record_batch(batch) for batch in found] == batches
+    expected = CPU if arrays[0].type == pa.null() else (DeviceType.CUDA_MANAGED, 0)
+    (recorder,) = recorders
+    assert set(recorder.locations.values()) == {expected}
+
+
+def sent_through(make, batch):
+    """Return messages of a batch whose body is the object that `make` makes of its bytes."""
+    schema, (metadata, body) = messages_of(written(batch.schema, [batch]))
+    return [schema, (metadata, [make(np.frombuffer(body, "uint8").copy())])]
+
+
+@pytest.mark.parametrize("shape", [(-1,), (-1, 4), (1, -1)], ids=str)
+def test_tensors_are_buffers_if_their_elements_follow_one_another(shape):
+    batch = pa.record_batch({"a": pa.array([1, None, 3])})
+    producers = []
+
+    def make(body):
+        producers.append(Producer(body.view("int32").reshape(shape)))
+        return producers[-1]
+
+    (array,) = cab.ipc.from_messages(sent_through(make, batch))
+    (producer,) = producers
+    assert pa.record_batch(array).equals(batch)
+    (validity, _) = array["a"].buffers()
+    assert validity.address == producer._struct.dl_tensor.data
+    assert producer.deleted == 0
+    del array
+    gc.collect()
+    assert producer.deleted == 1
+
+
+def test_tensors_with_gaps_are_rejected():
+    batch = pa.record_batch({"a": pa.array([1, None, 3])})
+    messages = sent_through(lambda body: Producer(body.repeat(2)[::2]), batch)
+    with pytest.raises(ValueError, match=r"expected a contiguous buffer, got strides \(2,\)$"):
+        list(cab.ipc.from_messages(messages))
+    gc.collect()
+    assert not Producer.alive

@@ -122,7 +122,8 @@ using return_function = std::function<void(device_array_stream&&)>;
  *
  * Pulls at most one batch ahead: the first one, if the schema or the kind of memory is requested. A
  * batch that fails, or that has another schema or is in another kind of memory, ends the stream:
- * each further call throws the same error.
+ * each further call throws the same error. In a stream of CUDA memory, pinned and managed memory
+ * counts as CUDA memory; a batch without rows counts as any memory of CUDA.
  *
  * Not for use by several threads at once.
  */
@@ -206,7 +207,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
  private:
   void peek();
   stream_batch pull();
-  void check(stream_batch const& batch);
+  void check(stream_batch& batch);
 
   std::unique_ptr<batch_source> source_;  ///< null: ended
   shared_schema schema_;

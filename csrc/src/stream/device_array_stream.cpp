@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "arrays/array_tree.hpp"
 #include "base/nvtx.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
@@ -9,6 +10,28 @@
 #include <utility>
 
 namespace cudf_arrow_bridge {
+namespace {
+
+/// Whether an array can be in a stream of another kind of memory: kernels can read pinned and
+/// managed memory, and an array without rows fits any memory of CUDA.
+bool fits(device_array const& array, ArrowDeviceType type)
+{
+  if (type == ARROW_DEVICE_CPU || array.location().device_type == ARROW_DEVICE_CPU) {
+    return false;
+  }
+  return type == ARROW_DEVICE_CUDA || array.length() == 0;
+}
+
+/// @return An array that shares the buffers of another one, with this kind of memory
+device_array relabeled(device_array const& array, ArrowDeviceType type)
+{
+  auto const [source, node]  = detail::array_tree::place_of(array);
+  auto tree                  = detail::array_tree::derive(source);
+  tree->location.device_type = type;
+  return detail::array_tree::handle(std::move(tree), node);
+}
+
+}  // namespace
 
 device_array_stream::device_array_stream(std::unique_ptr<batch_source> source,
                                          shared_schema default_schema)
@@ -71,7 +94,7 @@ stream_batch device_array_stream::pull()
   }
 }
 
-void device_array_stream::check(stream_batch const& batch)
+void device_array_stream::check(stream_batch& batch)
 {
   auto const location = batch.array.location();
   auto const fail     = [&](std::string const& what) {
@@ -80,8 +103,11 @@ void device_array_stream::check(stream_batch const& batch)
   if (device_type_ == 0) {
     device_type_ = location.device_type;
   } else if (location.device_type != device_type_) {
-    fail("expected " + to_string(memory_location{device_type_, location.device_id}) +
-         ", as the batches before, got " + to_string(location));
+    if (!fits(batch.array, device_type_)) {
+      fail("expected " + to_string(memory_location{device_type_, location.device_id}) +
+           ", as the batches before, got " + to_string(location));
+    }
+    batch.array = relabeled(batch.array, device_type_);
   }
   if (schema_.is_empty()) {
     schema_ = batch.schema.is_empty() ? default_schema_ : batch.schema;

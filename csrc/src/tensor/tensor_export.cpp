@@ -279,8 +279,9 @@ shared_tensor to_tensor(ArrowSchema const& schema,
 {
   detail::nvtx_range const range{__func__};
   auto const location = location_of(*array);
+  auto const to       = detail::resource_on_device(location, mr);
   auto const guard    = detail::guard_device(location);
-  auto const columns  = tensor_reader{*array, stream, mr}.columns(schema);
+  auto const columns  = tensor_reader{*array, stream, to}.columns(schema);
   auto const& type    = *columns.type;
   auto view =
     tensor_view{columns.data.front(), location, type.kind, type.bits, {columns.rows}, {1}};
@@ -298,7 +299,7 @@ shared_tensor to_tensor(ArrowSchema const& schema,
   }
   // Before ownership of the array is taken: if this fails, the caller keeps it.
   if (!is_host(location)) { detail::require_no_capture(stream); }
-  auto memory = allocate_copy(columns, stream, mr);
+  auto memory = allocate_copy(columns, stream, to);
   // Copies may still be reading the source when this returns.
   auto const source =
     detail::foreign_share{new detail::foreign_array{array, is_host(location)}, stream};

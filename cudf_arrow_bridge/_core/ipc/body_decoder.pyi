@@ -10,6 +10,10 @@ def aligned(buffer: Any) -> Any: ...
 def take_buffers(buffers: list[Any], position: int, header: Header) -> tuple[list[Any], int]: ...
 
 class BatchParts:
+    @property
+    def has_bytes(self) -> bool: ...
+    @property
+    def location(self) -> tuple[int, int]: ...
     def __init__(
         self,
         header: Header,
@@ -34,5 +38,6 @@ class BodyDecoder:
         dictionaries: list[ExportedArray | None],
         checks: str,
         stream: Stream,
+        location: tuple[int, int],
         index: int = -1,
     ) -> ExportedArray: ...

@@ -102,7 +102,8 @@ cdef class BatchParts:
     adopt_device
         A function that returns the address, size and owner of device memory.
     on_device
-        Whether the memory counts as memory of the current device if all buffers are absent.
+        Whether memory without bytes counts as memory of the current device if all buffers are
+        absent.
     is_decompressed
         Whether the buffers were decompressed. The sizes in the metadata are then not theirs.
     frees_on_stream
@@ -120,8 +121,10 @@ cdef class BatchParts:
     cdef vector[core.ipc_buffer] buffers
     cdef vector[int64_t] variadic_counts
     cdef core.ipc_memory memory
-    #: Whether the location of the memory is known.
-    cdef bint is_located
+    #: Whether there are bytes. Memory without bytes fits any location.
+    cdef readonly bint has_bytes
+    #: Whether an empty buffer tells where the memory of its sender is.
+    cdef bint is_guessed
 
     def __init__(
         self,
@@ -142,7 +145,7 @@ cdef class BatchParts:
         received.reserve(len(buffers))
         for buffer in buffers:
             received.push_back(self.adopt(buffer, adopt_device, owners))
-        if on_device and not self.is_located:
+        if on_device and not (self.has_bytes or self.is_guessed):
             self.memory.location.device_type = core.ARROW_DEVICE_CUDA
             self.memory.location.device_id = get_current_cuda_device().value()
         self.find_buffers(
@@ -152,6 +155,11 @@ cdef class BatchParts:
             self.variadic_counts.push_back(number)
         self.memory.owner = share_object(owners)
         self.memory.owner_frees_on_stream = frees_on_stream
+
+    @property
+    def location(self) -> tuple:
+        """Arrow's device type and the device id of the memory."""
+        return self.memory.location.device_type, self.memory.location.device_id
 
     cdef core.ipc_buffer adopt(self, object obj, object adopt_device, list owners) except *:
         """Return the memory of an object, and check that it is where the memory before is."""
@@ -179,14 +187,17 @@ cdef class BatchParts:
             location = core.locate(buffer.address)
             owners.append(owner)
         if buffer.size > 0:
-            if not self.is_located:
+            if not self.has_bytes:
                 self.memory.location = location
-                self.is_located = True
+                self.has_bytes = True
             elif not (self.memory.location == location):
                 raise ValueError(
                     f"expected a buffer in {core.to_string(self.memory.location).decode()}, as "
                     f"the others, got one in {core.to_string(location).decode()}"
                 )
+        elif not self.has_bytes and PyObject_CheckBuffer(obj):
+            self.memory.location = location
+            self.is_guessed = True
         return buffer
 
     cdef int find_buffers(
@@ -276,27 +287,32 @@ cdef class BodyDecoder:
         list dictionaries not None,
         str checks not None,
         stream,
+        tuple location not None,
         Py_ssize_t index=-1,
     ) -> ExportedArray:
         """Decode a record batch, or the values of the dictionary with an index.
 
         `dictionaries` has the `ExportedArray` of each dictionary or None. The checks are
-        ``"sizes"``, ``"minimal"`` or ``"full"``. The buffers are ready on `stream`.
+        ``"sizes"``, ``"minimal"`` or ``"full"``. The buffers are ready on `stream`. Memory without
+        bytes counts as memory of the `location`, as in `BatchParts.location`.
         """
         cdef vector[core.device_array] values
         cdef core.device_array nothing
         cdef core.device_array array
         cdef core.ipc_batch batch = parts.view()
+        cdef core.ipc_memory memory = parts.memory
         cdef core.body_checks c_checks = <core.body_checks><int>CHECKS[checks]
         cdef core.stream_ref c_stream = stream_of(stream)
         for known in dictionaries:
             values.push_back(nothing if known is None else (<ExportedArray?>known).array)
         cdef core.array_span c_values = core.array_span(values.data(), values.size())
+        if not parts.has_bytes:
+            memory.location.device_type, memory.location.device_id = location
         with nogil:
             if index < 0:
-                array = self.decoder.get().batch(batch, c_values, parts.memory, c_checks, c_stream)
+                array = self.decoder.get().batch(batch, c_values, memory, c_checks, c_stream)
             else:
                 array = self.decoder.get().dictionary(
-                    index, batch, c_values, parts.memory, c_checks, c_stream
+                    index, batch, c_values, memory, c_checks, c_stream
                 )
         return ExportedArray.wrap(move(array), stream)

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import io
+import pickle
 
+import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
@@ -12,8 +14,10 @@ import pytest
 import cudf_arrow_bridge as cab
 from testing import samples, views
 from testing.device import GPU, ROWS, on_device, rows, side_stream, sliced, unnamed
-from testing.ipc.metadata import framed
+from testing.ipc.metadata import framed, messages_of
+from testing.ipc.samples import written
 from testing.peers.device_memory import OnDevice
+from testing.peers.dlpack import Producer
 
 pytestmark = GPU
 
@@ -154,3 +158,36 @@ def test_write_stream_waits_for_the_stream_of_the_data(late, pool):
     column, sink = late.column(stream), io.BytesIO()
     cab.ipc.write_stream(plc.Table([column]), sink, stream=stream)
     assert values_of(pa.ipc.open_stream(sink.getvalue())) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("order", [(3, 0), (0, 3), (0, 0), (0, 3, 0)], ids=str)
+def test_batches_without_rows_fit_memory_of_each_resource(resource, order, tmp_path):
+    columns = {"a": [1, None, 3], "b": ["x", "yy", None]}
+    table = pa.table(columns | {"c": pa.array(["u", None, "u"]).dictionary_encode()})
+    frames = [cab.from_arrow_device(table)[:size] for size in order]
+    expected = [row for size in order for row in table.to_pylist()[:size]]
+    cab.ipc.write_stream(frames, tmp_path / "frames.arrows")
+    pickled = [pickle.loads(pickle.dumps(cab.to_arrow_device(frame))) for frame in frames]
+    for stream in (
+        cab.to_arrow_device_stream(frames),
+        cab.ipc.from_messages(list(cab.ipc.messages(frames))),
+        cab.ipc.open_stream(tmp_path / "frames.arrows"),
+        pickled,
+    ):
+        assert cab.from_arrow_device_stream(stream).to_arrow().to_pylist() == expected
+
+
+def test_categories_without_values_fit_memory_of_each_resource(resource):
+    nulls = pa.DictionaryArray.from_arrays(pa.nulls(3, "int32"), pa.array([], "string"))
+    frame = cab.from_arrow_device(pa.table({"a": nulls}))
+    (array,) = cab.ipc.from_messages(list(cab.ipc.messages(frame)))
+    assert rows(array) == [{"a": None}] * 3
+
+
+def test_tensors_in_host_memory_are_buffers_of_messages():
+    batch = pa.record_batch({"a": pa.array([1, None, 3])})
+    schema, (metadata, body) = messages_of(written(batch.schema, [batch]))
+    tensor = Producer(np.frombuffer(body, "uint8").copy())
+    (array,) = cab.ipc.from_messages([schema, (metadata, [tensor])])
+    assert array.device_type == cab.DeviceType.CPU
+    assert rows(array) == batch.to_pylist()

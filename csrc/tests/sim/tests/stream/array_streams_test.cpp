@@ -5,6 +5,7 @@
 
 #include <cudf_arrow_bridge/stream.hpp>
 
+#include <deque>
 #include <optional>
 #include <thread>
 
@@ -171,6 +172,46 @@ TEST_F(array_streams, reject_a_batch_in_other_memory)
   })};
   (void)batches.next();
   EXPECT_THROW((void)batches.next(), std::invalid_argument);
+}
+
+TEST_F(array_streams, batches_without_rows_fit_all_kinds_of_cuda_memory)
+{
+  auto const type   = flat("int32");
+  auto const stream = lasting_stream{};
+  for (auto const kind : {memory_kind::managed, memory_kind::pinned}) {
+    auto memory = sim::pool_resource{kind};
+    for (auto const begins_without_rows : {true, false}) {
+      auto const full = std::shared_ptr<cudf::column>{
+        upload_column(make_column(type, {number(1), number(2)}), stream.get(), memory)};
+      auto parts = std::deque{full, std::shared_ptr<cudf::column>{make_column(type, {})}};
+      if (begins_without_rows) { std::swap(parts[0], parts[1]); }
+      auto batches        = device_array_stream{chain([&]() -> std::unique_ptr<batch_source> {
+        if (parts.empty()) { return nullptr; }
+        auto const owner = parts.front();
+        auto const view  = owner->view();
+        parts.pop_front();
+        return slices(
+          view, owner, batch_rows, {.schema = make_schema(view, {})}, stream.get(), pool_);
+      })};
+      auto const expected = begins_without_rows            ? ARROW_DEVICE_CUDA
+                            : kind == memory_kind::managed ? ARROW_DEVICE_CUDA_MANAGED
+                                                           : ARROW_DEVICE_CUDA_HOST;
+      EXPECT_EQ(batches.device_type(), expected);
+      auto num_batches = 0;
+      auto found       = std::vector<late_rows>{};
+      for (auto batch = batches.next(); !batch.is_end(); batch = batches.next()) {
+        EXPECT_EQ(batch.array.location().device_type, expected);
+        auto array  = batch.array.to_arrow();
+        auto schema = batch.schema.to_arrow();
+        found.push_back(
+          read_later(import(array.get(), *schema.get(), stream.get()).view(), type, stream.get()));
+        ++num_batches;
+      }
+      synchronize(stream.get());
+      EXPECT_EQ(joined(found), (rows{number(1), number(2)}));
+      EXPECT_EQ(num_batches, 2);
+    }
+  }
 }
 
 TEST_F(array_streams, return_their_events_if_released_before_the_end)

@@ -88,7 +88,8 @@ class tensor_order : public bridge_test {
       return to_arrow_device(view, std::move(source), {}, stream, resource);
     }();
     auto exported = array.to_arrow();
-    return to_tensor(*integer_schema().get(), exported.get(), policy, nullptr, stream, resource);
+    // Memory of another device is copied with the current resource of that device.
+    return to_tensor(*integer_schema().get(), exported.get(), policy, nullptr, stream, pool_);
   }
 
   /// Enqueues a consumer's read. @return The values, set when the kernel has run
