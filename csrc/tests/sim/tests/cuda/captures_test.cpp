@@ -296,31 +296,21 @@ TEST_F(graph_captures, failed_copies_to_the_host_do_not_invalidate_them)
   EXPECT_EQ(capture.end(), empty_graph);
 }
 
-TEST_F(graph_captures, of_a_stream_reject_functions_on_it)
+TEST_F(graph_captures, reject_functions_on_their_stream_or_the_legacy_default_stream)
 {
   auto const other    = lasting_stream{};
   auto const captured = lasting_stream{};
-  for (auto const& [name, call] : functions_on(captured.get(), other.get())) {
-    SCOPED_TRACE(name);
-    auto capture = stream_capture{captured.get()};
-    EXPECT_NE(message_of(call).find("captur"), std::string::npos) << message_of(call);
-    EXPECT_EQ(capture.end(), empty_graph);
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-    settle();
-  }
-}
-
-TEST_F(graph_captures, of_a_blocking_stream_reject_functions_on_the_legacy_default_stream)
-{
-  auto const other    = lasting_stream{};
-  auto const captured = lasting_stream{cudaStreamDefault};
-  for (auto const& [name, call] : functions_on(cudaStream_t{}, other.get())) {
-    SCOPED_TRACE(name);
-    auto capture = stream_capture{captured.get()};
-    EXPECT_NE(message_of(call).find("captur"), std::string::npos) << message_of(call);
-    EXPECT_EQ(capture.end(), empty_graph);
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-    settle();
+  auto const blocking = lasting_stream{cudaStreamDefault};
+  for (auto const& [stream, used] :
+       {std::pair{captured.get(), captured.get()}, std::pair{blocking.get(), cudaStream_t{}}}) {
+    for (auto const& [name, call] : functions_on(used, other.get())) {
+      SCOPED_TRACE(name);
+      auto capture = stream_capture{stream};
+      EXPECT_NE(message_of(call).find("captur"), std::string::npos) << message_of(call);
+      EXPECT_EQ(capture.end(), empty_graph);
+      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+      settle();
+    }
   }
 }
 
