@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registration of accessors with cuDF and of serializers with Dask, in either import order."""
+"""Registration with cuDF, Dask and dask-cuda, in either import order."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _ACCESSOR = "arrow_device"
 
 
 def register_when_imported() -> None:
-    """Register with cuDF, cudf.pandas and Dask now, or when they are imported."""
+    """Register with cuDF, cudf.pandas, Dask and dask-cuda now, or when they are imported."""
     # cudf.pandas creates the proxies of cuDF's classes when it is activated.
     run_after_import("cudf.pandas._wrappers.pandas", _register_accessors_of_proxies)
     run_after_import("cudf", _register_accessors)
     run_after_import("distributed.protocol", _register_serializers)
+    run_after_import("dask_cuda.is_device_object", _register_device_objects)
 
 
 def _register_accessors() -> None:
@@ -64,6 +65,19 @@ def _register_serializers() -> None:
 
 def _import_serializers() -> None:
     from .dask import serializers  # noqa: F401
+
+
+def _register_device_objects() -> None:
+    from dask_cuda.is_device_object import is_device_object
+
+    # By default it asks for ``__cuda_array_interface__``, which arrays of several buffers do not
+    # have, and which keeps the memory of other arrays alive.
+    @is_device_object.register_lazy("cudf_arrow_bridge")  # type: ignore[untyped-decorator]
+    def register() -> None:
+        from .arrow.device_array import DeviceArray
+        from .processes.packing import ON_DEVICE
+
+        is_device_object.register(DeviceArray, lambda array: array.device_type in ON_DEVICE)
 
 
 def run_after_import(module: str, run: Callable[[], None]) -> None:

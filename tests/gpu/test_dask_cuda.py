@@ -50,3 +50,25 @@ def test_every_worker_has_its_own_gpu(client):
     for _, device_type, device_id, rows in found.values():
         assert (device_type, device_id) == (bridge.DeviceType.CUDA, 0)
         assert rows == BATCH.to_pylist()
+
+
+@pytest.mark.parametrize("column", ["a", "b", None])
+def test_arrays_move_to_the_host_and_to_disk_and_back(column, tmp_path):
+    pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
+    from dask_cuda.device_host_file import DeviceHostFile
+
+    table = pa.table({"a": [1, 2, 3] * 1000, "b": ["x", None, ""] * 1000})
+    frame = bridge.from_arrow_device(table)
+    make = (lambda: frame) if column is None else (lambda: frame[column])
+    size = bridge.to_arrow_device(make()).nbytes
+    limits = {"device_memory_limit": int(1.5 * size), "memory_limit": int(1.5 * size)}
+    storage = DeviceHostFile(str(tmp_path), **limits)
+    keys = ("first", "second", "third")
+    for key in keys:
+        storage[key] = bridge.to_arrow_device(make())
+    places = storage.device, storage.host, storage.disk
+    assert [set(place) for place in places] == [{"third"}, {"second"}, {"first"}]
+    for key in keys:
+        found = storage[key]
+        assert found.device_type == bridge.DeviceType.CUDA
+        assert found.equals(bridge.to_arrow_device(make()))

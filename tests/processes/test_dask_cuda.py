@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays in the storage of dask-cuda's workers. The stand-in replaces dask-cuda if it is absent."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import weakref
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge import DeviceType
+
+pytest.importorskip("distributed", reason="the extra dask is not installed")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+STAND_INS = str(Path(__file__).parents[1] / "testing" / "stand_ins")
+TABLE = pa.table({"ints": pa.array([1, None, 3] * 500), "strings": ["größer", None, ""] * 500})
+
+
+@pytest.fixture
+def dask_cuda(monkeypatch):
+    """Import the storage of dask-cuda after this package, as if for the first time."""
+    from cudf_arrow_bridge.registration import register_when_imported
+
+    if find_spec("dask_cuda") is None:
+        monkeypatch.syspath_prepend(STAND_INS)
+    register_when_imported()
+    yield import_module("dask_cuda.device_host_file")
+    for name in [name for name in sys.modules if name.split(".")[0] == "dask_cuda"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def label(monkeypatch):
+    """Return a function that makes arrays in host memory say that they are in other memory."""
+
+    def set_type(device_type):
+        monkeypatch.setattr(cab.DeviceArray, "device_type", device_type)
+        monkeypatch.setattr(
+            cab.DeviceArray, "__dlpack_device__", lambda array: (array.device_type, 0)
+        )
+
+    return set_type
+
+
+@pytest.mark.parametrize("device_type", DeviceType)
+def test_arrays_in_memory_of_a_gpu_are_device_objects(device_type, dask_cuda, label):
+    label(device_type)
+    is_device_object = dask_cuda.is_device_object
+    is_on_device = device_type in (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
+    array = cab.to_arrow_device(TABLE)
+    for obj in (array, array["ints"], array["strings"], [1, array], {"a": array}):
+        assert is_device_object(obj) == is_on_device
+
+
+def test_registration_keeps_no_memory_alive_after_release(dask_cuda, label):
+    label(DeviceType.CUDA)
+    values = np.arange(3)
+    memory = weakref.ref(values)
+    array = cab.to_arrow_device(pa.array(values))
+    del values
+    assert dask_cuda.is_device_object(array)
+    array.release()
+    gc.collect()
+    assert memory() is None
+
+
+def test_device_objects_move_to_the_host_and_to_disk_and_back(dask_cuda, label, tmp_path):
+    label(DeviceType.CUDA)
+    size = cab.to_arrow_device(TABLE).nbytes
+    storage = dask_cuda.DeviceHostFile(
+        str(tmp_path), device_memory_limit=int(1.5 * size), memory_limit=int(1.5 * size)
+    )
+    for key in ("first", "second", "third"):
+        storage[key] = cab.to_arrow_device(TABLE)
+    assert [set(place) for place in (storage.device, storage.host, storage.disk)] == [
+        {"third"},
+        {"second"},
+        {"first"},
+    ]
+    for key in ("first", "second", "third"):
+        assert pa.record_batch(storage[key]).equals(TABLE.to_batches()[0])
+        assert set(storage.device) == {key}
+
+
+CODE = """
+import {first}, {second}, cudf_arrow_bridge as cab
+from dask_cuda.is_device_object import is_device_object
+import sys
+assert "cudf_arrow_bridge.arrow.device_array" not in sys.modules
+import pyarrow as pa
+array = cab.to_arrow_device(pa.table({{"a": ["x"]}}))
+type(array).device_type = cab.DeviceType.CUDA
+assert is_device_object(array)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("cudf_arrow_bridge", "dask_cuda.device_host_file"),
+        ("dask_cuda.device_host_file", "cudf_arrow_bridge"),
+    ],
+)
+def test_device_objects_are_registered_in_any_order_of_imports(first, second):
+    code = f"import sys; sys.path.append({STAND_INS!r})" + CODE.format(first=first, second=second)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
