@@ -16,14 +16,14 @@ from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
 from ..arrow.device_array import DeviceArray
-from ..cuda.residency import DeviceType
-from ..processes.packing import pack, unpack
+from ..processes.packing import ON_DEVICE, pack, unpack
 
 __all__: list[str] = []
 
 
 def _to_frames_in_place(array: DeviceArray) -> tuple[dict[str, Any], list[Any]]:
-    return _serialize(array, to_host=array.device_type == DeviceType.CPU)
+    # UCX receives every frame with the CUDA array interface in device memory, also pinned memory.
+    return _serialize(array, to_host=array.device_type not in ON_DEVICE)
 
 
 def _serialize(array: DeviceArray, to_host: bool) -> tuple[dict[str, Any], list[Any]]:

@@ -175,6 +175,20 @@ def test_cuda_serializer_shares_frames_without_the_buffer_protocol(array):
     assert contents(found).equals(contents(array))
 
 
+@pytest.mark.parametrize("device_type", cab.DeviceType)
+def test_cuda_serializer_sends_only_memory_of_a_gpu_as_device_frames(
+    device_type, array, monkeypatch
+):
+    """Pinned memory has the CUDA array interface too, and UCX would receive it on a GPU."""
+    monkeypatch.setattr(cab.DeviceArray, "device_type", device_type)
+    _, frames = protocol.serialize(array, serializers=("cuda",), on_error="raise")
+    on_host = [isinstance(frame, memoryview) for frame in frames]
+    if device_type in (cab.DeviceType.CUDA, cab.DeviceType.CUDA_MANAGED):
+        assert on_host == [True, *[False] * (len(frames) - 1)]
+    else:
+        assert all(on_host)
+
+
 @pytest.mark.parametrize("size", [1000, 1001])
 def test_frames_are_split_into_shards_and_merged(size, array):
     from distributed.protocol.serialize import merge_and_deserialize, serialize_and_split
