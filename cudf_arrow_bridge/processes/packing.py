@@ -26,7 +26,7 @@ from ..ipc.encoder import MessageEncoder
 from ..ipc.incoming import IncomingMessage, ReadOptions
 from ..ipc.metadata import StoredSchema, read_schema
 from ..ipc.transport.framing import CHUNK_SIZE
-from ..ipc.transport.sources import open_source
+from ..ipc.transport.sources import copy_bytes, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +150,7 @@ def _download(body: IpcBody) -> memoryview:
     memory = memoryview(pa.allocate_buffer(body.packed_size)).cast("B")
     position = 0
     for piece in BodyDownload(body, CHUNK_SIZE):
-        memory[position : position + len(piece)] = piece
+        copy_bytes(memory[position : position + len(piece)], piece)
         position += len(piece)
     return memory.toreadonly()
 

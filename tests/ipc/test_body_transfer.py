@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 import weakref
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +18,8 @@ import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.ipc.body import describe_body
 from cudf_arrow_bridge._core.ipc.body_transfer import BodyDownload, BodyUpload
 from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.ipc.transport.sources import open_source
+from cudf_arrow_bridge.processes import packing
 from testing.ipc.bytes import address_of
 
 
@@ -64,3 +70,64 @@ def test_wrong_arguments_raise_errors():
 def test_uploads_need_a_gpu():
     with pytest.raises(RuntimeError, match="expected a GPU for an upload, got none"):
         BodyUpload(1, resolve_stream(None), None, 1)
+
+
+LARGE = bytes(1 << 25)
+
+
+class Reader:
+    """A source that can only be read."""
+
+    def read(self, size):
+        return LARGE
+
+
+def upload(source, begin, monkeypatch):
+    target = bytearray(LARGE)
+    begin()
+    open_source(source).read_into(target)
+
+
+def download(begin, monkeypatch):
+    def pieces(*_):
+        begin()
+        yield memoryview(LARGE)
+
+    monkeypatch.setattr(packing, "BodyDownload", pieces)
+    packing._download(SimpleNamespace(packed_size=len(LARGE)))
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        pytest.param(partial(upload, LARGE), id="upload of memory"),
+        pytest.param(partial(upload, Reader()), id="upload from a reader"),
+        pytest.param(download, id="download"),
+    ],
+)
+def test_copies_of_large_pieces_release_the_gil(copy, monkeypatch):
+    interval = sys.getswitchinterval()
+    # Another thread runs only when this one releases the GIL.
+    sys.setswitchinterval(1000)
+    try:
+        # The operating system need not start the other thread during a copy.
+        assert any(runs_during(copy, monkeypatch) for _ in range(50))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def runs_during(copy, monkeypatch):
+    """Return whether another thread runs after `copy` has called its first argument."""
+    begun, ran = threading.Lock(), threading.Event()
+
+    def run():
+        with begun:
+            ran.set()
+
+    begun.acquire()
+    other = threading.Thread(target=run)
+    other.start()
+    copy(begun.release, monkeypatch)
+    result = ran.is_set()
+    other.join()
+    return result

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from ..._core.ipc.body_transfer import BodyUpload
@@ -78,7 +79,7 @@ class Source(AbstractContextManager["Source"]):
         found = self._fill(memory)
         while found == len(memory) < n:
             larger = _allocate(min(n, 2 * found))
-            larger[:found] = memory
+            copy_bytes(larger[:found], memory)
             memory = larger
             found += self._fill(memory[found:])
         if found < n:
@@ -162,6 +163,11 @@ class Source(AbstractContextManager["Source"]):
     def _seek(self, position: int) -> None: ...
 
 
+def copy_bytes(target: memoryview, source: memoryview) -> None:
+    """Copy memory of one size without the GIL, which an assignment to a slice would hold."""
+    np.copyto(np.asarray(target), np.asarray(source))
+
+
 def _allocate(size: int) -> memoryview:
     """Allocate host memory from pyarrow's pool, aligned to 64 bytes; it reuses large blocks."""
     # An empty memoryview cannot be cast.
@@ -204,7 +210,7 @@ class _Memory(Source):
 
     def _read(self, view: memoryview) -> int:
         rest = self._memory[self.position : self.position + len(view)]
-        view[: len(rest)] = rest
+        copy_bytes(view[: len(rest)], rest)
         return len(rest)
 
     def _seek(self, position: int) -> None: ...
@@ -273,7 +279,7 @@ def _read_into(file: Any, view: memoryview) -> int | None:
     data = file.read(len(view))
     if data is None:
         return None
-    view[: len(data)] = data
+    copy_bytes(view[: len(data)], memoryview(data).cast("B"))
     return len(data)
 
 
