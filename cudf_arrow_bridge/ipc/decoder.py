@@ -42,7 +42,7 @@ class ReadDictionaries:
     """The values of all dictionaries of a schema, whose ids are listed depth first."""
 
     def __init__(
-        self, decoder: BodyDecoder, ids: tuple[int, ...], checks: str, stream: Stream
+        self, decoder: BodyDecoder, ids: tuple[int, ...], checks: str, stream: Stream, mr: Any
     ) -> None:
         self._decoder = decoder
         self._ids = ids
@@ -51,6 +51,7 @@ class ReadDictionaries:
             self._indices.setdefault(dictionary_id, []).append(index)
         self._checks = checks
         self._stream = stream
+        self._mr = mr
         #: The parts of each id: the first message, and the deltas to append.
         self._parts: dict[int, list[BatchParts]] = {}
         #: The cached values of each index with their number of parts; None if they contain other
@@ -125,7 +126,7 @@ class ReadDictionaries:
         on_host = [DeviceArray(array.to_host(stream), schema, "column") for array in arrays]
         location = arrays[0].device_type, arrays[0].device_id
         joined = pa.concat_arrays(map(pa.array, on_host))
-        return dictionary_of(joined, self._decoder, index, within, stream, location)
+        return dictionary_of(joined, self._decoder, index, within, stream, location, self._mr)
 
 
 def dictionary_of(
@@ -135,6 +136,7 @@ def dictionary_of(
     within: list[ExportedArray | None],
     stream: Stream,
     location: Location = _CPU,
+    mr: Any = None,
 ) -> ExportedArray:
     """Return values as the dictionary with an index of a schema, with their own types.
 
@@ -143,7 +145,7 @@ def dictionary_of(
     message = pa.ipc.read_message(pa.record_batch([values], [""]).serialize())
     body = message.body
     if location != _CPU and body:
-        body = open_source(body).upload(len(body), stream, None, CHUNK_SIZE)
+        body = open_source(body).upload(len(body), stream, mr, CHUNK_SIZE)
     adopt = partial(_adopt_device_memory, stream)
     parts = BatchParts(read_header(message.metadata), [body], adopt)
     return decoder.decode(parts, within, "sizes", stream, location, index)
@@ -163,7 +165,7 @@ class MessageDecoder:
             found = len(stored.dictionary_ids)
             raise ValueError(f"schema: expected {count} dictionary ids, got {found}")
         self._dictionaries = ReadDictionaries(
-            self._decoder, stored.dictionary_ids, options.checks, options.stream
+            self._decoder, stored.dictionary_ids, options.checks, options.stream, options.mr
         )
         self._adopt = partial(_adopt_device_memory, options.stream)
         #: The location of the memory so far; without bytes so far, that of the first message.

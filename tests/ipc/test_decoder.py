@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 import pyarrow as pa
 import pytest
+import rmm
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.ipc.metadata import read_header
@@ -175,3 +176,28 @@ def test_tensors_with_gaps_are_rejected():
         list(cab.ipc.from_messages(messages))
     gc.collect()
     assert not Producer.alive
+
+
+def test_delta_of_a_dictionary_is_uploaded_with_the_given_resource(monkeypatch):
+    used = []
+
+    class Source:
+        """Host memory in place of a source, whose upload returns it unchanged."""
+
+        def __init__(self, data):
+            self._data = data
+
+        def upload(self, size, stream, mr, chunk_size):
+            used.append(mr)
+            return self._data
+
+    monkeypatch.setattr(decoder, "open_source", Source)
+    monkeypatch.setattr(decoder, "_CPU", None)  # as if all memory were on a device
+    words = [pa.array(values).dictionary_encode() for values in (["a"], ["a", "b"])]
+    batches = [pa.record_batch([array], ["a"]) for array in words]
+    resource = rmm.mr.CudaMemoryResource()
+    sent = messages_of(written(batches[0].schema, batches, deltas=True))
+    messages = [(metadata, [body]) for metadata, body in sent]
+    found = cab.ipc.from_messages(messages, mr=resource)
+    assert [pa.record_batch(batch)["a"].to_pylist() for batch in found] == [["a"], ["a", "b"]]
+    assert used == [resource]
