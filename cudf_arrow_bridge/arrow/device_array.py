@@ -96,8 +96,8 @@ class DeviceArray(TableMethods, TensorProtocols):
     def buffers(self) -> list[BufferInfo]:
         """Describe all buffers, including those of children and dictionaries.
 
-        In device memory, the data size of each string column is read from the device, which
-        synchronizes. For views, the size of each data buffer is read.
+        In device memory, the first call reads the data sizes of all columns of strings and views
+        from the device, which synchronizes once.
         """
         return [info for info, *_ in walk_buffers(self._array, as_field(self._arrow_schema).type)]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing.device import GPU
+from testing.device import GPU, on_device
 from testing.ipc.samples import CUTS
 from testing.processes import PYTHONPATH
 from testing.samples import TYPES
@@ -61,6 +61,19 @@ def test_cuda_serializer_shares_device_memory(protocol):
     assert [buffer.address for buffer in found.buffers() if buffer.size] == addresses
     assert found.device_type == bridge.DeviceType.CUDA
     assert pa.record_batch(found.to_host()).to_pydict() == TABLE.to_pydict()
+
+
+def test_cuda_serializer_copies_pinned_memory_to_host_frames(protocol):
+    import rmm.mr
+
+    column = on_device(pa.array([1, None, 3]), mr=rmm.mr.PinnedHostMemoryResource())
+    array = bridge.to_arrow_device(column)
+    assert array.device_type == bridge.DeviceType.CUDA_HOST
+    header, frames = protocol.serialize(array, serializers=("cuda",), on_error="raise")
+    assert all(isinstance(frame, memoryview) for frame in frames)
+    found = protocol.deserialize(header, frames)
+    assert found.device_type == bridge.DeviceType.CPU
+    assert found.to_pylist() == [1, None, 3]
 
 
 def test_spilled_arrays_are_copied_to_the_host_and_back(protocol, tmp_path):
