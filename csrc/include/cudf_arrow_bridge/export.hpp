@@ -237,8 +237,8 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   /**
    * @brief Returns the buffers of this array, without those of its children.
    *
-   * The size of string data is read from the last offset. On device memory this waits for the data
-   * and for the copy of that offset.
+   * The size of string data is read from the last offset. On device memory the first call waits for
+   * the data, and reads the sizes of all arrays of the export with one wait. They are kept.
    */
   [[nodiscard]] std::vector<buffer_info> buffers() const;
 

@@ -25,7 +25,10 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -85,6 +88,10 @@ struct array_tree {
   cuda::stream_ref stream{cudaStream_t{}};  ///< that stream, on which the buffers are freed too
   /// Whether the memory of `owner` is also freed in the order of `stream`.
   bool is_freed_in_order{false};
+  mutable std::mutex sizes_mutex;  ///< guards `sizes`, also while they are read
+  /// The sizes of data that are stored in device memory, by their addresses. They are read for all
+  /// nodes when the first of them is needed.
+  mutable std::optional<std::unordered_map<void const*, std::int64_t>> sizes;
 
   array_tree()                             = default;
   array_tree(array_tree const&)            = delete;

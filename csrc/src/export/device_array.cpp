@@ -5,6 +5,7 @@
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/events.hpp"
+#include "cuda/transfer/read_back.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
@@ -17,11 +18,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge {
 namespace {
@@ -39,15 +43,42 @@ array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree,
   return tree->nodes[node];
 }
 
-/// Reads a size from a buffer: the last offset of strings, or the size of a data buffer of views.
-std::int64_t read_size(detail::array_tree const& tree,
-                       void const* sizes,
-                       std::int64_t index,
-                       std::int64_t width)
+/// Calls a function with the address and the width of each size of data that an array stores: the
+/// last offset of strings, and the sizes of the data buffers of views.
+template <typename Function>
+void visit_sizes(array_node const& node, Function const& function)
+{
+  if (node.layout == array_layout::string32 || node.layout == array_layout::string64) {
+    auto const width    = offset_width(node.layout);
+    auto const* offsets = static_cast<std::byte const*>(node.buffers[1]);
+    function(offsets + (node.offset + node.length) * width, width);
+  } else if (node.layout == array_layout::views) {
+    auto const last   = std::size_t{node.num_view_buffers} - 1;
+    auto const* sizes = static_cast<std::int64_t const*>(node.view_buffers[last]);
+    for (auto i = std::size_t{2}; i < last; ++i) { function(sizes++, sizeof(std::int64_t)); }
+  }
+}
+
+/// Reads the sizes of all nodes of a tree in device memory with one synchronization. @return The
+/// sizes by their addresses
+std::unordered_map<void const*, std::int64_t> read_sizes(detail::array_tree const& tree)
 {
   auto const guard = detail::guard_device(tree.location);
-  auto const host  = tree.location.device_type == ARROW_DEVICE_CPU;
-  return detail::read_offset(sizes, index, width, host, tree.stream_here());
+  auto reads       = detail::device::read_batch{tree.stream_here()};
+  auto addresses   = std::vector<void const*>{};
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    visit_sizes(tree.nodes[i], [&](void const* size, std::int64_t width) {
+      // A producer may omit the one offset of an array without rows.
+      if (size == nullptr) { return; }
+      reads.add(size, width);
+      addresses.push_back(size);
+    });
+  }
+  reads.enqueue();
+  reads.wait();
+  auto result = std::unordered_map<void const*, std::int64_t>{};
+  for (std::size_t i = 0; i < addresses.size(); ++i) { result[addresses[i]] = reads.at(i); }
+  return result;
 }
 
 /// Why memory was made before the export; empty if it was not.
@@ -212,6 +243,19 @@ std::vector<buffer_info> device_array::buffers() const
                                                             : detail::text_of(copied);
     result.push_back({name, address, address == nullptr ? 0 : size, reason});
   };
+  auto const add_data = [&](void const* size, std::int64_t bytes) {
+    if (location().device_type == ARROW_DEVICE_CPU) {
+      add("data", detail::read_offset(size, 0, bytes, true, tree_->stream));
+      return;
+    }
+    auto const lock = std::lock_guard{tree_->sizes_mutex};
+    if (!tree_->sizes) {
+      wait();
+      tree_->sizes = read_sizes(*tree_);
+    }
+    auto const found = tree_->sizes->find(size);
+    add("data", found == tree_->sizes->end() ? 0 : found->second);
+  };
   if (node.num_buffers() == 0) { return result; }
   add("validity", bytes_for_bits(rows));
   switch (node.layout) {
@@ -220,9 +264,8 @@ std::vector<buffer_info> device_array::buffers() const
     case array_layout::offsets64: add("offsets", (rows + 1) * width); break;
     case array_layout::string32:
     case array_layout::string64:
-      wait();
       add("offsets", (rows + 1) * width);
-      add("data", read_size(*tree_, node.buffers[1], rows, width));
+      visit_sizes(node, add_data);
       break;
     case array_layout::list_views32:
     case array_layout::list_views64:
@@ -230,15 +273,11 @@ std::vector<buffer_info> device_array::buffers() const
       add("sizes", rows * width);
       break;
     case array_layout::views: {
-      wait();
       add("views", rows * 16);
-      auto const last   = std::size_t{node.num_view_buffers} - 1;
-      auto const* sizes = node.view_buffers[last];
-      for (std::int64_t i = 0; result.size() < last; ++i) {
-        add("data", read_size(*tree_, sizes, i, sizeof(std::int64_t)));
-      }
+      visit_sizes(node, add_data);
+      auto const last = std::size_t{node.num_view_buffers} - 1;
       auto const size = static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t));
-      result.push_back({"sizes", sizes, size, detail::text_of(node.copied[1])});
+      result.push_back({"sizes", node.view_buffers[last], size, detail::text_of(node.copied[1])});
       break;
     }
     default: break;

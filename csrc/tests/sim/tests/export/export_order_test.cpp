@@ -71,6 +71,28 @@ TEST_F(export_order, sizes_of_strings_are_read_on_the_exports_stream)
   EXPECT_EQ(array.buffers()[2].size, 6);
 }
 
+TEST_F(export_order, sizes_of_all_strings_are_read_at_once_and_kept)
+{
+  auto const text   = flat("string");
+  auto const stream = lasting_stream{};
+  auto columns      = std::vector<std::unique_ptr<cudf::column>>{};
+  for (auto const* word : {"a", "bc", "def"}) {
+    columns.push_back(column(text, {{word}, {""}}, stream.get()));
+  }
+  auto const owner = std::make_shared<cudf::table>(std::move(columns));
+  auto const array = to_arrow_device(owner->view(), owner, {}, stream.get(), pool_);
+  auto const sizes = [&array] {
+    auto result = std::vector<std::int64_t>{};
+    for (auto const i : {0U, 1U, 2U}) { result.push_back(array.child(i).buffers()[2].size); }
+    return result;
+  };
+  auto const before = sim::host_syncs_here();
+  for (auto repeat = 0; repeat < 2; ++repeat) {
+    EXPECT_EQ(sizes(), (std::vector<std::int64_t>{1, 2, 3}));
+    EXPECT_EQ(sim::host_syncs_here() - before, 2U);  // for the data, and for the sizes
+  }
+}
+
 TEST_F(export_order, sizes_of_strings_are_read_on_default_streams_of_the_memorys_device)
 {
   auto const type = flat("string");
