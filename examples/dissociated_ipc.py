@@ -37,6 +37,7 @@ class Server:
     def __init__(self, data: Mapping[bytes, Any], **options: Any) -> None:
         self._data = data
         self._options = options
+        array_library()
         self._connection = Listener()
         self.uri = f"ucx://127.0.0.1:{self._connection.port}?want_data={WANT_DATA}"
 
@@ -59,32 +60,53 @@ def send_messages(connection: Connection, messages: Iterable[cab.ipc.Message]) -
 
     Metadata does not wait for bodies: a client may fetch the bodies after all metadata.
     """
-    bodies = []
+    requests: list[Any] = []
+    bodies = []  # they must stay alive until they are sent
     index = 0
     for index, message in enumerate(messages):
         sequence = index & SEQUENCE
         connection.send(PREFIX.pack(METADATA, sequence) + message.metadata)
         if index > 0:  # the first is the schema, which has no body
-            bodies.append(connection.send_tagged(sequence, packed(message)))
+            bodies.append(packed(message))
+            requests.append(connection.send_tagged(sequence, bodies[-1]))
     connection.send(PREFIX.pack(END_OF_STREAM, index + 1 & SEQUENCE))
-    connection.finish(*bodies)
+    connection.finish(*requests)
 
 
-def packed(message: cab.ipc.Message) -> list[Any]:
-    """Return the pieces of a packed body: the buffers without a copy, and zeros between them."""
-    if any(hasattr(buffer, "__cuda_array_interface__") for buffer in message.buffers):
-        import cupy as memory
+def packed(message: cab.ipc.Message) -> Any:
+    """Return the packed body: the buffers, each padded with zeros, in one piece of memory.
 
-        zeros = memory.zeros(64, "u1")
-        memory.cuda.Device().synchronize()  # UCX does not wait for CUDA streams
-    else:
-        import numpy as memory
-
-        zeros = memory.zeros(64, "u1")
-    pieces = []
+    UCX sends one piece of device memory by CUDA IPC, but a list of pieces through host memory.
+    """
+    library = array_library()
+    zeros = library.zeros(64, "u1")
+    pieces = [zeros[:0]]
     for buffer, padding in zip(message.buffers, message.padding, strict=True):
-        pieces += [buffer, zeros[:padding]]
-    return pieces
+        pieces += [library.asarray(buffer), zeros[:padding]]
+    body = library.concatenate(pieces)
+    wait_for_gpu()
+    return body
+
+
+def array_library() -> Any:
+    """Return cupy if there is a GPU, with a CUDA context, otherwise numpy.
+
+    UCX does not use CUDA IPC in a worker that is older than the context.
+    """
+    if not cab.has_gpu():
+        import numpy
+
+        return numpy
+    import cupy
+
+    cupy.cuda.runtime.free(0)  # creates the context
+    return cupy
+
+
+def wait_for_gpu() -> None:
+    """Wait until the GPU has done all work, because UCX does not wait for CUDA streams."""
+    if cab.has_gpu():
+        array_library().cuda.Device().synchronize()
 
 
 def receive_messages(
@@ -96,9 +118,10 @@ def receive_messages(
     """
     url = urlsplit(uri)
     want_data = int(parse_qs(url.query)["want_data"][0])
+    array_library()
     connection = Connection.to(url.hostname, url.port)
     try:
-        connection.finish(connection.send_tagged(want_data, [name]))
+        connection.finish(connection.send_tagged(want_data, name))
         arrived = {}
         for index in itertools.count():
             sequence = index & SEQUENCE
@@ -124,11 +147,9 @@ def receive_messages(
 
 def allocate(size: int) -> Any:
     """Allocate memory for a body: on the GPU, if there is one."""
-    if cab.has_gpu():
-        import cupy as memory
-    else:
-        import numpy as memory
-    return memory.empty(size, "u1")
+    memory = array_library().empty(size, "u1")
+    wait_for_gpu()  # for the work of an earlier owner of the memory
+    return memory
 
 
 def reported(messages: Iterable[tuple[bytes, list[Any]]]) -> Iterator[tuple[bytes, list[Any]]]:

@@ -4,23 +4,22 @@
 from __future__ import annotations
 
 import decimal
+import importlib
 import math
-import os
-import subprocess
 import sys
 from contextlib import ExitStack
-from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
+from testing.ipc.ucx_example import EXAMPLES, run_example
 from testing.processes import Process
 
 pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 #: By default, UCX logs to the standard output, where the programs write their answers.
 ENVIRONMENT = {"UCX_TLS": "tcp,self", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED_ENV_VARS": "n"}
 NAME = "größe \0 no text"
@@ -136,16 +135,41 @@ def test_request_for_unknown_data_raises_errors_on_both_ends(exchange):
     assert not path.exists()
 
 
-def test_example_runs_as_a_program():
-    """The docstring of the example has the same command."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / "dissociated_ipc.py")],
-        env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
-        | ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "of metadata" in done.stdout
+def test_program_sends_each_body_from_one_piece_of_memory(tmp_path):
+    """UCX sends a list of pieces of device memory through host memory.
+
+    The docstring of the example has the same command.
+    """
+    output, protocols = run_example(tmp_path, **ENVIRONMENT)
+    assert "of metadata" in output
+    assert "tagged message by ucp_tag_send*" in protocols
+    assert "from iov" not in protocols
+
+
+class UcxStartError(Exception):
+    """UCX would create a worker now."""
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda example: example.Server({}),
+        lambda example: next(example.receive_messages("ucx://a:1?want_data=1", b"", bytearray)),
+    ],
+    ids=["server", "client"],
+)
+def test_context_of_the_gpu_is_created_before_ucx_starts(start, monkeypatch):
+    """UCX does not use CUDA IPC in a worker that is older than the CUDA context."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    example = importlib.import_module("dissociated_ipc")
+    has_context = []
+    runtime = SimpleNamespace(free=has_context.append)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
+    monkeypatch.setattr(bridge, "has_gpu", lambda: True)
+
+    def create(*_):
+        raise UcxStartError(bool(has_context))
+
+    monkeypatch.setattr(example.Connection, "__init__", create)
+    with pytest.raises(UcxStartError, match="True"):
+        start(example)

@@ -191,3 +191,16 @@ def test_tensors_in_host_memory_are_buffers_of_messages():
     (array,) = cab.ipc.from_messages([schema, (metadata, [tensor])])
     assert array.device_type == cab.DeviceType.CPU
     assert rows(array) == batch.to_pylist()
+
+
+def test_ucx_example_sends_bodies_by_cuda_ipc(tmp_path):
+    """UCX logs the transports of each kind of message and memory."""
+    pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
+    pytest.importorskip("cupy")
+    from testing.ipc.ucx_example import run_example
+
+    output, protocols = run_example(tmp_path, UCX_TLS="tcp,self,sm,cuda_copy,cuda_ipc")
+    assert "of metadata" in output
+    assert "from iov" not in protocols
+    _, *sends = protocols.split("tagged message by ucp_tag_send*")
+    assert any("from cuda" in send[:60] and "cuda_ipc" in send for send in sends)
