@@ -162,8 +162,8 @@ def evaluate(query: pl.LazyFrame, engine: Any) -> Any:
     return frame
 
 
-#: Makes the pylibcudf table of a batch with given types, on a CUDA stream with the protocol of rmm.
-MakeTable = Callable[[list["plc.DataType"], Any], "plc.Table"]
+#: Makes the pylibcudf table of a batch with types of cudf-polars, on a CUDA stream.
+MakeTable = Callable[[list[Any], Any], "plc.Table"]
 
 
 @cache
@@ -194,7 +194,7 @@ def lazy_frame_class() -> Any:
                 raise AttributeError(name)
             schema, make_table, _ = self.__dict__.pop("_made_of")
             types = [DataType(dtype) for dtype in schema.values()]
-            table = make_table([dtype.plc_type for dtype in types], DEFAULT_STREAM)
+            table = make_table(types, DEFAULT_STREAM)
             columns = [
                 Column(column, dtype, name=name)
                 for column, dtype, name in zip(table.columns(), types, schema, strict=True)

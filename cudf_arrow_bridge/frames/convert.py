@@ -23,7 +23,13 @@ from ..cuda.residency import ComputeLocation
 from ..cuda.spans import HostSpan, view_host
 from ..cuda.streams import resolve_stream
 
-_SECONDS_PER_DAY = 86_400
+#: The factors from days to seconds, and from seconds to milliseconds.
+_FACTORS = {
+    plc.TypeId.TIMESTAMP_SECONDS: 86_400,
+    plc.TypeId.DURATION_SECONDS: 86_400,
+    plc.TypeId.TIMESTAMP_MILLISECONDS: 1_000,
+    plc.TypeId.DURATION_MILLISECONDS: 1_000,
+}
 
 
 def to_arrow(column: plc.Column, field: ColumnMetadata | None = None) -> pa.Array:
@@ -43,7 +49,7 @@ def _from_arrow(array: pa.Array, location: ComputeLocation) -> plc.Column:
 
 
 def cast(column: plc.Column, dtype: plc.DataType, location: ComputeLocation) -> plc.Column:
-    """Cast integers to other integers, or days to seconds.
+    """Cast integers to other integers, days to seconds, or seconds to milliseconds.
 
     Values under nulls can be out of range. On the host, a slice keeps its offset.
     """
@@ -54,7 +60,7 @@ def cast(column: plc.Column, dtype: plc.DataType, location: ComputeLocation) -> 
     kind = "u" if plc.traits.is_unsigned(column.type()) else "i"
     old = view_host(column.data(), f"{kind}{plc.types.size_of(column.type())}", end)
     new = np.empty(end, f"i{plc.types.size_of(dtype)}")
-    factor = 1 if plc.traits.is_integral(dtype) else _SECONDS_PER_DAY
+    factor = _FACTORS.get(dtype.id(), 1)
     np.multiply(old[begin:], factor, out=new[begin:], dtype=new.dtype, casting="unsafe")
     span, mask = HostSpan(new), column.null_mask()
     return plc.Column(dtype, column.size(), span, mask, column.null_count(), begin, [])

@@ -14,11 +14,13 @@ import pyarrow as pa
 import pylibcudf as plc
 from polars.io.plugins import register_io_source
 
+from .._core.import_.columns import table_of
 from ..arrow.device_array import DeviceArray
 from ..arrow.metadata import storage_type_of
-from ..cuda.residency import has_gpu
+from ..cuda.residency import compute_location
 from ..export.cudf_polars_private import evaluate, lazy_frame_class
 from ..export.stream_sources import has_files
+from ..frames.convert import cast, with_children
 from ..from_arrow import from_arrow_device
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
@@ -204,7 +206,7 @@ class _Source:
             to_polars = partial(_to_polars, batch, of_polars, predicate)
             # The GPU engine imports cudf-polars before it reads a source, and filters itself.
             if predicate is None and n_rows is None and "cudf_polars.containers" in sys.modules:
-                make_table = partial(_to_libcudf, batch, of_polars)
+                make_table = partial(_to_libcudf, batch)
                 yield lazy_frame_class().of(of_polars, make_table, to_polars)
             else:
                 yield to_polars()
@@ -218,19 +220,28 @@ def _to_polars(batch: DeviceArray, schema: pl.Schema, predicate: pl.Expr | None)
     return frame if predicate is None else frame.filter(predicate)
 
 
-def _to_libcudf(
-    batch: DeviceArray, schema: pl.Schema, types: list[plc.DataType], stream: Any
-) -> plc.Table:
-    """Import a batch on a stream, with the libcudf types of a polars schema."""
+def _to_libcudf(batch: DeviceArray, types: list[Any], stream: Any) -> plc.Table:
+    """Import a batch on a stream, as columns of types of cudf-polars."""
     table = from_arrow_device(batch, to="pylibcudf", kind="table", stream=stream)
-    if all(column.type() == wanted for column, wanted in zip(table.columns(), types, strict=True)):
-        return table
-    if not has_gpu():
-        # polars converts seconds, which it does not have.
-        return from_arrow_device(_to_polars(batch, schema, None), to="pylibcudf", kind="table")
-    return plc.Table(
-        [
-            column if column.type() == wanted else plc.unary.cast(column, wanted, stream=stream)
-            for column, wanted in zip(table.columns(), types, strict=True)
-        ]
-    )
+    columns = [
+        _with_type(column, dtype, stream)
+        for column, dtype in zip(table.columns(), types, strict=True)
+    ]
+    return table_of(columns, table.num_rows())
+
+
+def _with_type(column: plc.Column, dtype: Any, stream: Any) -> plc.Column:
+    """Return a column with the libcudf types of a type of cudf-polars at all levels.
+
+    cudf-polars has no seconds. They become milliseconds, as in polars.
+    """
+    if column.type() != dtype.plc_type:
+        return cast(column, dtype.plc_type, compute_location(column, stream=stream))
+    children = column.children()
+    if dtype.id() == plc.TypeId.LIST:
+        (offsets, values), (of_values,) = children, dtype.children
+        return with_children(column, [offsets, _with_type(values, of_values, stream)])
+    if dtype.id() == plc.TypeId.STRUCT:
+        pairs = zip(children, dtype.children, strict=True)
+        return with_children(column, [_with_type(*pair, stream) for pair in pairs])
+    return column

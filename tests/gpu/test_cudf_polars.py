@@ -44,6 +44,15 @@ def test_scan_of_a_frame_is_not_copied():
     assert address_of(array, "value") == address_of(cab.to_arrow_device(frame), "value")
 
 
+def test_seconds_are_read_at_all_levels(engine):
+    at = pa.array([1, None], pa.timestamp("s"))
+    spans = pa.array([[1, 2], None], pa.list_(pa.duration("s")))
+    pair = pa.array([{"at": 1}, {"at": None}], pa.struct({"at": pa.timestamp("s")}))
+    table = pa.table({"at": at, "spans": spans, "pair": pair})
+    query = cab.polars.scan(cab.from_arrow_device(table))
+    assert query.collect(engine=engine).equals(query.collect())
+
+
 def test_query_to_cudf_to_query(engine):
     first = cab.polars.scan(cab.from_arrow_device(TABLE)).group_by("key").agg(pl.col("value").sum())
     frame = cab.from_arrow_device(cab.polars.collect(first, engine=engine))

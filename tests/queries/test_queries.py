@@ -38,6 +38,10 @@ TABLE = pa.table(
         "money": pa.array([1, None, 3], pa.decimal64(10, 0)),
         "pair": pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int8(), 2)),
         "nested": [[{"x": True}], [], None],
+        "times": pa.array(
+            [{"at": [1, None]}, None, {"at": []}], pa.struct({"at": pa.list_(pa.timestamp("s"))})
+        ),
+        "spans": pa.array([[1, 2], None, []], pa.list_(pa.duration("s"))),
         "nothing": pa.nulls(3),
     }
 )
@@ -63,6 +67,15 @@ def evaluated(query):
     return node.do_evaluate(node.schema, node.options, None, context=IRExecutionContext())
 
 
+def assert_has_types(column, dtype):
+    """Check the libcudf type of a column and of all its children."""
+    assert column.type() == dtype.plc_type
+    # The first child of a list holds the offsets.
+    children = column.children()[-len(dtype.children) :] if dtype.children else []
+    for child, child_type in zip(children, dtype.children, strict=True):
+        assert_has_types(child, child_type)
+
+
 def test_cpu_engine_reads_the_values_and_types():
     found = cab.polars.scan(TABLE).collect()
     assert found.schema == FRAME.schema
@@ -74,10 +87,19 @@ def test_gpu_engine_reads_frames_of_cudf_polars():
     assert isinstance(frame, DataFrame)
     assert frame.column_names == TYPED.column_names
     for column in frame.columns:
-        assert column.obj.type() == column.dtype.plc_type
+        assert_has_types(column.obj, column.dtype)
     found = pl.DataFrame(cab.to_arrow_device(frame))
     assert found.schema == FRAME.drop("nothing").schema
     assert found.equals(FRAME.drop("nothing"))
+
+
+@pytest.mark.parametrize("name", TYPED.column_names)
+def test_gpu_engine_reads_a_slice_of_each_type(name):
+    table = pa.concat_tables([TYPED.select([name])] * 2).combine_chunks()
+    frame = evaluated(cab.polars.scan(cab.to_arrow_device(table)[1:5]))
+    assert_has_types(frame.columns[0].obj, frame.columns[0].dtype)
+    found = pl.DataFrame(cab.to_arrow_device(frame))
+    assert found.equals(pl.concat([FRAME.select(name)] * 2)[1:5])
 
 
 def test_gpu_engine_shares_the_memory_of_the_source():
