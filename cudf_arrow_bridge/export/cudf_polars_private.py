@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from .._core.arguments import order_after
 from .._core.export.array_exporter import ExportInput
 from .._core.import_.columns import types_of
 from .._core.schema import SchemaSpec
 from ..arrow.metadata import ColumnMetadata, from_field
-from ..cuda.streams import stream_handle
+from ..cuda.ordering import order
+from ..cuda.streams import resolve_stream
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,15 +53,14 @@ def check_release() -> None:
 def input_of_container(obj: Any, stream: Stream) -> ExportInput:
     """Return the columns of a frame or column, with the schema of its polars types.
 
-    `stream` waits for the stream of a frame.
+    `stream` waits for the stream of a frame, which waits for `stream` before it frees the columns.
     """
     check_release()
     is_column = not hasattr(obj, "column_map")
     columns = [obj] if is_column else obj.columns
-    if not is_column:
-        made_on = stream_handle(obj.stream)
-        if made_on != stream.handle:
-            order_after(stream.handle, made_on)
+    made_on = None if is_column else resolve_stream(obj.stream)
+    if made_on is not None:
+        order(stream.handle, made_on.handle)
     of_libcudf = [column.obj for column in columns]
     fields = tuple((column.name or "", column.dtype.polars_type) for column in columns)
     return ExportInput(
@@ -69,7 +68,7 @@ def input_of_container(obj: Any, stream: Stream) -> ExportInput:
         of_libcudf,
         obj.size if is_column else obj.num_rows,
         _spec_of(fields, types_of(of_libcudf)),
-        [],
+        freed_on=made_on,
     )
 
 

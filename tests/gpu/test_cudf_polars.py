@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing.device import GPU
+from testing.device import GPU, ROWS, Address, as_cupy, read_target, side_stream, zeros
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("cudf_polars")
@@ -75,3 +75,32 @@ def test_column_of_another_stream_is_ordered():
     frame = DataFrame.from_polars(pl.DataFrame({"a": range(1_000_000)}), stream)
     array = cab.to_arrow_device(frame)
     assert array.to_host().to_arrow()["a"].to_pylist()[-3:] == [999_997, 999_998, 999_999]
+
+
+def test_result_is_freed_after_a_borrower_has_read_it(pool, late):
+    """A frame on its own stream is borrowed on another; the next query reuses the memory."""
+    import pylibcudf as plc
+    import rmm
+    from cudf_polars.containers import Column, DataFrame, DataType
+    from rmm.pylibrmm.stream import Stream
+
+    side, reader, found, other = side_stream(), side_stream(), read_target(), zeros()
+    made_on = Stream(side)
+    buffer = rmm.DeviceBuffer(size=4 * ROWS, stream=made_on, mr=pool)
+    late.copy(late.values, as_cupy(buffer), side, cycles=0)
+    side.synchronize()
+    address = buffer.ptr
+    int32 = DataType(pl.Int32())
+    column = plc.Column.from_rmm_buffer(buffer, int32.plc_type, ROWS, [])
+    array = cab.to_arrow_device(DataFrame([Column(column, int32, name="a")], made_on))
+    del buffer, column
+    with array.borrow(stream=reader):
+        late.copy(as_cupy(Address(address)), found, reader)
+    del array
+    reused = [rmm.DeviceBuffer(size=4 * ROWS, stream=made_on, mr=pool) for _ in range(4)]
+    assert address in [each.ptr for each in reused]
+    for each in reused:
+        late.copy(as_cupy(other), as_cupy(each), side, cycles=0)
+    assert not reader.done
+    reader.synchronize()
+    assert found.get().tolist() == list(range(ROWS))

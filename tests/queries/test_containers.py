@@ -13,6 +13,8 @@ import pytest
 from rmm.pylibrmm.stream import DEFAULT_STREAM
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.export.cudf_polars_private import input_of_container
 
 containers = pytest.importorskip("cudf_polars.containers")
 
@@ -144,11 +146,20 @@ def test_stream_of_frames_has_a_batch_for_each():
 def test_export_waits_for_the_stream_of_the_frame(monkeypatch):
     calls = []
     monkeypatch.setattr(
-        "cudf_arrow_bridge.export.cudf_polars_private.order_after",
+        "cudf_arrow_bridge.cuda.ordering.order_after",
         lambda later, earlier: calls.append((later, earlier)),
     )
     cab.to_arrow_device(container_of(FRAME), stream=77)
     assert calls == [(77, DEFAULT_STREAM.__cuda_stream__()[1])]
+
+
+def test_export_knows_the_stream_that_frees_the_frame():
+    frame = container_of(FRAME)
+    stream = resolve_stream(77)
+    of_frame = input_of_container(frame, stream)
+    assert of_frame.freed_on.handle == DEFAULT_STREAM.__cuda_stream__()[1]
+    # The stream of a column is unknown.
+    assert input_of_container(frame.columns[0], stream).freed_on is None
 
 
 def result_of(frames, backend=None):

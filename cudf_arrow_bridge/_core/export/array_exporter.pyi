@@ -17,6 +17,7 @@ class ExportInput:
     num_rows: Final[int]
     schema_spec: Final[SchemaSpec]
     made: Final[tuple[MadeMemory, ...]]
+    freed_on: Final[Stream | None]
     def __init__(
         self,
         kind: Literal["table", "column"],
@@ -24,6 +25,7 @@ class ExportInput:
         num_rows: int,
         schema_spec: SchemaSpec,
         made: Sequence[MadeMemory] = (),
+        freed_on: Stream | None = None,
     ) -> None: ...
 
 # Returns `Any` instead of `ExportInput | None`: pylibcudf's classes are unknown to type checkers.

@@ -35,6 +35,8 @@ cdef class ExportInput:
     have rows. The export references the columns while their memory is in use. These references also
     make cuDF copy the memory before it writes to it. `made` has the address, size and reason of
     each piece of memory that was allocated because the memory of the source could not be shared.
+    `freed_on` is the stream that frees the columns, if it is known. It waits for the stream of the
+    export before an array releases the columns.
     """
 
     cdef readonly str kind
@@ -42,6 +44,7 @@ cdef class ExportInput:
     cdef readonly size_type num_rows
     cdef readonly SchemaSpec schema_spec
     cdef readonly tuple made
+    cdef readonly object freed_on
 
     def __init__(
         self,
@@ -50,12 +53,14 @@ cdef class ExportInput:
         size_type num_rows,
         SchemaSpec schema_spec not None,
         made=(),
+        freed_on=None,
     ):
         self.kind = kind
         self.columns = tuple(columns)
         self.num_rows = num_rows
         self.schema_spec = schema_spec
         self.made = tuple(made)
+        self.freed_on = freed_on
 
     @staticmethod
     cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of):
@@ -194,9 +199,18 @@ cdef class ExportCall:
         self.stream = core.stream_ref(<cudaStream_t>handle)
         self.resource = resource_of(mr)
         # Converted buffers are freed on the stream by the resource, so both must outlive them.
-        self.owner = share_object((export_input.columns, mr, arguments.stream))
+        freed_on = export_input.freed_on
+        self.owner = share_object((freed_on, export_input.columns, mr, arguments.stream))
+        cdef uintptr_t read_on = handle
         if arguments.is_freed_by_thread:
-            self.owner = released_after_readers(move(self.owner), handle)
+            # If the export uses the default stream of this thread, the readers are on that stream.
+            # Otherwise they can be on the default stream of any thread; the legacy default stream
+            # waits for all of them.
+            if handle != cudaStreamPerThread:
+                read_on = cudaStreamLegacy
+            self.owner = released_after_readers(move(self.owner), cudaStreamPerThread, read_on)
+        if freed_on is not None:
+            self.owner = released_after_readers(move(self.owner), freed_on.handle, read_on)
         return self
 
     def __dealloc__(self):
@@ -206,18 +220,13 @@ cdef class ExportCall:
 
 
 cdef shared_ptr[const void] released_after_readers(
-    shared_ptr[const void] owner, uintptr_t handle
+    shared_ptr[const void] owner, uintptr_t freed_on, uintptr_t read_on
 ) except *:
-    """Return an owner that releases memory on the per-thread default stream after its readers.
-
-    If the export uses the default stream of this thread, the readers are on that stream. Otherwise
-    they can be on the default stream of any thread; the legacy default stream waits for all of
-    them.
-    """
-    cdef uintptr_t freed_on = cudaStreamPerThread
-    cdef uintptr_t read_on = freed_on if handle == freed_on else cudaStreamLegacy
+    """Return an owner that releases memory on one stream after the readers on another."""
     return core.release_after(
-        move(owner), core.stream_ref(<cudaStream_t>freed_on), core.stream_ref(<cudaStream_t>read_on)
+        move(owner),
+        core.stream_ref(<cudaStream_t>freed_on),
+        core.stream_ref(<cudaStream_t>read_on),
     )
 
 

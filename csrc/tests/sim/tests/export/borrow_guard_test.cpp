@@ -4,6 +4,7 @@
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
+#include <cudf_arrow_bridge/ordering.hpp>
 
 #include <rmm/error.hpp>
 
@@ -125,6 +126,32 @@ TEST_F(borrow_guards, owner_writes_after_the_reads_of_two_guards)
     EXPECT_EQ(*seen[0], untouched);
     EXPECT_EQ(*seen[1], untouched);
     EXPECT_EQ(*again, untouched);
+  }
+}
+
+TEST_F(borrow_guards, memory_of_a_third_stream_is_freed_after_the_borrowers_reads)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const made     = lasting_stream{};
+    auto const owner    = lasting_stream{};
+    auto const borrower = lasting_stream{};
+    auto column         = std::shared_ptr<cudf::column>{integer_column(made.get(), untouched)};
+    auto const view     = column->view();
+    order_after(owner.get(), made.get());
+    auto released = release_after(std::move(column), made.get(), owner.get());
+    auto array    = to_arrow_device(view, std::move(released), {}, owner.get(), pool_);
+    auto slow     = std::optional<sim::slow_stream>{borrower.get()};
+    auto guard    = borrow_guard{array, owner.get(), borrower.get()};
+    auto seen     = integers_t{};
+    sim::enqueue(borrower.get(),
+                 [&seen, data = view.data<std::int32_t>()] { seen.assign(data, data + 4); });
+    guard.end();
+    array           = {};
+    auto const next = integer_column(made.get(), {-1, -1, -1, -1});
+    slow.reset();
+    settle();
+    EXPECT_EQ(seen, untouched);
   }
 }
 
