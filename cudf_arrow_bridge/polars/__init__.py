@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,11 @@ from polars.io.plugins import register_io_source
 from .._core.import_.columns import table_of
 from ..arrow.device_array import DeviceArray
 from ..arrow.metadata import storage_type_of
-from ..cuda.residency import compute_location
+from ..arrow.source_streams import has_stream_protocol
+from ..arrow.sources import is_array
+from ..cuda.residency import DeviceType, compute_location, has_gpu
 from ..export.cudf_polars_private import evaluate, lazy_frame_class
-from ..export.stream_sources import has_files
+from ..export.stream_sources import has_files, is_binary, open_source
 from ..frames.convert import cast, with_children
 from ..from_arrow import from_arrow_device
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
     from ..arrow.device_array_stream import DeviceArrayStream
+    from ..export.sources.datasets import DatasetSource
 
 __all__ = ["collect", "scan"]
 
@@ -124,8 +127,12 @@ def scan(
     -----
     cudf-polars supports fewer types than libcudf. So dictionaries become their values, and decimals
     have 128 bits. Columns of other unsupported types, such as binary and times, make the GPU engine
-    fall back to the CPU, as does a limit of rows directly after the scan. A streaming engine with
-    several ranks reads the source on rank 0.
+    fall back to the CPU, as does a limit of rows directly after the scan.
+
+    A streaming engine reads Parquet files one row group at a time, also with `max_rows`. It reads
+    all batches of other files, streams and iterators before its first operation, because their
+    number is unknown. It uploads batches in host memory. An engine with several ranks reads the
+    source on rank 0.
 
     Examples
     --------
@@ -147,9 +154,8 @@ def scan(
     if not isinstance(schema, pa.Schema):
         raise TypeError(f"source: expected tables, got columns of type {schema.type}")
     schema = pa.schema([_supported(field) for field in schema])
-    reopen = partial(to_arrow_device_stream, source, **options) if has_files(source) else None
-    read = _Source(stream, schema, pl.Schema(schema), reopen)
-    return register_io_source(read, schema=read.of_polars)
+    read = _Source(source, options, schema, stream)
+    return register_io_source(read, schema=pl.Schema(schema))
 
 
 def _supported(field: pa.Field) -> pa.Field:
@@ -176,13 +182,16 @@ def _supported_type(given: pa.DataType) -> pa.DataType:
 
 @dataclass(frozen=True)
 class _Source:
-    """The function that polars calls for the batches of a scan, with `schema`."""
+    """The function that polars calls for the batches of a scan, with `schema`.
 
-    stream: DeviceArrayStream
+    `options` are those of `to_arrow_device_stream`.
+    """
+
+    source: Any
+    options: dict[str, Any]
     schema: pa.Schema
-    of_polars: pl.Schema
-    #: Opens files again, to read only some columns. None for other sources.
-    reopen: partial[DeviceArrayStream] | None
+    #: The stream of the source. None in another process, which opens the source again.
+    stream: DeviceArrayStream | None = None
 
     def __call__(
         self,
@@ -190,34 +199,113 @@ class _Source:
         predicate: pl.Expr | None,
         n_rows: int | None,
         batch_size: int | None,
-    ) -> Iterator[pl.DataFrame]:
-        schema, of_polars, stream = self.schema, self.of_polars, self.stream
+    ) -> Iterator[Any]:
+        schema = self.schema
         if with_columns is not None:
             schema = pa.schema([schema.field(name) for name in with_columns])
-            of_polars = pl.Schema({name: of_polars[name] for name in with_columns})
-            if self.reopen is not None:
-                stream = self.reopen(columns=with_columns)
-        for batch in stream:
+        # The GPU engine imports cudf-polars before it reads a source, and filters itself.
+        if predicate is None and n_rows is None and "cudf_polars.containers" in sys.modules:
+            return self._for_gpu(with_columns, schema)
+        return self._for_cpu(with_columns, schema, predicate, n_rows)
+
+    def _for_gpu(self, with_columns: list[str] | None, schema: pa.Schema) -> Iterator[Any]:
+        """Iterate over one frame for each batch, of a known number if possible.
+
+        The streaming engine reads one frame of a known number at a time, and otherwise all frames
+        before its first operation.
+        """
+        frame_of = partial(_frame_of, schema, pl.Schema(schema))
+        row_groups = self._row_groups(with_columns)
+        if row_groups is not None:
+            return _SizedFrames(len(row_groups), map(frame_of, map(_read_row_group, row_groups)))
+        batches = iter(self._open(with_columns))
+        if _is_in_memory(self.source):
+            known = list(batches)
+            return _SizedFrames(len(known), map(frame_of, known))
+        return map(frame_of, batches)
+
+    def _for_cpu(
+        self,
+        with_columns: list[str] | None,
+        schema: pa.Schema,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        of_polars = pl.Schema(schema)
+        for batch in self._open(with_columns):
             if n_rows is not None:
                 batch, n_rows = batch[:n_rows], max(0, n_rows - len(batch))
-            if with_columns is not None:
-                batch = batch[with_columns]
-            batch = batch.as_requested(schema)
-            to_polars = partial(_to_polars, batch, of_polars, predicate)
-            # The GPU engine imports cudf-polars before it reads a source, and filters itself.
-            if predicate is None and n_rows is None and "cudf_polars.containers" in sys.modules:
-                make_table = partial(_to_libcudf, batch)
-                yield lazy_frame_class().of(of_polars, make_table, to_polars)
-            else:
-                yield to_polars()
-            del batch, to_polars
+            frame = _to_polars(_selected(batch, schema), of_polars)
+            yield frame if predicate is None else frame.filter(predicate)
+            del batch, frame
             if n_rows == 0:
                 return
 
+    def _open(self, columns: list[str] | None) -> DeviceArrayStream:
+        """Return a stream of the source. Of files, it reads only the columns."""
+        of_files = columns if has_files(self.source) else None
+        if self.stream is not None and of_files is None:
+            return self.stream
+        return to_arrow_device_stream(self.source, columns=of_files, **self.options)
 
-def _to_polars(batch: DeviceArray, schema: pl.Schema, predicate: pl.Expr | None) -> pl.DataFrame:
-    frame = pl.DataFrame(batch.to_host()).cast(schema)
-    return frame if predicate is None else frame.filter(predicate)
+    def _row_groups(self, columns: list[str] | None) -> list[DatasetSource] | None:
+        """Return a source for each row group of Parquet files, or None for another source."""
+        # The position in an open file is unknown.
+        if not has_files(self.source) or is_binary(self.source):
+            return None
+        opened = open_source(
+            self.source, columns, None, self.options["memory_map"], self.options["format"]
+        )
+        return opened.row_groups()  # type: ignore[no-any-return]
+
+
+@dataclass
+class _SizedFrames(Iterator[Any]):
+    """An iterator over frames whose number the GPU engine knows before it reads them."""
+
+    count: int
+    frames: Iterator[Any]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __next__(self) -> Any:
+        return next(self.frames)
+
+
+def _is_in_memory(source: Any) -> bool:
+    """Return whether the batches of a source exist, so that their number can be known."""
+    objects = source if isinstance(source, (list, tuple)) else [source]
+    return all(
+        is_array(each) or (isinstance(each, Sized) and has_stream_protocol(each))
+        for each in objects
+    )
+
+
+def _read_row_group(row_group: DatasetSource) -> DeviceArray:
+    first, *others = to_arrow_device_stream(row_group)
+    return to_arrow_device(to_arrow_device_stream([first, *others])) if others else first
+
+
+def _selected(batch: DeviceArray, schema: pa.Schema) -> DeviceArray:
+    """Return the columns of a schema with its types."""
+    if batch.column_names != schema.names:
+        batch = batch[schema.names]
+    return batch.as_requested(schema)
+
+
+def _frame_of(schema: pa.Schema, of_polars: pl.Schema, batch: DeviceArray) -> Any:
+    """Return a batch as a frame for the GPU engine."""
+    batch = _selected(batch, schema)
+    to_polars = partial(_to_polars, batch, of_polars)
+    # The engine reserves memory before it uploads a frame of polars.
+    if len(schema) > 0 and has_gpu() and batch.device_type == DeviceType.CPU:
+        return to_polars()
+    return lazy_frame_class().of(of_polars, partial(_to_libcudf, batch), to_polars)
+
+
+def _to_polars(batch: DeviceArray, schema: pl.Schema) -> pl.DataFrame:
+    return pl.DataFrame(batch.to_host()).cast(schema)
 
 
 def _to_libcudf(batch: DeviceArray, types: list[Any], stream: Any) -> plc.Table:

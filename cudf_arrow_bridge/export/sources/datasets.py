@@ -139,6 +139,13 @@ class DatasetSource:
         parts = [part for fragment in fragments for part in self._parts_of(fragment, blocksize)]
         return list(map(self._with, parts)) or [self]
 
+    def row_groups(self) -> list[DatasetSource] | None:
+        """Return a source for each row group of Parquet files, or None for other datasets."""
+        import pyarrow.dataset as ds
+
+        is_parquet = isinstance(getattr(self._dataset, "format", None), ds.ParquetFileFormat)
+        return self.split(0) if is_parquet else None
+
     def _parts_of(self, fragment: ds.FileFragment, blocksize: int) -> list[ds.FileFragment]:
         import pyarrow.dataset as ds
 
