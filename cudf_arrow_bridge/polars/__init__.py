@@ -132,7 +132,7 @@ def scan(
     A streaming engine reads Parquet files one row group at a time, also with `max_rows`. It reads
     all batches of other files, streams and iterators before its first operation, because their
     number is unknown. It uploads batches in host memory. An engine with several ranks reads the
-    source on rank 0.
+    source on rank 0. The engines of Dask and Ray send the source to their workers, as a pickle.
 
     Examples
     --------
@@ -192,6 +192,12 @@ class _Source:
     schema: pa.Schema
     #: The stream of the source. None in another process, which opens the source again.
     stream: DeviceArrayStream | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The engines of Dask and Ray pickle the queries for their workers.
+        if self.stream is not None and (reason := self.stream._source.single_use_reason):
+            raise TypeError(f"source: expected a source that another process can read: {reason}")
+        return _Source, (self.source, self.options, self.schema)
 
     def __call__(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that `polars.scan` gives to the streaming engine of cudf-polars."""
+"""Frames that `polars.scan` gives to the streaming engine of cudf-polars, also in its workers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 import cudf_arrow_bridge as cab
 from testing.peers import chunked_reader
 
+cloudpickle = pytest.importorskip("cloudpickle")
 pytest.importorskip("cudf_polars")
 
 from cudf_polars.containers import DataFrame  # noqa: E402
@@ -124,3 +125,19 @@ def test_engine_uploads_batches_in_host_memory(has_gpu, monkeypatch):
     _, (chunk,) = chunks_of(cab.polars.scan(seconds))
     assert isinstance(chunk, pl.DataFrame if has_gpu else DataFrame)
     assert rows_of(chunk).equals(pl.DataFrame(seconds))
+
+
+def test_pickled_scan_opens_its_source_again(path):
+    for source in (path, str(path), [path], ds.dataset(path), ROWS, cab.from_arrow_device(ROWS)):
+        node = scan_node(cab.polars.scan(source).select("b"))
+        # Workers of Dask and Ray receive the plan as a pickle.
+        _, chunks = run(cloudpickle.loads(cloudpickle.dumps(node)))
+        assert pl.concat(map(rows_of, chunks)).equals(pl.DataFrame(ROWS).select("b"))
+
+
+def test_scan_of_an_iterator_cannot_be_pickled():
+    frames = [cab.from_arrow_device(ROWS)]
+    for source in (iter(frames), map(cab.from_arrow_device, [ROWS])):
+        node = scan_node(cab.polars.scan(source))
+        with pytest.raises(TypeError, match=r"^source: expected a source that another process can"):
+            cloudpickle.dumps(node)
