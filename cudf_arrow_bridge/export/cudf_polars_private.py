@@ -131,8 +131,14 @@ def evaluate(query: pl.LazyFrame, engine: Any) -> Any:
     from cudf_polars.dsl.ir import IRExecutionContext
     from cudf_polars.dsl.translate import Translator
     from cudf_polars.engine.core import StreamingEngine, raise_for_translation_errors
+    from cudf_polars.engine.default_singleton_engine import DefaultSingletonEngine
+    from cudf_polars.engine.persisted_result import execute_persisted_query
+    from cudf_polars.engine.spmd import SpmdPersistedBackend
+    from cudf_polars.streaming.io import _clear_source_info_cache
 
     check_release()
+    # As in LazyFrame.collect: a Parquet file may have been replaced since its footer was read.
+    _clear_source_info_cache()
     if isinstance(engine, StreamingEngine):
         (frame,) = take_partitions(engine.execute(query))
         return frame
@@ -140,25 +146,20 @@ def evaluate(query: pl.LazyFrame, engine: Any) -> Any:
     plan = translator.translate_ir()
     raise_for_translation_errors(translator)
     options = translator.config_options
-    if options.executor.name == "in-memory":
-        with (
-            set_device(options.device),
-            set_memory_resource(
-                engine.memory_resource, options.memory_resource_config, options.executor
-            ),
-        ):
+    with (
+        set_device(options.device),
+        set_memory_resource(
+            engine.memory_resource, options.memory_resource_config, options.executor
+        ),
+    ):
+        if options.executor.name == "in-memory":
             return plan.evaluate(cache={}, timer=None, context=IRExecutionContext())
-
-    # collect(engine="gpu") uses this engine too.
-    from cudf_polars.engine.default_singleton_engine import DefaultSingletonEngine
-    from cudf_polars.engine.persisted_result import execute_persisted_query
-    from cudf_polars.engine.spmd import SpmdPersistedBackend
-
-    running = DefaultSingletonEngine.get_or_create()
-    uid = running._store_uid
-    backend = SpmdPersistedBackend(uid, running.context, running.comm, running.py_executor)
-    (frame,) = take_partitions(execute_persisted_query(engine, query, backend, uid))
-    return frame
+        # collect(engine="gpu") uses this engine too.
+        running = DefaultSingletonEngine.get_or_create()
+        uid = running._store_uid
+        backend = SpmdPersistedBackend(uid, running.context, running.comm, running.py_executor)
+        (frame,) = take_partitions(execute_persisted_query(engine, query, backend, uid))
+        return frame
 
 
 #: Makes the pylibcudf table of a batch with types of cudf-polars, on a CUDA stream.

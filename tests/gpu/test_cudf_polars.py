@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cudf_arrow_bridge as cab
@@ -28,8 +29,9 @@ def address_of(array, name):
 
 
 def test_result_of_a_query_stays_on_the_gpu(engine):
+    # The in-memory executor allocates managed memory.
     array = cab.polars.collect(
-        pl.LazyFrame({"a": [1, 2, 3]}).filter(pl.col("a") > 1), engine=engine
+        pl.LazyFrame({"a": [1, 2, 3]}).filter(pl.col("a") > 1), engine=engine, device_type="cuda"
     )
     assert array.device_type == cab.DeviceType.CUDA
     assert array.to_host().to_pylist() == [{"a": 2}, {"a": 3}]
@@ -51,6 +53,25 @@ def test_seconds_are_read_at_all_levels(engine):
     table = pa.table({"at": at, "spans": spans, "pair": pair})
     query = cab.polars.scan(cab.from_arrow_device(table))
     assert query.collect(engine=engine).equals(query.collect())
+
+
+def test_row_groups_and_host_memory_are_scanned(engine, tmp_path):
+    table = pa.table({"a": range(1_000), "b": [str(i) for i in range(1_000)]})
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table, path, row_group_size=300)
+    for source in (path, table):
+        query = cab.polars.scan(source).filter(pl.col("a") % 3 == 0).sort("a", descending=True)
+        assert query.collect(engine=engine).equals(query.collect())
+
+
+def test_result_is_allocated_by_the_resource_of_the_engine():
+    import rmm.mr
+
+    resource = rmm.mr.StatisticsResourceAdaptor(rmm.mr.CudaMemoryResource())
+    engine = pl.GPUEngine(executor="in-memory", memory_resource=resource)
+    array = cab.polars.collect(pl.LazyFrame({"a": [1, 2, 3]}), engine=engine)
+    assert array.device_type == cab.DeviceType.CUDA
+    assert resource.allocation_counts.total_count > 0
 
 
 def test_query_to_cudf_to_query(engine):

@@ -7,6 +7,7 @@ import contextlib
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pyarrow as pa
@@ -118,6 +119,48 @@ def test_frames_for_the_gpu_engine_are_changed_like_those_of_cudf_polars():
     selected = frame.select(["text", "a"]).rename_columns({"a": "b"})
     assert selected.column_names == ["text", "b"]
     assert frame.discard_columns({"a"}).num_rows == 3
+    assert not hasattr(frame, "unknown")
+
+
+@pytest.mark.parametrize("name", TYPED.column_names)
+def test_gpu_engine_reads_a_slice_of_each_type(name):
+    table = pa.concat_tables([TYPED.select([name])] * 2).combine_chunks()
+    frame = evaluated(cab.polars.scan(cab.to_arrow_device(table)[1:5]))
+    assert_has_types(frame.columns[0].obj, frame.columns[0].dtype)
+    found = pl.DataFrame(cab.to_arrow_device(frame))
+    assert found.equals(pl.concat([FRAME.select(name)] * 2)[1:5])
+
+
+def test_gpu_engine_shares_the_memory_of_the_source():
+    batch = pa.record_batch({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5]})
+    frame = evaluated(cab.polars.scan(batch))
+    addresses = [column.obj.data().ptr for column in frame.columns]
+    assert addresses == [column.buffers()[1].address for column in batch.columns]
+    # From cuDF through a query to cuDF.
+    of_cudf = cab.from_arrow_device(batch)
+    array = cab.to_arrow_device(evaluated(cab.polars.scan(of_cudf)))
+    assert array["a"].buffers()[-1].address == batch["a"].buffers()[1].address
+
+
+def test_frames_for_the_gpu_engine_are_changed_like_those_of_cudf_polars():
+    frame = evaluated(cab.polars.scan(TYPED))
+    selected = frame.select(["text", "a"]).rename_columns({"a": "b"})
+    assert selected.column_names == ["text", "b"]
+    assert frame.discard_columns({"a"}).num_rows == 3
+    assert not hasattr(frame, "unknown")
+
+
+def test_columns_are_made_again_after_an_error(monkeypatch):
+    def fail(*_, **options):
+        raise MemoryError("no memory")
+
+    frame = evaluated_lazily(cab.polars.scan(TYPED))
+    with monkeypatch.context() as patch:
+        patch.setattr("cudf_arrow_bridge.polars.from_arrow_device", fail)
+        for _ in range(2):
+            with pytest.raises(MemoryError, match="no memory"):
+                _ = frame.columns
+    assert frame.num_rows == 3
     assert not hasattr(frame, "unknown")
 
 
@@ -233,14 +276,53 @@ def test_collect_reports_what_the_gpu_engine_does_not_support():
         cab.polars.collect(query, engine=IN_MEMORY)
 
 
-def test_collect_executes_with_a_streaming_engine(monkeypatch):
-    class Engine(pl.GPUEngine):
-        def execute(self, query):
-            raise KeyError("executed")
+@pytest.fixture
+def calls(monkeypatch):
+    """Record what `collect` does before a streaming engine executes, which raises KeyError."""
+    made = []
 
-    monkeypatch.setattr("cudf_polars.engine.core.StreamingEngine", Engine)
+    @contextlib.contextmanager
+    def noted(*arguments):
+        made.append(arguments)
+        yield
+
+    def execute(*_):
+        made.append("execute")
+        raise KeyError("executed")
+
+    engine = type("Engine", (pl.GPUEngine,), {"execute": execute})
+    running = SimpleNamespace(_store_uid="", context=None, comm=None, py_executor=None)
+    monkeypatch.setattr("cudf_polars.utils.config.get_total_device_memory", lambda: 1 << 30)
+    monkeypatch.setattr(callback, "set_device", noted)
+    monkeypatch.setattr(callback, "set_memory_resource", noted)
+    monkeypatch.setattr(
+        "cudf_polars.streaming.io._clear_source_info_cache", lambda: made.append("clear")
+    )
+    monkeypatch.setattr("cudf_polars.engine.core.StreamingEngine", engine)
+    monkeypatch.setattr("cudf_polars.engine.persisted_result.execute_persisted_query", execute)
+    monkeypatch.setattr(
+        "cudf_polars.engine.default_singleton_engine.DefaultSingletonEngine.get_or_create",
+        lambda: running,
+    )
+    return made
+
+
+def test_collect_executes_with_a_streaming_engine(calls):
+    from cudf_polars.engine import core
+
     with pytest.raises(KeyError, match="executed"):
-        cab.polars.collect(cab.polars.scan(TABLE), engine=Engine())
+        cab.polars.collect(cab.polars.scan(TYPED), engine=core.StreamingEngine())
+    assert calls == ["clear", "execute"]
+
+
+def test_collect_uses_the_device_and_memory_resource_of_the_default_engine(calls):
+    resource = object()
+    engine = pl.GPUEngine(device=1, memory_resource=resource)
+    with pytest.raises(KeyError, match="executed"):
+        cab.polars.collect(cab.polars.scan(TYPED), engine=engine)
+    cleared, of_device, (given, _, executor), executed = calls
+    assert (cleared, of_device, given, executed) == ("clear", (1,), resource, "execute")
+    assert executor.name == "streaming"
 
 
 @pytest.mark.parametrize("engine", ["cpu", "streaming", None, 1])
@@ -263,6 +345,7 @@ def test_unknown_releases_are_rejected(monkeypatch, version):
 
 def test_private_names_of_cudf_polars_exist():
     from cudf_polars.engine import core, default_singleton_engine, persisted_result, spmd
+    from cudf_polars.streaming import io
 
     assert issubclass(core.StreamingEngine, pl.GPUEngine)
     assert callable(persisted_result._PersistedLoader)
@@ -270,6 +353,7 @@ def test_private_names_of_cudf_polars_exist():
     assert callable(persisted_result.execute_persisted_query)
     assert issubclass(default_singleton_engine.DefaultSingletonEngine, spmd.SPMDEngine)
     assert spmd.SpmdPersistedBackend.__module__ == "cudf_polars.engine.spmd"
+    assert io._clear_source_info_cache() is None
 
 
 def test_package_does_not_import_polars():
