@@ -192,7 +192,7 @@ def lazy_frame_class() -> Any:
         def __getattr__(self, name: str) -> Any:
             if "_made_of" not in self.__dict__:
                 raise AttributeError(name)
-            schema, make_table, _ = self.__dict__.pop("_made_of")
+            schema, make_table, _ = self._made_of
             types = [DataType(dtype) for dtype in schema.values()]
             table = make_table(types, DEFAULT_STREAM)
             columns = [
@@ -200,6 +200,8 @@ def lazy_frame_class() -> Any:
                 for column, dtype, name in zip(table.columns(), types, schema, strict=True)
             ]
             DataFrame.__init__(self, columns, DEFAULT_STREAM, table.num_rows())
+            # Not before, so that the next use tries again after an error.
+            self.__dict__.pop("_made_of", None)
             return getattr(self, name)
 
         @property
