@@ -19,9 +19,9 @@ from ..._core.export.array_exporter import ExportInput
 from ..._core.schema import SchemaSpec
 from ...arrow.metadata import from_field, has_dictionary
 from ...arrow.schemas import empty, or_default
-from ...cuda.ordering import ordered
+from ...cuda.ordering import order
 from ...cuda.residency import has_gpu
-from ...cuda.streams import CUDF_HANDLE
+from ...cuda.streams import CUDF_HANDLE, resolve_stream
 from ...frames.selected_columns import selected_positions
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class ParquetReader:
     def read(self, fragment: ds.ParquetFileFragment, stream: Stream) -> Iterator[ExportInput]:
         """Read the row groups of a fragment chunk by chunk, on cuDF's default stream.
 
-        The CUDA stream of the export waits for each chunk.
+        The CUDA stream of the export waits for each chunk. cuDF's stream waits for that stream
+        before the chunk is freed.
         """
         parquet = plc.io.parquet
         source = plc.io.SourceInfo([fragment.path])
@@ -76,15 +77,16 @@ class ParquetReader:
         reader = parquet.ChunkedParquetReader(options, chunk_read_limit=_CHUNK_BYTES)
         while reader.has_next():
             batch = self._input_of(reader.read_chunk())
-            with ordered(stream, CUDF_HANDLE):
-                yield batch
+            order(stream.handle, CUDF_HANDLE)
+            yield batch
             del batch
 
     def _input_of(self, chunk: plc.io.TableWithMetadata) -> ExportInput:
         names = chunk.column_names(include_children=False)
         columns = dict(zip(names, chunk.tbl.columns(), strict=True))
         wanted = [columns[name] for name in self._schema.names]
-        return ExportInput("table", wanted, chunk.tbl.num_rows(), self._spec)
+        freed_on = resolve_stream(None)
+        return ExportInput("table", wanted, chunk.tbl.num_rows(), self._spec, freed_on=freed_on)
 
     @cached_property
     def _has_types(self) -> bool:
