@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in the storage of dask-cuda's workers. The stand-in replaces dask-cuda if it is absent."""
+"""Arrays in the storage of dask-cuda's workers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import gc
 import subprocess
 import sys
 import weakref
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,24 +15,10 @@ import pytest
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge import DeviceType
 
-pytest.importorskip("distributed", reason="the extra dask is not installed")
+dask_cuda = pytest.importorskip("dask_cuda.device_host_file", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
-STAND_INS = str(Path(__file__).parents[1] / "testing" / "stand_ins")
 TABLE = pa.table({"ints": pa.array([1, None, 3] * 500), "strings": ["größer", None, ""] * 500})
-
-
-@pytest.fixture
-def dask_cuda(monkeypatch):
-    """Import the storage of dask-cuda after this package, as if for the first time."""
-    from cudf_arrow_bridge.registration import register_when_imported
-
-    if find_spec("dask_cuda") is None:
-        monkeypatch.syspath_prepend(STAND_INS)
-    register_when_imported()
-    yield import_module("dask_cuda.device_host_file")
-    for name in [name for name in sys.modules if name.split(".")[0] == "dask_cuda"]:
-        del sys.modules[name]
 
 
 @pytest.fixture
@@ -52,7 +35,7 @@ def label(monkeypatch):
 
 
 @pytest.mark.parametrize("device_type", DeviceType)
-def test_arrays_in_memory_of_a_gpu_are_device_objects(device_type, dask_cuda, label):
+def test_arrays_in_memory_of_a_gpu_are_device_objects(device_type, label):
     label(device_type)
     is_device_object = dask_cuda.is_device_object
     is_on_device = device_type in (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
@@ -61,7 +44,7 @@ def test_arrays_in_memory_of_a_gpu_are_device_objects(device_type, dask_cuda, la
         assert is_device_object(obj) == is_on_device
 
 
-def test_registration_keeps_no_memory_alive_after_release(dask_cuda, label):
+def test_registration_keeps_no_memory_alive_after_release(label):
     label(DeviceType.CUDA)
     values = np.arange(3)
     memory = weakref.ref(values)
@@ -73,7 +56,7 @@ def test_registration_keeps_no_memory_alive_after_release(dask_cuda, label):
     assert memory() is None
 
 
-def test_device_objects_move_to_the_host_and_to_disk_and_back(dask_cuda, label, tmp_path):
+def test_device_objects_move_to_the_host_and_to_disk_and_back(label, tmp_path):
     label(DeviceType.CUDA)
     size = cab.to_arrow_device(TABLE).nbytes
     storage = dask_cuda.DeviceHostFile(
@@ -111,9 +94,8 @@ assert is_device_object(array)
     ],
 )
 def test_device_objects_are_registered_in_any_order_of_imports(first, second):
-    code = f"import sys; sys.path.append({STAND_INS!r})" + CODE.format(first=first, second=second)
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
+        [sys.executable, "-P", "-c", CODE.format(first=first, second=second)],
         capture_output=True,
         text=True,
         timeout=300,
