@@ -147,3 +147,12 @@ def test_export_keeps_the_names_of_struct_fields():
     schema = bridge.to_arrow_device(DeviceOnly(bridge.to_arrow_device(frame))).schema
     assert schema.names == ["outer"]
     assert [field.name for field in schema.field("outer").type] == ["a", "b"]
+
+
+def test_cupy_accepts_imported_columns_without_rows():
+    import cupy
+
+    frame = bridge.from_arrow_device(pa.table({"a": pa.array([], pa.int64())}))
+    assert frame["a"].values.shape == cupy.asarray(frame["a"]).shape == (0,)
+    assert frame.values.shape == frame.to_cupy().shape == (0, 1)
+    assert frame["a"].to_cupy().dtype == frame.iloc[:0].values.dtype == "int64"

@@ -15,6 +15,7 @@ from pylibcudf.gpumemoryview cimport gpumemoryview
 from pylibcudf.libcudf.column.column cimport column as libcudf_column, column_contents
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.types cimport bitmask_type, data_type, size_type, type_id
+from pylibcudf.libcudf.utilities.traits cimport is_fixed_width
 from pylibcudf.table cimport Table
 from pylibcudf.types cimport DataType
 from rmm.librmm.device_buffer cimport device_buffer
@@ -104,13 +105,21 @@ cpdef Table table_of(object columns, size_type num_rows):
 
 
 cpdef Column rebuild(Column column, make_span, list children):
-    """Copy a column object with other children, and `make_span(buffer)` instead of each buffer."""
+    """Copy a column object with other children, and `make_span(buffer)` instead of each buffer.
+
+    cuDF requires a data buffer of each column of a fixed width, also of a column without rows.
+    """
     cdef Column result = Column.__new__(Column)
     result._data_type = column._data_type
     result._size = column._size
     result._offset = column._offset
     result._null_count = column._null_count
-    result._data = None if column._data is None else make_span(column._data)
+    cdef data_type dtype = column._data_type.c_obj
+    cdef object data = column._data
+    # libcudf's `is_fixed_width` throws for EMPTY.
+    if data is None and dtype.id() != type_id.EMPTY and is_fixed_width(dtype):
+        data = Span.__new__(Span)
+    result._data = None if data is None else make_span(data)
     result._mask = None if column._mask is None else make_span(column._mask)
     result._children = children
     result._num_children = <size_type>len(children)
