@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import weakref
 
@@ -20,6 +21,7 @@ from testing import foreign, samples
 from testing.host import to_plc
 from testing.peers.arrays import DeviceOnly, Producer
 from testing.shared_memory import memory_of_arrow, memory_of_cudf, parts_of_arrow, parts_of_column
+from testing.spilling import owners
 from testing.strategies import NOT_SLOW, arrays, slices
 
 pytestmark = pytest.mark.skipif(
@@ -252,15 +254,103 @@ def frame_of(columns):
     return bridge.from_arrow_device(pa.record_batch(columns))
 
 
-def test_copy_does_not_keep_its_source_alive():
-    batch = pa.record_batch({"a": np.arange(1000)})
-    frame = bridge.from_arrow_device(batch)
-    copied = bridge.to_arrow_device(frame, copy=True)
-    column = weakref.ref(frame["a"]._column)
+def texts_frame():
+    return frame_of({"a": np.arange(1000), "b": [str(i) for i in range(1000)]})
+
+
+#: Copies of a frame, in each way that can later be exported with another schema.
+COPIES = {
+    "array": lambda frame: bridge.to_arrow_device(frame, copy=True),
+    "requested schema": lambda frame: bridge.to_arrow_device(
+        frame, copy=True, requested_schema=pa.schema({"a": pa.int64(), "b": pa.large_string()})
+    ),
+    "array of an array": lambda frame: bridge.to_arrow_device(
+        bridge.to_arrow_device(frame), copy=True
+    ),
+    "array of a consumer": lambda frame: bridge.to_arrow_device(
+        DeviceOnly(bridge.to_arrow_device(frame)), copy=True
+    ),
+    "copied handle": lambda frame: copy.copy(bridge.to_arrow_device(frame, copy=True)),
+    "rows": lambda frame: bridge.to_arrow_device(frame, copy=True)[:],
+    "batch": lambda frame: next(iter(bridge.to_arrow_device_stream(frame, copy=True))),
+}
+
+
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+def test_copy_does_not_keep_its_source_alive(make):
+    frame = texts_frame()
+    expected = bridge.to_arrow_device(frame).to_pylist()
+    memory = list(map(weakref.ref, owners(frame)))
+    copied = make(frame)
     del frame
     gc.collect()
-    assert column() is None
-    assert pa.record_batch(copied).equals(batch)
+    assert not any(owner() for owner in memory)
+    requested = copied.as_requested(pa.schema({"a": pa.int64(), "b": pa.large_string()}))
+    assert requested.to_pylist() == expected
+    assert requested.schema.field("b").type == pa.large_string()
+
+
+def test_write_after_a_copy_needs_no_further_copy():
+    column = cudf.core.column.ColumnBase.create(to_plc(pa.array([1, 2])), np.dtype("int64"))
+    series = cudf.Series._from_column(column)
+    (owner,) = owners(series)
+    shared = bridge.to_arrow_device(series)
+    assert len(owner._slices) == 2
+    del shared
+    copied = bridge.to_arrow_device(series, copy=True)
+    gc.collect()
+    assert len(owner._slices) == 1
+    assert copied.to_pylist() == [1, 2]
+
+
+def test_copy_releases_the_memory_of_a_peer():
+    freed = []
+    values = np.arange(1000)
+    weakref.finalize(values, freed.append, 1)
+    array = pa.Array.from_buffers(pa.int64(), 1000, [None, pa.py_buffer(values)])
+    del values
+    copied = bridge.to_arrow_device(Producer(array), copy=True)
+    del array
+    gc.collect()
+    assert freed == [1]
+    assert copied.to_pylist() == list(range(1000))
+
+
+def test_copied_handle_can_be_exported_after_the_release_of_the_first():
+    for first in (bridge.to_arrow_device(texts_frame(), copy=True)[:3], texts_batch()):
+        second = copy.copy(first)
+        first.release()
+        requested = second.as_requested(pa.schema({"a": pa.int64(), "b": pa.large_string()}))
+        assert requested.column_names == ["a", "b"]
+
+
+def texts_batch():
+    (batch,) = bridge.to_arrow_device_stream(texts_frame())
+    return batch
+
+
+CHUNKS = pa.chunked_array([[1, 2], [3]])
+
+
+def test_copy_of_concatenated_batches_copies_once():
+    (column,) = bridge.to_arrow_device(CHUNKS, copy=True).report()
+    assert (column.reason, column.copied_bytes) == ("several batches concatenated", 24)
+    (column,) = bridge.to_arrow_device(CHUNKS).report()
+    assert (column.reason, column.copied_bytes) == ("several batches concatenated", 24)
+
+
+def test_copy_of_concatenated_batches_copies_a_shared_dictionary():
+    dictionary = pa.array(["x", "y"])
+    parts = [pa.DictionaryArray.from_arrays(pa.array([i], pa.int8()), dictionary) for i in (0, 1)]
+    memory = memory_of_arrow(dictionary)
+    copied = bridge.to_arrow_device(pa.chunked_array(parts), copy=True)
+    assert none_within(parts_of_arrow(copied), memory)
+    assert copied.to_pylist() == ["x", "y"]
+
+
+def test_copy_of_a_range_index_copies_once():
+    (column,) = bridge.to_arrow_device(cudf.RangeIndex(3), copy=True).report()
+    assert "range" in column.reason
 
 
 def test_stream_export_applies_copy_to_each_batch():

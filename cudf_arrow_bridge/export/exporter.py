@@ -29,7 +29,7 @@ def export_object(
     if is_array and can_reuse_export(obj, arguments, requested_schema):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, arguments)
-    exported = ObjectExporter(export_input, arguments).export(requested_schema, DeviceArray)
+    exported = ObjectExporter(export_input, arguments)(requested_schema)
     return exported._described_as(obj) if is_array else exported
 
 
@@ -50,7 +50,11 @@ class ObjectExporter(InputExporter):
 
     def __call__(self, requested_schema: object | None) -> DeviceArray:
         """Export with the schema in a capsule; see `Exporter`."""
-        return self.export(requested_schema, DeviceArray)
+        exported = self.export(requested_schema, DeviceArray)
+        if self.arguments.copy:
+            # The result does not keep its source. A later export starts from the copy.
+            exported._exporter = self.over(exported._array, exported._arrow_schema, exported._kind)
+        return exported
 
     def over(self, array: ExportedArray, schema: Any, kind: Kind) -> ArrayExporter:
         """Return the exporter of a child or copy; see `Exporter`."""
@@ -68,6 +72,10 @@ class ArrayExporter:
     array: ExportedArray
     schema: Any
     kind: Kind
+
+    def __post_init__(self) -> None:
+        # Several arrays share an exporter. Each can be released.
+        self.array = self.array.share()
 
     def __arrow_c_device_array__(self) -> tuple[object, object]:
         return self.schema.__arrow_c_schema__(), self.array.device_array_capsule()

@@ -18,7 +18,7 @@ from .._core.export.array_exporter import (
     schema_of_input,
 )
 from .._core.import_.array_importer import ImportArguments
-from .._core.import_.columns import Span, rebuild_all, types_of
+from .._core.import_.columns import types_of
 from .._core.import_.imported_fields import (
     arrow_children,
     has_own_nulls,
@@ -159,20 +159,19 @@ def _input_of_stream(obj: Any, arguments: ExportArguments) -> ExportInput:
             )
         ]
     num_rows = sum(part.num_rows for part in parts)
-    return ExportInput(first.kind, columns, num_rows, first.schema_spec, _memory_of(columns))
+    converted = first.made if len(parts) == 1 else ()
+    made = (*converted, *_memory_of(columns))
+    return ExportInput(first.kind, columns, num_rows, first.schema_spec, made)
 
 
-def _memory_of(columns: Sequence[plc.Column]) -> list[MadeMemory]:
-    """Return the memory of concatenated columns."""
-    made: list[MadeMemory] = []
-
-    def note(span: Span) -> Span:
-        made.append((span.ptr, span.size, "several batches concatenated"))
-        return span
-
+def _memory_of(columns: Sequence[plc.Column]) -> Iterator[MadeMemory]:
+    """Yield the memory of concatenated columns, without dictionaries, which may be a batch's."""
     for column in columns:
-        rebuild_all(column, note)
-    return made
+        for span in (column.data(), column.null_mask()):
+            if span is not None:
+                yield span.ptr, span.size, "several batches concatenated"
+        is_dictionary = column.type().id() == plc.TypeId.DICTIONARY32
+        yield from _memory_of(column.children()[:1] if is_dictionary else column.children())
 
 
 def export_input_of_source(

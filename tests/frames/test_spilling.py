@@ -90,6 +90,13 @@ def test_export_prevents_spilling_until_it_is_deleted(obj, way):
     assert all(owner.spillable for owner in owners(obj))
 
 
+def test_copy_does_not_prevent_spilling(obj):
+    copied = bridge.to_arrow_device(obj, copy=True)
+    gc.collect()
+    assert all(owner.spillable for owner in owners(obj))
+    copied.release()
+
+
 def test_shallow_copy_after_an_export_shares_the_buffers(obj):
     bridge.to_arrow_device(obj).release()
     assert owners(obj.copy(deep=False)) == owners(obj)

@@ -62,6 +62,17 @@ cdef class ExportInput:
         self.made = tuple(made)
         self.freed_on = freed_on
 
+    cdef bint is_made(self) except -1:
+        """Return whether all memory of the columns was allocated for this export."""
+        made = {address for address, *_ in self.made}
+        levels = list(self.columns)
+        for column in levels:
+            levels += column.children()
+            for span in (column.data(), column.null_mask()):
+                if span is not None and span.size and span.ptr not in made:
+                    return False
+        return True
+
     @staticmethod
     cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of):
         """Construct without parsing Python arguments."""
@@ -194,6 +205,9 @@ cdef class ExportCall:
         if export_input.made:
             self.options.made = from_tuples(export_input.made)
         if arguments.copy_policy == core.copy_policy.always:
+            if export_input.made and arguments.mr is None and export_input.is_made():
+                # The memory is a copy already, in the resource of copies.
+                self.options.copy = core.copy_policy.as_needed
             self.options.copy_owner = share_object((mr, arguments.stream))
         cdef uintptr_t handle = arguments.handle_here()
         self.stream = core.stream_ref(<cudaStream_t>handle)
