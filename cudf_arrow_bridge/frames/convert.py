@@ -150,13 +150,14 @@ def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
     return plc.Column.from_scalar(null, size, location.stream)
 
 
-def sequence(values: range, location: ComputeLocation) -> plc.Column:
-    """Return a range as an int64 column."""
+def sequence(values: range, dtype: np.dtype[Any], location: ComputeLocation) -> plc.Column:
+    """Return a range as a column of an integer dtype, which can store its start, step and end."""
     if location.host:
         numbers = np.arange(values.start, values.stop, values.step, dtype="int64")
-        return _from_arrow(pa.array(numbers), location)
+        return _from_arrow(pa.array(numbers.astype(dtype)), location)
+    stored = plc.DataType.from_arrow(pa.from_numpy_dtype(dtype))
     start, step = (
-        plc.Scalar.from_py(number, plc.DataType(plc.TypeId.INT64), location.stream)
+        plc.Scalar.from_py(number, stored, location.stream)
         for number in (values.start, values.step)
     )
     return plc.filling.sequence(len(values), start, step, location.stream)

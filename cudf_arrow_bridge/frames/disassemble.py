@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import cudf
+import numpy as np
 import pylibcudf as plc
 
 from .._core.export.array_exporter import ExportInput
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 
 _NO_RANGES = "Arrow has no ranges: the range index is written out"
-_INDEX_BYTES = 8
 
 
 def disassemble(
@@ -271,9 +271,14 @@ def _write_out(
         raise copy_error(
             [CopyRefusedError("" if index.name is None else stringify(index.name), _NO_RANGES)]
         )
-    column = convert.sequence(range_of(index), location)
-    made = [(column.data().ptr, len(index) * _INDEX_BYTES, _NO_RANGES)] if len(index) else []
-    return make_column(column, index.dtype), made
+    values, dtype = range_of(index), index.dtype
+    numbers = (values.start, values.step, *values[-1:])
+    if not np.iinfo(dtype).min <= min(numbers) <= max(numbers) <= np.iinfo(dtype).max:
+        # cuDF has an option for int32 labels, and would change labels that do not fit.
+        dtype = np.dtype("int64")
+    column = convert.sequence(values, dtype, location)
+    made = [(column.data().ptr, len(index) * dtype.itemsize, _NO_RANGES)] if len(index) else []
+    return make_column(column, dtype), made
 
 
 def _names_of(*indexes: cudf.Index | pd.Index) -> list[Hashable]:

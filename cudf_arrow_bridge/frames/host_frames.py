@@ -212,7 +212,8 @@ def _to_numpy(self: ColumnBase) -> np.ndarray[Any, Any]:
 
 
 def _from_range(cls: type[ColumnBase], values: range) -> ColumnBase:
-    return make_column(convert.sequence(values, _HOST), np.dtype("int64"))
+    dtype = np.dtype("int64")
+    return make_column(convert.sequence(values, dtype, _HOST), dtype)
 
 
 def _levels_to_pandas(

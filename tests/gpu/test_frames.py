@@ -156,3 +156,11 @@ def test_cupy_accepts_imported_columns_without_rows():
     assert frame["a"].values.shape == cupy.asarray(frame["a"]).shape == (0,)
     assert frame.values.shape == frame.to_cupy().shape == (0, 1)
     assert frame["a"].to_cupy().dtype == frame.iloc[:0].values.dtype == "int64"
+
+
+def test_written_range_index_has_the_dtype_of_the_index():
+    import cudf
+
+    with cudf.option_context("default_integer_bitwidth", 32):
+        exported = bridge.to_arrow_device(cudf.RangeIndex(1, 10, 3))
+    assert pa.array(exported.to_host()).equals(pa.array([1, 4, 7], pa.int32()))
