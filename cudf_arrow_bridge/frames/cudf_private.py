@@ -105,9 +105,9 @@ def make_column(column: plc.Column, dtype: Any, *, validate: bool = True) -> Col
     Arrow memory is immutable, and the producer may still read it. Each buffer counts as shared, so
     that cuDF copies the memory before its first write.
 
-    The memory is locked against spilling, which would not free memory of the producer. Results that
-    cuDF computes from the column, including deep copies, can be spilled. If `validate` is set, cuDF
-    checks that the column has the types of the dtype at every level.
+    Memory of the producer is locked against spilling, which would not free it. Memory that the
+    import allocated can be spilled, and so can results that cuDF computes from the column. If
+    `validate` is set, cuDF checks that the column has the types of the dtype at every level.
     """
     make_buffer = _buffer_of if get_global_manager() is None else _spillable_buffer_of
     return ColumnBase.create(rebuild_all(column, make_buffer), dtype, validate=validate)
@@ -127,8 +127,8 @@ def _buffer_of(span: Any) -> Buffer:
 
 
 def _spillable_buffer_of(span: Any) -> Buffer:
-    """Wrap memory as cuDF requires if spilling is on. Imported memory is locked against it."""
-    if isinstance(span, Span):
+    """Wrap memory as cuDF requires if spilling is on. Memory of a producer is locked against it."""
+    if isinstance(span, Span) and not span.is_allocated:
         # The spill manager does not register an owner of size 0. The actual size is set afterwards.
         owner = SpillableBufferOwner(ptr=span.ptr, size=0, owner=span)
         owner._finalize_init({"type": "gpu"})

@@ -14,6 +14,7 @@ import pylibcudf as plc
 
 from .._core.export.array_exporter import ExportInput
 from .._core.export.shared_columns import BufferSharer, share_columns
+from .._core.import_.columns import OwningSpan, rebuild_all
 from .._core.schema import SchemaSpec
 from ..arrow.copies import CopyRefusedError, copy_error
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
@@ -278,6 +279,8 @@ def _write_out(
         dtype = np.dtype("int64")
     column = convert.sequence(values, dtype, location)
     made = [(column.data().ptr, len(index) * dtype.itemsize, _NO_RANGES)] if len(index) else []
+    # Not spillable: cuDF spills on its own stream, which does not wait for that of the sequence.
+    column = rebuild_all(column, lambda span: OwningSpan(span.ptr, span.size, span))
     return make_column(column, dtype), made
 
 

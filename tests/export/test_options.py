@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import io
 import weakref
@@ -14,11 +13,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import rmm.mr
 
 import cudf_arrow_bridge as bridge
 from testing.host import to_plc
 from testing.host_frames import assert_same_object, frame, numbers
+from testing.owners import Counted
 from testing.peers.streams import DeviceStreamOnly, StreamOnly
 
 BATCH = pa.record_batch(
@@ -131,29 +130,6 @@ def test_device_type_cpu_is_rejected_with_a_gpu(monkeypatch):
         match=r"device_type: expected 'cuda', DeviceType\.CUDA or None, got 'cpu'.*to_host\(\)",
     ):
         bridge.to_arrow_device(BATCH, device_type="cpu")
-
-
-LIBC = ctypes.CDLL(None)
-LIBC.malloc.restype, LIBC.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-LIBC.free.argtypes = [ctypes.c_void_p]
-
-
-class Counted:
-    """A memory resource of host memory that records its allocations."""
-
-    def __init__(self):
-        self.in_use, self.total = {}, 0
-        self.resource = rmm.mr.CallbackMemoryResource(self._allocate, self._free)
-
-    def _allocate(self, size, stream):
-        address = LIBC.malloc(max(size, 1))
-        self.in_use[address] = size
-        self.total += 1
-        return address
-
-    def _free(self, address, size, stream):
-        assert self.in_use.pop(address) == size
-        LIBC.free(address)
 
 
 BOOLS = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spilling by cuDF: exported memory is locked, and imported memory is never spilled."""
+"""Spilling by cuDF: memory of exports and of producers is locked against it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ import cudf
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.frames import disassemble
 from testing.host_frames import column, frame, index, multi, numbers, series
+from testing.owners import Counted
 from testing.peers.arrays import SchemaOnly
 from testing.spilling import HostBuffer, copy_to_host, locks, owners, turn_on
 
@@ -187,29 +190,95 @@ def test_reading_the_schema_unspills_no_memory(obj, moving, ask):
     assert all(owner.is_spilled and owner.spillable for owner in memory)
 
 
-def imports():
-    """Return imports whose memory is the producer's or was allocated by the import."""
-    lists = pa.array([[{"a": i, "b": str(i)}] for i in range(3)])
-    batch = pa.record_batch({"a": [1, None, 3], "b": ["x", None, ""], "c": lists})
-    days = pa.array([1, None, 3], pa.date32())
+def adopted():
+    """Return imports whose memory is the producer's."""
+    texts = pa.array(["x", "y", "x"]).dictionary_encode()
+    batch = pa.record_batch({"a": [1, None, 3], "b": ["x", None, ""], "c": [[1], [2], None]})
     return [
         bridge.from_arrow_device(batch),
-        bridge.from_arrow_device(batch, copy=True),
-        bridge.from_arrow_device(days),
-        bridge.from_arrow_device(pa.array(["x", "y", "x"]).dictionary_encode()),
-        bridge.from_arrow_device_stream(pa.Table.from_batches([batch, batch])),
+        bridge.from_arrow_device(texts),
         bridge.from_dlpack(np.arange(6.0)),
+        bridge.from_arrow_device(bridge.to_arrow_device(frame({"a": numbers()}))),
     ]
 
 
 def test_imported_memory_is_unknown_to_the_spill_manager(manager):
-    for imported in imports():
+    for imported in adopted():
         assert not any(owner.spillable or owner.exposed for owner in owners(imported))
-    assert manager.buffers() == ()
+    known = manager.buffers()
+    assert not {owner for imported in adopted() for owner in owners(imported)} & set(known)
+
+
+BOOLS = pa.array([True, None, False])
+NUMBERS = pa.array([1, None, 3])
+
+
+#: Imports of which all memory is allocated by the import.
+ALLOCATED = {
+    "bools": lambda mr: bridge.from_arrow_device(BOOLS.slice(1), mr=mr, copy=True),
+    "halves": lambda mr: bridge.from_arrow_device(pa.array([0.5, 1], pa.float16()), mr=mr),
+    "copy": lambda mr: bridge.from_arrow_device(
+        pa.record_batch({"a": NUMBERS, "b": ["x", None, "yy"]}), mr=mr, copy=True
+    ),
+    "tensor": lambda mr: bridge.from_dlpack(np.arange(6.0), mr=mr, copy=True),
+    "list": lambda mr: bridge.from_arrow_device(
+        pa.array([[True], [False, True]], pa.large_list(pa.bool_())), mr=mr
+    ),
+}
+
+
+@pytest.mark.parametrize("resource", [True, False])
+@pytest.mark.parametrize("make", ALLOCATED.values(), ids=ALLOCATED)
+def test_memory_that_an_import_allocates_can_be_spilled(moving, make, resource):
+    counted = Counted()
+    imported = make(counted.resource if resource else None)
+    expected = bridge.to_arrow_device(imported).to_pylist()
+    memory = owners(imported)
+    assert all(owner.spillable for owner in memory)
+    assert set(moving.buffers()) == set(memory)
+    assert bool(counted.in_use) == resource
+    moving.spill_device_memory(10**9)
+    assert all(owner.is_spilled for owner in memory)
+    assert not counted.in_use
+    assert bridge.to_arrow_device(imported).to_pylist() == expected
+
+
+def test_only_allocated_levels_of_an_import_can_be_spilled(manager):
+    imported = bridge.from_arrow_device(pa.record_batch({"a": NUMBERS, "b": BOOLS}))
+    spillable = {owner.size for owner in owners(imported) if owner.spillable}
+    assert spillable == {3}, "the bytes of the bools"
+
+
+def test_written_range_index_cannot_be_spilled(moving, monkeypatch):
+    def on_device(values, dtype, location):
+        made = np.arange(values.start, values.stop, values.step, dtype)
+        span = HostBuffer(made.ctypes.data, made.nbytes)
+        return plc.Column(plc.DataType(plc.TypeId.INT64), len(values), span, None, 0, 0, [])
+
+    def share_later(*arguments):
+        # The sequence may not have run on the stream of the export yet.
+        assert moving.spill_device_memory(10**9) == 0
+        return share_columns(*arguments)
+
+    share_columns = disassemble.share_columns
+    monkeypatch.setattr(disassemble.convert, "sequence", on_device)
+    monkeypatch.setattr(disassemble, "share_columns", share_later)
+    exported = bridge.to_arrow_device(cudf.RangeIndex(2, 8, 3))
+    assert exported.to_pylist() == [2, 5]
+
+
+def test_export_during_a_write_locks_the_memory_that_it_reads(moving):
+    made = series(column(pa.array(ROWS), np.dtype("int64")))
+    (memory,) = owners(made)
+    with made._column.data.access(mode="write", scope="internal"):
+        exported = bridge.to_arrow_device(made)
+    assert owners(made) == [memory]
+    assert exported.buffers()[-1].address == memory._ptr
+    assert not memory.spillable
 
 
 def test_imported_frame_supports_copy_export_and_memory_info(manager):
-    (imported, *_) = imports()
+    (imported, *_) = adopted()
     assert owners(imported.copy(deep=False)) == owners(imported)
     again = bridge.from_arrow_device(bridge.to_arrow_device(imported))
     assert pa.record_batch(bridge.to_arrow_device(again)).num_rows == 3

@@ -83,6 +83,21 @@ def test_imported_frame_is_not_spilled(manager):
     assert computed.to_arrow().to_pylist() == [row + 1 for row in ROWS]
 
 
+def test_uploaded_frame_can_be_spilled(manager):
+    imported = bridge.from_arrow_device(BATCH)
+    assert everything(manager) > 0
+    assert all(owner.is_spilled for owner in owners(imported))
+    assert frame_rows(imported) == BATCH.to_pylist()
+
+
+def test_exported_range_index_is_not_spilled(manager):
+    import cudf
+
+    exported = bridge.to_arrow_device(cudf.RangeIndex(len(ROWS)))
+    assert everything(manager) == 0
+    assert pa.array(exported.to_host()).to_pylist() == ROWS
+
+
 def test_imported_frame_can_be_pickled(manager):
     import pickle
 

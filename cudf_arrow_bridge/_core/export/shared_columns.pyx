@@ -126,8 +126,9 @@ cdef class BufferSharer:
             reference = PyWeakref_NewRef(span, NULL)
             PySet_Add(span.references, reference)
             span.reference = reference
-        if plain:
-            # Bypass the properties, whose copy-on-write checks are not needed here.
+        if plain or span.lock is not None:
+            # Bypass the properties: during a write in cuDF, they would copy the memory and replace
+            # the owner.
             span.ptr = PyLong_AsSize_t(member(members, layout.ptr))
             span.ptr += PyLong_AsSize_t(offset)
             span.size = PyLong_AsSize_t(size)

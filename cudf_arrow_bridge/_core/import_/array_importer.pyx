@@ -61,7 +61,13 @@ cdef class ImportArguments:
         if mr is None and self.host_context is not None:
             return self.host_context
         cdef ImportContext context
-        context = ImportContext(mr, self.stream, self.reader, self.has_objects)
+        context = ImportContext(
+            mr,
+            self.stream,
+            self.reader,
+            self.has_objects,
+            self.options.copy == core.copy_policy.always,
+        )
         if mr is None and not self.stream.is_freed_by_thread:
             self.host_context = context
         return context

@@ -17,6 +17,8 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 cdef class Span:
     cdef readonly uintptr_t ptr
     cdef readonly size_t size
+    #: Whether an import allocated the memory, which no other object uses.
+    cdef readonly bint is_allocated
     #: A counted reference to the `ImportedFields` that a level of a column was imported with, or
     #: NULL. It is not an `object`, since the garbage collector would then traverse every span.
     cdef PyObject* fields
@@ -40,6 +42,7 @@ cdef class ImportContext:
     cdef object freed_on
     cdef object read_on
     cdef bint has_objects
+    cdef bint copies
     cdef core.stream_ref stream
     cdef core.stream_ref reader
 

@@ -8,6 +8,7 @@ class Span:
     ptr: int
     size: int
     nbytes: int
+    is_allocated: bool
     __cuda_array_interface__: dict[str, Any]
 
 class OwningSpan(Span):

@@ -19,12 +19,23 @@ from pylibcudf.libcudf.utilities.traits cimport is_fixed_width
 from pylibcudf.table cimport Table
 from pylibcudf.types cimport DataType
 from rmm.librmm.device_buffer cimport device_buffer
+from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
-from cudf_arrow_bridge._core.arguments cimport hide_from_collector, stream_of
+from cudf_arrow_bridge._core.arguments cimport hide_from_collector, resource_of, stream_of
 from cudf_arrow_bridge._core.interpreter cimport drop_share, share_object
 
 ctypedef const void const_void
+
+cdef extern from * nogil:
+    """
+    #include <rmm/device_buffer.hpp>
+    static bool is_from(rmm::device_buffer& buffer, rmm::device_async_resource_ref resource)
+    {
+      return buffer.memory_resource() == resource;
+    }
+    """
+    bint is_from(device_buffer&, device_async_resource_ref)
 
 
 cdef class Span:
@@ -190,11 +201,12 @@ cdef class ImportContext:
 
     The buffers are freed on `stream`; `reader` is a second stream that reads them, or None.
     `has_objects` is whether the resource is an object of the caller, which can reference the
-    buffers.
+    buffers. `copies` is whether the import copies all memory.
     """
 
-    def __cinit__(self, mr, stream, reader, bint has_objects):
+    def __cinit__(self, mr, stream, reader, bint has_objects, bint copies):
         self.mr = mr
+        self.copies = copies
         self.has_objects = has_objects
         self.freed_on = stream
         self.read_on = reader
@@ -271,6 +283,8 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportContext co
     cdef ImportedSpan self = make_span(
         <uintptr_t>buffer.get().data(), buffer.get().size(), context, context.has_objects
     )
+    # Adopted memory has a resource of its own.
+    self.is_allocated = context.copies or is_from(buffer.get()[0], resource_of(context.mr))
     cdef shared_ptr[device_buffer] owner
     owner.reset(buffer.release())
     self.owner = context.released_in_order(static_pointer_cast[const_void, device_buffer](owner))
@@ -280,7 +294,11 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportContext co
 cdef ImportedSpan view_memory(const void* address, size_t size, ProducerMemory memory):
     if size == 0:
         return None
-    return make_span(<uintptr_t>address, size, memory, memory.context.has_objects)
+    cdef ImportedSpan self = make_span(
+        <uintptr_t>address, size, memory, memory.context.has_objects
+    )
+    self.is_allocated = memory.context.copies
+    return self
 
 
 cdef bint is_as_imported(Column column) except -1:
