@@ -140,6 +140,7 @@ def test_host_protocols_copy_gpu_memory_to_the_host(installed, monkeypatch):
     assert pa.table(source).to_pydict() == {"a": [7, 8, 9]}
     assert pa.array(source).to_pylist() == [{"a": 7}, {"a": 8}, {"a": 9}]
     assert len(on_host) == 2
+    monkeypatch.setattr("cudf_arrow_bridge.export.inputs.device_type", lambda address: cuda)
     assert not hasattr(source, "__arrow_c_array__")
 
 

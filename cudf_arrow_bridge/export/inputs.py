@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
+from .._core.arguments import device_type
 from .._core.export.array_exporter import (
     ExportArguments,
     ExportInput,
@@ -125,6 +126,19 @@ def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema
 
         described = describe_frame(obj, preserve_index)
     return None if described is None else (described.kind, schema_of_input(described))
+
+
+def memory_type(obj: Any) -> DeviceType | None:
+    """Return the device type of the first buffer of a cuDF object, without an export.
+
+    Return None for an object whose export allocates all of its memory, such as a range index.
+    """
+    if not is_of_rapids(obj := unwrapped(obj)):
+        return None
+    from ..frames.disassemble import first_buffer
+
+    buffer = first_buffer(obj)
+    return None if buffer is None else DeviceType(device_type(buffer.ptr))
 
 
 @cache

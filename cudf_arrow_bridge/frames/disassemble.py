@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -124,6 +124,25 @@ def describe(
     if preserve_index and isinstance(getattr(obj, "index", None), cudf.RangeIndex):
         return None
     return disassemble(obj, preserve_index, sharer=buffer_describer())
+
+
+def first_buffer(obj: cudf.DataFrame | cudf.Series | cudf.Index) -> Any:
+    """Share the first buffer of an object, for its address. Other buffers stay spilled.
+
+    Return None for a RangeIndex, and for an object without memory.
+    """
+    if isinstance(obj, cudf.RangeIndex):
+        return None
+    buffer = next(_buffers(column.plc_column for column in columns_of(obj)), None)
+    return None if buffer is None else buffer_sharer()(buffer)
+
+
+def _buffers(columns: Iterable[plc.Column]) -> Iterator[Any]:
+    for column in columns:
+        for buffer in (column.data(), column.null_mask()):
+            if buffer is not None and buffer.size:
+                yield buffer
+        yield from _buffers(column.children())
 
 
 def _disassemble_column(
