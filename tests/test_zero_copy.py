@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import ctypes
+
+import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
@@ -180,3 +183,16 @@ def test_buffer_sizes_are_the_bytes_that_arrow_reads():
         ("data", 50),
     ]
     assert exported.nbytes == 5 + 41 * 4 + 50
+
+
+def test_writes_through_the_array_interface_of_cudf_change_shared_memory():
+    """docs/ownership.md warns about it: cuDF does not copy, unlike before its own writes."""
+    values = np.array([1, 2, 3])
+    series = bridge.from_arrow_device(pa.array(values))
+    exported = bridge.to_arrow_device(series)
+    interface = series.__cuda_array_interface__
+    address, _ = interface["data"]
+    assert address == values.ctypes.data
+    written = (ctypes.c_int64 * 3).from_address(address)
+    written[:] = (7, 8, 9)
+    assert pa.array(exported).to_pylist() == values.tolist() == [7, 8, 9]

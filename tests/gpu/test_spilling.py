@@ -142,3 +142,15 @@ def test_write_to_an_import_does_not_change_another_import():
     write(one)
     assert one["0"].to_arrow().to_pylist() == WRITTEN
     assert other["0"].to_arrow().to_pylist() == ROWS
+
+
+def test_write_through_the_array_interface_changes_the_export():
+    """docs/ownership.md warns about it."""
+    import cupy
+
+    frame = own_frame()
+    exported = bridge.to_arrow_device(frame)
+    cupy.array(frame["0"])[:] = -1
+    assert exported["0"].to_pylist() == ROWS
+    cupy.asarray(frame["0"])[:3] = -1
+    assert exported["0"].to_pylist() == WRITTEN
