@@ -54,8 +54,8 @@ def collect(
         The engine, as for ``polars.LazyFrame.collect``. A streaming engine must have its ranks in
         this process, such as ``SPMDEngine``; the result is the partition of its rank.
     **options
-        The keywords of `cudf_arrow_bridge.to_arrow_device`. With ``device_type="cuda"``, the managed
-        memory of the in-memory executor is exported as plain CUDA memory.
+        The keywords of `cudf_arrow_bridge.to_arrow_device`. With ``device_type="cuda"``, the
+        managed memory of the in-memory executor is exported as plain CUDA memory.
 
     Returns
     -------
