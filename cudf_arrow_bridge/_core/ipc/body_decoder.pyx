@@ -123,7 +123,7 @@ cdef class BatchParts:
     cdef core.ipc_memory memory
     #: Whether there are bytes. Memory without bytes fits any location.
     cdef readonly bint has_bytes
-    #: Whether an empty buffer tells where the memory of its sender is.
+    #: Whether an empty buffer has the location of its sender.
     cdef bint is_guessed
 
     def __init__(
