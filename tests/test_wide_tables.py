@@ -149,18 +149,19 @@ class RecordingDecoder:
     def end_of_dictionary(self, index):
         return index + 1
 
-    def decode(self, parts, dictionaries, checks, stream, index):
+    def decode(self, parts, dictionaries, checks, stream, location, index):
         self.given += len(dictionaries)
         return parts
 
 
 def test_added_dictionary_is_not_compared_with_those_of_other_columns():
     decoder = RecordingDecoder()
-    dictionaries = ReadDictionaries(decoder, tuple(map(CountedId, range(MANY))), "none", None)
+    ids = tuple(map(CountedId, range(MANY)))
+    dictionaries = ReadDictionaries(decoder, ids, "none", None, None)
     CountedId.comparisons = 0
     for dictionary_id in range(MANY):
         dictionaries.add(dictionary_id, f"values {dictionary_id}", False)
-    assert dictionaries.values() == [f"values {i}" for i in range(MANY)]
+    assert dictionaries.values((1, -1)) == [f"values {i}" for i in range(MANY)]
     assert CountedId.comparisons <= 4 * MANY
     assert decoder.given == 0
 
