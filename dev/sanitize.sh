@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, and with ThreadSanitizer. Then fuzzes with
-# invalid structs on each core for $1 seconds (60 by default), and ends 1,000 file writes by signals and system errors.
+# Runs the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, and those that start threads with ThreadSanitizer. Then
+# fuzzes with invalid structs on each core for $1 seconds (60 by default), and ends 1,000 file writes by signals and system errors.
 # Requires the environment that dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
