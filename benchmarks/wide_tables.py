@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -72,6 +73,7 @@ def _doors(count: int, folder: Path) -> dict[str, Callable[[], object]]:
         "pickle, written": lambda: pickle.dumps(array),
         "pickle, read": lambda: pickle.loads(pickled),
         "report()": array.report,
+        "array[name] of each column": lambda: list(map(copy(array).__getitem__, names)),
     }
 
 

@@ -4,6 +4,8 @@
 The tests count how often names are listed or compared, for some columns and for twice as many.
 """
 
+import tracemalloc
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -152,6 +154,20 @@ class RecordingDecoder:
     def decode(self, parts, dictionaries, checks, stream, location, index):
         self.given += len(dictionaries)
         return parts
+
+
+@pytest.mark.parametrize("key", ["c1", 1])
+def test_memory_of_reading_one_column_does_not_depend_on_the_number_of_columns(key):
+    array = to_arrow_device(table(10_000))
+    structs = to_arrow_device(array.to_arrow().to_struct_array())
+    for source in (array, structs):
+        source[key]  # converts the schema
+        tracemalloc.start()
+        column = source[key]
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert column.to_pylist() == [1]
+        assert peak < 10_000
 
 
 def test_added_dictionary_is_not_compared_with_those_of_other_columns():

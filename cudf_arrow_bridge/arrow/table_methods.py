@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -65,6 +66,10 @@ class TableMethods(DescribedArray):
     @property
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of a record batch, or the field of a column."""
+        return self._pyarrow_schema
+
+    @cached_property
+    def _pyarrow_schema(self) -> pa.Schema | pa.Field:
         if self._kind == "table":
             return as_schema(self._arrow_schema)
         return as_field(self._arrow_schema)
@@ -76,14 +81,27 @@ class TableMethods(DescribedArray):
 
     @property
     def children(self) -> list[Self]:
-        """The columns of a record batch, the fields of a struct, the element of a list."""
-        arrow_type = without_extension(as_field(self._arrow_schema).type)
-        children = []
-        for i, child in enumerate(self._array.children):
-            field = arrow_type.field(i)
-            exporter = self._exporter_over(child, field, "column")
-            children.append(type(self)(child, field, "column", exporter=exporter))
-        return children
+        """The columns of a record batch, the fields of a struct, the element of a list.
+
+        The fields of a struct have the rows of the struct, also if it is a slice. The element of a
+        list has all rows that the offsets refer to.
+        """
+        return [self._child(i) for i in range(self._array.num_children)]
+
+    @property
+    def _fields(self) -> pa.Schema | pa.DataType:
+        """An object with the fields of the children."""
+        return self.schema if self._kind == "table" else without_extension(self.schema.type)
+
+    def _child(self, position: int) -> Self:
+        fields = self._fields
+        field = fields.field(position)
+        array = self._array.child(position)
+        rows = self._array.offset, self._array.length
+        if isinstance(fields, pa.StructType) and rows != (0, array.length):
+            array = array.slice(*rows, False)
+        exporter = self._exporter_over(array, field, "column")
+        return type(self)(array, field, "column", exporter=exporter)
 
     def _check_readable(self, name: str) -> None:
         """Hide a method if the CPU cannot read the memory."""
@@ -139,7 +157,7 @@ class TableMethods(DescribedArray):
     def num_columns(self) -> int:
         """The number of columns; 0 for a column."""
         self._check_table("num_columns")
-        return len(self._array.children)
+        return self._array.num_children
 
     @property
     def column_names(self) -> list[str]:
@@ -168,9 +186,7 @@ class TableMethods(DescribedArray):
             If this is a column and `key` is a list. If this is a column other than a struct and
             `key` is a name or position.
         ValueError
-            If several columns have a name of a list, or the step of a slice is not 1. If this is a
-            struct column with an offset, whose fields have more rows than the column; export it
-            with ``compact=True``.
+            If several columns have a name of a list, or the step of a slice is not 1.
 
         Notes
         -----
@@ -190,22 +206,23 @@ class TableMethods(DescribedArray):
             return self._rows(key)
         if isinstance(key, list):
             return self._columns(key)
-        names = self._names_of_children()
+        fields = self._named_fields()
         if isinstance(key, str):
-            if names.count(key) != 1:
+            positions = _positions(fields, key)
+            if len(positions) != 1:
+                names = [field.name for field in fields]
                 raise KeyError(
-                    f"expected one column named {key!r}, got {names.count(key)} among {names}"
+                    f"expected one column named {key!r}, got {len(positions)} among {names}"
                 )
-            return self.children[names.index(key)]
+            return self._child(positions[0])
         try:
             position = index(key)
         except TypeError:
             raise TypeError(f"expected the name or the position of a column, got {key!r}") from None
-        if not -len(names) <= position < len(names):
-            raise IndexError(
-                f"expected the position of one of {len(names)} columns, got {position}: {names}"
-            )
-        return self.children[position]
+        size = self._array.num_children
+        if not -size <= position < size:
+            raise IndexError(f"expected the position of one of {size} columns, got {position}")
+        return self._child(position % size)
 
     def head(self, n: int = 5) -> Self:
         """Return the first `n` rows, sharing the buffers; all but the last ``-n`` if negative."""
@@ -237,23 +254,17 @@ class TableMethods(DescribedArray):
 
     def __contains__(self, name: object) -> bool:
         """Return whether a table has a column, or a struct column a field, with a name."""
-        return name in self._names_of_children()
+        fields = self._named_fields()
+        return isinstance(name, str) and bool(_positions(fields, name))
 
-    def _names_of_children(self) -> list[str]:
-        if self._kind == "table":
-            return self.column_names
-        arrow_type = without_extension(self.schema.type)
-        if not pa.types.is_struct(arrow_type):
+    def _named_fields(self) -> pa.Schema | pa.StructType:
+        fields = self._fields
+        if not isinstance(fields, pa.Schema | pa.StructType):
             raise TypeError(
                 "expected a table or a column of structs, got a column of type "
-                f"{arrow_type}: to_arrow() returns its values"
+                f"{fields}: to_arrow() returns its values"
             )
-        if self._array.offset:
-            raise ValueError(
-                f"expected structs without an offset, got offset {self._array.offset}: "
-                "export them with compact=True"
-            )
-        return [field.name for field in arrow_type]
+        return fields
 
     def to_arrow(self) -> pa.RecordBatch | pa.Array:
         """Return a pyarrow record batch, or for a column a pyarrow array.
@@ -340,6 +351,14 @@ class TableMethods(DescribedArray):
 
     def __exit__(self, *exception: object) -> None:
         self.release()
+
+
+def _positions(fields: pa.Schema | pa.StructType, name: str) -> list[int]:
+    """Return the positions of the fields with a name; none if it is not valid Unicode."""
+    try:
+        return list(fields.get_all_field_indices(name))
+    except UnicodeEncodeError:
+        return []
 
 
 def _place(frame: pd.DataFrame, schema: pa.Schema, first_row: int | None) -> None:

@@ -82,18 +82,27 @@ def test_fields_of_a_struct_are_selected_by_name_and_position(table):
     assert pa.array(extension["a"]).to_pylist() == [1]
 
 
-def test_fields_of_a_sliced_struct_require_offset_0():
-    base = pa.array([None if i % 5 == 0 else {"0": i} for i in range(540)])
-    for begin in (0, 512):
-        exported = bridge.to_arrow_device(samples.column_of(base, [(begin, 20)]))
-        assert pa.array(exported["0"]).equals(base.slice(begin, 20).field("0"))
-    within = samples.column_of(base, [(3, 20)])
-    with pytest.raises(
-        ValueError, match=r"expected structs without an offset, got offset 3: .*compact=True"
-    ):
-        bridge.to_arrow_device(within)["0"]
-    compact = bridge.to_arrow_device(within, compact=True)
-    assert pa.array(compact["0"]).equals(base.slice(3, 20).field("0"))
+@pytest.mark.parametrize("rows", [slice(0, 20), slice(3, 23), slice(512, 532), slice(9, 9)])
+def test_fields_of_a_sliced_struct_have_its_rows(rows):
+    inner = pa.array([None if i % 7 == 0 else {"0": i} for i in range(540)])
+    base = pa.StructArray.from_arrays([inner, inner.field("0")], ["0", "1"])
+    sliced = samples.column_of(base, [(rows.start, rows.stop - rows.start)])
+    for array in (bridge.to_arrow_device(sliced), bridge.to_arrow_device(base)[rows]):
+        for name, child in zip("01", array.children, strict=True):
+            expected = base[rows].field(name)
+            for found in (child, array[name], array[int(name)]):
+                assert pa.array(found).equals(expected)
+                assert pa.array(bridge.to_arrow_device(found, compact=True)).equals(expected)
+            shared = {buffer.address for buffer in array.buffers()} - {0}
+            assert {buffer.address for buffer in child.buffers()} - {0} <= shared
+        assert pa.array(array["0"]["0"]).equals(base[rows].field("0").field("0"))
+
+
+def test_element_of_a_sliced_list_has_all_rows():
+    lists = pa.array([[{"x": 1}, {"x": 2}], [{"x": 3}]])
+    (element,) = bridge.to_arrow_device(lists)[1:].children
+    assert pa.array(element).equals(lists.values)
+    assert pa.array(element["x"]).to_pylist() == [1, 2, 3]
 
 
 def test_unknown_columns_and_invalid_keys_raise(table):
@@ -101,6 +110,9 @@ def test_unknown_columns_and_invalid_keys_raise(table):
         KeyError, match=r"expected one column named.* got 0 among \['n', 'text', 'where', 'list'\]"
     ):
         table["m"]
+    assert "\ud800" not in table
+    with pytest.raises(KeyError, match="got 0"):
+        table["\ud800"]
     for position in (4, -5):
         with pytest.raises(IndexError, match=f"one of 4 columns, got {position}"):
             table[position]

@@ -130,11 +130,15 @@ cdef class ExportedArray:
         return self.array.offset()
 
     @property
+    def num_children(self) -> int:
+        return self.array.num_children()
+
+    def child(self, size_t position):
+        return ExportedArray.wrap(self.array.child(position), self.stream)
+
+    @property
     def children(self) -> list:
-        return [
-            ExportedArray.wrap(self.array.child(i), self.stream)
-            for i in range(self.array.num_children())
-        ]
+        return [self.child(i) for i in range(self.array.num_children())]
 
     @property
     def dictionary(self):
