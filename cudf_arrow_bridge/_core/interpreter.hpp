@@ -3,24 +3,28 @@
 /// The one place where C++ holds Python objects, and knows when the interpreter goes.
 #pragma once
 
+#include "finalization.hpp"
+
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
 #include <Python.h>
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 namespace cudf_arrow_bridge {
 
 /**
  * @brief Delays the finalization of the interpreter while a thread may acquire the GIL.
  *
- * During finalization, acquiring the GIL terminates the calling thread by unwinding its stack.
- * Destructors and callbacks of the C interfaces cannot be unwound, so a thread enters the gate
- * before it runs one that may acquire the GIL. After `close`, no thread can enter, and finalization
- * continues when all threads have left. A thread may enter recursively.
+ * During finalization, acquiring the GIL ends the calling thread; see `call_with_gil`. A thread
+ * enters the gate before it runs a destructor or a callback of the C interfaces that may acquire
+ * the GIL. After `close`, no thread can enter, and finalization continues when all threads have
+ * left, or after a second: a source in Python may wait forever. A thread may enter recursively.
  */
 class interpreter_gate {
  public:
@@ -28,7 +32,7 @@ class interpreter_gate {
   static bool enter() noexcept
   {
     if (depth_ == 0 && (state_.fetch_add(1) & closed_) != 0) {
-      leave_for_good();
+      state_.fetch_sub(1);
       return false;
     }
     ++depth_;
@@ -37,17 +41,19 @@ class interpreter_gate {
 
   static void leave() noexcept
   {
-    if (--depth_ == 0) { leave_for_good(); }
+    if (--depth_ == 0) { state_.fetch_sub(1); }
   }
 
-  /// Rejects further threads and waits until the others have left. Call it without the GIL.
+  /// Rejects further threads and waits until the others have left, at most for a second. Call it
+  /// without the GIL.
   static void close() noexcept
   {
     closed_here_ = true;
     state_.fetch_or(closed_);
     auto const own = std::uint64_t{depth_ > 0};
-    for (auto now = state_.load(); (now & ~closed_) > own; now = state_.load()) {
-      state_.wait(now);
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+    while ((state_.load() & ~closed_) > own && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
   }
 
@@ -56,12 +62,6 @@ class interpreter_gate {
 
  private:
   static constexpr auto closed_ = std::uint64_t{1} << 63;
-
-  static void leave_for_good() noexcept
-  {
-    // Only the thread in `close` waits, after it has set the flag.
-    if ((state_.fetch_sub(1) & closed_) != 0) { state_.notify_all(); }
-  }
 
   static inline std::atomic<std::uint64_t> state_{
     0};  ///< the number of threads inside, and `closed_`
@@ -86,9 +86,11 @@ inline std::shared_ptr<void const> share_python_object(PyObject* object)
   Py_INCREF(object);  // the deleter drops it, also if the next line throws
   return std::shared_ptr<void const>{object, [](void const* held) {
                                        if (!interpreter_gate::enter()) { return; }
-                                       auto const state = PyGILState_Ensure();
-                                       Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
-                                       PyGILState_Release(state);
+                                       call_with_gil([&] {
+                                         auto const state = PyGILState_Ensure();
+                                         Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
+                                         PyGILState_Release(state);
+                                       });
                                        interpreter_gate::leave();
                                      }};
 }
@@ -108,9 +110,11 @@ inline void release_with_gil(ArrowArray& array)
     self->release = nullptr;
     if (!interpreter_gate::enter()) { return; }
     auto const original = std::unique_ptr<ArrowArray>{static_cast<ArrowArray*>(self->private_data)};
-    auto const state    = PyGILState_Ensure();
-    original->release(original.get());
-    PyGILState_Release(state);
+    call_with_gil([&] {
+      auto const state = PyGILState_Ensure();
+      original->release(original.get());
+      PyGILState_Release(state);
+    });
     interpreter_gate::leave();
   };
 }

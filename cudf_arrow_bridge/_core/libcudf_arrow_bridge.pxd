@@ -377,6 +377,7 @@ cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nog
         async_stream_reader(int64_t, function[void()]) except +libcudf_exception_handler
         ArrowAsyncDeviceStreamHandler* take_handler() except +libcudf_exception_handler
         void abandon() noexcept
+        void fail(int, const string&) noexcept
         const ArrowSchema& schema() except +libcudf_exception_handler
         bool is_ready() noexcept
         void cancel() noexcept

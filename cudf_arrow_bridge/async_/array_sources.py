@@ -15,35 +15,45 @@ from typing import Any
 
 from .._core.schema import Schema, check_same
 from .._core.stream.async_ import AsyncReader
-from .._core.stream.stream_export import StreamState
+from .._core.stream.stream_export import StreamState, code_of, describe
 from .._core.stream.stream_import import StreamReader
 from ..arrow.source_streams import has_stream_protocol
 from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, is_array, open_array
 from ..cuda.event_loops import fences_of_running_loop
+from .blocking_calls import BlockingCalls, Outcome, call_on_thread, outcome_of
 
 
 class CProducerSource:
     """Arrays that a producer sends to a C handler, on any thread.
 
     The function `give` passes the address of the handler to the producer. It returns the state of a
-    stream of this package. At most `prefetch` arrays are requested or waiting.
+    stream of this package. At most `prefetch` arrays are requested or waiting. If `is_foreign`, the
+    producer is not this package's, and is called on another thread than the loop's.
     """
 
-    def __init__(self, prefetch: int, give: Callable[[int], StreamState | None]) -> None:
+    def __init__(
+        self,
+        prefetch: int,
+        give: Callable[[int], StreamState | None],
+        *,
+        is_foreign: bool = False,
+    ) -> None:
         self._fences = fences_of_running_loop()
         self._reader = AsyncReader(prefetch, self._fences.fences)
         #: The exception of a producer that is written in Python.
-        self.cause: BaseException | None = None
+        self._cause: BaseException | None = None
         handler = self._reader.take_handler()
         try:
             self._state = give(handler)
         except BaseException:
-            self.abandon()
+            self._reader.abandon()
             raise
+        self._calls = BlockingCalls() if is_foreign else None
 
-    def abandon(self) -> None:
-        """Release the handler if no producer has it."""
-        self._reader.abandon()
+    def fail(self, error: BaseException) -> None:
+        """End the stream with the exception of a producer, which may have passed on the handler."""
+        self._cause = error
+        self._reader.fail(code_of(error), describe(error))
 
     @property
     def schema(self) -> Schema:
@@ -59,30 +69,34 @@ class CProducerSource:
         """Return the capsule of the next array; None at the end."""
         while fence := self._reader.arm():
             await self._fences.wait(fence)
-        try:
-            return self._reader.next()
-        except Exception as error:
-            failure = error
-        raise self._cause_of(failure)
+        capsule: object | None
+        capsule, error = await self._call(self._reader.next)
+        if error is not None:
+            raise self._cause_of(error)
+        return capsule
 
-    def _cause_of(self, failure: Exception) -> BaseException:
+    async def _call(self, function: Callable[[], Any]) -> Outcome:
+        """Call a function that calls the producer."""
+        return outcome_of(function) if self._calls is None else await self._calls.submit(function)
+
+    def _cause_of(self, failure: BaseException) -> BaseException:
         """Return the exception of a producer in this process, otherwise one for its errno code."""
         if self._state is not None and self._state.error is not None:
             return self._state.error
-        if self.cause is not None:
-            return self.cause
-        return failure
+        return failure if self._cause is None else self._cause
 
     async def close(self) -> None:
         """Cancel the producer."""
-        self._reader.cancel()
+        await self._call(self._reader.cancel)
+        if self._calls is not None:
+            self._calls.close()
 
 
 async def await_foreign_stream(source: Any, prefetch: int) -> CProducerSource:
     """Read a stream of another library on threads of this library."""
     name = next(name for name in STREAM_PROTOCOLS if hasattr(source, name))
     # Some libraries compute the whole stream here.
-    capsule = await asyncio.get_running_loop().run_in_executor(None, getattr(source, name))
+    capsule = await call_on_thread(getattr(source, name))
     return CProducerSource(prefetch, StreamReader(capsule).drive)
 
 
@@ -101,11 +115,10 @@ async def await_producer(produce: Callable[[int], Any], prefetch: int) -> CProdu
         try:
             produce(handler)
         except BaseException as error:
-            arrays.cause = error
-            arrays.abandon()
+            arrays.fail(error)
 
     handlers: list[int] = []
-    arrays = CProducerSource(prefetch, handlers.append)
+    arrays = CProducerSource(prefetch, handlers.append, is_foreign=True)
     threading.Thread(target=run, args=handlers, daemon=True).start()
     return arrays
 

@@ -17,10 +17,9 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Iterable,
-    Iterator,
 )
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from .._core.schema import Schema, check_same
@@ -28,6 +27,7 @@ from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.errors import single_use_reason
 from .array_sources import AsyncIteratorSource, CProducerSource
+from .blocking_calls import BlockingCalls, Outcome, call_on_thread
 from .export_to_handler import export_to_handler
 
 
@@ -48,34 +48,36 @@ class ThreadedBatches:
 
     async def schema(self) -> Schema:
         """Return the schema."""
-        return await asyncio.get_running_loop().run_in_executor(None, self._stream._schema_handle)
+        return await call_on_thread(self._stream._schema_handle)
 
     async def aclose(self) -> None:
         """Release the source."""
         self._stream.release()
 
     async def __aiter__(self) -> AsyncIterator[DeviceArray]:
-        loop = asyncio.get_running_loop()
         batches = iter(self._stream)
-        requested: deque[asyncio.Future[DeviceArray | BaseException | None]] = deque()
-        thread = ThreadPoolExecutor(1)
+        requested: deque[asyncio.Future[Outcome]] = deque()
+        calls = BlockingCalls()
 
         def request(count: int) -> None:
             while len(requested) < count:
-                requested.append(loop.run_in_executor(thread, _next_or_error, batches))
+                requested.append(calls.submit(partial(next, batches, None)))
 
         try:
             while True:
                 request(1)
-                if (batch := await requested.popleft()) is None:
+                batch, error = await requested.popleft()
+                if error is not None:
+                    raise error
+                if batch is None:
                     return
-                if isinstance(batch, BaseException):
-                    raise batch
                 request(self._prefetch)
                 yield batch
                 del batch
         finally:
-            thread.shutdown(wait=False, cancel_futures=True)
+            for future in requested:
+                future.cancel()
+            calls.close()
 
     async def open(self, prefetch: int) -> CProducerSource:
         """Start an iteration over arrays that are created ahead."""
@@ -84,14 +86,6 @@ class ThreadedBatches:
     def export_to(self, handler: int) -> None:
         """Start an export to a C consumer."""
         self._stream._drive(handler)
-
-
-def _next_or_error(batches: Iterator[DeviceArray]) -> DeviceArray | BaseException | None:
-    """Return the next batch, None at the end, or the exception, which asyncio could replace."""
-    try:
-        return next(batches, None)
-    except BaseException as error:
-        return error
 
 
 class IteratedBatches:

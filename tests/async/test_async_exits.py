@@ -162,3 +162,84 @@ def test_exit_with_open_streams_prints_nothing_and_returns_0(end):
 @pytest.mark.parametrize("child", CHILDREN.values(), ids=CHILDREN)
 def test_streams_of_the_parent_work_after_a_fork(child):
     run(FORK.replace("CHILD", child))
+
+
+#: Code of a daemon thread that waits for a source in Python: the source itself, or its release.
+WAITING = {
+    "stream": "pa.table(bridge.to_arrow_device_stream(source()))",
+    "frames": "list(bridge.iter_arrow_device_stream(source(), to='pylibcudf'))",
+    "release": """
+        reader = pa.RecordBatchReader.from_stream(bridge.to_arrow_device_stream(slow_to_close()))
+        reader.read_next_batch()
+        reader.close()
+    """,
+    "async stream": "asyncio.run(read_all(bridge.to_arrow_device_async(source())))",
+    "async import": "asyncio.run(read_all(bridge.from_arrow_device_async(source())))",
+    "schema of an async stream": """
+        asyncio.run(bridge.to_arrow_device_async(source(first=())).schema())
+    """,
+    "socket": """
+        sink = io.BytesIO()
+        bridge.ipc.write_stream(BATCH, sink)
+        ours, theirs = socket.socketpair()
+        theirs.sendall(sink.getvalue()[:-8])
+        for _ in bridge.ipc.open_stream(ours.makefile("rb", 0)):
+            begun.set()
+    """,
+}
+IN_A_THREAD = """
+    import io, socket
+
+    begun, end = threading.Event(), threading.Lock()
+    end.acquire()
+
+    def source(first=(BATCH,)):
+        yield from first
+        wait()
+
+    def slow_to_close():
+        try:
+            yield BATCH
+            yield BATCH
+        finally:
+            wait()
+
+    def wait(end=end):
+        begun.set()
+        with end:
+            pass
+
+    async def read_all(stream):
+        async for _ in stream:
+            pass
+
+    def read():
+        READ
+
+    threading.Thread(target=read, daemon=True).start()
+    assert begun.wait(30)
+"""
+
+#: Lets the thread continue while the interpreter is finalized.
+CONTINUE = """
+    class Late:
+        def __del__(self, end=end, sleep=time.sleep):
+            end.release()
+            sleep(0.2)
+
+    sys.late = Late()
+"""
+
+
+def read_in_a_thread(read):
+    return IN_A_THREAD.replace("READ", textwrap.indent(textwrap.dedent(read), " " * 8).strip())
+
+
+@pytest.mark.parametrize("read", WAITING.values(), ids=WAITING)
+def test_exit_does_not_wait_for_a_daemon_thread(read):
+    run(read_in_a_thread(read))
+
+
+@pytest.mark.parametrize("read", ["stream", "release"])
+def test_daemon_thread_that_continues_during_finalization_does_not_abort(read):
+    run(read_in_a_thread(WAITING[read]) + CONTINUE)

@@ -366,6 +366,25 @@ def test_many_streams_run_concurrently(is_async, way):
     assert run(main()) == list(range(1, 41))
 
 
+def test_streams_that_depend_on_each_other_end():
+    """All of these wait in their source at the same time, but for the last."""
+    ended = [threading.Event() for _ in range(31)]
+
+    def source(number):
+        if number < 30:
+            assert ended[number + 1].wait(20)
+        yield batch(number)
+        ended[number].set()
+
+    async def read(number):
+        return [len(frame) async for frame in bridge.from_arrow_device_async(source(number))]
+
+    async def main():
+        return await asyncio.gather(*map(read, range(31)))
+
+    assert run(main()) == [[batch(number).num_rows] for number in range(31)]
+
+
 @pytest.mark.exhaustive
 def test_memory_does_not_grow_with_the_number_of_batches(is_async):
     count, warm = 10_000, 2_000

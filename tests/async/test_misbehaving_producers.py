@@ -145,6 +145,59 @@ def test_more_tasks_than_requested_are_an_error(prefetch):
     assert len(found) == len(producer.tasks) - 1 == producer.requested
 
 
+def test_a_task_without_extract_data_is_an_error():
+    def script(p):
+        sent(p, 2)
+        p.wait_for_request()
+        assert p.on_task_without_callback() == errno.EPROTO
+        p.release()
+
+    found, error, _ = consume(script)
+    assert found == [ROWS] * 2
+    assert has_code(error, errno.EPROTO)
+
+
+def test_producer_that_fails_after_it_has_passed_the_handler_on():
+    failed = threading.Event()
+
+    def script(p):
+        assert failed.wait(10)
+        # The handler still exists.
+        assert p.on_schema() != 0
+        p.on_next_task()
+        p.end()
+        p.release()
+
+    producer = Producer(script)
+
+    def produce(handler):
+        producer(handler)
+        raise KeyError("the plan")
+
+    async def main():
+        with pytest.raises(KeyError, match="the plan"):
+            await anext(bridge.from_arrow_device_async(produce))
+        failed.set()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    producer.check()
+
+
+def test_producer_is_called_on_another_thread_than_the_loops():
+    callers = []
+
+    def script(p):
+        p.on_request = lambda: callers.append(threading.get_ident())
+        sent(p, 5)
+        p.end()
+        p.release()
+
+    _, error, producer = consume(script, prefetch=1)
+    assert error is None
+    assert len(callers) > 1
+    assert threading.get_ident() not in {*callers, *(task.thread for task in producer.tasks)}
+
+
 def test_calls_after_the_end_change_nothing():
     def script(p):
         sent(p, 2)

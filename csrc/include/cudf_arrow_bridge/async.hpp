@@ -100,6 +100,14 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
   /// Releases a handler that was taken but that no producer got.
   void abandon() noexcept;
 
+  /**
+   * @brief Ends the stream with an error, unless it has ended.
+   *
+   * For producers that fail when they may have passed the handler on. The handler lives until its
+   * `release` is called.
+   */
+  void fail(int code, std::string const& message) noexcept;
+
   /// @return Whether the schema is known, or the stream ended before
   [[nodiscard]] bool has_schema() const noexcept;
 
@@ -195,6 +203,7 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
    * @brief Calls `on_next_task` with an array that is already converted: extracting it moves it.
    *
    * @throws std::logic_error if none is wanted
+   * @throws std::invalid_argument if the device type of the array is not that of the stream
    *
    * @param array Array to send
    * @param metadata Encoded as in `ArrowSchema.metadata`; may be empty
@@ -215,10 +224,11 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
 /**
  * @brief Reads a stream on threads of the library and sends its arrays to a handler.
  *
- * Arrays are created when they are requested, and before `on_next_task`. All streams share at most
- * 8 threads; a source that blocks occupies one of them. The device that is current at the call is
- * current on the thread while an array is created. An exception of the source becomes `on_error`,
- * with the codes of `device_array_stream::to_arrow`.
+ * Arrays are created when they are requested, and before `on_next_task`. All streams share the
+ * threads. One is added when all others wait for a source, up to the number in the environment
+ * variable `CUDF_ARROW_BRIDGE_MAX_THREADS`, 256 by default. The device that is current at the call
+ * is current on the thread while an array is created. An exception of the source becomes
+ * `on_error`, with the codes of `device_array_stream::to_arrow`.
  *
  * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
  * @throws std::system_error if no thread can be started; the caller then still owns it
@@ -234,8 +244,8 @@ CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(array_stream_reader source,
                                              ArrowAsyncDeviceStreamHandler* handler);
 
 /**
- * @brief Stops the streams of `to_arrow_async`, and waits for batches in progress, at most 30
- * seconds.
+ * @brief Stops the streams of `to_arrow_async`, and waits for batches in progress, at most for a
+ * second.
  *
  * Handlers are not called any more. Called when the process exits. Call it without holding a lock
  * that a source or handler may take, such as the GIL.

@@ -73,9 +73,14 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
                           ArrowAsyncTask* task,
                           char const* metadata) noexcept
   {
-    return of(handler).receive([&](async_consumer& self) {
+    auto const code = of(handler).receive([&](async_consumer& self) {
       return task == nullptr ? self.end() : self.take(*task, metadata);
     });
+    // The consumer frees each task, also one that it rejects.
+    if (code != 0 && task != nullptr && task->extract_data != nullptr) {
+      (void)task->extract_data(task, nullptr);
+    }
+    return code;
   }
 
   static void on_error(ArrowAsyncDeviceStreamHandler* handler,
@@ -157,9 +162,12 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     return 0;
   }
 
-  /// If this returns an error, the producer frees the task.
+  /// If this returns an error, the caller drops the task.
   int take(ArrowAsyncTask const& given, char const* metadata)
   {
+    if (given.extract_data == nullptr) {
+      return fail(EPROTO, "on_next_task: expected a task with extract_data, got one without");
+    }
     auto taken = std::list<task>{};
     taken.push_back({given, copy_metadata(metadata)});
     auto lock = std::unique_lock{mutex_};
@@ -232,13 +240,23 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     auto array      = ArrowDeviceArray{};
     auto const code = from.extract_data(&from, &array);
     // The producer's array, if it set one before it failed.
-    if (array.array.release != nullptr && code == 0) { return unique_device_array{&array}; }
-    auto lock           = std::unique_lock{mutex_};
+    auto owned           = array.array.release != nullptr && code == 0 ? unique_device_array{&array}
+                                                                       : unique_device_array{};
+    auto lock            = std::unique_lock{mutex_};
+    auto const fits_type = array.device_type == device_type_;
+    if (!owned.is_released() && fits_type) { return owned; }
     auto const was_over = is_over();
     if (!failure_) {
-      auto const* const text =
-        code != 0 ? strerror(code) : "expected a task with an array, got one without";
-      keep_failure(code != 0 ? code : EIO, text, {});
+      if (code != 0) {
+        keep_failure(code, strerror(code), {});
+      } else if (owned.is_released()) {
+        keep_failure(EIO, "expected a task with an array, got one without", {});
+      } else {
+        auto const text = "expected arrays of device type " + std::to_string(device_type_) +
+                          " as of the producer, got device type " +
+                          std::to_string(array.device_type);
+        keep_failure(EPROTO, text.c_str(), {});
+      }
     }
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `keep_failure` sets it.
     auto const found = *failure_;
@@ -320,6 +338,9 @@ ArrowAsyncDeviceStreamHandler* async_stream_reader::take_handler()
 }
 
 void async_stream_reader::abandon() noexcept { consumer_->release_handler(); }
+
+void async_stream_reader::fail(int code, std::string const& message) noexcept
+{ (void)consumer_->fail(code, message.c_str()); }
 
 bool async_stream_reader::has_schema() const noexcept
 {

@@ -209,6 +209,11 @@ bool async_stream_writer::write(unique_device_array array, std::string const& me
   if (self.num_requested_ == 0) {
     throw std::logic_error{"expected as many arrays as were requested, got one more"};
   }
+  if (auto const found = made->array.get()->device_type; found != self.c_.device_type) {
+    throw std::invalid_argument{"expected arrays of device type " +
+                                std::to_string(self.c_.device_type) + ", got device type " +
+                                std::to_string(found)};
+  }
   --self.num_requested_;
   self.offered_ = made.get();
   lock.unlock();

@@ -5,21 +5,32 @@
 
 #include <cudf_arrow_bridge/async.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr auto max_threads = std::size_t{8};
+constexpr auto default_max_threads = std::size_t{256};
 
 /// A source that blocks forever must not prevent the process from exiting.
-constexpr auto stop_timeout = std::chrono::seconds{30};
+constexpr auto stop_timeout = std::chrono::seconds{1};
 
 thread_local worker_pool const* pool_of_thread = nullptr;  ///< null: not a thread of a pool
+
+std::size_t max_threads_of_environment()
+{
+  auto const* const value = std::getenv("CUDF_ARROW_BRIDGE_MAX_THREADS");
+  auto const text         = value == nullptr ? std::string_view{} : std::string_view{value};
+  auto number             = std::size_t{0};
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number > 0 ? number : default_max_threads;
+}
 
 }  // namespace
 
@@ -37,6 +48,8 @@ bool pooled_work::run() noexcept
   auto const num_served = num_requests_.load();
   return take_step() || num_requests_.fetch_sub(num_served) > num_served;
 }
+
+worker_pool::worker_pool() : worker_pool{max_threads_of_environment()} {}
 
 worker_pool& worker_pool::instance()
 {
@@ -65,7 +78,7 @@ void worker_pool::push(std::shared_ptr<pooled_work> work) noexcept
   if (is_stopped_) { return; }
   append(std::move(work));
   pushed_.notify_one();
-  if (num_queued_ > num_idle_ && num_threads_ < max_threads) {
+  if (num_queued_ > num_idle_ && num_threads_ < max_threads_) {
     try {
       add_thread();
     } catch (std::exception const&) {
@@ -104,8 +117,8 @@ void worker_pool::run() noexcept
 
 void worker_pool::stop() noexcept
 {
-  auto lock         = std::unique_lock{mutex_};
-  is_stopped_       = true;
+  auto lock = std::unique_lock{mutex_};
+  if (std::exchange(is_stopped_, true)) { return; }
   auto const own    = std::size_t{pool_of_thread == this};
   auto const stands = [&] { return num_threads_ - num_idle_ <= own; };
   finished_.wait_for(lock, stop_timeout, stands);

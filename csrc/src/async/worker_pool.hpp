@@ -37,13 +37,17 @@ class pooled_work : public std::enable_shared_from_this<pooled_work> {
 };
 
 /**
- * @brief Threads for work that may block: started on demand, at most 8.
+ * @brief Threads for work that may block, started when all others are in a step.
  *
  * Works alternate: each step is appended to the queue. A forked child has its own pool.
  */
 class worker_pool {
  public:
-  worker_pool() = default;
+  /// A pool of as many threads as the environment variable `CUDF_ARROW_BRIDGE_MAX_THREADS` says, 256
+  /// by default.
+  worker_pool();
+
+  explicit worker_pool(std::size_t max_threads) : max_threads_{max_threads} {}
 
   /// The pool of this process. Never destroyed: streams may end late during exit.
   static worker_pool& instance();
@@ -58,7 +62,7 @@ class worker_pool {
   /// Queues a step. `start` must have been called. After `stop` the step is dropped.
   void push(std::shared_ptr<pooled_work> work) noexcept;
 
-  /// Starts no more steps, and waits for the running ones, at most 30 seconds.
+  /// Starts no more steps, and waits for the running ones, at most for a second.
   void stop() noexcept;
 
  private:
@@ -66,6 +70,7 @@ class worker_pool {
   void append(std::shared_ptr<pooled_work> work) noexcept;
   void run() noexcept;
 
+  std::size_t max_threads_;
   std::mutex mutex_;  ///< guards the members below; not held during a step
   std::condition_variable pushed_;
   std::condition_variable finished_;

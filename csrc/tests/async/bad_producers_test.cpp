@@ -106,6 +106,36 @@ TEST_F(BadProducers, ArraysBeforeTheSchemaAreErrors)
             (strings{"error 71 expected as many arrays as were requested, got one more"}));
 }
 
+TEST_F(BadProducers, TasksWithoutACallbackAreErrors)
+{
+  producer.open();
+  auto given = ArrowAsyncTask{};
+  EXPECT_EQ(producer.handler->on_next_task(producer.handler, &given, nullptr), EPROTO);
+  producer.release();
+  EXPECT_EQ(read_ready(reader),
+            (strings{"error 71 on_next_task: expected a task with extract_data, got one without"}));
+}
+
+TEST_F(BadProducers, ArraysOfAnotherDeviceTypeAreErrors)
+{
+  producer.c.device_type = ARROW_DEVICE_CUDA_HOST;
+  producer.open();
+  producer.give();
+  EXPECT_EQ(read_ready(reader),
+            (strings{"error 71 expected arrays of device type 3 as of the producer, got device "
+                     "type 1"}));
+  EXPECT_EQ(producer.num_cancels(), 1);
+}
+
+TEST_F(BadProducers, CallsAfterAFailureOfTheOwnerAreIgnored)
+{
+  reader.fail(EINVAL, "the plan is invalid");
+  EXPECT_NE(producer.open(), 0);
+  producer.give();
+  producer.release();
+  EXPECT_EQ(read_ready(reader), (strings{"error 22 the plan is invalid"}));
+}
+
 TEST_F(BadProducers, AnEndBeforeTheSchemaIsAnError)
 {
   EXPECT_EQ(producer.end(), 0);

@@ -50,10 +50,8 @@ class stand_in_producer {
   int give(answer how, char const* metadata = nullptr)
   {
     tasks_.push_back(std::make_unique<task>(task{.producer = this, .how = std::move(how)}));
-    auto given      = ArrowAsyncTask{&extract, tasks_.back().get()};
-    auto const code = handler->on_next_task(handler, &given, metadata);
-    if (code != 0) { ++tasks_.back()->num_extractions; }  // the producer must clean it up
-    return code;
+    auto given = ArrowAsyncTask{&extract, tasks_.back().get()};
+    return handler->on_next_task(handler, &given, metadata);
   }
 
   int give() { return give(answer{}); }

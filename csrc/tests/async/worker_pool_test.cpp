@@ -121,22 +121,47 @@ TEST(WorkerPools, RepeatStepsOnTheSameThread)
   EXPECT_EQ(threads.size(), 1);
 }
 
-TEST(WorkerPools, RunOnEightThreads)
+TEST(WorkerPools, RunAStepWhileManyOthersWait)
 {
   auto gate       = std::latch{1};
   auto num_inside = std::atomic<int>{0};
-  auto works      = std::vector<std::shared_ptr<steps>>{};
-  for (auto i = 0; i < 20; ++i) {
+  auto waiting    = std::vector<std::shared_ptr<steps>>{};
+  for (auto i = 0; i < 40; ++i) {
+    waiting.push_back(steps::make([&](steps& /*self*/) {
+      ++num_inside;
+      gate.wait();
+      return false;
+    }));
+    waiting.back()->schedule();
+  }
+  for (auto i = 0; i < 20'000 && num_inside < 40; ++i) { std::this_thread::sleep_for(1ms); }
+  auto const ready = steps::make([](steps& /*self*/) { return false; });
+  ready->schedule();
+  EXPECT_EQ(ready->taken(1), 1);
+  EXPECT_EQ(num_inside, 40);
+  gate.count_down();
+  for (auto const& each : waiting) { EXPECT_EQ(each->taken(1), 1); }
+}
+
+TEST(WorkerPools, RunOnAtMostTheGivenThreads)
+{
+  // Its threads outlive the test.
+  static auto* const pool = new detail::worker_pool{3};
+  auto gate               = std::latch{1};
+  auto num_inside         = std::atomic<int>{0};
+  auto works              = std::vector<std::shared_ptr<steps>>{};
+  pool->start();
+  for (auto i = 0; i < 5; ++i) {
     works.push_back(steps::make([&](steps& /*self*/) {
       ++num_inside;
       gate.wait();
       return false;
     }));
-    works.back()->schedule();
+    pool->push(works.back());
   }
-  for (auto i = 0; i < 20'000 && num_inside < 8; ++i) { std::this_thread::sleep_for(1ms); }
+  for (auto i = 0; i < 20'000 && num_inside < 3; ++i) { std::this_thread::sleep_for(1ms); }
   std::this_thread::sleep_for(20ms);
-  EXPECT_EQ(num_inside, 8);
+  EXPECT_EQ(num_inside, 3);
   gate.count_down();
   for (auto const& each : works) { EXPECT_EQ(each->taken(1), 1); }
 }

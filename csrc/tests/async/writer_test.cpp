@@ -173,6 +173,17 @@ TEST_F(Writers, ReleaseAnArrayExtractedToNull)
   EXPECT_EQ(arrays.num_releases(0), 1);
 }
 
+TEST_F(Writers, WriteNoArraysOfAnotherDeviceType)
+{
+  open();
+  consumer.request(1);
+  auto array         = arrays.make();
+  array->device_type = ARROW_DEVICE_CUDA;
+  EXPECT_THROW(writer.write(std::move(array), {}), std::invalid_argument);
+  EXPECT_EQ(arrays.num_releases(0), 1);
+  EXPECT_TRUE(write());
+}
+
 TEST_F(Writers, WriteNoMoreArraysThanRequested)
 {
   open();

@@ -57,6 +57,12 @@ cdef class AsyncReader:
         with nogil:
             self.reader.get().abandon()
 
+    def fail(self, int code, bytes message not None) -> None:
+        """End the stream with an error if it has not ended. Its producer may have the handler."""
+        cdef string c_message = message
+        with nogil:
+            self.reader.get().fail(code, c_message)
+
     def arm(self) -> int:
         """Return a fence that ends when `next` has a result, or 0 if it has one now."""
         cdef uint64_t fence

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "finalization.hpp"
+
 #include <cudf_arrow_bridge/stream.hpp>
 
 #include <memory>
@@ -27,7 +29,7 @@ inline std::unique_ptr<batch_source> python_source(std::shared_ptr<void const> o
   return chain([object = std::move(object), pull] {
     auto source     = std::unique_ptr<batch_source>{};
     auto message    = std::string{};
-    auto const code = pull(object.get(), source, message);
+    auto const code = call_with_gil([&] { return pull(object.get(), source, message); });
     if (code != 0) { throw stream_error{code, message}; }
     return source;
   });

@@ -93,11 +93,18 @@ class Producer:
         task = Task(batch, edit, code)
         self.tasks.append(task)
         struct = ArrowAsyncTask(address_of(_extract), task.number)
-        taken = self._callbacks["on_next_task"](
-            self._address, ctypes.addressof(struct), self._text(metadata)
+        return self._give(struct, metadata)
+
+    def on_task_without_callback(self):
+        """Offer a task whose `extract_data` is NULL."""
+        return self._give(ArrowAsyncTask(None, None))
+
+    def _give(self, struct, metadata=None):
+        return self._note(
+            self._callbacks["on_next_task"](
+                self._address, ctypes.addressof(struct), self._text(metadata)
+            )
         )
-        task.is_refused = taken != 0
-        return self._note(taken)
 
     def end(self):
         return self._note(self._callbacks["on_next_task"](self._address, None, None))
@@ -137,7 +144,7 @@ class Producer:
         if any(task.num_released < task.num_handed_over for task in self.tasks):
             gc.collect()  # frames that tracebacks hold
         for task in self.tasks:
-            assert task.num_extracted == (0 if task.is_refused else 1)
+            assert task.num_extracted == 1
             assert task.num_released == task.num_handed_over
 
     def _note(self, code):
@@ -178,12 +185,12 @@ class Task:
     def __init__(self, batch, edit, code):
         self.number = next(self._numbers)
         self.num_extracted = self.num_handed_over = self.num_released = 0
-        self.is_refused = False
         self._batch, self._edit, self._code = batch, edit, code
         _tasks[self.number] = self
 
     def extract(self, out):
         self.num_extracted += 1
+        self.thread = threading.get_ident()
         batch, self._batch = self._batch, None
         if self._code or not out:
             return self._code
