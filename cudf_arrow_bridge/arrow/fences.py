@@ -104,7 +104,7 @@ class Fences:
         Parameters
         ----------
         timeout
-            The number of seconds to wait for a result. None: wait without limit.
+            The number of seconds to wait for a result, at most 24 days. None: wait without limit.
 
         Returns
         -------
@@ -114,7 +114,9 @@ class Fences:
         if timeout != 0:
             waiting = select.poll()
             waiting.register(self, select.POLLIN)
-            waiting.poll(None if timeout is None else timeout * 1000)
+            # A negative number would wait without limit, and the number is an int in C.
+            limit = None if timeout is None else min(max(timeout * 1000, 0), 2**31 - 1)
+            waiting.poll(limit)
         return [
             FenceResult(fence, _STATES[state], error) for fence, state, error in self._fences.poll()
         ]

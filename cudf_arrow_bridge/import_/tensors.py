@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-import math
+from itertools import accumulate
+from operator import index, mul
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -48,9 +49,9 @@ def import_cuda_array(obj: Any, importer: Importer) -> ImportedTensor:
     if interface.get("mask") is not None:
         raise TypeError("CUDA array interface: expected no mask, got one")
     kind, itemsize = _element_type(interface["typestr"])
-    shape = tuple(map(int, interface["shape"]))
+    shape = _integers("shape", interface["shape"])
     strides = interface.get("strides")
-    strides = row_major(shape, itemsize) if strides is None else tuple(map(int, strides))
+    strides = row_major(shape, itemsize) if strides is None else _integers("strides", strides)
     if any(stride % itemsize for stride in strides):
         raise ValueError(f"expected strides in multiples of {itemsize} bytes, got {strides}")
     address, stream = interface["data"][0] or 0, producing_handle(interface)
@@ -59,14 +60,21 @@ def import_cuda_array(obj: Any, importer: Importer) -> ImportedTensor:
 
 def producing_handle(interface: dict[str, Any]) -> int | None:
     """Return the handle of the stream that writes the memory of a CUDA array interface."""
-    stream = interface.get("stream")
-    if stream is None:
+    if interface.get("stream") is None:
         return None
-    if int(stream) == 0:
-        raise ValueError("CUDA array interface: expected a stream other than 0, which is ambiguous")
+    stream = index(interface["stream"])
+    if stream <= 0:
+        raise ValueError(f"CUDA array interface: expected a stream of at least 1, got {stream}")
     # The interface does not say which thread's default stream 2 is. Work on the legacy stream
     # waits for those of all threads.
-    return LEGACY_HANDLE if int(stream) == PER_THREAD_HANDLE else int(stream)
+    return LEGACY_HANDLE if stream == PER_THREAD_HANDLE else stream
+
+
+def _integers(key: str, values: Any) -> tuple[int, ...]:
+    """Return the shape or strides of a CUDA array interface."""
+    if not isinstance(values, tuple | list):
+        raise TypeError(f"CUDA array interface: expected a tuple of {key}, got {values!r}")
+    return tuple(map(index, values))
 
 
 def request_capsule(obj: Any, stream: Stream, copy: bool | None) -> object:
@@ -96,14 +104,14 @@ def _element_type(typestr: str) -> tuple[str, int]:
     """Parse a type string of NumPy's array interface to its kind letter and size in bytes."""
     order, kind, size = typestr[:1], typestr[1:2], typestr[2:]
     itemsize = int(size) if size.isdigit() else 0
-    if kind not in ("i", "u", "f", "b") or order not in ("<", "|") or itemsize == 0:
+    if kind not in ("i", "u", "f", "b") or order not in ("<", "|") or not 0 < itemsize <= 16:
         raise TypeError(f"expected little-endian numbers or bools, got typestr {typestr!r}")
     return kind, itemsize
 
 
 def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Return row-major strides in bytes, such as (24, 8) for 2 rows of 3 elements of 8 bytes."""
-    return tuple(itemsize * math.prod(shape[i + 1 :]) for i in range(len(shape)))
+    return tuple(accumulate(shape[:0:-1], mul, initial=itemsize))[::-1][: len(shape)]
 
 
 def assemble(

@@ -468,7 +468,17 @@ INTERFACES = {
     "a size of 0": ({"typestr": "<i0"}, TypeError, "numbers or bools"),
     "odd sizes": ({"typestr": "<i3"}, TypeError, "24 bits"),
     "strides of parts of elements": ({"strides": (12,)}, ValueError, "multiples of 8"),
-    "stream 0": ({"stream": 0}, ValueError, "ambiguous"),
+    "a size of more than 64 bits": (
+        {"typestr": f"<i{2**61 + 1}"},
+        TypeError,
+        "numbers or bools",
+    ),
+    "stream 0": ({"stream": 0}, ValueError, "expected a stream of at least 1, got 0"),
+    "a negative stream": ({"stream": -1}, ValueError, "expected a stream of at least 1, got -1"),
+    "a number that is no integer": ({"shape": (3.7,)}, TypeError, "float"),
+    "a text as the shape": ({"shape": "12"}, TypeError, "expected a tuple of shape, got '12'"),
+    "a text as the strides": ({"strides": "8"}, TypeError, "expected a tuple of strides, got '8'"),
+    "many dimensions": ({"shape": (1,) * 100_000}, ValueError, "or 2 .* got 100000"),
     "no memory": (
         {"data": (0, False)},
         ValueError,

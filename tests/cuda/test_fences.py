@@ -107,6 +107,18 @@ def test_poll_returns_after_its_timeout(fences, core):
     assert 0.05 <= time.perf_counter() - start < 5
 
 
+@pytest.mark.parametrize("timeout", [-0.001, -1, -1e300])
+def test_poll_with_a_negative_timeout_returns_at_once(fences, core, timeout):
+    core.add()
+    assert fences.poll(timeout) == []
+
+
+@pytest.mark.parametrize("timeout", [1e10, float("inf")])
+def test_poll_accepts_a_timeout_of_any_size(fences, timeout):
+    fences.wake()
+    assert fences.poll(timeout) == []
+
+
 def test_wake_ends_the_current_or_the_next_poll(fences):
     timer = after(0.05, fences.wake)
     assert fences.poll(None) == []

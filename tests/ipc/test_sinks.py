@@ -328,6 +328,19 @@ def test_raw_file_that_accepts_no_bytes_raises_blocking_io_error():
         sink.write(b"x" * 56)
 
 
+@pytest.mark.parametrize("count", [-1, 57])
+def test_sink_that_returns_an_impossible_number_of_bytes_raises_os_error(count):
+    class Wrong:
+        def write(self, data):
+            return count
+
+    with (
+        pytest.raises(OSError, match=f"^byte 0: expected a sink that writes.* got {count}$"),
+        open_sink(Wrong()) as sink,
+    ):
+        sink.write(b"x" * 56)
+
+
 def test_sink_raises_system_errors():
     reader, writer = os.pipe()
     os.close(reader)

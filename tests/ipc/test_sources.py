@@ -424,6 +424,25 @@ def test_non_blocking_source_without_bytes_raises_blocking_io_error():
             read_message(open_source(each))
 
 
+@pytest.mark.parametrize("count", [-1, 1_000_000])
+def test_source_that_returns_an_impossible_number_of_bytes_raises_os_error(count):
+    class Wrong:
+        def readinto(self, target):
+            return count
+
+    with pytest.raises(OSError, match=f"^byte 0: expected a source that.* got {count:,}$"):
+        read_message(open_source(Wrong()))
+
+
+def test_source_that_returns_more_bytes_than_requested_raises_os_error():
+    class Generous:
+        def read(self, n):
+            return bytes(n + 1)
+
+    with pytest.raises(OSError, match=r"^byte 0: expected a source that"):
+        read_message(open_source(Generous()))
+
+
 def test_socket_timeout_raises_timeout_error():
     one, other = socket.socketpair()
     with one, other:

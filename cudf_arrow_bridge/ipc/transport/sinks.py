@@ -100,6 +100,11 @@ class _Writer(Sink):
                         f"byte {self.position:,}: expected a sink that accepts {len(rest):,} "
                         "more bytes, got one that accepts none"
                     )
+                if not 0 < written < len(rest):
+                    raise OSError(
+                        f"byte {self.position:,}: expected a sink that writes 0 to {len(rest):,} "
+                        f"bytes, got {written:,}"
+                    )
                 rest = memoryview(rest)[written:]
 
 

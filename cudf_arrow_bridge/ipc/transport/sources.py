@@ -136,6 +136,11 @@ class Source(AbstractContextManager["Source"]):
                     f"byte {self.position:,}: expected a blocking source, got one that has no "
                     "bytes yet"
                 )
+            if not 0 <= count <= len(rest):
+                raise OSError(
+                    f"byte {self.position:,}: expected a source that returns 0 to {len(rest):,} "
+                    f"bytes, got {count:,}"
+                )
             if count == 0:
                 break
             self.position += count
@@ -279,7 +284,8 @@ def _read_into(file: Any, view: memoryview) -> int | None:
     data = file.read(len(view))
     if data is None:
         return None
-    copy_bytes(view[: len(data)], memoryview(data).cast("B"))
+    if len(data) <= len(view):
+        copy_bytes(view[: len(data)], memoryview(data).cast("B"))
     return len(data)
 
 
