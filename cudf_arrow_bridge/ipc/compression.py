@@ -67,6 +67,8 @@ def decompress(header: Header, buffers: list[Any]) -> list[Any]:
             f"expected {len(pairs)} buffers or a packed body, got {len(buffers)} buffers"
         )
     views = [_bytes_of(buffer) for buffer in buffers]
+    if len(views) == 1:
+        _check_apart(pairs)
     result: list[Any] = []
     for i, (offset, size) in enumerate(pairs.tolist()):
         view, first = (views[0], offset) if len(views) == 1 else (views[i], 0)
@@ -80,6 +82,17 @@ def decompress(header: Header, buffers: list[Any]) -> list[Any]:
         except ValueError as error:
             raise ValueError(f"buffer {i}: {error}") from error
     return result
+
+
+def _check_apart(pairs: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    """Raise ValueError if buffers of a body overlap, each of which would be decompressed."""
+    order = np.argsort(pairs[:, 0], kind="stable")
+    order = order[pairs[order, 1] > 0]
+    starts, sizes = pairs[order].T
+    overlapping = np.flatnonzero(np.diff(starts) < sizes[:-1])
+    if len(overlapping):
+        one, other = order[overlapping[0]], order[overlapping[0] + 1]
+        raise ValueError(f"expected buffers that do not overlap, got buffers {one} and {other}")
 
 
 def _bytes_of(buffer: Any) -> memoryview:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from threading import Lock
 from typing import Any, Literal, overload
 
@@ -142,11 +143,19 @@ class _FileReader:
         with self._dictionary_lock:
             if self._has_dictionaries:
                 return
+            known = set()
             for block in self.footer.dictionaries:
                 with self._lock:
                     header = _header_at(block, self._file)
                     if header.kind == "dictionary" and self._skips(header.dictionary_id):
                         continue
+                    if header.kind == "dictionary" and not header.is_delta:
+                        if header.dictionary_id in known:
+                            raise ValueError(
+                                f"byte {block.offset:,}: expected one dictionary with id "
+                                f"{header.dictionary_id} and deltas, got another dictionary"
+                            )
+                        known.add(header.dictionary_id)
                     message = receive(header, self._file, self._options)
                 self._decoder.read(message)
             self._has_dictionaries = True
@@ -274,4 +283,12 @@ def _read_footer(source: Source) -> Footer:
     if not 0 < length <= end - len(MAGIC):
         raise ValueError(f"byte {end:,}: expected a shorter footer, got {length:,} bytes")
     source.seek(end - length)
-    return read_footer(source.read_exact(length, "a footer"), end - length)
+    footer = read_footer(source.read_exact(length, "a footer"), end - length)
+    # Otherwise a small file could list one large message many times.
+    for first, second in pairwise(sorted((*footer.dictionaries, *footer.batches))):
+        if second.offset < first.offset + first.metadata_length + first.body_length:
+            raise ValueError(
+                f"byte {second.offset:,}: expected messages that do not overlap by the footer, "
+                f"got one after a message at {first.offset:,} that is longer"
+            )
+    return footer

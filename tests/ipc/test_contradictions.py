@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.ipc.metadata import make_footer, schema_message
+from cudf_arrow_bridge.ipc.transport.framing import Block
 from testing.ipc import samples as ipc_samples
-from testing.ipc.metadata import SCHEMA, Metadata, messages_of
+from testing.ipc.metadata import DICTIONARY, SCHEMA, Metadata, framed, messages_of
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
@@ -118,3 +120,65 @@ def test_deltas_are_checked_before_they_are_appended(validate, offset):
         data[1] = offset
         changed[at] = metadata, [data]
         refused(changed, "offset", validate=validate)
+
+
+def test_compressed_buffers_that_overlap_are_rejected():
+    batch = pa.record_batch({"a": np.zeros(100_000), "b": np.zeros(100_000)})
+    metadata, body = list(
+        messages_of(ipc_samples.written(batch.schema, [batch], compression="lz4"))
+    )[-1]
+    offset, size = Metadata(metadata).buffers[1]
+    (schema, _) = next(iter(messages_of(ipc_samples.written(batch.schema, []))))
+    for start in (offset, offset + 8):
+        shared = Metadata(metadata).patched(**{"buffer 6": start, "buffer 7": size})
+        refused(
+            [(schema, []), (shared, [body])],
+            r"expected buffers that do not overlap, got buffers 1 and 3$",
+        )
+
+
+def file_of(messages, schema):
+    """Return a file of framed messages, and the block of each."""
+    data, blocks = b"ARROW1\0\0", []
+    for metadata, body in messages:
+        framed_message = framed([(metadata, body)], end=False)
+        size = len(body or b"")
+        blocks.append(Block(len(data), len(framed_message) - size, size))
+        data += framed_message
+    dictionaries = [
+        block
+        for block, (metadata, _) in zip(blocks, messages, strict=True)
+        if Metadata(metadata).kind == DICTIONARY
+    ]
+    batches = [block for block in blocks[1:] if block not in dictionaries]
+    return data, dictionaries, batches, schema_message(schema)
+
+
+def with_footer(data, dictionaries, batches, schema):
+    footer = make_footer(schema, dictionaries, batches)
+    return data + footer + len(footer).to_bytes(4, "little") + b"ARROW1"
+
+
+def test_file_with_two_dictionaries_of_one_id_is_rejected():
+    schema, batches = pa.schema({"a": pa.dictionary(pa.int8(), pa.string())}), []
+    for keys in ("ab", "xy"):
+        batches.append(pa.record_batch({"a": ipc_samples.coded([0, 1], keys)}, schema))
+    messages = list(messages_of(ipc_samples.written(schema, batches)))
+    data, dictionaries, blocks, stored = file_of(messages, schema)
+    file = cab.ipc.open_file(with_footer(data, dictionaries[:1], blocks, stored))
+    assert file[0].to_pylist() == [{"a": "a"}, {"a": "b"}]
+    file = cab.ipc.open_file(with_footer(data, dictionaries, blocks, stored))
+    match = f"byte {dictionaries[1].offset:,}: expected one dictionary with id 0 and deltas"
+    for read in (lambda: file[0], lambda: list(file)):
+        with pytest.raises(ValueError, match=match):
+            read()
+
+
+def test_footer_with_overlapping_messages_is_rejected():
+    messages = list(messages_of(ipc_samples.written(NUMBERS.schema, [NUMBERS] * 2)))
+    data, _, (first, second), stored = file_of(messages, NUMBERS.schema)
+    assert len(cab.ipc.open_file(with_footer(data, [], [second, first], stored))) == 2
+    nested = Block(first.offset + 8, 8, 0)
+    for blocks in ([first, first], [first, second, second], [nested, first]):
+        with pytest.raises(ValueError, match="expected messages that do not overlap by the footer"):
+            cab.ipc.open_file(with_footer(data, [], blocks, stored))
