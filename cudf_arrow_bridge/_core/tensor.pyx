@@ -52,9 +52,10 @@ cdef void destroy(object capsule) noexcept:
     cdef PyObject* traceback
     # A deleter in Python would clear an exception that is currently raised.
     PyErr_Fetch(&type_, &value, &traceback)
-    if name == VERSIONED or name == TAKEN_VERSIONED:
+    # A consumer may set a name of another address with the same letters.
+    if PyCapsule_IsValid(capsule, VERSIONED) or PyCapsule_IsValid(capsule, TAKEN_VERSIONED):
         core.delete_dlpack(<core.DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
-    elif name == UNVERSIONED or name == TAKEN_UNVERSIONED:
+    elif PyCapsule_IsValid(capsule, UNVERSIONED) or PyCapsule_IsValid(capsule, TAKEN_UNVERSIONED):
         core.delete_dlpack(<core.DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
     PyErr_Restore(type_, value, traceback)
 

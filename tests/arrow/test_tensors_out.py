@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import weakref
 
@@ -12,7 +13,7 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
-from testing import samples
+from testing import owners, samples
 from testing.host import to_plc
 from testing.owners import Source
 from testing.peers import dlpack
@@ -274,6 +275,24 @@ def test_tensor_keeps_the_source_alive(version, spent):
     if spent:
         assert kept.tolist() == [1, 2, 3]
     del kept
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_tensor_of_a_consumer_that_restores_the_name_is_freed(version):
+    """The name of the capsule is then another string with the same letters."""
+    column, gone = owners.watched(pa.array([1, 2, 3]))
+    capsule = bridge.to_arrow_device(column).__dlpack__(max_version=version)
+    del column
+    name = ctypes.create_string_buffer(_get_name(capsule))
+    set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCapsule_SetName", ctypes.pythonapi)
+    )
+    set_name(capsule, ctypes.addressof(name))
+    gc.collect()
+    assert gone() is not None
+    del capsule
     gc.collect()
     assert gone() is None
 
