@@ -12,7 +12,7 @@ from importlib import import_module
 from textwrap import fill
 
 from cudf_arrow_bridge import __version__
-from cudf_arrow_bridge.cli import exits
+from cudf_arrow_bridge.cli import exits, report
 
 #: The meaning of "crossing" in the commands and the documentation.
 CROSSING = (
@@ -89,10 +89,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     options = vars(parser().parse_args(argv))
     try:
-        command = import_module(f"cudf_arrow_bridge.cli.{options.pop('command')}")
+        try:
+            command = import_module(f"cudf_arrow_bridge.cli.{options.pop('command')}")
+        except Exception as error:  # Broken libraries raise any exception.
+            raise ImportError(report.one_line(error)) from error
         code: int = command.run(**options)
         sys.stdout.flush()
         return code
+    except ImportError as error:
+        report.print_error(f"{error}; cudf-arrow-bridge doctor examines the installed packages")
+        return exits.FAILED
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except BrokenPipeError:

@@ -11,16 +11,21 @@ def _release(version: str) -> str:
     return ".".join(str(int(part)) for part in version.split(".")[:2])
 
 
-def check_release(built: str, found: str) -> None:
-    """Raise ImportError if libcudf is of another release than this package was built against.
+def required_cudf() -> str:
+    """Return the requirement of the release of cuDF that this package was built for."""
+    return f"cudf{PACKAGE_SUFFIX}=={_release(LIBCUDF_VERSION)}.*"
+
+
+def check_release(built: str, found: str, name: str = "libcudf") -> None:
+    """Raise ImportError if a package of RAPIDS is of another release than the build's libcudf.
 
     The C++ ABI is stable only within one release ``YY.MM`` of a version such as ``"26.10.02"``.
     """
     if _release(built) != _release(found):
         raise ImportError(
-            f"cudf_arrow_bridge was built against libcudf {built} but found libcudf {found}: "
+            f"cudf_arrow_bridge was built against libcudf {built} but found {name} {found}: "
             "the C++ ABI of RAPIDS holds for one release only. "
-            f"Install cudf{PACKAGE_SUFFIX}=={_release(built)}.* "
+            f"Install {required_cudf()} "
             f"or cudf-arrow-bridge{PACKAGE_SUFFIX}=={_release(found)}.*."
         )
 
@@ -39,7 +44,7 @@ def load_libraries() -> None:
             raise
         raise ImportError(
             f"cudf_arrow_bridge was built against libcudf {LIBCUDF_VERSION} but found no libcudf: "
-            f"install cudf{PACKAGE_SUFFIX}=={_release(LIBCUDF_VERSION)}.*"
+            f"install {required_cudf()}"
         ) from error
 
     check_release(LIBCUDF_VERSION, libcudf.__version__)

@@ -8,7 +8,8 @@ from html import escape
 from typing import Self
 
 from .buffers import BufferInfo
-from .display import COLORS, LINES, count, printable, size
+from .display import COLORS, LINES
+from .text import count, printable, size
 
 _ROW = 24
 _WIDTH = 720

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from .metadata import without_extension
+from .text import count, printable, size
 
 LINES = 20
 HEADINGS = ("column", "Arrow type", "nulls", "bytes", "buffers")
@@ -149,31 +150,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-
-
-def printable(name: object) -> str:
-    """Return a name on one line, with control characters escaped."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in str(name)
-    )
-
-
-def size(count: int) -> str:
-    """Return a number of bytes in a readable unit."""
-    if count < 1000:
-        return f"{count} B"
-    amount = float(count)
-    for unit in ("kB", "MB", "GB"):
-        amount /= 1000
-        if amount < 999.95:
-            return f"{amount:.1f} {unit}"
-    return f"{amount / 1000:.1f} TB"
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number and a noun, plural unless the number is 1."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def html_table(headings: Sequence[str], lines: Iterable[Line], notes: Iterable[str] = ()) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 from . import display
 from .buffers import BufferInfo
 from .diagram import Diagram
+from .text import printable, size
 
 _HEADINGS = ("column", "Arrow type", "shared", "copied", "why")
 
@@ -102,9 +103,9 @@ def report_column(path: str, arrow_type: str, buffers: Iterable[BufferInfo]) -> 
 
 def _cells(column: ColumnReport) -> Sequence[str]:
     return (
-        display.printable(column.path),
-        display.printable(column.arrow_type),
-        display.size(column.shared_bytes),
-        display.size(column.copied_bytes),
-        display.printable(column.reason),
+        printable(column.path),
+        printable(column.arrow_type),
+        size(column.shared_bytes),
+        size(column.copied_bytes),
+        printable(column.reason),
     )

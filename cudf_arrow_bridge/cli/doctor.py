@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``doctor``: installed packages, devices and working functions of this machine."""
+"""``doctor``: installed packages, devices and working functions of this machine.
+
+The probes import the libraries, which may be missing or broken.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,15 @@ from functools import partial
 from importlib import metadata
 from typing import NamedTuple
 
-import pyarrow as pa
-
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge import _build_info
-from cudf_arrow_bridge.arrow import display
-from cudf_arrow_bridge.cli import compare, exits, report
-from cudf_arrow_bridge.cli.consumers import consume
+from cudf_arrow_bridge._load import check_release, required_cudf
+from cudf_arrow_bridge.arrow.text import size
+from cudf_arrow_bridge.cli import exits, report
 
-PACKAGES = ("cudf", "libcudf", "pylibcudf", "rmm", "pyarrow")
+#: The packages of RAPIDS, which are of the release of this package.
+RAPIDS = ("cudf", "libcudf", "pylibcudf", "rmm")
+PACKAGES = (*RAPIDS, "pyarrow", "numpy", "rich")
 #: Another Arrow library, and NVIDIA's bindings of CUDA.
 OPTIONAL_PACKAGES = ("nanoarrow", "cuda-bindings")
 FLAVOURS = ("", "-cu12", "-cu13")
@@ -53,8 +56,11 @@ def run(*, as_json: bool = False) -> int:
     if as_json:
         report.print_json({"findings": [finding._asdict() for finding in findings]})
     else:
-        table = report.table("This machine", ("Probe", "Status", "Found"), findings)
-        report.console().print(table)
+        try:
+            table = report.table("This machine", ("Probe", "Status", "Found"), findings)
+            report.console().print(table)
+        except ImportError:  # without rich
+            print(*map(": ".join, findings), sep="\n")
     works = all(finding.status in ("ok", "optional") for finding in findings)
     return exits.OK if works else exits.FAILED
 
@@ -76,8 +82,10 @@ def version(name: str) -> str:
             package = metadata.distribution(name + flavour)
         except metadata.PackageNotFoundError:
             continue
+        if name in RAPIDS:
+            check_release(_build_info.LIBCUDF_VERSION, package.version, name)
         return f"{package.version} ({package.metadata['Name']})"
-    raise MissingError("not installed")
+    raise MissingError(f"not installed: install {required_cudf() if name in RAPIDS else name}")
 
 
 def own_version() -> str:
@@ -104,13 +112,19 @@ def devices() -> str:
 
     properties = map(runtime.getDeviceProperties, range(runtime.getDeviceCount()))
     return "; ".join(
-        f"{index}: {device['name'].decode()}, {display.size(device['totalGlobalMem'])}"
+        f"{index}: {device['name'].decode()}, {size(device['totalGlobalMem'])}"
         for index, device in enumerate(properties)
     )
 
 
 def small_round_trip() -> str:
     """Import, export and import three rows."""
+    import pyarrow as pa
+
+    from cudf_arrow_bridge.arrow import display
+    from cudf_arrow_bridge.cli import compare
+    from cudf_arrow_bridge.cli.consumers import consume
+
     batch = pa.record_batch({"number": [1, None, 3], "text": ["a", "", None]})
     exported = cab.to_arrow_device(cab.from_arrow_device(batch))
     consumed, consumer = consume(exported)

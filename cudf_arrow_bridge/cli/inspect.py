@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from cudf_arrow_bridge.arrow.display import count, printable
+from cudf_arrow_bridge.arrow.text import count, printable
 from cudf_arrow_bridge.arrow.types import describe
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.readers import ReadError, open_file, readable

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables for people, JSON for programs, and errors on one line."""
+"""Tables for people, JSON for programs, and errors on one line. Only tables need rich."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from cudf_arrow_bridge.arrow.text import printable
 
-from cudf_arrow_bridge.arrow import display
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 PIPE_WIDTH = 200
 TYPES = ("Arrow type", "cuDF type")
@@ -29,6 +28,8 @@ COLOURS = {
 
 def console() -> Console:
     """Create a console for stdout; no colours and a fixed width if it is not a terminal."""
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return Console(width=width, highlight=False, emoji=False, markup=False)
 
@@ -44,6 +45,10 @@ def table(
 
     If the table is too wide, the names of types are truncated or wrapped.
     """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     result = Table(
         title=title,
         title_style="bold",
@@ -71,7 +76,7 @@ def table(
 
 def print_error(message: str) -> None:
     """Print one line on stderr."""
-    print(f"cudf-arrow-bridge: {display.printable(message)}", file=sys.stderr)
+    print(f"cudf-arrow-bridge: {printable(message)}", file=sys.stderr)
 
 
 def print_json(document: Any) -> None:

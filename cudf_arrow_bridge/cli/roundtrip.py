@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import Progress
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge.arrow import display
+from cudf_arrow_bridge.arrow.text import count, printable, size
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.file_round_trip import STEPS, Column, FileResult, round_trip
 from cudf_arrow_bridge.cli.readers import ReadError, open_file
@@ -81,14 +81,14 @@ def print_result(out: Console, result: FileResult) -> None:
             column.cudf_type,
             f"{column.rows:,}",
             f"{column.nulls:,}",
-            "-" if column.bytes is None else display.size(column.bytes),
+            "-" if column.bytes is None else size(column.bytes),
             column.device or "-",
             column.crossing or "-",
             column.result,
         )
         for column in result.columns
     ]
-    title = f"{display.printable(result.file)} ({result.format})"
+    title = f"{printable(result.file)} ({result.format})"
     out.print(report.table(title, HEADINGS, rows, truncate_types=out.is_terminal))
     lines = [f"Note: {note}" for note in result.notes]
     for column in result.columns:
@@ -100,8 +100,8 @@ def print_result(out: Console, result: FileResult) -> None:
     if result.consumer:
         lines.append(f"Consumer: {result.consumer}.")
     matched = sum(column.result == "match" for column in result.columns)
-    count = display.count(len(result.columns), "column")
-    lines.append(f"{matched} of {count} matched after the round trip.")
+    columns = count(len(result.columns), "column")
+    lines.append(f"{matched} of {columns} matched after the round trip.")
     for line in lines:
         out.print(line, soft_wrap=True)
 

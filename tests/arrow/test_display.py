@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from cudf_arrow_bridge.arrow import display
+from cudf_arrow_bridge.arrow.text import size
 
 
 class DeviceType(IntEnum):
@@ -148,4 +149,4 @@ def test_text_escapes_control_characters():
     ],
 )  # fmt: skip
 def test_sizes_have_decimal_units(count, shown):
-    assert display.size(count) == shown
+    assert size(count) == shown

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,8 +15,9 @@ from cudf_arrow_bridge.__main__ import main
 from cudf_arrow_bridge.cli import doctor
 
 PROBES = [
-    "platform", "cudf-arrow-bridge", "cudf", "libcudf", "pylibcudf", "rmm", "pyarrow", "nanoarrow",
-    "cuda-bindings", "CUDA driver", "devices", "round trip of a frame", "computing on frames",
+    "platform", "cudf-arrow-bridge", "cudf", "libcudf", "pylibcudf", "rmm", "pyarrow", "numpy",
+    "rich", "nanoarrow", "cuda-bindings", "CUDA driver", "devices", "round trip of a frame",
+    "computing on frames",
 ]  # fmt: skip
 
 
@@ -81,7 +84,8 @@ def test_missing_package_is_reported(package, status, code, monkeypatch, capsys)
     monkeypatch.setattr(metadata, "distribution", absent)
     found_code, found = findings(capsys)
     assert found_code == code
-    assert (found[package]["status"], found[package]["detail"]) == (status, "not installed")
+    assert found[package]["status"] == status
+    assert found[package]["detail"].startswith("not installed: install ")
 
 
 def test_missing_required_gpu_fails_the_gpu_probes():
@@ -112,3 +116,100 @@ def test_driver_and_device_probes_report_versions_and_memory(monkeypatch):
     monkeypatch.setattr(runtime, "getDeviceProperties", lambda device: properties)
     assert doctor.driver() == "supports CUDA 12.9"
     assert doctor.devices() == "0: GPU X, 80.0 GB; 1: GPU X, 80.0 GB"
+
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
+MAIN = """
+import site, sys
+folder = sys.argv.pop(1)
+site.addsitedir(folder)
+site.getsitepackages = lambda: [folder]  # in which NVIDIA's libraries are found
+from cudf_arrow_bridge.__main__ import main
+sys.exit(main())
+"""
+
+
+def without(package, folder):
+    """Fill a folder with links to all installed packages except one and its metadata."""
+    mine = re.compile(rf"{package}(\.libs|[-_].*(info|libs))?")
+    for path in map(Path, sys.path):
+        if path.name in ("site-packages", "dist-packages"):
+            for entry in path.iterdir():
+                if not mine.fullmatch(entry.name) and not (folder / entry.name).exists():
+                    (folder / entry.name).symlink_to(entry)
+    return folder
+
+
+def add_package(folder, name, version, source):
+    """Add an importable package and its metadata to a folder."""
+    (folder / name).mkdir()
+    (folder / name / "__init__.py").write_text(source)
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir()
+    info.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}")
+
+
+def run_in(folder, *arguments):
+    """Run the command line with the packages of a folder."""
+    return subprocess.run(
+        [sys.executable, "-P", "-S", "-c", MAIN, folder, *arguments],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def doctor_in(folder):
+    """Run doctor with the packages of a folder, where the package does not work."""
+    done = run_in(folder, "doctor", "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    found = {finding["probe"]: finding for finding in json.loads(done.stdout)["findings"]}
+    assert list(found) == PROBES
+    return {probe: (finding["status"], finding["detail"]) for probe, finding in found.items()}
+
+
+@pytest.mark.parametrize("package", ["cudf", "libcudf", "pylibcudf", "pyarrow", "numpy", "rich"])
+def test_doctor_without_a_package_says_what_to_install(package, tmp_path):
+    found = doctor_in(without(package, tmp_path))
+    status, detail = found[package]
+    assert status == "missing"
+    assert detail.startswith("not installed: install ")
+    assert package in detail or "cudf" in detail
+    assert [probe for probe, (status, _) in found.items() if status == "missing"] == [package]
+    if package != "rich":
+        status, detail = found["round trip of a frame"]
+        assert status == "failed"
+        assert package in detail
+
+
+def test_doctor_names_a_libcudf_of_another_release(tmp_path):
+    add_package(without("libcudf", tmp_path), "libcudf", "24.2.1", "__version__ = '24.2.1'")
+    found = doctor_in(tmp_path)
+    status, detail = found["libcudf"]
+    assert status == "failed"
+    assert "found libcudf 24.2.1" in detail
+    assert "Install cudf" in detail
+    assert found["round trip of a frame"] == (status, detail)
+    assert found["pylibcudf"][0] == "ok"
+
+
+@pytest.mark.parametrize("package", ["libcudf", "pyarrow", "numpy"])
+def test_doctor_reports_a_package_that_cannot_be_imported(package, tmp_path):
+    source = "raise OSError('libfoo.so: cannot open shared object file')"
+    version = metadata.version("pyarrow") if package == "pyarrow" else "26.10.0"
+    add_package(without(package, tmp_path), package, version, source)
+    status, detail = doctor_in(tmp_path)["round trip of a frame"]
+    assert (status, detail) == ("failed", "libfoo.so: cannot open shared object file")
+
+
+def test_doctor_without_rich_prints_plain_lines(tmp_path):
+    done = run_in(without("rich", tmp_path), "doctor")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == PROBES
+
+
+@pytest.mark.parametrize("package", ["libcudf", "rich"])
+def test_other_commands_name_a_missing_package_in_one_line(package, tmp_path):
+    done = run_in(without(package, tmp_path), "inspect", SAMPLE)
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert package in line
+    assert "cudf-arrow-bridge doctor" in line
