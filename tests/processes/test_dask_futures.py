@@ -100,13 +100,13 @@ def arrays_alive():
 
 def test_stream_fetches_a_bounded_number_of_results_ahead(client, monkeypatch):
     fetched = []
-    gather = distributed.Client.gather
+    result = distributed.Future.result
 
-    def noting(self, future, **options):
+    def noting(future):
         fetched.append(future.key)
-        return gather(self, future, **options)
+        return result(future)
 
-    monkeypatch.setattr(distributed.Client, "gather", noting)
+    monkeypatch.setattr(distributed.Future, "result", noting)
     before = arrays_alive()
     futures = client.map(tasks.array, range(COUNT))
     keys = [future.key for future in futures]
@@ -117,11 +117,11 @@ def test_stream_fetches_a_bounded_number_of_results_ahead(client, monkeypatch):
         current = next(batches)
         assert current["index"].to_arrow().to_pylist() == [asked - 1] * 3
         ahead = min(asked + AHEAD, COUNT)
-        assert fetched == keys[:ahead]
         # The result that was requested, and the batch of it that the consumer has.
         assert wait_until(
             lambda ahead=ahead, asked=asked: arrays_alive() - before == 2 + ahead - asked
         )
+        assert fetched == keys[:ahead]
     del current
 
 
@@ -194,6 +194,24 @@ def test_failed_partition_raises_and_other_partitions_are_released(client):
     with pytest.raises(KeyError, match="task 0"):
         next(batches)
     assert wait_until(lambda: tasks.tasks_of(client) == [partitions[1].key])
+
+
+def test_failures_after_the_first_are_not_printed(client, monkeypatch):
+    printed = []
+    loop = client.loop.asyncio_loop
+    monkeypatch.setattr(loop, "call_exception_handler", printed.append)
+    first = client.submit(tasks.fail, 0)
+    distributed.wait(first)
+    waiting = [client.submit(tasks.array_after, "failed", index) for index in range(AHEAD)]
+    later = client.map(tasks.fail, waiting)
+    with pytest.raises(KeyError, match="task 0"):
+        read([first, *later])
+    distributed.Event("failed", client=client).set()
+    assert wait_until(lambda: all(future.status == "error" for future in later))
+    # Tasks of the loop that end later than the futures.
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(0.1), loop).result()
+    gc.collect()
+    assert printed == []
 
 
 def test_cancelled_future_raises_cancelled_error(client):

@@ -51,6 +51,8 @@ def _fetch(future: Any) -> Any:
     # Imported here because it is slow to import. Dask has already imported it.
     import asyncio
 
-    return asyncio.run_coroutine_threadsafe(
-        client.gather(future, asynchronous=True), client.loop.asyncio_loop
-    )
+    async def result() -> Any:
+        # If Client.gather is cancelled while a task runs, asyncio prints the failure of the task.
+        return await future
+
+    return asyncio.run_coroutine_threadsafe(result(), client.loop.asyncio_loop)
