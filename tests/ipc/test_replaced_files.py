@@ -56,6 +56,27 @@ def test_frame_of_a_file_is_written_back_to_the_file(path, form, memory_map):
 
 
 @forms
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_error_of_a_missing_folder_names_the_given_path(form, scheme, tmp_path):
+    path = f"{scheme}{tmp_path}/missing/table.arrow"
+    with pytest.raises(FileNotFoundError) as error:
+        WRITERS[form](TABLE, path)
+    assert error.value.filename == f"{tmp_path}/missing/table.arrow"
+    assert "tmp'" not in str(error.value)
+
+
+@forms
+def test_error_of_a_replacement_names_the_given_path(path, form, monkeypatch):
+    def fail(source, target):
+        raise PermissionError(13, "Permission denied", source, None, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(PermissionError) as error:
+        WRITERS[form](TABLE, path)
+    assert str(error.value) == f"[Errno 13] Permission denied: {str(path)!r}"
+
+
+@forms
 @pytest.mark.parametrize("memory_map", [False, True])
 def test_a_file_is_written_onto_itself(path, form, memory_map):
     WRITERS[form](path, path)

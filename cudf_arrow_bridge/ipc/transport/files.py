@@ -112,6 +112,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
     the old file. Symbolic links and a leading ``~`` are followed. A path that is not a regular file
     is written to directly.
     """
+    given = os.fspath(path)
     path = os.path.realpath(os.path.expanduser(path))
     old = None
     with contextlib.suppress(FileNotFoundError):
@@ -133,9 +134,11 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
             yield file.fileno()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename == temporary:
+            raise OSError(error.errno, error.strerror, given) from None
         raise
     _flush_folder(folder)
 
