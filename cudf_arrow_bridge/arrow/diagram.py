@@ -9,7 +9,7 @@ from typing import Self
 
 from .buffers import BufferInfo
 from .display import COLORS, LINES
-from .text import count, printable, size
+from .text import count, shortened, size
 
 _ROW = 24
 _WIDTH = 720
@@ -33,7 +33,8 @@ class Diagram(str):
         sizes: dict[str, list[int]] = {kind: [] for kind in _OWNERS}
         places: dict[str, list[int]] = {kind: [] for kind in _OWNERS}
         y = hidden = 0
-        for (name, arrow_type), buffers in columns:
+        for (path, arrow_type), buffers in columns:
+            name = shortened(path)
             is_full = hidden > 0 or y > (LINES - 2) * _ROW
             if not is_full:
                 drawn += [_text(8, y, 200, name, "bold"), _text(216, y, 216, arrow_type)]
@@ -51,7 +52,7 @@ class Diagram(str):
                     _text(340, y, 88, size(buffer.size)),
                 ]
                 why = f"{kind}, {buffer.reason}" if buffer.reason else kind
-                sentences.append(f"{name}: {buffer.name}, {size(buffer.size)}, {why}.")
+                sentences.append(f"{name}: {shortened(buffer.name)}, {size(buffer.size)}, {why}.")
                 places[kind].append(y + _ROW // 2)
                 y += _ROW
         if hidden:
@@ -68,7 +69,7 @@ class Diagram(str):
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {max(y, bottom, 1)}"'
             f' role="img" style="width:100%;max-width:{_WIDTH}px" font-family="sans-serif"'
             ' font-size="14"><title>Buffers and their owners</title>'
-            f"<desc>{escape(printable(' '.join(sentences)))}</desc>{''.join(drawn)}</svg>"
+            f"<desc>{escape(' '.join(sentences))}</desc>{''.join(drawn)}</svg>"
         )
 
 
@@ -86,9 +87,7 @@ def _owner(y: int, owner: str, total: str, color: str, places: Iterable[int]) ->
 
 def _text(x: int, y: int, width: int, text: str, weight: str = "normal") -> str:
     """Return escaped text, shortened and clipped to a width."""
-    text = printable(text)
-    if len(text) > (most := width // 7):
-        text = f"{text[: most - 1]}…"
+    text = shortened(text, width // 7)
     return (
         f'<svg x="{x}" y="{y}" width="{width}" height="{_ROW}"><text y="17" fill="currentColor"'
         f' font-weight="{weight}">{escape(text)}</text></svg>'

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from .metadata import without_extension
-from .text import count, printable, size
+from .text import count, shortened, size
 
 LINES = 20
 HEADINGS = ("column", "Arrow type", "nulls", "bytes", "buffers")
@@ -93,7 +93,7 @@ def first_lines(
 
 def lines_of_field(field: pa.Field, depth: int) -> Iterator[Line]:
     """Describe a field and then, one level deeper, its children."""
-    yield Line(depth, (printable(field.name), type_name(field.type)))
+    yield Line(depth, (field.name, type_name(field.type)))
     storage = without_extension(field.type)
     for i in range(storage.num_fields):
         yield from lines_of_field(storage.field(i), depth + 1)
@@ -106,7 +106,7 @@ def lines_of_column(array: Any, depth: int) -> Iterator[Line]:
     buffers = array.buffers()
     shared = sum(buffer.size for buffer in buffers if buffer.zero_copy)
     copied = sum(buffer.size for buffer in buffers if not buffer.zero_copy)
-    cells = (printable(field.name), type_name(field.type), nulls, size(shared + copied))
+    cells = (field.name, type_name(field.type), nulls, size(shared + copied))
     is_shared = all(buffer.zero_copy for buffer in buffers)
     yield Line(depth, (*cells, "zero-copy" if is_shared else "converted"), shared, copied)
     for child in array.children:
@@ -144,7 +144,8 @@ def type_name(arrow_type: pa.DataType) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table of text, with each column as wide as its longest cell."""
+    """Return the lines of a table of shortened text, each column as wide as its longest cell."""
+    rows = [list(map(shortened, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -155,13 +156,13 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def html_table(headings: Sequence[str], lines: Iterable[Line], notes: Iterable[str] = ()) -> str:
     """Return an HTML table of lines, with indented first cells, and of notes below them.
 
-    All cells are escaped.
+    All cells are shortened and escaped.
     """
     left = "text-align:left"
     heads = [f'<th style="{left}">{escape(heading)}</th>' for heading in headings]
     rows = []
     for depth, cells, shared, copied in lines:
-        row = [f"<td>{escape(printable(cell))}</td>" for cell in cells]
+        row = [f"<td>{escape(shortened(cell))}</td>" for cell in cells]
         row[0] = row[0].replace("td", f'td style="{left};padding-left:{depth * 1.5 + 0.5:g}em"', 1)
         if shared is not None and copied is not None:
             row.insert(-1, f"<td>{bar(shared, copied)}</td>")

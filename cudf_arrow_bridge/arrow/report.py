@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
 from . import display
 from .buffers import BufferInfo
 from .diagram import Diagram
-from .text import printable, size
+from .text import size
 
 _HEADINGS = ("column", "Arrow type", "shared", "copied", "why")
 
@@ -45,7 +45,7 @@ class ColumnReport(NamedTuple):
 
 
 class Report(tuple[ColumnReport, ...]):
-    """A `ColumnReport` for each column of a `DeviceArray`, displayed as a table."""
+    """A `ColumnReport` for each column of a `DeviceArray`, displayed as a table of 20 lines."""
 
     _buffers: Sequence[Sequence[BufferInfo]] = ()
 
@@ -80,11 +80,11 @@ class Report(tuple[ColumnReport, ...]):
         return Diagram.of(zip(columns, self._buffers, strict=True))
 
     def __repr__(self) -> str:
-        return "\n".join(display.aligned([_HEADINGS, *map(_cells, self)]))
+        lines, notes = display.first_lines(self, _lines)
+        return "\n".join([*display.aligned([_HEADINGS, *(line.cells for line in lines)]), *notes])
 
     def _repr_html_(self) -> str:
-        lines = (display.Line(0, _cells(one), one.shared_bytes, one.copied_bytes) for one in self)
-        return display.html_table(_HEADINGS, lines)
+        return display.html_table(_HEADINGS, *display.first_lines(self, _lines))
 
 
 def report_column(path: str, arrow_type: str, buffers: Iterable[BufferInfo]) -> ColumnReport:
@@ -101,11 +101,7 @@ def report_column(path: str, arrow_type: str, buffers: Iterable[BufferInfo]) -> 
     return ColumnReport(path, arrow_type, shared, copied, "; ".join(reasons))
 
 
-def _cells(column: ColumnReport) -> Sequence[str]:
-    return (
-        printable(column.path),
-        printable(column.arrow_type),
-        size(column.shared_bytes),
-        size(column.copied_bytes),
-        printable(column.reason),
-    )
+def _lines(column: ColumnReport, depth: int) -> Iterator[display.Line]:
+    path, arrow_type, shared, copied, reason = column
+    cells = (path, arrow_type, size(shared), size(copied), reason)
+    yield display.Line(depth, cells, shared, copied)

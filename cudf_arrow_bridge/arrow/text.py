@@ -12,6 +12,12 @@ def printable(name: object) -> str:
     )
 
 
+def shortened(name: object, most: int = 100) -> str:
+    """Return a name as `printable` does, without its end if it has more than `most` characters."""
+    text = printable(name)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def size(count: int) -> str:
     """Return a number of bytes in a readable unit."""
     if count < 1000:

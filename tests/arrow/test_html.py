@@ -144,7 +144,7 @@ def test_names_are_only_text_in_html(name):
         assert page.elements == Page(expected._repr_html_()).elements
         assert all(letter.isprintable() for letter in html)
         if name.isprintable():
-            assert page.rows[1][0] == name
+            assert page.rows[1][0] == (name if len(name) < 100 else "x" * 99 + "…")
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
@@ -159,6 +159,31 @@ def test_names_are_only_text_in_the_diagram(name):
 def test_text_of_a_report_has_one_line_for_each_column():
     for name in HOSTILE.values():
         assert len(repr(named(name).report()).splitlines()) == 3
+
+
+def test_displays_of_many_columns_are_short():
+    columns = [pa.array([True])] * 5000
+    wide = bridge.from_arrow_device(pa.record_batch(columns, names=list(map(str, range(5000)))))
+    report = bridge.to_arrow_device(wide).report()
+    assert len(report) == 5000
+    page = Page(report._repr_html_())
+    assert [row[0] for row in page.rows[1:-1]] == [str(i) for i in range(20)]
+    assert page.rows[-1] == ["... and 4,980 more columns"]
+    lines = repr(report).splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == [str(i) for i in range(20)]
+    assert lines[-1] == "... and 4,980 more columns"
+
+
+def test_displays_of_long_names_are_narrow():
+    struct = pa.StructArray.from_arrays([pa.array([True])], ["y" * 5000])
+    batch = pa.record_batch([struct, struct.field(0)], names=["x" * 5000, "short"])
+    array = bridge.to_arrow_device(bridge.from_arrow_device(batch))
+    report = array.report()
+    for shown in (repr(array), repr(report)):
+        assert max(map(len, shown.splitlines())) < 500
+    for html in (array._repr_html_(), report._repr_html_(), report.diagram()):
+        assert re.search("[xy]{101}", html) is None
+        assert "short" in html
 
 
 def texts(diagram):
