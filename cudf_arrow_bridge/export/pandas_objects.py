@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ..arrow.metadata import BRIDGE_KEY
 from ..arrow.sources import SourceArray
+from ..arrow.text import shortened
 from ..frames import unproxied_pandas as pd
 from ..frames.disassemble import level_labels
 from ..frames.dtypes import dtype_hint
@@ -67,12 +68,30 @@ def _record_batch(
         positions = range(len(dtypes), len(dtypes) + len(levels))
         row_index = RowIndex(list(index.names), None, list(positions))
         dtypes += levels
-    table = pa.Table.from_pandas(_with_plain_names(frame), preserve_index=preserve_index)
+    try:
+        table = pa.Table.from_pandas(_with_plain_names(frame), preserve_index=preserve_index)
+    except (pa.ArrowException, UnicodeEncodeError):
+        for label, column in [*frame.items(), *frame.index.to_frame().items()]:
+            _to_arrow(column, label)  # raises an error that names the column
+        raise
     batch = _one_batch(table)
     hints = [dtype_hint(dtype) for dtype in dtypes]
     layout = FrameLayout(object_type, labels, hints, row_index)
     metadata = {**batch.schema.metadata, BRIDGE_KEY: layout.encode(batch.schema.names, [])}
     return batch.replace_schema_metadata(metadata)
+
+
+def _to_arrow(column: pd.Series | pd.Index, label: object) -> pa.Array | pa.ChunkedArray:
+    """Convert a column to Arrow, or raise an error that names it."""
+    try:
+        return pa.array(column, from_pandas=True)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"column {label!r}: expected text that UTF-8 can encode, got "
+            f"{shortened(repr(error.object))}"
+        ) from None
+    except pa.ArrowException as error:
+        raise type(error)(f"column {label!r}: {error}") from None
 
 
 def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -113,7 +132,7 @@ def _named_array(
     object_type: ObjectType, obj: pd.Series | pd.Index, rows: pd.RangeIndex | None
 ) -> SourceArray:
     """Return a series or index as an array; `rows` is its index if it is kept as a range."""
-    array = pa.array(obj, from_pandas=True)
+    array = _to_arrow(obj, obj.name)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     row_index = None

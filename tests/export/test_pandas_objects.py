@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """pandas objects as Arrow data; `test_cudf_pandas` tests proxies of pandas objects."""
 
+from decimal import Decimal
+
 import cudf
 import pandas as pd
 import pyarrow as pa
@@ -39,6 +41,24 @@ def test_names_of_column_labels_of_any_type_are_restored(name):
     frame = pd.DataFrame([[1, 2]], columns=pd.Index(["a", "b"], name=name))
     found = cab.from_arrow_device(arrow_of_pandas(frame)).columns
     pd.testing.assert_index_equal(found, frame.columns, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (["a", "b\ud800"], r"expected text that UTF-8 can encode, got 'b\\ud800'"),
+        (["a", ["b\ud800"]], "got a 'list' object"),
+        ([["a"], ["b\ud800"]], r"expected text that UTF-8 can encode, got 'b\\ud800'"),
+        ([Decimal("1" * 80)], "[Dd]ecimal"),
+        ([1, "x"], "tried to convert to int64"),
+    ],
+    ids=["text", "mixed", "list", "decimal", "types"],
+)
+def test_error_of_values_without_an_arrow_type_names_the_column(values, reason):
+    frame = pd.DataFrame({"good": [0] * len(values), "bad": pd.Series(values, dtype=object)})
+    for obj in (frame, frame["bad"], pd.Index(frame["bad"]), frame.set_index("bad")):
+        with pytest.raises((TypeError, ValueError), match=f"^column 'bad': .*(?:{reason})"):
+            cab.to_arrow_device(obj)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"], ids=ascii)
@@ -119,7 +139,7 @@ def test_other_objects_are_rejected(obj):
 
 
 def test_column_of_mixed_types_is_rejected():
-    with pytest.raises(ValueError, match="column mixed"):
+    with pytest.raises(ValueError, match=r"column .mixed.: Could not convert"):
         arrow_of_pandas(pd.DataFrame({"mixed": [1, "x"]}))
 
 
