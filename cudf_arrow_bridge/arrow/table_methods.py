@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from .._core.export.exported_array import ExportedArray
     from .options import Kind
+
+#: The errors of pyarrow for objects that it cannot convert.
+_NOT_ARROW = (TypeError, ValueError, LookupError, pa.ArrowException)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -315,19 +319,24 @@ class TableMethods(DescribedArray):
         Parameters
         ----------
         other
-            A `DeviceArray`, or an object that ``pyarrow.record_batch`` or, for a column,
-            ``pyarrow.array`` accepts. As in pyarrow, metadata and the name of a single column are
-            not compared; the column names of a table are.
+            A `DeviceArray`, or an object that ``pyarrow.table`` or, for a column, ``pyarrow.array``
+            or `to_arrow_device` accepts. Any other object is not equal. As in pyarrow, metadata and
+            the name of a single column are not compared; the column names of a table are.
         """
-        if isinstance(other, TableMethods):
-            if other._kind != self._kind:
-                return False
-            other = other.to_arrow()
         mine = self.to_arrow()
-        if self._kind != "table":
-            return bool(mine.equals(other if isinstance(other, pa.Array) else pa.array(other)))
-        other = other if isinstance(other, pa.RecordBatch) else pa.record_batch(other)
-        return bool(mine.equals(other))
+        if isinstance(other, TableMethods):
+            return other._kind == self._kind and bool(mine.equals(other.to_arrow()))
+        try:
+            if self._kind == "table":
+                return bool(pa.Table.from_batches([mine]).equals(pa.table(other)))
+            return bool(pa.chunked_array([mine]).equals(_chunked(other)))
+        except _NOT_ARROW:
+            pass
+        to_arrow: Any = import_module("cudf_arrow_bridge.to_arrow")  # in a layer above this module
+        try:
+            return self.equals(to_arrow.to_arrow_device(other))
+        except _NOT_ARROW:
+            return False
 
     def release(self) -> None:
         """Release this object's reference to the buffers. Consumers keep their references.
@@ -351,6 +360,13 @@ class TableMethods(DescribedArray):
 
     def __exit__(self, *exception: object) -> None:
         self.release()
+
+
+def _chunked(values: Any) -> pa.ChunkedArray:
+    if hasattr(values, "__arrow_c_stream__"):
+        return pa.chunked_array(values)
+    array = pa.array(values)
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 def _positions(fields: pa.Schema | pa.StructType, name: str) -> list[int]:

@@ -347,3 +347,47 @@ def ipc_file(table):
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue()
+@pytest.mark.parametrize(
+    "convert",
+    [
+        pa.Table.from_batches,
+        lambda batches: batches[0].to_pandas(types_mapper=pd.ArrowDtype),
+        lambda batches: bridge.from_arrow_device(batches[0]),
+        lambda batches: bridge.to_arrow_device_stream(batches[0]),
+        lambda batches: batches[0].to_pydict(),
+    ],
+    ids=["table", "pandas", "cudf", "stream", "dict"],
+)
+def test_equals_compares_with_tables_of_other_libraries(convert):
+    first, second = (pa.record_batch({"a": [1, 2], "b": [3, n]}) for n in (4, 5))
+    array = bridge.to_arrow_device(first)
+    assert array.equals(convert([first])) is True
+    assert array.equals(convert([second])) is False
+    assert array["b"].equals(convert([first])) is False
+
+
+def test_equals_compares_with_several_chunks():
+    array = bridge.to_arrow_device(pa.record_batch({"a": [1, 2]}))
+    first, second = pa.record_batch({"a": [1]}), pa.record_batch({"a": [2]})
+    table = pa.Table.from_batches([first, second])
+    assert array.equals(table)
+    assert array["a"].equals(table["a"])
+    assert not array["a"].equals(table["a"].take([1, 0]))
+
+
+def test_equals_compares_columns_with_series():
+    column = bridge.to_arrow_device(pa.record_batch({"a": [1, 2]}))["a"]
+    frame = bridge.from_arrow_device(pa.record_batch({"a": [1, 2], "b": [1, 3]}))
+    for columns in (frame, frame.to_pandas()):
+        assert column.equals(columns["a"])
+        assert not column.equals(columns["b"])
+    assert column.equals([1, 2])
+
+
+@pytest.mark.parametrize("other", [None, 5, "a", b"a", [object()], object(), 1.5, {"a": 1}, int])
+def test_equals_is_false_for_other_objects(other):
+    array = bridge.to_arrow_device(pa.record_batch({"a": [1, 2]}))
+    assert array.equals(other) is False
+    assert array["a"].equals(other) is False
+
+
