@@ -13,7 +13,7 @@ from ..cuda.streams import Stream, resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
 from .report import Report
-from .schemas import as_field
+from .schemas import as_field, missing_name
 from .table_methods import TableMethods, available_if
 from .tensor_protocols import TensorProtocols
 
@@ -136,7 +136,7 @@ class DeviceArray(TableMethods, TensorProtocols):
         matches = [level for info, *level in buffers if info.name == name]
         if len(matches) != 1:
             names = [info.name for info, *_ in buffers]
-            raise KeyError(f"expected one buffer named {name!r}, got {len(matches)} among {names}")
+            raise missing_name("buffer", name, names)
         ((array, arrow_type, index),) = matches
         return BufferTensor(name, array.share(), arrow_type, index)
 

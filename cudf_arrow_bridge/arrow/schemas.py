@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from .._core.schema import Schema, is_struct, marks_table
 from .options import shown
+from .text import shortened
 
 Item = TypeVar("Item")
 
@@ -62,24 +65,44 @@ def positions_of(columns: Any, names: list[str]) -> list[int]:
     for name in columns:
         if not isinstance(name, str):
             raise TypeError(
-                f"columns: expected names of Arrow fields in {_listed(names)}, got {shown(name)}"
+                f"columns: expected names of Arrow fields in {listed(names)}, got {shown(name)}"
             )
     positions = {name: position for position, name in enumerate(names)}
     if unknown := [name for name in columns if name not in positions]:
-        raise KeyError(f"columns: expected names in {_listed(names)}, got {unknown}")
+        raise KeyError(
+            f"columns: expected names in {listed(names, unknown[0])}, got {listed(unknown)}"
+        )
     if repeated := [name for name, count in Counter(columns).items() if count > 1]:
-        raise ValueError(f"columns: expected each name once, got {repeated} more than once")
+        raise ValueError(f"columns: expected each name once, got {listed(repeated)} more than once")
     counts = Counter(names)
     if ambiguous := [name for name in columns if counts[name] > 1]:
         raise ValueError(
-            f"columns: expected names of one field each, got {ambiguous}, which several fields have"
+            f"columns: expected names of one field each, got {listed(ambiguous)}, which several "
+            "fields have"
         )
     return [positions[name] for name in columns]
 
 
-def _listed(names: list[str]) -> str:
-    """Return names for an error message, shortened to the first ones."""
-    return repr(names) if len(names) <= 20 else f"{names[:20]} and {len(names) - 20} more"
+def missing_name(what: str, name: str, names: list[str]) -> KeyError:
+    """Return the error for a name that is not that of exactly one column or buffer."""
+    number = names.count(name)
+    among = listed(names, name)
+    return KeyError(
+        f"expected one {what} named {shortened(repr(name))}, got {number} among {among}"
+    )
+
+
+def listed(names: Sequence[Any], wanted: str = "") -> str:
+    """Return names for an error message: of many, those nearest to a name, or the first ones."""
+    most = 20
+    some: Sequence[Any] = names
+    if len(names) > most:
+        # difflib is slow for many and for long names.
+        alike = (name for name in names if abs(len(name) - len(wanted)) < 4) if wanted else ()
+        near = get_close_matches(wanted[:100], islice((name[:100] for name in alike), 10_000))
+        some = near or names[:most]
+    text = f"[{', '.join(shortened(repr(name)) for name in some)}]"
+    return text if len(some) == len(names) else f"{text} and {len(names) - len(some):,} more"
 
 
 def check_num_fields(requested: pa.DataType, own: pa.DataType) -> None:

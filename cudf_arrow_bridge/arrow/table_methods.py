@@ -19,7 +19,7 @@ from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType
 from .metadata import without_extension
-from .schemas import as_field, as_schema, positions_of
+from .schemas import as_field, as_schema, listed, missing_name, positions_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,10 +214,7 @@ class TableMethods(DescribedArray):
         if isinstance(key, str):
             positions = _positions(fields, key)
             if len(positions) != 1:
-                names = [field.name for field in fields]
-                raise KeyError(
-                    f"expected one column named {key!r}, got {len(positions)} among {names}"
-                )
+                raise missing_name("column", key, [field.name for field in fields])
             return self._child(positions[0])
         try:
             position = index(key)
@@ -225,7 +222,10 @@ class TableMethods(DescribedArray):
             raise TypeError(f"expected the name or the position of a column, got {key!r}") from None
         size = self._array.num_children
         if not -size <= position < size:
-            raise IndexError(f"expected the position of one of {size} columns, got {position}")
+            names = listed([field.name for field in fields])
+            raise IndexError(
+                f"expected the position of one of {size} columns, got {position}: {names}"
+            )
         return self._child(position % size)
 
     def head(self, n: int = 5) -> Self:

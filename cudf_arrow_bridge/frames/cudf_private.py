@@ -31,6 +31,7 @@ from cudf.utils.dtypes import dtype_from_pylibcudf_column as dtype_from_pylibcud
 
 from .._core.export.shared_columns import BufferSharer, CudfLayout
 from .._core.import_.columns import Span, main_span, rebuild_all
+from ..arrow.schemas import listed
 from . import unproxied_pandas as pd
 
 #: The attribute in which this package attaches objects to columns and buffer owners.
@@ -170,7 +171,7 @@ class FrameLabels:
             duplicates = [label for label, count in Counter(self._labels).items() if count > 1]
             raise TypeError(
                 "expected unique column names for a cuDF frame, got several columns named "
-                f'{duplicates}: import with to="pylibcudf" instead'
+                f'{listed(duplicates)}: import with to="pylibcudf" instead'
             )
         # A view, because users can change the names of the labels of a frame.
         index = None if self._hierarchical is None else self._hierarchical.view()

@@ -139,6 +139,38 @@ def test_duplicate_column_name_is_rejected():
     assert pa.array(exported[1]).to_pylist() == ["a"]
 
 
+def test_errors_of_lookups_in_wide_tables_are_short_and_name_the_nearest():
+    names = [f"column {i}" for i in range(5000)]
+    names[4321], names[0] = "temperature", "x" * 10_000
+    wide = bridge.to_arrow_device(pa.record_batch([[1]] * 5000, names=names))
+    with pytest.raises(KeyError, match="named 'temprature', got 0 among \\['temperature'\\] and"):
+        wide["temprature"]
+    with pytest.raises(KeyError, match="got \\['temprature'\\]"):
+        wide[["temprature"]]
+    for look_up in (
+        lambda: wide["nope"],
+        lambda: wide["n" * 10_000],
+        lambda: wide[["nope"] * 5000],
+        lambda: wide[["n" * 10_000]],
+        lambda: wide[5000],
+        lambda: wide.buffer("nope"),
+        lambda: bridge.from_arrow_device(wide, columns=["nope"]),
+        lambda: bridge.from_arrow_device(wide, columns=[f"n{i}" for i in range(5000)]),
+        lambda: bridge.from_arrow_device(wide, columns=names * 2),
+    ):
+        with pytest.raises((LookupError, ValueError)) as error:
+            look_up()
+        assert len(str(error.value)) < 2000
+
+
+def test_error_of_repeated_names_of_a_frame_is_short():
+    names = [f"column {i // 2}" for i in range(5000)]
+    twice = pa.RecordBatch.from_arrays([pa.array([1])] * 5000, names=names)
+    with pytest.raises(TypeError, match="'column 0'") as error:
+        bridge.from_arrow_device(twice)
+    assert len(str(error.value)) < 2000
+
+
 def test_array_is_not_iterable(table):
     """By default, Python iterates over an object that has `__getitem__` by position."""
     assert not isinstance(table, collections.abc.Iterable)
@@ -321,32 +353,6 @@ def test_equals_compares_schema_and_values():
     assert not table.equals(column)
 
 
-def test_in_operator_finds_column_and_field_names():
-    table = bridge.to_arrow_device(pa.record_batch({"a": [{"x": 1}], "b": [2]}))
-    assert "a" in table
-    assert "x" not in table
-    assert "x" in table["a"]
-    with pytest.raises(
-        TypeError, match="expected a table or a column of structs, got a column of type int64"
-    ):
-        assert 2 in table["b"]
-
-
-def test_close_releases_arrays_streams_and_files():
-    array = bridge.to_arrow_device(pa.array([1]))
-    stream = bridge.to_arrow_device_stream(pa.table({"a": [1]}))
-    file = bridge.ipc.open_file(ipc_file(pa.table({"a": [1]})))
-    for one in (array, stream, file):
-        one.close()
-        assert one.is_released
-        one.close()
-
-
-def ipc_file(table):
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
 @pytest.mark.parametrize(
     "convert",
     [
@@ -391,3 +397,29 @@ def test_equals_is_false_for_other_objects(other):
     assert array["a"].equals(other) is False
 
 
+def test_in_operator_finds_column_and_field_names():
+    table = bridge.to_arrow_device(pa.record_batch({"a": [{"x": 1}], "b": [2]}))
+    assert "a" in table
+    assert "x" not in table
+    assert "x" in table["a"]
+    with pytest.raises(
+        TypeError, match="expected a table or a column of structs, got a column of type int64"
+    ):
+        assert 2 in table["b"]
+
+
+def test_close_releases_arrays_streams_and_files():
+    array = bridge.to_arrow_device(pa.array([1]))
+    stream = bridge.to_arrow_device_stream(pa.table({"a": [1]}))
+    file = bridge.ipc.open_file(ipc_file(pa.table({"a": [1]})))
+    for one in (array, stream, file):
+        one.close()
+        assert one.is_released
+        one.close()
+
+
+def ipc_file(table):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
