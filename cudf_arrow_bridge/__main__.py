@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -87,24 +88,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code, see ``cudf-arrow-bridge roundtrip --help``.
     """
-    options = vars(parser().parse_args(argv))
+    if sys.stdout is None:
+        report.print_error("cannot write to stdout: it is closed")
+        return exits.UNWRITABLE
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # argparse ignores the errors of its writes, so they must occur in the flush.
+        sys.stdout.reconfigure(errors="backslashreplace", write_through=False)
     try:
         try:
-            command = import_module(f"cudf_arrow_bridge.cli.{options.pop('command')}")
-        except Exception as error:  # Broken libraries raise any exception.
-            raise ImportError(report.one_line(error)) from error
-        code: int = command.run(**options)
-        sys.stdout.flush()
-        return code
+            return run(argv)
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except ImportError as error:
         report.print_error(f"{error}; cudf-arrow-bridge doctor examines the installed packages")
         return exits.FAILED
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    except BrokenPipeError:
-        # The reader (such as head) has closed the pipe. The flush at exit must not fail again.
+    except OSError as error:
+        # The flush at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        if isinstance(error, BrokenPipeError):  # The reader (such as head) has closed the pipe.
+            return 128 + signal.SIGPIPE
+        report.print_error(f"cannot write to stdout: {error.strerror or error}")
+        return exits.UNWRITABLE
+
+
+def run(argv: Sequence[str] | None) -> int:
+    """Run the command of the arguments, whose errors other than those of stdout it reports."""
+    options = vars(parser().parse_args(argv))
+    try:
+        command = import_module(f"cudf_arrow_bridge.cli.{options.pop('command')}")
+    except Exception as error:  # Broken libraries raise any exception.
+        raise ImportError(report.one_line(error)) from error
+    code: int = command.run(**options)
+    return code
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,11 +41,19 @@ class SourceFile:
     path: Path
     format: str
 
+    def _source(self) -> Path | pa.NativeFile:
+        """Return the path, or an open file if its name is not UTF-8, as pyarrow requires."""
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError:
+            return pa.OSFile(os.fsencode(self.path))
+        return self.path
+
     def summary(self) -> Summary:
         """Read the metadata of the file without its data."""
         with readable(self.path):
             if self.format == "parquet":
-                with pq.ParquetFile(self.path) as file:
+                with pq.ParquetFile(self._source()) as file:
                     return Summary(file.schema_arrow, file.metadata.num_rows)
             if self.format in ("csv", "tsv"):
                 with self._open_csv() as reader:
@@ -72,13 +81,13 @@ class SourceFile:
 
     def _table(self, rows: int | None) -> pa.Table:
         if self.format == "parquet":
-            with pq.ParquetFile(self.path) as file:
+            with pq.ParquetFile(self._source()) as file:
                 batches = file.iter_batches(batch_size=min(rows or 2**20, 2**20))
                 return first_rows(batches, file.schema_arrow, rows)
         if self.format in ("csv", "tsv"):
             if rows is None:
                 # This infers types from the whole file; csv.open_csv only from the first block.
-                table = csv.read_csv(self.path, parse_options=parse_options(self.format))
+                table = csv.read_csv(self._source(), parse_options=parse_options(self.format))
                 check_delimiter(table.schema.names)
                 return table
             with self._open_csv() as reader:
@@ -90,14 +99,14 @@ class SourceFile:
                 return first_rows(map(pa.record_batch, stream), stream.schema, rows)
         except TypeError:  # cuDF has no type for a column
             if not is_file:
-                reader = pa.ipc.open_stream(self.path)
+                reader = pa.ipc.open_stream(self._source())
                 return first_rows(reader, reader.schema, rows)
-            reader = pa.ipc.open_file(self.path)
+            reader = pa.ipc.open_file(self._source())
             batches = map(reader.get_batch, range(reader.num_record_batches))
             return first_rows(batches, reader.schema, rows)
 
     def _open_csv(self) -> csv.CSVStreamingReader:
-        reader = csv.open_csv(self.path, parse_options=parse_options(self.format))
+        reader = csv.open_csv(self._source(), parse_options=parse_options(self.format))
         check_delimiter(reader.schema.names)
         return reader
 

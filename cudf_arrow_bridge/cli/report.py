@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cudf_arrow_bridge.arrow.text import printable
@@ -76,7 +77,8 @@ def table(
 
 def print_error(message: str) -> None:
     """Print one line on stderr."""
-    print(f"cudf-arrow-bridge: {printable(message)}", file=sys.stderr)
+    with suppress(AttributeError, OSError):  # stderr is closed, or cannot be written
+        sys.stderr.write(f"cudf-arrow-bridge: {printable(message)}\n")
 
 
 def print_json(document: Any) -> None:

@@ -31,6 +31,8 @@ def test_every_command_is_documented():
     assert re.findall(r"^`(\w+) ", PAGE, re.MULTILINE) == list(commands())
 
 
-@pytest.mark.parametrize("code", [exits.OK, exits.FAILED, exits.UNREADABLE, exits.UNSUPPORTED])
+@pytest.mark.parametrize(
+    "code", [exits.OK, exits.FAILED, exits.UNREADABLE, exits.UNSUPPORTED, exits.UNWRITABLE]
+)
 def test_the_exit_codes_are_documented(code):
     assert re.search(rf"^\| {code} \|", PAGE, re.MULTILINE)
