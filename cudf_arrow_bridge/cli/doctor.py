@@ -57,8 +57,8 @@ def run(*, as_json: bool = False) -> int:
         report.print_json({"findings": [finding._asdict() for finding in findings]})
     else:
         try:
-            table = report.table("This machine", ("Probe", "Status", "Found"), findings)
-            report.console().print(table)
+            headings = ("Probe", "Status", "Found")
+            report.print_table(report.console(), "This machine", headings, findings)
         except ImportError:  # without rich
             print(*map(": ".join, findings), sep="\n")
     works = all(finding.status in ("ok", "optional") for finding in findings)

@@ -38,5 +38,5 @@ def run(file: str, *, as_json: bool = False) -> int:
     rows = summary.rows
     size = "rows not known before reading" if rows is None else count(rows, "row")
     title = f"{printable(file)} ({', '.join((source.format, size, *(summary.codecs or ())))})"
-    report.console().print(report.table(title, HEADINGS, cells))
+    report.print_table(report.console(), title, HEADINGS, cells)
     return exits.OK

@@ -13,13 +13,17 @@ from cudf_arrow_bridge.arrow.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 PIPE_WIDTH = 200
 TYPES = ("Arrow type", "cuDF type")
-#: The columns whose cells are never wrapped.
+#: The columns whose cells are never wrapped, besides short names.
 NUMBERS = ("Rows", "Nulls", "Bytes")
 WORDS = ("Probe", "Status", "Device", "Crossing", "Result")
+#: The least width of the columns whose cells are wrapped, and of names that are wrapped at all.
+LEAST_WIDTH = 8
+NAME_WIDTH = 16
+#: The columns that are omitted on a narrow terminal, the first ones first.
+OMITTED = ("Device", "cuDF type", "Nulls", "Bytes", "Arrow type", "Rows", "Note", "Crossing")
 COLOURS = {
     "match": "green", "ok": "green", "zero-copy": "green", "converted": "yellow",
     "depends": "yellow", "unsupported": "yellow", "optional": "yellow",
@@ -35,44 +39,64 @@ def console() -> Console:
     return Console(width=width, highlight=False, emoji=False, markup=False)
 
 
-def table(
+def print_table(
+    out: Console,
     title: str,
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
     truncate_types: bool = False,
-) -> Table:
-    """Create a table; its text is not interpreted as markup.
+) -> None:
+    """Print a table; its text is not interpreted as markup.
 
-    If the table is too wide, the names of types are truncated or wrapped.
+    If the table is too wide, columns of `OMITTED` are left out and names and types are wrapped, or
+    types truncated.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    result = Table(
-        title=title,
-        title_style="bold",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for heading in headings:
+    rows = list(rows)
+    shown = fitting(headings, rows, out.width)
+    result = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading, is_whole in shown.items():
         result.add_column(
             heading,
             justify="right" if heading in NUMBERS else "left",
-            no_wrap=heading in NUMBERS + WORDS,
+            no_wrap=is_whole,
             overflow="fold",
         )
     for row in rows:
-        cells = [Text(cell, COLOURS.get(cell, "")) for cell in row]
-        for heading, cell in zip(headings, cells, strict=True):
-            if truncate_types and heading in TYPES:
-                # Of the cell, since rich does not reduce the width of a column that is not wrapped.
-                cell.no_wrap, cell.overflow = True, "ellipsis"
-        result.add_row(*cells)
-    return result
+        texts = (Text(cell, COLOURS.get(cell, "")) for cell in row)
+        cells = dict(zip(headings, texts, strict=True))
+        for heading in TYPES if truncate_types else ():
+            # Of the cell, since rich does not reduce the width of a column that is not wrapped.
+            cells[heading].no_wrap, cells[heading].overflow = True, "ellipsis"
+        result.add_row(*(cells[heading] for heading in shown))
+    print_line(out, title, "bold")
+    out.print(result)
+
+
+def fitting(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> dict[str, bool]:
+    """Return the headings of the columns that fit a width, and whether they are never wrapped."""
+    from rich.cells import cell_len
+
+    least, whole = {}, {}
+    for heading, *cells in zip(headings, *rows, strict=True):
+        longest = max(map(cell_len, (heading, *cells)))
+        limit = NAME_WIDTH if heading == "Column" else LEAST_WIDTH
+        whole[heading] = heading in NUMBERS + WORDS or longest <= limit
+        least[heading] = longest if whole[heading] else LEAST_WIDTH
+    for heading in OMITTED:
+        # Each column has a space on both sides.
+        if sum(least.values()) + 2 * len(least) > width:
+            least.pop(heading, None)
+    return {heading: whole[heading] for heading in least}
+
+
+def print_line(out: Console, line: str, style: str = "") -> None:
+    """Print a line, which is wrapped only on a terminal."""
+    out.print(line, style=style, soft_wrap=not out.is_terminal)
 
 
 def print_error(message: str) -> None:

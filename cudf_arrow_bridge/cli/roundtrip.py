@@ -89,7 +89,7 @@ def print_result(out: Console, result: FileResult) -> None:
         for column in result.columns
     ]
     title = f"{printable(result.file)} ({result.format})"
-    out.print(report.table(title, HEADINGS, rows, truncate_types=out.is_terminal))
+    report.print_table(out, title, HEADINGS, rows, truncate_types=out.is_terminal)
     lines = [f"Note: {note}" for note in result.notes]
     for column in result.columns:
         outcome = column.crossing if column.result == "match" else column.result
@@ -103,7 +103,7 @@ def print_result(out: Console, result: FileResult) -> None:
     columns = count(len(result.columns), "column")
     lines.append(f"{matched} of {columns} matched after the round trip.")
     for line in lines:
-        out.print(line, soft_wrap=True)
+        report.print_line(out, line)
 
 
 def duration(seconds: float) -> str:
