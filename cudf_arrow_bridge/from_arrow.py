@@ -200,8 +200,9 @@ def from_arrow_device_stream(
         copied. False: return an iterator, as `iter_arrow_device_stream` does.
     mr, to, kind, columns, copy, validate, sanitize : optional
         See `from_arrow_device`. The structs of a stream are tables, even if the schema is nullable,
-        except for the chunks of a ``pyarrow.ChunkedArray``. For files, only `columns` are read.
-        With ``copy=False`` batches cannot be concatenated, so more than one batch is an error.
+        except for those of a series or chunked array, such as ``polars.Series``, and of an iterable
+        of columns. For files, only `columns` are read. With ``copy=False`` batches cannot be
+        concatenated, so more than one batch is an error.
 
     Returns
     -------

@@ -19,6 +19,9 @@ from .options import Kind, check_kind
 from .schemas import empty, or_default
 from .sources import STREAM_PROTOCOLS, SourceArray, is_array, is_of_rapids, open_array
 
+#: Attributes of series and chunked arrays. Tables and readers do not have them.
+_COLUMN_ATTRIBUTES = ("dtype", "chunks")
+
 
 class SourceStream:
     """A stream of arrays of one schema, each read from the producer when it is requested.
@@ -34,7 +37,7 @@ class SourceStream:
     reader
         The reader of the stream, released together with this object.
     known_column
-        Whether arrays of structs are columns, as the chunks of a pyarrow column are.
+        Whether arrays of structs are columns, as the chunks of a series are.
     first_row
         The number of rows before the first array, where its part of a range index starts; see
         `SourceArray`.
@@ -124,7 +127,11 @@ def find_stream(obj: Any) -> SourceStream | None:
     schema = reader.schema()
     state = reader.state
     labels, first_row = ((), None) if state is None else (state.labels, state.first_row or None)
-    arrays, known_column = iter(reader.next, None), isinstance(obj, pa.ChunkedArray)
+    arrays = iter(reader.next, None)
+    if state is None:
+        known_column = any(hasattr(type(obj), name) for name in _COLUMN_ATTRIBUTES)
+    else:
+        known_column = not schema.is_table
     return SourceStream(schema, arrays, labels, reader, known_column, first_row)
 
 
@@ -210,9 +217,7 @@ def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
             del source
 
     arrays = chain([first.array], rest())
-    # Tables and columns of structs have the same schema.
-    known_column = first.is_of_rapids and first.kind == "column"
-    return SourceStream(schema, arrays, first.labels, None, known_column, first.first_row)
+    return SourceStream(schema, arrays, first.labels, None, first.kind == "column", first.first_row)
 
 
 def _with_large_strings(arrow_type: pa.DataType) -> pa.DataType:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import arro3.core
 import cudf
+import narwhals
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
@@ -139,15 +142,55 @@ def test_import_of_empty_pandas_series_keeps_the_index():
     assert (imported.name, imported.index.name) == ("value", "key")
 
 
-def test_chunked_struct_column_is_imported_as_a_series():
-    rows = [{"x": 1}, None, {"x": 3}]
-    for chunks in ([rows], [rows[:1], rows[1:]]):
-        column = pa.chunked_array(chunks)
-        for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
-            series = take(column)
-            assert isinstance(series, cudf.Series)
-            assert pa.array(bridge.to_arrow_device(series)).to_pylist() == rows
-        exported = bridge.to_arrow_device(column)
-        assert pa.array(exported).to_pylist() == rows
-        frame = bridge.from_arrow_device(pa.chunked_array([rows[:1]]), kind="table")
-        assert isinstance(frame, cudf.DataFrame)
+STRUCTS = [{"x": 1}, None, {"x": 3}]
+
+COLUMNS_OF_STRUCTS = {
+    "a chunked array": pa.chunked_array([STRUCTS]),
+    "a chunked array of two chunks": pa.chunked_array([STRUCTS[:1], STRUCTS[1:]]),
+    "a polars series": pl.Series(STRUCTS),
+    "a polars series of two chunks": pl.Series(STRUCTS[:1]).append(pl.Series(STRUCTS[1:])),
+    "a series of narwhals": narwhals.from_native(pl.Series(STRUCTS), series_only=True),
+    "a chunked array of arro3": arro3.core.ChunkedArray(pa.chunked_array([STRUCTS])),
+    "a stream of this package": bridge.to_arrow_device_stream(pa.chunked_array([STRUCTS])),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS_OF_STRUCTS.values(), ids=COLUMNS_OF_STRUCTS)
+def test_structs_of_a_column_are_a_column(column):
+    for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
+        series = take(column)
+        assert isinstance(series, cudf.Series)
+        assert pa.array(bridge.to_arrow_device(series)).to_pylist() == STRUCTS
+        assert isinstance(take(column, to="pylibcudf"), plc.Column)
+    assert pa.array(bridge.to_arrow_device(column)).to_pylist() == STRUCTS
+    stream = bridge.to_arrow_device_stream(column)
+    assert pa.chunked_array(stream).to_pylist() == STRUCTS
+
+
+def test_structs_of_a_list_of_columns_are_a_column():
+    for column in (pa.array(STRUCTS), pa.chunked_array([STRUCTS]), pl.Series(STRUCTS)):
+        for take in (bridge.from_arrow_device_stream, bridge.to_arrow_device_stream):
+            imported = bridge.from_arrow_device_stream(take([column, column]))
+            assert isinstance(imported, cudf.Series)
+            assert pa.array(bridge.to_arrow_device(imported)).to_pylist() == STRUCTS * 2
+
+
+def test_structs_of_a_column_are_a_table_if_requested():
+    column = pl.Series(STRUCTS[:1])
+    assert isinstance(bridge.from_arrow_device(column, kind="table"), cudf.DataFrame)
+
+
+def test_categoricals_within_a_struct_series_are_kept():
+    fields = {
+        "category": pl.Series(["a", None, "b"], dtype=pl.Categorical),
+        "enum": pl.Series(["v", "u", None], dtype=pl.Enum(["u", "v"])),
+    }
+    series = pl.DataFrame(fields).to_struct("structs")
+    for column in (series, pl.Series([series, None])):
+        assert pl.Series(bridge.to_arrow_device(column)).dtype == column.dtype
+        imported = bridge.from_arrow_device(column, to="pylibcudf")
+        returned = pl.Series(bridge.to_arrow_device(imported))
+        assert returned.dtype == column.dtype
+        assert returned.equals(column, null_equal=True)
+        imported = bridge.from_arrow_device(column)
+        assert pl.Series(bridge.to_arrow_device(imported)).to_list() == column.to_list()
