@@ -31,6 +31,7 @@ from .cudf_private import (
     range_of,
 )
 from .dtypes import dtype_hint
+from .host_frames import enable_host_frames
 from .labels import RowIndex, index_level_name, stringify
 from .layout import FrameLayout, ObjectType, encode_field
 from .schema_cache import SharedColumns, cache_spec, cached_spec, schema_key
@@ -296,6 +297,7 @@ def _write_out(
     if not np.iinfo(dtype).min <= min(numbers) <= max(numbers) <= np.iinfo(dtype).max:
         # cuDF has an option for int32 labels, and would change labels that do not fit.
         dtype = np.dtype("int64")
+    enable_host_frames()
     column = convert.sequence(values, dtype, location)
     made = [(column.data().ptr, len(index) * dtype.itemsize, _NO_RANGES)] if len(index) else []
     # Not spillable: cuDF spills on its own stream, which does not wait for that of the sequence.

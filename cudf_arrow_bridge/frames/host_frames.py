@@ -317,11 +317,13 @@ _enabled = False
 def enable_host_frames() -> None:
     """Enable printing, conversion and slicing of cuDF frames in host memory if there is no GPU.
 
-    Installs `REPLACEMENTS` for the whole process. Later calls have no effect.
+    Installs `REPLACEMENTS` for the whole process. Later calls have no effect. Spilling, for which
+    cuDF needs a GPU, is turned off.
     """
     global _enabled
     if _enabled or has_gpu():
         return
     for owner, name, replacement in REPLACEMENTS:
         setattr(owner, name, replacement)
+    cudf.set_option("spill", False)
     _enabled = True

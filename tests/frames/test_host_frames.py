@@ -491,6 +491,24 @@ def test_host_frames_replace_nothing_if_there_is_a_gpu():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("first", ["pa.table({'a': [1, 2]})", "cudf.RangeIndex(2)"])
+def test_frames_are_made_in_host_memory_although_spilling_is_on(first):
+    """cuDF's spill manager needs a driver."""
+    done = run(
+        f"""
+        import os
+        os.environ["CUDF_SPILL"] = "on"
+        import cudf, pyarrow as pa
+        import cudf_arrow_bridge as bridge
+
+        bridge.to_arrow_device({first})
+        frame = bridge.from_arrow_device(pa.table({{"a": [1, 2], "b": ["x", None]}}))
+        assert frame.copy()[1:].to_arrow().to_pylist() == [{{"a": 2, "b": None}}]
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_frames_and_series_are_unchanged_by_pickling(protocol):
     table = pa.table({"a": [1, None, 3], "b": ["x", "y", None], "c": [[1], None, []]})
