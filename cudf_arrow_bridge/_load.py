@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the release of libcudf and load the libraries that the extension modules link to."""
+"""Check the release of libcudf, load libraries of the extension modules, and import extras."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from cudf_arrow_bridge._build_info import LIBCUDF_VERSION, PACKAGE_SUFFIX
 
@@ -28,6 +31,19 @@ def check_release(built: str, found: str, name: str = "libcudf") -> None:
             f"Install {required_cudf()} "
             f"or cudf-arrow-bridge{PACKAGE_SUFFIX}=={_release(found)}.*."
         )
+
+
+@contextmanager
+def imports_of_extra(extra: str) -> Iterator[None]:
+    """Name the extra to install in the error for a module that is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"cudf_arrow_bridge.{extra} requires the module {error.name}: "
+            f"install cudf-arrow-bridge{PACKAGE_SUFFIX}[{extra}]",
+            name=error.name,
+        ) from error
 
 
 def load_libraries() -> None:

@@ -209,8 +209,39 @@ def test_missing_required_gpu_raises():
     assert output.splitlines() == [wanted] * 2
 
 
-@pytest.mark.parametrize("module", ["", ".ipc", ".dask"])
+@pytest.mark.parametrize("module", ["", ".ipc", ".dask", ".polars"])
 def test_modules_list_their_public_names(module):
     found = importlib.import_module(f"cudf_arrow_bridge{module}")
-    assert dir(found) == sorted(found.__all__)
-    assert all(hasattr(found, name) for name in dir(found) if name != "ray")
+    extras = [] if module else ["dask", "polars", "ray"]
+    assert dir(found) == sorted([*found.__all__, *extras])
+    assert all(hasattr(found, name) for name in found.__all__)
+
+
+@pytest.mark.parametrize(
+    ("extra", "missing"), [("dask", "distributed"), ("polars", "polars"), ("ray", "ray")]
+)
+def test_missing_extra_is_an_error_that_names_it(extra, missing):
+    status, output = run(f"""
+        sys.modules["{missing}"] = None
+        import cudf_arrow_bridge as bridge
+        import inspect, pydoc
+
+        assert not hasattr(bridge, "{extra}")
+        for ask in (
+            "bridge.{extra}", "import bridge.{extra}", "from cudf_arrow_bridge import {extra}"
+        ):
+            try:
+                exec(ask.replace("import bridge", "import cudf_arrow_bridge"))
+            except (AttributeError, ImportError) as error:
+                print(error)
+        exec("from cudf_arrow_bridge import *")
+        assert to_arrow_device is bridge.to_arrow_device
+        assert "DeviceArray" in dict(inspect.getmembers(bridge))
+        assert "from_arrow_device" in pydoc.render_doc(bridge)
+    """)
+    assert status == 0, output
+    lines = output.splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert line.startswith(f"cudf_arrow_bridge.{extra} requires the module {missing}")
+        assert line.endswith(f": install cudf-arrow-bridge-cu{_build_info.CUDA_MAJOR}[{extra}]")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._load import imports_of_extra
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.options import check_max_rows, check_option
 from ..arrow.schemas import empty
@@ -15,6 +16,12 @@ from ..export.sources.datasets import DatasetSource
 from ..export.stream_sources import open_source
 from ..from_arrow import from_arrow_device
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
+
+with imports_of_extra("dask"):
+    from dask import delayed, get_annotations
+    from dask.base import get_scheduler
+    from dask.utils import parse_bytes
+    from distributed import default_client
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -112,8 +119,6 @@ def to_futures(
     True
     """
     if client is None:
-        from distributed import default_client
-
         client = default_client()
     max_rows = check_max_rows(max_rows, max_chunksize)
     found = parts_or_stream(source, columns, filter, memory_map, max_rows, blocksize)
@@ -136,8 +141,6 @@ def parts_or_stream(
 
     The parameters and errors are those of `to_futures`.
     """
-    from dask.utils import parse_bytes
-
     size = parse_bytes(blocksize)
     opened = open_source(source, columns, filter, memory_map)
     parts = opened.split(size) if isinstance(opened, DatasetSource) else None
@@ -158,8 +161,6 @@ def read_part(part: DatasetSource) -> DeviceArray:
 
 def scatter(stream: DeviceArrayStream, client: Client) -> list[Future]:
     """Send the batches of a stream to workers, one at a time; see `to_futures`."""
-    from dask import get_annotations
-
     if client.asynchronous:
         raise RuntimeError(
             "cannot send data from the thread of the client's event loop, which would "
@@ -234,8 +235,6 @@ def to_dataframe(
     target: To = to or ("cudf" if has_gpu() else "pandas")
     if target == "cudf":
         _check_cudf()
-    from dask import delayed
-    from dask.base import get_scheduler
     from dask.dataframe import from_delayed
 
     max_rows = check_max_rows(max_rows, max_chunksize)

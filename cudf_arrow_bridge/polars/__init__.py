@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pyarrow as pa
 import pylibcudf as plc
-from polars.io.plugins import register_io_source
 
 from .._core.import_.columns import table_of
+from .._load import imports_of_extra
 from ..arrow.device_array import DeviceArray
 from ..arrow.metadata import storage_type_of
 from ..arrow.source_streams import has_stream_protocol
@@ -25,6 +24,10 @@ from ..export.stream_sources import has_files, is_binary, open_source
 from ..frames.convert import cast, with_children
 from ..from_arrow import from_arrow_device
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
+
+with imports_of_extra("polars"):
+    import polars as pl
+    from polars.io.plugins import register_io_source
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds

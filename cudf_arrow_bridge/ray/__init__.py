@@ -11,10 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import ray.data
 
+from .._load import imports_of_extra
 from ..arrow.device_array import DeviceArray
 from ..to_arrow import to_arrow_device_stream
+
+with imports_of_extra("ray"):
+    import ray.data
 
 __all__ = ["to_dataset"]
 
