@@ -48,7 +48,8 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"{fill(CROSSING)}\n\n{exits.MEANING}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    trip.add_argument("files", nargs="+", metavar="FILE", help="Parquet, Arrow IPC or CSV")
+    kinds = "a Parquet, Arrow IPC or CSV file, or its URL"
+    trip.add_argument("files", nargs="+", metavar="FILE", help=kinds)
     trip.add_argument("--rows", type=positive, metavar="N", help="read only the first N rows")
     trip.add_argument(
         "--max-rows",
@@ -63,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
         description="Read only the schema and show the cuDF type of each column.",
         epilog=CROSSING,
     )
-    look.add_argument("file", metavar="FILE", help="Parquet, Arrow IPC or CSV")
+    look.add_argument("file", metavar="FILE", help=kinds)
 
     health = commands.add_parser(
         "doctor",

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
@@ -38,28 +39,30 @@ class Summary(NamedTuple):
 class SourceFile:
     """A readable file; see `format_of` for its format."""
 
-    path: Path
+    path: Path | str
     format: str
 
-    def _source(self) -> Path | pa.NativeFile:
-        """Return the path, or an open file if its name is not UTF-8, as pyarrow requires."""
-        try:
-            str(self.path).encode()
-        except UnicodeEncodeError:
-            return pa.OSFile(os.fsencode(self.path))
-        return self.path
+    def _open(self) -> Any:
+        """Return a path, or a file of a URL, decompressed, or of a name that is not UTF-8."""
+        if isinstance(self.path, Path):
+            try:
+                str(self.path).encode()
+            except UnicodeEncodeError:
+                return pa.OSFile(os.fsencode(self.path))
+            return self.path
+        return fsspec.open(self.path, compression="infer").open()
 
     def summary(self) -> Summary:
         """Read the metadata of the file without its data."""
         with readable(self.path):
             if self.format == "parquet":
-                with pq.ParquetFile(self._source()) as file:
+                with pq.ParquetFile(self._open()) as file:
                     return Summary(file.schema_arrow, file.metadata.num_rows)
             if self.format in ("csv", "tsv"):
                 with self._open_csv() as reader:
                     return Summary(reader.schema, None)
             read_headers = file_headers if self.format == "arrow-file" else stream_headers
-            schema, headers = read_headers(self.path)
+            schema, headers = read_headers(self._open())
             codecs = {header.codec for header in headers if header.codec}
             rows = sum(header.length for header in headers)
             return Summary(schema, rows, tuple(sorted(codecs)))
@@ -81,38 +84,44 @@ class SourceFile:
 
     def _table(self, rows: int | None) -> pa.Table:
         if self.format == "parquet":
-            with pq.ParquetFile(self._source()) as file:
+            with pq.ParquetFile(self._open()) as file:
                 batches = file.iter_batches(batch_size=min(rows or 2**20, 2**20))
                 return first_rows(batches, file.schema_arrow, rows)
         if self.format in ("csv", "tsv"):
             if rows is None:
                 # This infers types from the whole file; csv.open_csv only from the first block.
-                table = csv.read_csv(self._source(), parse_options=parse_options(self.format))
-                check_delimiter(table.schema.names)
-                return table
+                return csv.read_csv(self._open_text(), parse_options=parse_options(self.format))
             with self._open_csv() as reader:
                 return first_rows(reader, reader.schema, rows)
         is_file = self.format == "arrow-file"
         try:
             open_arrow = cab.ipc.open_file if is_file else cab.ipc.open_stream
-            with open_arrow(self.path, device_type="cpu") as stream:
+            with open_arrow(self._open(), device_type="cpu") as stream:
                 return first_rows(map(pa.record_batch, stream), stream.schema, rows)
         except TypeError:  # cuDF has no type for a column
             if not is_file:
-                reader = pa.ipc.open_stream(self._source())
+                reader = pa.ipc.open_stream(self._open())
                 return first_rows(reader, reader.schema, rows)
-            reader = pa.ipc.open_file(self._source())
+            reader = pa.ipc.open_file(self._open())
             batches = map(reader.get_batch, range(reader.num_record_batches))
             return first_rows(batches, reader.schema, rows)
 
     def _open_csv(self) -> csv.CSVStreamingReader:
-        reader = csv.open_csv(self._source(), parse_options=parse_options(self.format))
-        check_delimiter(reader.schema.names)
-        return reader
+        return csv.open_csv(self._open_text(), parse_options=parse_options(self.format))
+
+    def _open_text(self) -> Any:
+        """Open a CSV file after a check of its delimiter."""
+        if self.format == "csv":
+            with pa.input_stream(self._open()) as file:
+                check_delimiter(file)
+        return self._open()
 
 
 def open_file(name: str) -> SourceFile:
-    """Detect the format of a file."""
+    """Detect the format of a file, or of the file that a URL names."""
+    if "://" in name:
+        with readable(name), fsspec.open(name) as file:
+            return SourceFile(name, format_of(name, file.read(8)))
     path = Path(name)
     with readable(path):
         if path.is_dir():
@@ -136,12 +145,12 @@ def first_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int |
 
 
 @contextmanager
-def readable(path: Path) -> Iterator[None]:
+def readable(path: Path | str) -> Iterator[None]:
     """Convert errors of reading to a `ReadError`."""
     try:
         yield
     except FileNotFoundError:
         raise ReadError(f"{path}: no such file") from None
-    except (OSError, pa.ArrowException, TypeError, ValueError) as error:
+    except (OSError, ImportError, pa.ArrowException, TypeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise ReadError(f"{path}: cannot be read: {' '.join(reason.split())}") from None

@@ -85,9 +85,15 @@ def has_files(source: Any) -> bool:
 
 def is_binary(source: Any) -> bool:
     """Return whether a source is the bytes of a file, or an open file."""
-    if isinstance(source, (bytes, bytearray, memoryview, pa.Buffer, pa.NativeFile)):
+    if isinstance(source, (io.IOBase, pa.NativeFile)):
         return True
-    return isinstance(source, io.IOBase)
+    if is_array(source):
+        return False
+    try:
+        with memoryview(source) as view:
+            return view.itemsize == 1
+    except TypeError:
+        return False
 
 
 def is_lazy(source: Any) -> bool:

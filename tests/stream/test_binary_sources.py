@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
+import ctypes
 import gzip
 import io
+import mmap
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -39,10 +43,21 @@ FORMATS = {
     "arrow file": written(write_arrow(pa.ipc.new_file)),
     "arrow stream": written(write_arrow(pa.ipc.new_stream)),
 }
+
+
+def mapped(path):
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
 KINDS = {
     "bytes": lambda data, path: data,
     "bytearray": lambda data, path: bytearray(data),
     "memoryview": lambda data, path: memoryview(data),
+    "memory map": lambda data, path: mapped(path),
+    "array of Python": lambda data, path: array.array("B", data),
+    "array of NumPy": lambda data, path: np.frombuffer(data, "u1"),
+    "array of C": lambda data, path: (ctypes.c_char * len(data)).from_buffer_copy(data),
     "pyarrow buffer": lambda data, path: pa.py_buffer(data),
     "pyarrow reader": lambda data, path: pa.BufferReader(data),
     "BytesIO": lambda data, path: io.BytesIO(data),
@@ -202,3 +217,37 @@ def test_slice_of_an_ipc_file_returns_its_batches():
         assert file[3:] == []
         with pytest.raises(TypeError, match=r"file\[0\]\['a'\]"):
             file["a"]
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])
+def test_csv_file_with_decimal_commas_is_rejected_with_the_options_that_read_it(tmp_path, name):
+    path = tmp_path / name
+    text = b"a;b\n1,5;2\n2,25;3\n"
+    path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    with pytest.raises(ValueError, match="expected columns delimited by commas, got ';'") as error:
+        bridge.to_arrow_device_stream(path)
+    options = str(error.value).partition("give format=")[2]
+    delimiter, _, decimals = options.partition(", and for decimal commas also ")
+    format = eval(f"{delimiter[:-1]}, {decimals})", {"pyarrow": pa})
+    read = pa.table(bridge.to_arrow_device_stream(path, format=format))
+    assert read.to_pydict() == {"a": [1.5, 2.25], "b": [2, 3]}
+
+
+@pytest.mark.parametrize(("ending", "delimiter"), [("csv", ","), ("tsv", "\t")])
+@pytest.mark.parametrize("first", ["", "5"])
+@pytest.mark.parametrize("format", [False, True])
+def test_csv_column_with_another_type_after_a_mebibyte_is_an_error_with_its_name(
+    tmp_path, ending, delimiter, first, format
+):
+    path = tmp_path / f"table.{ending}"
+    rows = f"1{delimiter}{first}\n" * (1 << 19)
+    path.write_text(f"a{delimiter}b\n{rows}2{delimiter}x\n")
+    options = {}
+    if format:
+        options["format"] = ds.CsvFileFormat(pa.csv.ParseOptions(delimiter=delimiter))
+    stream = bridge.to_arrow_device_stream(path, columns=["b"], **options)
+    with pytest.raises(ValueError, match=rf"table\.{ending}: column 'b': .*invalid value 'x'") as e:
+        list(stream)
+    options = {"format": eval(str(e.value).partition("with format=")[2], {"pyarrow": pa})}
+    read = pa.table(bridge.to_arrow_device_stream(path, columns=["b"], **options))
+    assert read["b"][-1].as_py() == "x"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from ...cuda.ordering import order
 from ...cuda.residency import has_gpu
 from ...cuda.streams import CUDF_HANDLE, resolve_stream
 from ...frames.selected_columns import selected_positions
+from .formats import error_text
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -109,7 +110,8 @@ class DatasetSource:
     """The rows of a dataset, read one Parquet row group, Arrow batch or CSV block at a time.
 
     `columns` and `filter` are those of `to_arrow_device_stream`. `read_file` reads the files of the
-    dataset. None: pyarrow's scanner reads them.
+    dataset. None: pyarrow's scanner reads them. `names` has the names of the columns that each file
+    had when it was opened. None: the dataset is the caller's, or a part of a file.
     """
 
     def __init__(
@@ -118,12 +120,14 @@ class DatasetSource:
         columns: Sequence[str] | None,
         filter: pc.Expression | None,
         read_file: ReadFile | None = None,
+        names: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self.schema = _selected_schema(dataset.schema, columns, filter)
         self._dataset = dataset
         self._columns = columns
         self._filter = filter
         self._read_file = read_file
+        self._names = names
 
     def objects(self, stream: Stream) -> Iterator[Any]:
         """Read the dataset from the start; see `exportable_objects`."""
@@ -135,7 +139,7 @@ class DatasetSource:
         `blocksize` is the maximum size of a part of several row groups of a file, in uncompressed
         bytes. Return None if the data is in the memory of this process.
         """
-        fragments = list(self._dataset.get_fragments(self._filter))
+        fragments = list(self._fragments())
         if not all(map(_is_of_file, fragments)):
             return None
         parts = [part for fragment in fragments for part in self._parts_of(fragment, blocksize)]
@@ -169,13 +173,49 @@ class DatasetSource:
 
         schema = self._dataset.schema
         dataset = ds.FileSystemDataset([part], schema, part.format, part.filesystem)
-        return DatasetSource(dataset, self._columns, self._filter, self._read_file)
+        # A part of row groups belongs to the file as it was read for the split.
+        names = None
+        if self._names is not None and self._read_file is not None:
+            names = {part.path: self._names[part.path]}
+        return DatasetSource(dataset, self._columns, self._filter, self._read_file, names)
+
+    def _fragments(self) -> Iterator[ds.Fragment]:
+        """Iterate over the files, which may have been replaced since they were opened."""
+        import pyarrow.dataset as ds
+
+        for fragment in self._dataset.get_fragments(self._filter):
+            # `_read` checks Arrow files.
+            if self._names is not None and not isinstance(fragment.format, ds.IpcFileFormat):
+                # pyarrow keeps the metadata of a Parquet file in its fragment.
+                fragment = fragment.format.make_fragment(
+                    fragment.path, fragment.filesystem, fragment.partition_expression
+                )
+                with errors_of(fragment):
+                    self._check_names(fragment, fragment.physical_schema.names)
+            yield fragment
+
+    @property
+    def _read_schema(self) -> pa.Schema:
+        """The fields to read of each file."""
+        # A filter can need other columns, and a batch without columns has no number of rows.
+        is_whole = self._filter is not None or not self._columns
+        return self._dataset.schema if is_whole else self.schema
+
+    def _check_names(self, fragment: ds.FileFragment, names: Sequence[str]) -> None:
+        """Raise a ValueError if a file lacks a column to read that it had when it was opened."""
+        had = () if self._names is None else self._names[fragment.path]
+        for name in self._read_schema.names:
+            if name in had and name not in names:
+                raise ValueError(
+                    f"{fragment.path}: expected the column {name!r}, which the file had when it "
+                    "was opened: the file was replaced by one with other columns"
+                )
 
     def _batches(self, stream: Stream) -> Iterator[Any]:
         import pyarrow.dataset as ds
 
         parquet_reader = ParquetReader(self.schema)
-        for fragment in self._dataset.get_fragments(self._filter):
+        for fragment in self._fragments():
             if self._read_file is not None:
                 yield from self._read(fragment, self._read_file)
             elif not isinstance(fragment, ds.ParquetFileFragment):
@@ -204,27 +244,35 @@ class DatasetSource:
             use_threads=use_threads,
             **options,
         )
-        return filter(len, scanner.to_reader())
+        with errors_of(fragment):
+            yield from filter(len, scanner.to_reader())
 
     def _read(self, fragment: ds.FileFragment, read_file: ReadFile) -> Iterator[pa.RecordBatch]:
         import pyarrow.dataset as ds
 
         keys = ds.get_partition_keys(fragment.partition_expression)
-        # A filter can need other columns, and a batch without columns has no number of rows.
-        is_whole = self._filter is not None or not self._columns
-        schema = self._dataset.schema if is_whole else self.schema
+        schema = self._read_schema
 
         def select(batch: pa.RecordBatch) -> pa.RecordBatch:
+            if isinstance(fragment.format, ds.IpcFileFormat):
+                self._check_names(fragment, batch.schema.names)
             batch = conform(batch, schema, keys)
             if self._filter is not None:
                 batch = batch.filter(self._filter)
             return batch if self._columns is None else batch.select(self.schema.names)
 
-        try:
-            with closing(read_file(fragment, schema)) as batches:
-                yield from filter(len, map(select, batches))
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{fragment.path}: {error}") from error
+        with closing(read_file(fragment, schema)) as batches, errors_of(fragment):
+            yield from filter(len, map(select, batches))
+
+
+@contextmanager
+def errors_of(fragment: ds.Fragment) -> Iterator[None]:
+    """Name the file and the column in errors of pyarrow, which become `ValueError`."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        text = error_text(error, fragment)
+        raise ValueError(f"{fragment.path}: {text}" if _is_of_file(fragment) else text) from error
 
 
 def _selected_schema(

@@ -12,7 +12,7 @@ import io
 import os
 import re
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -57,14 +57,20 @@ def open_files(
         filesystem = fs.LocalFileSystem(use_mmap=memory_map)
     else:
         filesystem = fs.PyFileSystem(fs.FSSpecHandler(found))
-    of_files = _errors_of(", ".join(os.fspath(name) for name in names))
-    if file_format == "arrow-stream":
-        dataset = _dataset_of_streams(filesystem, paths, of_files)
-    else:
-        with of_files:
-            dataset = _dataset_of(filesystem, paths, file_format, folder)
+    schemas = []
+    for path in paths:
+        with _errors_of(path):
+            schemas.append(_schema_of(path, filesystem, file_format))
+    with _errors_of(", ".join(os.fspath(name) for name in names)):
+        dataset = _dataset_of(filesystem, paths, file_format, folder, schemas)
     read_file = _READERS.get(file_format) if isinstance(file_format, str) else None
-    return DatasetSource(dataset, columns, filter, read_file)
+    # Most files have the same columns, and share the set of their names.
+    shared: dict[frozenset[str], frozenset[str]] = {}
+    sets = [frozenset(schema.names) for schema in schemas]
+    names_of_files = {
+        path: shared.setdefault(names, names) for path, names in zip(paths, sets, strict=True)
+    }
+    return DatasetSource(dataset, columns, filter, read_file, names_of_files)
 
 
 def _find_files(names: Sequence[str | os.PathLike[str]]) -> tuple[Any, list[str], str | None]:
@@ -126,39 +132,43 @@ def _dataset_of(
     paths: list[str],
     file_format: ds.FileFormat | str,
     folder: str | None,
+    schemas: list[pa.Schema],
 ) -> ds.Dataset:
-    """Make a dataset from files, with the unified schema of all files."""
+    """Make a dataset from files, with the unified schema of all files.
+
+    Arrow streams in it can be read only by `_arrow_stream`, not by pyarrow.
+    """
     import pyarrow.dataset as ds
 
+    if file_format == "arrow-stream":
+        known: ds.FileFormat = ds.IpcFileFormat()
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+        fragments = [known.make_fragment(path, filesystem) for path in paths]
+        return ds.FileSystemDataset(fragments, schema, known, filesystem)
     options = ds.FileSystemFactoryOptions()
     if folder is not None:
         options.partitioning_factory = ds.HivePartitioning.discover()
         options.partition_base_dir = folder
     known = _dataset_format(file_format)
     factory = ds.FileSystemDatasetFactory(filesystem, paths, known, options)
-    # Inspect all files. A column that is missing in a file is null there.
-    schema = factory.inspect(promote_options="permissive", fragments=None)
+    if folder is not None:
+        _, *of_folders = factory.inspect_schemas()
+        schemas = schemas + of_folders
+    # A column that is missing in a file is null there.
+    return factory.finish(pa.unify_schemas(schemas, promote_options="permissive"))
+
+
+def _schema_of(
+    path: str, filesystem: pa.fs.FileSystem, file_format: ds.FileFormat | str
+) -> pa.Schema:
+    """Read the schema of a file."""
+    if file_format == "arrow-stream":
+        with pa.ipc.open_stream(filesystem.open_input_file(path)) as reader:
+            return reader.schema
     if file_format == "csv":
-        check_delimiter(schema.names)
-    return factory.finish(schema)
-
-
-def _dataset_of_streams(
-    filesystem: pa.fs.FileSystem, paths: list[str], of_files: AbstractContextManager[None]
-) -> ds.Dataset:
-    """Make a dataset from Arrow streams, which only `_arrow_stream` reads, not pyarrow."""
-    import pyarrow.dataset as ds
-
-    schemas = []
-    for path in paths:
-        file = filesystem.open_input_file(path)
-        with _errors_of(path), pa.ipc.open_stream(file) as reader:
-            schemas.append(reader.schema)
-    with of_files:
-        schema = pa.unify_schemas(schemas, promote_options="permissive")
-    file_format = ds.IpcFileFormat()
-    fragments = [file_format.make_fragment(path, filesystem) for path in paths]
-    return ds.FileSystemDataset(fragments, schema, file_format, filesystem)
+        with filesystem.open_input_stream(path) as file:
+            check_delimiter(file)
+    return _dataset_format(file_format).inspect(path, filesystem)
 
 
 def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Dataset:
@@ -168,21 +178,23 @@ def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Datas
     """
     import pyarrow.dataset as ds
 
-    is_file = hasattr(source, "read")
+    is_file = isinstance(source, (io.IOBase, pa.NativeFile))
     if isinstance(source, io.TextIOBase):
         raise TypeError("expected a binary file, got a text file")
     if is_file and (position := source.tell()) != 0:
         raise ValueError(f"expected a file at its beginning, got one at byte {position:,}")
+    if not is_file:
+        source = pa.py_buffer(source)
     name: Any = file_format
     if file_format is None:
-        head = source.read(8) if is_file else bytes(memoryview(source)[:8])
+        head = source.read(8) if is_file else source[:8].to_pybytes()
         if is_file:
             source.seek(0)
         name = format_of("", head)
     # For these formats pyarrow would close the file after reading, so it gets a buffer instead.
     is_read_at_once = name == "arrow-stream" or isinstance(name, ds.CsvFileFormat)
-    if not is_file or is_read_at_once or isinstance(name, ds.JsonFileFormat):
-        source = pa.py_buffer(source.read() if is_file else source)
+    if is_file and (is_read_at_once or isinstance(name, ds.JsonFileFormat)):
+        source = pa.py_buffer(source.read())
     if name == "arrow-stream":
         with pa.ipc.open_stream(source) as reader:
             return ds.dataset(reader.read_all())

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 if TYPE_CHECKING:
     import pyarrow.csv
+    import pyarrow.dataset as ds
 
 #: The suffixes of file names, by the names of the formats.
 _SUFFIXES = {
@@ -23,6 +27,10 @@ _FIRST_BYTES = {
     b"ARROW1": "arrow-file",
     b"\xff\xff\xff\xff": "arrow-stream",
 }
+#: The number of bytes of a CSV file in which its delimiter is detected.
+_LONGEST_HEADER = 1 << 16
+#: The error of pyarrow for a value that does not have the type of its column.
+_CONVERSION_ERROR = re.compile(r"CSV column #(\d+): .*CSV conversion error")
 #: The first bytes of similar formats that cannot be read.
 _UNREADABLE = {
     b"PARE": "an encrypted Parquet file",
@@ -85,12 +93,30 @@ def parse_options(file_format: str) -> pyarrow.csv.ParseOptions:
     return csv.ParseOptions(delimiter="\t" if file_format == "tsv" else ",")
 
 
-def check_delimiter(names: Sequence[str]) -> None:
-    """Raise a ValueError if a CSV file has one column with another delimiter in its name."""
-    found = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
+def check_delimiter(file: pa.NativeFile) -> None:
+    """Raise a ValueError if the first line of a CSV file has another delimiter, and no comma."""
+    line = file.read(_LONGEST_HEADER).decode(errors="replace").partition("\n")[0].strip()
+    found = [mark for mark in ";\t|" if "," not in line and mark in line]
     if found:
         raise ValueError(
-            f"expected columns delimited by commas, got {found[0]!r} in {names[0]!r}: give "
+            f"expected columns delimited by commas, got {found[0]!r} in {line[:80]!r}: give "
             "format=pyarrow.dataset.CsvFileFormat(pyarrow.csv.ParseOptions(delimiter="
-            f"{found[0]!r}))"
+            f"{found[0]!r})), and for decimal commas also "
+            "convert_options=pyarrow.csv.ConvertOptions(decimal_point=',')"
         )
+
+
+def error_text(error: pa.ArrowInvalid, fragment: ds.Fragment) -> str:
+    """Return the text of an error of a file, with the name of a CSV column and the remedy."""
+    text = str(error)
+    found = _CONVERSION_ERROR.search(text)
+    if found is None:
+        return text
+    name = fragment.physical_schema.names[int(found[1])]
+    delimiter = fragment.format.parse_options.delimiter
+    parsing = "" if delimiter == "," else f"pyarrow.csv.ParseOptions(delimiter={delimiter!r}), "
+    return (
+        f"column {name!r}: {text}; its type was detected in the first MiB of the file: give the "
+        f"type with format=pyarrow.dataset.CsvFileFormat({parsing}convert_options="
+        f"pyarrow.csv.ConvertOptions(column_types={{{name!r}: pyarrow.string()}}))"
+    )
