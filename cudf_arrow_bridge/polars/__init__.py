@@ -129,9 +129,10 @@ def scan(
 
     Notes
     -----
-    cudf-polars supports fewer types than libcudf. So dictionaries become their values, and decimals
-    have 128 bits. Columns of other unsupported types, such as binary and times, make the GPU engine
-    fall back to the CPU, as does a limit of rows directly after the scan.
+    cudf-polars supports fewer types than libcudf. So dictionaries become their values, extension
+    types their storage, and decimals have 128 bits. Columns of other unsupported types, such as
+    binary and times, make the GPU engine fall back to the CPU, as does a limit of rows directly
+    after the scan.
 
     A streaming engine reads Parquet files one row group at a time, also with `max_rows`. It reads
     all batches of other files, streams and iterators before its first operation, because their
@@ -157,30 +158,40 @@ def scan(
     schema = stream.schema
     if not isinstance(schema, pa.Schema):
         raise TypeError(f"source: expected tables, got columns of type {schema.type}")
-    schema = pa.schema([_supported(field) for field in schema])
+    schema = pa.schema([_supported(field, None) for field in schema])
     read = _Source(source, options, schema, stream)
     return register_io_source(read, schema=pl.Schema(schema))
 
 
-def _supported(field: pa.Field) -> pa.Field:
-    """Return a field with the Arrow type of a column that cudf-polars supports, if there is one."""
-    return field.with_type(_supported_type(field.type)).remove_metadata()
+#: Requests storage. polars 2 makes a type of its own from the name of an extension type.
+_NO_EXTENSION = {"ARROW:extension:name": ""}
 
 
-def _supported_type(given: pa.DataType) -> pa.DataType:
+def _supported(field: pa.Field, metadata: dict[str, str] | None) -> pa.Field:
+    """Return a field with the Arrow type of a column that cudf-polars supports, if there is one.
+
+    `metadata` is that of the field and of its children.
+    """
+    return field.with_type(_supported_type(field.type, metadata)).with_metadata(metadata)
+
+
+def _supported_type(given: pa.DataType, metadata: dict[str, str] | None) -> pa.DataType:
     given = storage_type_of(given)
     if pa.types.is_dictionary(given):
-        return _supported_type(given.value_type)
+        return _supported_type(given.value_type, metadata)
     if pa.types.is_decimal32(given) or pa.types.is_decimal64(given):
         return pa.decimal128(given.precision, given.scale)
     if pa.types.is_struct(given):
-        return pa.struct([_supported(field) for field in given])
+        return pa.struct([_supported(field, metadata) for field in given])
     if pa.types.is_fixed_size_list(given):
-        return pa.list_(_supported(given.value_field), given.list_size)
+        return pa.list_(_supported(given.value_field, metadata), given.list_size)
     if pa.types.is_list(given):
-        return pa.list_(_supported(given.value_field))
+        return pa.list_(_supported(given.value_field, metadata))
     if pa.types.is_large_list(given):
-        return pa.large_list(_supported(given.value_field))
+        return pa.large_list(_supported(given.value_field, metadata))
+    if pa.types.is_map(given):
+        key, item = (_supported(field, metadata) for field in (given.key_field, given.item_field))
+        return pa.map_(key, item, given.keys_sorted)
     return given
 
 
@@ -213,18 +224,22 @@ class _Source:
         schema = self.schema
         if with_columns is not None:
             schema = pa.schema([schema.field(name) for name in with_columns])
+        of_polars = pl.Schema(schema)
+        schema = pa.schema([_supported(field, _NO_EXTENSION) for field in schema])
         # The GPU engine imports cudf-polars before it reads a source, and filters itself.
         if predicate is None and n_rows is None and "cudf_polars.containers" in sys.modules:
-            return self._for_gpu(with_columns, schema)
-        return self._for_cpu(with_columns, schema, predicate, n_rows)
+            return self._for_gpu(with_columns, schema, of_polars)
+        return self._for_cpu(with_columns, schema, of_polars, predicate, n_rows)
 
-    def _for_gpu(self, with_columns: list[str] | None, schema: pa.Schema) -> Iterator[Any]:
+    def _for_gpu(
+        self, with_columns: list[str] | None, schema: pa.Schema, of_polars: pl.Schema
+    ) -> Iterator[Any]:
         """Iterate over one frame for each batch, of a known number if possible.
 
         The streaming engine reads one frame of a known number at a time, and otherwise all frames
         before its first operation.
         """
-        frame_of = partial(_frame_of, schema, pl.Schema(schema))
+        frame_of = partial(_frame_of, schema, of_polars)
         row_groups = self._row_groups(with_columns)
         if row_groups is not None:
             return _SizedFrames(len(row_groups), map(frame_of, map(_read_row_group, row_groups)))
@@ -238,10 +253,10 @@ class _Source:
         self,
         with_columns: list[str] | None,
         schema: pa.Schema,
+        of_polars: pl.Schema,
         predicate: pl.Expr | None,
         n_rows: int | None,
     ) -> Iterator[pl.DataFrame]:
-        of_polars = pl.Schema(schema)
         for batch in self._open(with_columns):
             if n_rows is not None:
                 batch, n_rows = batch[:n_rows], max(0, n_rows - len(batch))

@@ -699,3 +699,19 @@ def test_string_offsets_beyond_32_bits_are_an_error_with_a_hint():
     for wanted in (pa.string(), pa.string_view()):
         with pytest.raises(OverflowError, match="ask for large_string"):
             bridge.to_arrow_device(far, requested_schema=pa.field("", wanted))
+
+
+def test_empty_name_of_an_extension_type_requests_storage():
+    storage = pa.array(["1", None])
+    array = pa.ExtensionArray.from_storage(pa.json_(), storage)
+    column = pa.StructArray.from_arrays([array], names=["x"])
+    wanted = pa.field("x", pa.string(), metadata={b"ARROW:extension:name": b"", b"k": b"v"})
+    frame = bridge.from_arrow_device(pa.record_batch({"a": column, "b": array}))
+    for source in (pa.record_batch({"a": column, "b": array}), frame):
+        exported = bridge.to_arrow_device(
+            source, requested_schema=pa.schema([pa.field("a", pa.struct([wanted])), wanted])
+        )
+        field = exported.schema.field(0).type.field(0)
+        assert field.equals(wanted.with_metadata({"k": "v"}), check_metadata=True)
+        assert exported.schema.field(1).equals(field, check_metadata=True)
+        assert pa.record_batch(exported)["x"].equals(storage)

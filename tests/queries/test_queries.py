@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -364,3 +365,63 @@ def test_tables_of_pylibcudf_are_scanned():
     columns = [pa.array([1, None, 3]), pa.array([True, None, False])]
     found = cab.polars.scan(table_without_protocols(columns)).collect()
     assert [column.to_list() for column in found] == [column.to_pylist() for column in columns]
+
+
+def with_extensions():
+    """Return a table of extension types, also in structs, lists and maps."""
+    fixed = pa.array([[1, 2], None], pa.list_(pa.int32(), 2))
+    arrays = {
+        "json": (pa.json_(), pa.array(['{"a": 1}', None])),
+        "bool8": (pa.bool8(), pa.array([1, None], pa.int8())),
+        "opaque": (pa.opaque(pa.int32(), "type", "vendor"), pa.array([1, None], pa.int32())),
+        "uuid": (pa.uuid(), pa.array([b"0" * 16, None], pa.binary(16))),
+        "tensor": (pa.fixed_shape_tensor(pa.int32(), [2]), fixed),
+    }
+    columns = {name: pa.ExtensionArray.from_storage(*pair) for name, pair in arrays.items()} | {
+        "geoarrow.point": pa.array([{"x": 1.0, "y": 2.0}, None]),
+        "unknown.type": pa.array([b"x", None]),
+    }
+    fields = [
+        pa.field(name, column.type, metadata={"ARROW:extension:name": name} if "." in name else {})
+        for name, column in columns.items()
+    ]
+    parts = list(columns.values())
+    columns["in a struct"] = pa.StructArray.from_arrays(parts, fields=fields)
+    fields.append(pa.field("in a struct", columns["in a struct"].type))
+    for name in ("json", "unknown.type"):
+        lists = pa.list_(fields[list(columns).index(name)])
+        columns[f"{name} in a list"] = pa.ListArray.from_arrays([0, 1, 2], columns[name], lists)
+        fields.append(pa.field(f"{name} in a list", lists))
+    columns["in a map"] = pa.MapArray.from_arrays([0, 1, 2], pa.array(["k", "l"]), columns["json"])
+    fields.append(pa.field("in a map", columns["in a map"].type))
+    return pa.table(list(columns.values()), schema=pa.schema(fields))
+
+
+@pytest.mark.parametrize("behavior", ["load_as_storage", "load_as_extension"])
+def test_extension_types_are_scanned_as_their_storage(tmp_path, behavior):
+    """By default, polars 2 loads unknown extension types as extension types."""
+    table = with_extensions()
+    with pa.ipc.new_file(tmp_path / "table.arrow", table.schema) as sink:
+        sink.write_table(table)
+    code = f"""
+import pyarrow as pa
+import cudf_arrow_bridge as cab
+
+query = cab.polars.scan(pa.ipc.open_file({str(tmp_path / "table.arrow")!r}).read_all())
+frame = query.collect()
+assert frame.schema == query.collect_schema()
+assert query.select("json").collect().schema == query.select("json").collect_schema()
+frame.write_ipc({str(tmp_path / "frame.arrow")!r})
+"""
+    env = os.environ | {"POLARS_UNKNOWN_EXTENSION_TYPE_BEHAVIOR": behavior}
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env=env)
+    frame = pl.read_ipc(tmp_path / "frame.arrow")
+    assert "Extension" not in str(frame.schema)
+    for name in ("json", "bool8", "opaque", "uuid", "geoarrow.point", "unknown.type"):
+        column = table[name].combine_chunks()
+        expected = getattr(column, "storage", column).to_pylist()
+        assert frame[name].to_list() == expected
+        assert frame["in a struct"].struct.field(name).to_list() == expected
+    for name in ("json in a list", "unknown.type in a list"):
+        assert frame[name].to_list() == table[name].to_pylist()
+    assert frame["in a map"].to_list()[0] == [{"key": "k", "value": '{"a": 1}'}]

@@ -168,7 +168,8 @@ bool has_extension(key_value_metadata const& metadata);
  * @brief Sets the metadata of an exported level.
  *
  * Requested metadata replaces the column's. An extension name is kept only with the storage type it
- * was stated for: the requested one if `agreed.met`, the column's if its type has not changed.
+ * was stated for: the requested one if `agreed.met`, the column's if its type has not changed. An
+ * empty requested name removes the extension type.
  *
  * @throws std::invalid_argument for metadata beyond 2 GiB
  *

@@ -108,6 +108,9 @@ void append_if(key_value_metadata& target, key_value_metadata const& source, boo
   });
 }
 
+bool names_no_extension(std::pair<std::string, std::string> const& entry)
+{ return entry.first == extension_keys.front() && entry.second.empty(); }
+
 }  // namespace
 
 bool has_extension(key_value_metadata const& metadata)
@@ -128,7 +131,9 @@ void set_negotiated_metadata(ArrowSchema& schema,
   auto result = key_value_metadata{};
   append_if(result, requested.empty() ? own : requested, false);
   if (has_extension(requested) && agreed.met) {
-    append_if(result, requested, true);
+    if (std::none_of(requested.begin(), requested.end(), names_no_extension)) {
+      append_if(result, requested, true);
+    }
   } else if (keep) {
     append_if(result, own, true);
   }
