@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex
 
 from .._core.stream.fences import BorrowGuard
-from .._core.tensor import tensor_of
+from .._core.tensor import BufferProtocol, tensor_of
 from ..cuda.streams import Stream, resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
@@ -33,7 +33,7 @@ class Exporter(Protocol):
         """Return the exporter of a child or copy of the array; None if it cannot be exported."""
 
 
-class DeviceArray(TableMethods, TensorProtocols):
+class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
     """A cuDF object as an Arrow device array.
 
     It shares ownership of the source's buffers, so the source may be deleted first. It can be
@@ -46,8 +46,9 @@ class DeviceArray(TableMethods, TensorProtocols):
     ``array["name"]`` returns one of its columns as an array.
 
     Numeric data without nulls can be exported as a tensor through DLPack, the CUDA array interface
-    and NumPy. A column has one dimension; a table whose columns have one type has two. For other
-    columns, `buffer` returns single buffers as tensors.
+    and, in memory that the CPU can read, NumPy and the buffer protocol (``memoryview``). A column
+    has one dimension; a table whose columns have one type has two. For other columns, `buffer`
+    returns single buffers as tensors.
 
     It can be pickled, copied, and transferred by Dask and Ray; see docs/processes.md.
 

@@ -51,6 +51,34 @@ def test_export_of_numbers_shares_memory(dtype, read):
     assert not found.flags.writeable
 
 
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_memoryview_of_a_column_shares_memory(dtype):
+    array = pa.array(dlpack.values(100, dtype))
+    exported = export(array, 3, 50)
+    with memoryview(exported) as view:
+        assert view.readonly
+        assert view.tolist() == array[3:53].to_pylist()
+        assert np.asarray(view).ctypes.data == address_of(exported)
+    assert pa.py_buffer(exported).address == address_of(exported)
+
+
+def test_memoryview_outlives_its_array():
+    exported = bridge.to_arrow_device(pa.record_batch({"a": [1, 2, 3]}))
+    view = memoryview(exported["a"])
+    exported.release()
+    del exported
+    gc.collect()
+    assert view.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "array", [pa.array([1, None]), pa.array(["a"]), pa.array([1], pa.timestamp("s"))], ids=str
+)
+def test_memoryview_of_other_columns_is_an_error(array):
+    with pytest.raises(BufferError, match="expected"):
+        memoryview(export(array))
+
+
 @pytest.mark.parametrize(("offset", "size"), [(0, 0), (100, 0), (1, 3), (9, 60), (63, 37)])
 def test_export_of_a_slice_shares_memory(offset, size):
     array = pa.array(np.arange(100, dtype="int16"))

@@ -91,6 +91,8 @@ def test_export_reports_its_dlpack_device(resource):
             np.asarray(exported)
         with pytest.raises(BufferError, match="expected host memory, got memory of CUDA device 0"):
             exported.__dlpack__(dl_device=(1, 0), copy=False)
+        with pytest.raises(BufferError, match="to_host"):
+            memoryview(exported)
         assert np.asarray(exported.to_host()).tolist() == list(range(100))
 
 
