@@ -58,8 +58,9 @@ def from_arrow_device(
         active.
     kind : {"table", "column"}, optional
         Whether the array is a table or a column. None: the kind of a `DeviceArray`; otherwise a
-        table if `obj` is known to be one or its schema is a struct that is not nullable, as Arrow
-        libraries export record batches, and a column if not.
+        table if `obj` is known to be one, is a stream of structs other than a series or chunked
+        array, or its schema is a struct that is not nullable, as Arrow libraries export record
+        batches, and a column if not.
     columns : sequence of str, optional
         The names of the fields of a table to import, in the order of the result. None: all fields.
         Other fields are not imported, so they can have any type. The whole array is released with

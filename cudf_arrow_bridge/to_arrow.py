@@ -34,19 +34,22 @@ def to_arrow_device(
 ) -> DeviceArray:
     """Export cuDF data through the Arrow C device data interface without copying.
 
-    Buffers whose layout is the same in libcudf and Arrow are shared. Only bools and durations in
-    days are converted. Slices are shared as well.
+    Buffers whose layout is the same in libcudf and Arrow are shared, also those of slices. Other
+    buffers are converted, such as those of bools, of range indexes, and of columns that were
+    imported with another layout, which keep their Arrow type. `DeviceArray.report` lists them.
 
     Parameters
     ----------
     obj : cudf.DataFrame, cudf.Series, cudf.Index, pylibcudf.Table, pylibcudf.Column or Any
-        The data. Any other object that `from_arrow_device` accepts is imported first: frames and
-        series of pandas and polars, tables, batches and arrays of pyarrow, and a `DeviceArray` if
+        The data. Objects of pandas and objects with an Arrow protocol are imported first: frames
+        and series of polars, tables, batches and arrays of pyarrow, and a `DeviceArray` if
         `compact` or `device_type` requires a different one. The batches of a stream and the chunks
         of a table are concatenated if there is more than one; pyarrow concatenates those in host
-        memory. While cudf.pandas is active, a pandas object is exported from its current memory,
-        without a copy if that is device memory. The result shares ownership of the buffers, so
-        `obj` may be deleted before the result.
+        memory. Files, datasets, lazy frames and lists are sources of `to_arrow_device_stream`.
+        Frames and query results of cudf-polars are exported as they are. While cudf.pandas is
+        active, a pandas object is exported from its current memory, without a copy if that is
+        device memory. The result shares ownership of the buffers, so `obj` may be deleted before
+        the result.
     stream : optional
         The CUDA stream that produced the data: an object with ``__cuda_stream__``, a stream of
         cupy, torch or numba, or a handle. None: cuDF's default stream. With
@@ -85,7 +88,7 @@ def to_arrow_device(
     Returns
     -------
     DeviceArray
-        A table for frames and tables, otherwise a column.
+        A table for frames, tables and a MultiIndex, otherwise a column.
 
     Raises
     ------
