@@ -27,9 +27,7 @@ WRITERS = {
     "t.arrow": lambda table, path: pyarrow.feather.write_feather(table, path, "uncompressed"),
     "t.arrows": write_stream,
     "t.csv": pa.csv.write_csv,
-    "t.tsv": lambda table, path: pa.csv.write_csv(
-        table, path, pa.csv.WriteOptions(delimiter="\t")
-    ),
+    "t.tsv": lambda table, path: pa.csv.write_csv(table, path, pa.csv.WriteOptions(delimiter="\t")),
 }
 
 names = pytest.mark.parametrize("name", WRITERS)
