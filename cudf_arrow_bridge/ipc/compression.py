@@ -122,5 +122,7 @@ def _decompressed(name: Codec, data: memoryview) -> Any:
         return None
     try:
         return pa.Codec(name).decompress(pa.py_buffer(rest), size)
+    except MemoryError:
+        raise
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"{name}: {error}") from error

@@ -125,6 +125,31 @@ def test_write_keeps_the_mode_of_the_file(path, form, mode):
 
 
 @forms
+def test_new_content_of_a_private_file_is_never_readable_for_others(path, form):
+    path.chmod(0o600)
+    modes = []
+
+    def batches():
+        for batch in TABLE.to_batches(max_chunksize=500):
+            yield batch
+            modes.append({stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()})
+
+    before = os.umask(0)
+    try:
+        WRITERS[form](batches(), path)
+    finally:
+        os.umask(before)
+    assert modes == [{0o600}] * 2
+
+
+@forms
+def test_write_does_not_keep_setuid_and_setgid(path, form):
+    path.chmod(0o6755)
+    WRITERS[form](TABLE, path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
+
+
+@forms
 def test_a_new_file_has_the_mode_of_the_umask(tmp_path, form):
     before = os.umask(0o027)
     try:

@@ -302,6 +302,14 @@ def test_missing_files_are_an_error_of_the_call(tmp_path, monkeypatch, name):
         assert name in str(found.value)
 
 
+def test_empty_path_is_rejected(tmp_path, monkeypatch):
+    """An empty path would otherwise be the current folder."""
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="expected the path of a file or folder, got an empty"):
+        bridge.to_arrow_device_stream(name)
+
+
 @pytest.mark.parametrize("make", [list, tuple])
 def test_strings_in_a_list_are_not_read_as_paths(tmp_path, make):
     paths = write_parts(tmp_path, ".parquet")

@@ -101,6 +101,8 @@ def _open_filesystem(name: str | os.PathLike[str]) -> tuple[Any, str]:
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
+    if not os.fspath(name):
+        raise ValueError("expected the path of a file or folder, got an empty path")
     if isinstance(name, str) and "://" in name:
         filesystem, path = url_to_fs(name)
         return filesystem, path

@@ -108,9 +108,10 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
 
     The new file is written to a temporary name in the same directory, flushed to disk and renamed.
     The path therefore has either the old or the new content, and readers of the old file keep it.
-    After an error the old file stays. The new file gets the mode and, if permitted, the owner of
-    the old file. Symbolic links and a leading ``~`` are followed. A path that is not a regular file
-    is written to directly.
+    After an error the old file stays. If the process is killed, the temporary file stays too. The
+    new file gets the permissions and, if permitted, the owner of the old file, but not its setuid
+    and setgid bits. Symbolic links and a leading ``~`` are followed. A path that is not a regular
+    file is written to directly.
     """
     given = os.fspath(path)
     path = os.path.realpath(os.path.expanduser(path))
@@ -126,11 +127,13 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
     try:
-        with open(temporary, "xb", buffering=0) as file:
+        # Nobody may read the new file who may not read the old one.
+        new = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if old else 0o666)
+        with open(new, "wb", buffering=0) as file:
             if old is not None:
                 with contextlib.suppress(PermissionError):
-                    os.chown(file.fileno(), old.st_uid, old.st_gid)
-                os.chmod(file.fileno(), stat.S_IMODE(old.st_mode))
+                    os.chown(new, old.st_uid, old.st_gid)
+                os.fchmod(new, old.st_mode & 0o777)
             yield file.fileno()
             os.fsync(file.fileno())
         os.replace(temporary, path)
