@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,9 +122,9 @@ class ColumnConverter:
     """
 
     def __init__(self, field: pa.Field, hint: Json) -> None:
-        self._field = field
+        self._field = _zoned(field, hint)
         self._hint = hint
-        self._is_default = _is_default(field)
+        self._is_default = _is_default(self._field)
         #: The dtype of columns that need no conversion. Set after the first of them.
         self._dtype: Any = None
 
@@ -156,6 +157,17 @@ class ColumnConverter:
             # field that need no conversion have this dtype.
             self._dtype = result.dtype
         return result
+
+
+def _zoned(field: pa.Field, hint: Json) -> pa.Field:
+    """Return a field of timestamps with the time zone of a hint, if there is one."""
+    match hint:
+        case {"timezone": str(zone)} if pa.types.is_timestamp(field.type):
+            zoned = field.with_type(pa.timestamp(field.type.unit, zone))
+            with suppress(FrameTypeError):
+                timezone_dtype(zoned.type)
+                return zoned
+    return field
 
 
 def _make_hinted(column: plc.Column, dtype: Any, hint: Json, default: Any) -> ColumnBase:

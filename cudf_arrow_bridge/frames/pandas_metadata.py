@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -217,23 +218,28 @@ def schema_metadata(attrs: dict[Any, Any]) -> dict[bytes, bytes]:
 
 
 def dtype_hints(schema: pa.Schema, document: dict[str, Json]) -> list[Json]:
-    """Return a dtype hint for each field: the nullable pandas dtype in the metadata, or None."""
-    try:
-        named = {entry["field_name"]: entry["numpy_type"] for entry in document["columns"]}
-    except (KeyError, TypeError):
-        named = {}
+    """Return a dtype hint for each field, or None.
+
+    It is the nullable pandas dtype, or the time zone of timestamps, which is that of the metadata
+    as in pyarrow: fastparquet writes it nowhere else.
+    """
+    entries = _entries(document)
     unique = unique_positions(schema.names)
     return [
-        _nullable_hint(named.get(field.name), field.type) if field.name in unique else None
+        _hint(entries.get(field.name, {}), field.type) if field.name in unique else None
         for field in schema
     ]
 
 
-def _nullable_hint(numpy_type: Json, arrow_type: pa.DataType) -> Json:
+def _hint(entry: dict[str, Json], arrow_type: pa.DataType) -> Json:
+    numpy_type, metadata = entry.get("numpy_type"), entry.get("metadata")
     if not isinstance(numpy_type, str):
         return None
     if numpy_type.endswith("[pyarrow]") and numpy_type != "string[pyarrow]":
         return dtype_hint(pd.ArrowDtype(arrow_type))
+    if pa.types.is_timestamp(arrow_type) and isinstance(metadata, dict):
+        zone = metadata.get("timezone")
+        return None if zone == arrow_type.tz else {"timezone": zone}
     try:
         dtype = pd.pandas_dtype(numpy_type)
     except (TypeError, ValueError, NotImplementedError):
@@ -247,53 +253,86 @@ def decode(names: list[str], document: dict[str, Json]) -> tuple[pd.Index, RowIn
 
     They are read from ``pandas`` metadata, or from the names of the fields.
     """
+    entries = _entries(document)
+    row_index = None
+    # Otherwise there is no metadata, or a peer wrote metadata that pyarrow cannot read.
+    with suppress(Exception):
+        row_index = _row_index(document, entries, names)
+    kept = [names[position] for position in column_positions(row_index, len(names))]
+    with suppress(Exception):
+        return _labels(document["column_indexes"], entries, kept), row_index
+    return pd.Index(kept, dtype="str" if kept else object), row_index
+
+
+def _entries(document: dict[str, Json]) -> dict[str, Json]:
+    """Return the entries of the columns by field name."""
     try:
-        entries = {entry["field_name"]: entry for entry in document["columns"]}
-        row_index = _row_index(document["index_columns"], entries, names)
-        kept = [names[position] for position in column_positions(row_index, len(names))]
-        return _labels(document, entries, kept), row_index
-    except Exception:
-        # There is no metadata, or a peer wrote metadata that pyarrow cannot read.
-        return pd.Index(names, dtype="str" if names else object), None
+        return {_field_name(entry): entry for entry in document["columns"]}
+    except (AttributeError, KeyError, TypeError):
+        return {}
+
+
+def _field_name(entry: dict[str, Json]) -> Json:
+    # pandas before 0.23 did not write it.
+    return entry.get("field_name", entry["name"])
 
 
 def _row_index(
-    descriptors: Sequence[Json], entries: dict[str, Json], names: Sequence[str]
+    document: dict[str, Json], entries: dict[str, Json], names: Sequence[str]
 ) -> RowIndex | None:
+    descriptors = document["index_columns"]
     if descriptors and isinstance(descriptors[0], dict):
         (entry,) = descriptors
         rows = decode_range(entry["start"], entry["stop"], entry["step"])
         return RowIndex([_hashable(entry["name"])], rows)
     unique = unique_positions(names)
-    kept = [name for name in descriptors if name in unique]
-    if not kept:
+    levels = [unique[name] for name in descriptors if name in unique]
+    columns = len(names) - len(descriptors)
+    if names[columns:] == descriptors and names == list(map(_field_name, document["columns"])):
+        # Names of levels can be equal to each other or to names of columns.
+        levels = list(range(columns, len(names)))
+    if not levels:
         return None
     labels = []
-    for name in kept:
+    for name in (names[level] for level in levels):
         label = entries[name]["name"] if name in entries else name
         labels.append(None if label == name and _GENERATED.fullmatch(name) else _hashable(label))
-    return RowIndex(labels, levels=[unique[name] for name in kept])
+    return RowIndex(labels, levels=levels)
 
 
 def _hashable(name: Json) -> Hashable:
     return str(name) if isinstance(name, list | dict) else name
 
 
-def _labels(document: dict[str, Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:
-    """Return the labels that pyarrow reads from the metadata.
+def _labels(levels: Sequence[Json], entries: dict[str, Json], names: Sequence[str]) -> pd.Index:
+    """Return the labels of the columns, whose levels have the given entries."""
+    labels = [_hashable(entries[name]["name"]) if name in entries else name for name in names]
+    level_names = [_hashable(level["name"]) for level in levels]
+    if len(levels) > 1:
+        index = pd.MultiIndex.from_tuples(map(literal_eval, map(str, labels)), names=level_names)
+        return index.set_levels(list(map(_converted, index.levels, levels)))
+    return _converted(pd.Index(labels, name=level_names[0]), levels[0])
 
-    They are read from an empty table, in which the types of the columns do not matter.
+
+def _converted(labels: pd.Index, entry: dict[str, Json]) -> pd.Index:
+    """Return labels as pyarrow converts them to the type in the entry of their level.
+
+    They are read from an empty table. Labels that pyarrow cannot convert are returned unchanged.
     """
-    labels_only = {
-        **document,
-        "index_columns": [],
-        "columns": [
-            {**entries[name], "numpy_type": "int8", "pandas_type": "int8"}
-            for name in names
-            if name in entries
-        ],
-    }
-    fields = [pa.field(name, pa.int8()) for name in names]
-    schema = pa.schema(fields, metadata={PANDAS_KEY: json.dumps(labels_only).encode()})
-    with without_proxies():
-        return schema.empty_table().to_pandas().columns
+    if entry["pandas_type"] == "timedelta64":
+        entry = {**entry, "pandas_type": entry["numpy_type"]}
+    number = {"pandas_type": "int8", "numpy_type": "int8"}
+    columns = [
+        {"name": label, "field_name": str(position), **number}
+        for position, label in enumerate(labels)
+    ]
+    document = {"index_columns": [], "column_indexes": [entry], "columns": columns}
+    fields = [pa.field(column["field_name"], pa.int8()) for column in columns]
+    try:
+        schema = pa.schema(fields, metadata={PANDAS_KEY: json.dumps(document).encode()})
+        with without_proxies():
+            converted = schema.empty_table().to_pandas().columns
+    except Exception:
+        return labels
+    # pyarrow converts the strings of all bools to True.
+    return converted if converted.is_unique else labels

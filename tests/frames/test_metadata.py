@@ -2,12 +2,15 @@
 """The metadata of peers, and our metadata after a peer has changed the fields it describes."""
 
 import base64
+import datetime
 import json
+from pathlib import Path
 
 import cudf
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -347,3 +350,100 @@ def test_attrs_do_not_replace_the_pandas_metadata():
     round_trip = cab.from_arrow_device(cab.to_arrow_device(frame))
     assert round_trip.attrs == frame.attrs
     assert pa.record_batch(cab.to_arrow_device(frame)).to_pandas().equals(frame.to_pandas())
+
+
+#: Labels that pyarrow writes as metadata but cannot read.
+UNREADABLE = {
+    "categories": pd.CategoricalIndex(["x", "y"], name="n"),
+    "intervals": pd.interval_range(0, 2, name="n"),
+    "periods": pd.period_range("2020", periods=2, freq="M", name="n"),
+    "dates": pd.Index([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], name="n"),
+    "times of day": pd.Index([datetime.time(1), datetime.time(2)], name="n"),
+    "bools": pd.Index([True, False], name="n"),
+}
+ROWS = {
+    "strings": pd.Index(["p", "q", "r"], name="rows"),
+    "nameless": pd.Index([3, 1, 2]),
+    "range": pd.RangeIndex(2, 8, 2, name="rows"),
+    "levels": pd.MultiIndex.from_arrays([[1, 2, 3], ["p", "q", "r"]], names=["u", None]),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("labels", UNREADABLE.values(), ids=UNREADABLE)
+def test_import_keeps_the_index_beside_labels_that_pyarrow_cannot_read(labels, rows):
+    own = pd.DataFrame([[1, 2.5], [3, 4.5], [5, 6.5]], rows, labels)
+    found = cab.from_arrow_device(pa.Table.from_pandas(own)).to_pandas()
+    pd.testing.assert_frame_equal(found, own.set_axis(pd.Index(map(str, labels), name="n"), axis=1))
+
+
+def test_import_converts_each_level_of_labels_on_its_own():
+    labels = [pd.CategoricalIndex(["x", "y"]), pd.date_range("2020", periods=2, tz="Europe/Rome")]
+    labels = pd.MultiIndex.from_arrays([*labels, [1, 2]], names=["c", "when", None])
+    own = pd.DataFrame([[1, 2.5]], ["p"], labels)
+    found = cab.from_arrow_device(pa.Table.from_pandas(own)).to_pandas()
+    expected = labels.set_levels(["x", "y"], level=0)
+    pd.testing.assert_frame_equal(found, own.set_axis(expected, axis=1))
+
+
+def test_import_converts_durations_of_labels():
+    own = pd.DataFrame([[1, 2.5]], ["p"], pd.to_timedelta([1, 90_000], unit="s"))
+    found = cab.from_arrow_device(pa.Table.from_pandas(own)).to_pandas()
+    pd.testing.assert_frame_equal(found, own)
+
+
+OLD_FILES = sorted((Path(pa.__file__).parent / "tests" / "data" / "parquet").glob("v0.7.1*"))
+
+
+@pytest.mark.parametrize("path", OLD_FILES, ids=lambda path: path.name)
+def test_import_reads_metadata_without_field_names(path):
+    """pandas before 0.23 wrote no `field_name`."""
+    table = pq.read_table(path)
+    found = cab.from_arrow_device(table)
+    expected = table.to_pandas()
+    assert list(found.index.names) == list(expected.index.names)
+    assert found.columns.tolist() == expected.columns.tolist()
+    pd.testing.assert_frame_equal(
+        found.to_pandas(), expected, check_index_type=False, check_dtype=False
+    )
+
+
+@pytest.mark.parametrize("labels", [["x"], ["1"]], ids=str)
+def test_import_finds_levels_of_the_index_with_the_name_of_another_field(labels):
+    """pyarrow writes both of the names 1 and "1" as the field name "1"."""
+    rows = pd.MultiIndex.from_arrays([["p", "q"], [5, 6]], names=["1", "1"])
+    own = pd.DataFrame([[7], [8]], rows, labels)
+    fields = [labels[0], "1", "1"]
+    entries = [
+        {"name": name, "field_name": name, "pandas_type": kind, "numpy_type": kind}
+        for name, kind in zip(fields, ["int64", "object", "int64"], strict=True)
+    ]
+    document = {"index_columns": ["1", "1"], "column_indexes": [], "columns": entries}
+    columns = [pa.array([7, 8]), pa.array(["p", "q"]), pa.array([5, 6])]
+    batch = pa.record_batch(columns, fields)
+    batch = batch.replace_schema_metadata({"pandas": json.dumps(document)})
+    pd.testing.assert_frame_equal(cab.from_arrow_device(batch).to_pandas(), own)
+
+
+@pytest.mark.parametrize("unit", ["ms", "ns"])
+@pytest.mark.parametrize("stored", [None, "UTC", "+02:00"])
+def test_import_takes_the_time_zone_of_the_pandas_metadata(stored, unit):
+    """fastparquet writes the time zone only there."""
+    stamps = pd.date_range("2020-03-28", periods=3, tz="Europe/Rome", unit=unit)
+    own = pd.DataFrame({"t": stamps}, stamps.rename("i"))
+    table = pa.Table.from_pandas(own)
+    other = table.cast(pa.schema([(name, pa.timestamp(unit, stored)) for name in ("t", "i")]))
+    frame = cab.from_arrow_device(other.replace_schema_metadata(table.schema.metadata))
+    array = cab.to_arrow_device(frame)
+    for found in (frame, array, cab.from_arrow_device(array)):
+        pd.testing.assert_frame_equal(found.to_pandas(), own, check_freq=False)
+    assert {field.type for field in array.schema} == {pa.timestamp(unit, "Europe/Rome")}
+
+
+@pytest.mark.parametrize("zone", ["Nowhere/Town", 7, None, {}], ids=str)
+def test_import_ignores_an_unknown_time_zone_of_the_pandas_metadata(zone):
+    entry = {"name": "t", "pandas_type": "datetimetz", "numpy_type": "datetime64[ns]"}
+    document = {"index_columns": [], "columns": [{**entry, "metadata": {"timezone": zone}}]}
+    batch = pa.record_batch({"t": pa.array([1, 2], pa.timestamp("us", "UTC"))})
+    found = cab.from_arrow_device(batch.replace_schema_metadata({"pandas": json.dumps(document)}))
+    assert str(found["t"].dtype) == "datetime64[us, UTC]"
