@@ -120,7 +120,7 @@ def from_arrow_device(
     ValueError: copy=False: expected columns that can be shared, got ...
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
-    obj = unwrapped(obj)
+    obj = _prepared(obj)
     if kind is None and importer.makes_frames and is_of_rapids(obj):
         if columns is None and importer.shares_columns and hasattr(obj, "index"):
             return importer.share_frame(obj)
@@ -237,7 +237,7 @@ def from_arrow_device_stream(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))
-    obj = _with_index(unwrapped(obj), kind, importer)
+    obj = _with_index(_prepared(obj), kind, importer)
     source = _open_stream(obj, kind, columns, importer, takes_several=True)
     if concat:
         return import_concatenated(source, kind, importer)
@@ -298,6 +298,17 @@ def iter_arrow_device_stream(
     )
 
 
+def _prepared(obj: Any) -> Any:
+    """Return the object of a proxy, and a pandas frame as a table that keeps all of its labels."""
+    obj = unwrapped(obj)
+    if is_pandas(obj) and obj.ndim == 2:
+        # Imported here because it imports cuDF.
+        from .export.pandas_objects import table_of_pandas
+
+        return table_of_pandas(obj)
+    return obj
+
+
 def _with_index(obj: Any, kind: Kind | None, importer: Importer) -> Any:
     """Export a series of pandas or cuDF with its index, which its array does not have.
 
@@ -331,7 +342,7 @@ def _open_stream(
         elif not takes_several:
             expected = f"a path, a dataset, or an object with {ANY_PROTOCOL}"
             raise object_error(obj, expected, "from_arrow_device_stream")
-        stream = open_stream(obj, unwrapped)
+        stream = open_stream(obj, _prepared)
     if columns is None:
         return stream
     return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)

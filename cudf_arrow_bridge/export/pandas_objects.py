@@ -31,16 +31,17 @@ def arrow_of_pandas(
         If the object has another type, or Arrow has no type for a column, which pyarrow names.
     """
     if isinstance(obj, pd.DataFrame):
-        return _record_batch("frame", obj, obj.columns, preserve_index)
+        return _one_batch(table_of_pandas(obj, preserve_index=preserve_index))
     if isinstance(obj, pd.MultiIndex):
         labels = level_labels(obj.names)
         levels = obj.to_frame(index=False, name=list(labels))
-        return _record_batch("index", levels, labels, None)
+        return _one_batch(table_of_pandas(levels, labels, "index"))
     if isinstance(obj, pd.Index):
         return _named_array("index", obj, None)
     if isinstance(obj, pd.Series) and preserve_index:
         labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
-        return _record_batch("series", obj.to_frame(stringify(obj.name)), labels, True)
+        frame = obj.to_frame(stringify(obj.name))
+        return _one_batch(table_of_pandas(frame, labels, "series", preserve_index=True))
     if isinstance(obj, pd.Series):
         keep = preserve_index is None and isinstance(obj.index, pd.RangeIndex)
         return _named_array("series", obj, obj.index if keep else None)
@@ -49,11 +50,18 @@ def arrow_of_pandas(
     )
 
 
-def _record_batch(
-    object_type: ObjectType, frame: pd.DataFrame, labels: pd.Index, preserve_index: bool | None
-) -> pa.RecordBatch:
-    """Return a frame as a record batch; `labels` are the column labels of the exported object."""
-    if preserve_index is False and not len(labels):
+def table_of_pandas(
+    frame: pd.DataFrame,
+    labels: pd.Index | None = None,
+    object_type: ObjectType = "frame",
+    *,
+    preserve_index: bool | None = None,
+) -> pa.Table:
+    """Return a frame as a table; see `arrow_of_pandas`.
+
+    `labels` are the column labels of the object that the frame represents, by default its own.
+    """
+    if preserve_index is False and not len(frame.columns):
         # Without an index, pyarrow counts no rows.
         frame, preserve_index = frame.reset_index(drop=True), None
     index = frame.index
@@ -74,11 +82,14 @@ def _record_batch(
         for label, column in [*frame.items(), *frame.index.to_frame().items()]:
             _to_arrow(column, label)  # raises an error that names the column
         raise
-    batch = _one_batch(table)
     hints = [dtype_hint(dtype) for dtype in dtypes]
-    layout = FrameLayout(object_type, labels, hints, row_index)
-    metadata = {**batch.schema.metadata, BRIDGE_KEY: layout.encode(batch.schema.names, [])}
-    return batch.replace_schema_metadata(metadata)
+    layout = FrameLayout(object_type, frame.columns if labels is None else labels, hints, row_index)
+    metadata = {**table.schema.metadata, BRIDGE_KEY: layout.encode(table.schema.names, [])}
+    if table.num_columns:
+        return table.replace_schema_metadata(metadata)
+    # pyarrow would set the number of rows of a table without columns to 0.
+    batches = [batch.replace_schema_metadata(metadata) for batch in table.to_batches()]
+    return pa.Table.from_batches(batches, table.schema.with_metadata(metadata))
 
 
 def _to_arrow(column: pd.Series | pd.Index, label: object) -> pa.Array | pa.ChunkedArray:
@@ -103,13 +114,19 @@ def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
     names = [None if name is None else stringify(name) for name in frame.index.names]
     frame = frame.set_axis(frame.index.set_names(names))
     labels = frame.columns.set_names([json_name(name, (bool, int)) for name in frame.columns.names])
-    if not isinstance(labels, pd.MultiIndex):
-        kind = pd.infer_dtype(labels, skipna=False)
-        plain = list(map(stringify, labels))
-        is_plain = all(type(a) is not str or a == b for a, b in zip(labels, plain, strict=True))
-        if kind == "bytes" or "mixed" in kind or not is_plain:
-            labels = pd.Index(plain, name=labels.name)
-    return frame.set_axis(labels, axis=1)
+    if isinstance(labels, pd.MultiIndex):
+        levels = list(map(_plain_labels, labels.levels))
+        return frame.set_axis(labels.set_levels(levels, verify_integrity=False), axis=1)
+    return frame.set_axis(_plain_labels(labels), axis=1)
+
+
+def _plain_labels(labels: pd.Index) -> pd.Index:
+    kind = pd.infer_dtype(labels, skipna=False)
+    plain = list(map(stringify, labels))
+    is_plain = all(type(a) is not str or a == b for a, b in zip(labels, plain, strict=True))
+    if kind == "bytes" or "mixed" in kind or not is_plain:
+        return pd.Index(plain, name=labels.name)
+    return labels
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

@@ -14,8 +14,15 @@ from cudf_arrow_bridge.export.pandas_objects import arrow_of_pandas
 from testing.labels import INDEXES, are_same_labels
 
 
-# pyarrow also warns about a MultiIndex with a level of tuples, whose names are not mixed.
-@pytest.mark.filterwarnings("ignore:The DataFrame has column names of mixed type")
+def taken(frame):
+    """Return the frame of each import of a pandas frame."""
+    yield cab.from_arrow_device(frame)
+    yield cab.from_arrow_device(frame, kind="table")
+    yield cab.from_arrow_device_stream(frame)
+    yield cab.from_arrow_device_stream([frame])
+    yield from cab.iter_arrow_device_stream(frame)
+
+
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
 def test_column_labels_of_any_type_are_restored(labels):
     frame = pd.DataFrame([list(range(len(labels)))], columns=labels)
@@ -119,6 +126,7 @@ def test_frame_without_columns_keeps_its_number_of_rows(preserve_index):
     frame = pd.DataFrame(index=["a", "b"])
     array = cab.to_arrow_device(frame, preserve_index=preserve_index)
     assert len(array) == len(cab.from_arrow_device(array)) == 2
+    assert [len(found) for found in taken(frame)] == [2] * 5
     assert array.column_names == ([] if preserve_index is False else ["__index_level_0__"])
 
 
@@ -162,3 +170,22 @@ def test_a_series_is_imported_with_its_name_and_index(name, index):
         pd.testing.assert_series_equal(found.to_pandas(), series)
     column = cab.from_arrow_device(series, to="pylibcudf")
     assert column.size() == 3
+
+
+@pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
+def test_a_frame_is_imported_with_labels_of_any_type(labels):
+    frame = pd.DataFrame([list(range(len(labels)))], ["p"], labels)
+    for found in taken(frame):
+        pd.testing.assert_index_equal(found.columns, labels, exact=True)
+        assert found.index.to_pandas().tolist() == ["p"]
+
+
+@pytest.mark.parametrize(
+    "names", [[1, 2], [1, 0], [1, "1"], [("a", 1), ("a", "1")], ["x", None], [True, 1.5]], ids=str
+)
+def test_a_frame_is_imported_with_names_of_levels_of_any_type(names):
+    index = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=names)
+    frame = pd.DataFrame({"x": [1, 2]}, index)
+    for found in taken(frame):
+        pd.testing.assert_frame_equal(found.to_pandas(), frame)
+        assert list(map(type, found.index.names)) == list(map(type, names))
