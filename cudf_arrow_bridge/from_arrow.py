@@ -269,8 +269,9 @@ def iter_arrow_device_stream(
     Returns
     -------
     Iterator of cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        Depends on `to` and `kind`. A range index continues from batch to batch, except the default
-        index of a series.
+        Depends on `to` and `kind`. The range index of a frame continues from batch to batch, if it
+        is in the metadata of the schema. Otherwise the index of each batch starts with 0, as does
+        the default index of a series.
 
     Raises
     ------

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -83,6 +85,32 @@ def own_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
         # schema contains them.
         return metadata_of(field.__arrow_c_schema__())
     return field.metadata or _EMPTY
+
+
+def of_rows(
+    metadata: Mapping[bytes, bytes], first_row: int, num_rows: int
+) -> Mapping[bytes, bytes]:
+    """Return the metadata of a batch for some of its rows, with their part of a range index."""
+    result = dict(metadata)
+    # Metadata with another index, or that a peer damaged, is unchanged.
+    damaged = (LookupError, RecursionError, TypeError, ValueError)
+    with suppress(*damaged):
+        document = json.loads(metadata[PANDAS_KEY])
+        (index,) = document["index_columns"]
+        rows = _range_of_rows(index["start"], index["step"], first_row, num_rows)
+        index |= {"start": rows[0], "stop": rows[1]}
+        result[PANDAS_KEY] = json.dumps(document).encode()
+    with suppress(*damaged):
+        document = json.loads(metadata[BRIDGE_KEY])
+        start, _, step = document["index"]["range"]
+        document["index"]["range"] = _range_of_rows(start, step, first_row, num_rows)
+        result[BRIDGE_KEY] = json.dumps(document).encode()
+    return result
+
+
+def _range_of_rows(start: int, step: int, first_row: int, num_rows: int) -> list[int]:
+    start += first_row * step
+    return [start, start + num_rows * step, step]
 
 
 def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:

@@ -13,7 +13,6 @@ import pylibcudf as plc
 
 from .._core.import_ import array_importer
 from .._core.import_.array_importer import SourceArray as SourceArray
-from .device_array import DeviceArray
 
 if TYPE_CHECKING:
     from .._core.export.array_exporter import InputExporter
@@ -54,13 +53,6 @@ def is_of_rapids(obj: Any) -> bool:
 def is_array(obj: Any) -> bool:
     """Return whether an object is an array: it is of RAPIDS or implements an array protocol."""
     return is_of_rapids(obj) or any(hasattr(obj, name) for name in ARRAY_PROTOCOLS)
-
-
-def first_row_of(obj: Any) -> int:
-    """Return the number of rows before a batch in its stream or frame."""
-    if isinstance(obj, DeviceArray):
-        return obj._first_row or 0
-    return (obj.first_row or 0) if isinstance(obj, SourceArray) else 0
 
 
 def are_same_objects(labels: tuple[Any, ...], others: tuple[Any, ...]) -> bool:

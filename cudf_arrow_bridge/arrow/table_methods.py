@@ -15,10 +15,10 @@ import pyarrow as pa
 from .._core.capsules import check_keywords
 from .._core.export.array_exporter import single_batch
 from .._core.export.exported_array import DescribedArray
-from .._core.schema import Schema
+from .._core.schema import Schema, metadata_of
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType
-from .metadata import without_extension
+from .metadata import of_rows, without_extension
 from .schemas import as_field, as_schema, listed, missing_name, positions_of
 
 if TYPE_CHECKING:
@@ -65,18 +65,38 @@ class TableMethods(DescribedArray):
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule."""
-        return self._arrow_schema.__arrow_c_schema__()
+        capsule = self._arrow_schema.__arrow_c_schema__()
+        if self._first_row is None:
+            return capsule
+        metadata = metadata_of(capsule)
+        own_metadata = of_rows(metadata, self._first_row, self.num_rows)
+        if own_metadata == metadata:
+            return capsule
+        return self._as_pyarrow(self._arrow_schema).with_metadata(own_metadata).__arrow_c_schema__()
+
+    @property
+    def _as_pyarrow(self) -> Callable[[Any], Any]:
+        return as_schema if self._kind == "table" else as_field
 
     @property
     def schema(self) -> pa.Schema | pa.Field:
-        """The Arrow schema of a record batch, or the field of a column."""
+        """The Arrow schema of a record batch, or the field of a column.
+
+        For a slice or a batch of a stream, the metadata has its part of a range index.
+        """
         return self._pyarrow_schema
 
     @cached_property
     def _pyarrow_schema(self) -> pa.Schema | pa.Field:
-        if self._kind == "table":
-            return as_schema(self._arrow_schema)
-        return as_field(self._arrow_schema)
+        schema: pa.Schema | pa.Field = self._as_pyarrow(self)
+        return schema
+
+    def _with_own_schema(self) -> Self:
+        """Return this array as one that is not part of another."""
+        if self._first_row is None:
+            return self
+        schema = Schema.copy_of(self.__arrow_c_schema__())
+        return type(self)(self._array, schema, self._kind, self._labels, None, self._exporter)
 
     @property
     def device_type(self) -> DeviceType:
@@ -249,7 +269,7 @@ class TableMethods(DescribedArray):
             raise TypeError(
                 f"expected a slice or the name of one field for a column, got {names!r}"
             )
-        whole = self.schema
+        whole = as_schema(self._arrow_schema)
         positions = positions_of(names, whole.names)
         array = self._array.select(positions)
         schema = pa.schema([whole.field(i) for i in positions], whole.metadata)
@@ -287,14 +307,10 @@ class TableMethods(DescribedArray):
         range index. Data with a different layout in pandas is copied: nulls, strings, and columns
         of one type that pandas combines in one block; see ``pyarrow.RecordBatch.to_pandas``.
         """
-        arrow = self.to_arrow()
-        if self._kind == "table":
-            frame = arrow.to_pandas()
-            _place(frame, arrow.schema, self._first_row)
-            return frame
-        series = arrow.to_pandas()
-        series.name = self.schema.name or None
-        return series
+        result = self.to_arrow().to_pandas()
+        if self._kind == "column":
+            result.name = self.schema.name or None
+        return result
 
     def to_pylist(self) -> list[Any]:
         """Return the rows as Python objects: a dict for each row of a table."""
@@ -375,14 +391,3 @@ def _positions(fields: pa.Schema | pa.StructType, name: str) -> list[int]:
         return list(fields.get_all_field_indices(name))
     except UnicodeEncodeError:
         return []
-
-
-def _place(frame: pd.DataFrame, schema: pa.Schema, first_row: int | None) -> None:
-    """Set the index of a batch of a stream to its part of the range index of the stream."""
-    columns = (schema.pandas_metadata or {}).get("index_columns", [])
-    if first_row is None or len(columns) != 1 or not isinstance(columns[0], dict):
-        return
-    start, step = (int(columns[0][key]) for key in ("start", "step"))
-    begin = start + first_row * step
-    rows = range(begin, begin + len(frame) * step, step)
-    frame.index = type(frame.index)(rows, name=columns[0]["name"])

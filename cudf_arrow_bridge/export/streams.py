@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from .._core.export.array_exporter import BatchSource, ExportArguments, export_slices, single_batch
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
+from ..arrow.device_array import DeviceArray
 from ..arrow.errors import single_use_reason
-from ..arrow.sources import first_row_of
+from ..arrow.sources import SourceArray
 from .exporter import can_reuse_export
 from .inputs import describe, export_input_of
 from .stream_sources import exportable_objects
@@ -114,17 +115,19 @@ class StreamExporter:
             yield source
 
     def _batches_of(self, obj: Any) -> tuple[BatchSource, tuple[Any, ...]]:
-        self.state.first_row = first_row_of(obj)
+        self.state.first_row = (obj.first_row or 0) if isinstance(obj, SourceArray) else 0
         # With max_rows, large arrays are imported, which can convert them. Import the others too.
         if self.max_rows is None and can_reuse_export(
             obj, self.arguments, self.state.requested_schema
         ):
-            obj = self._as_requested(obj.as_requested)
+            obj = self._as_requested(obj.as_requested)._with_own_schema()
             schema = obj._arrow_schema
             if not isinstance(schema, Schema):
                 schema = Schema.copy_of(schema.__arrow_c_schema__())
             self.state.stream = obj._array.stream
             return single_batch(schema, obj._array), obj._labels
+        if isinstance(obj, DeviceArray):
+            obj = obj._with_own_schema()
         self.state.stream = self.arguments.stream
         export_input = export_input_of(obj, self.preserve_index, self.arguments)
         max_rows = max(min(self.max_rows or export_input.num_rows, export_input.num_rows), 1)

@@ -152,6 +152,69 @@ def test_slices_keep_the_index(index, rows):
     pd.testing.assert_frame_equal(bridge.from_arrow_device(batch).to_pandas(), expected)
 
 
+def written(source, **options):
+    sink = io.BytesIO()
+    bridge.ipc.write_stream(source, sink, **options)
+    return sink.getvalue()
+
+
+#: What pandas reads from an array, or the frame of our import, through each interface.
+DOORS = {
+    "array": lambda array: pa.record_batch(array).to_pandas(),
+    "device array": lambda array: bridge.from_arrow_device(Forwarded(array)).to_pandas(),
+    "stream": lambda array: pa.table(array).to_pandas(),
+    "exported stream": lambda array: pa.table(bridge.to_arrow_device_stream(array)).to_pandas(),
+    "batches": lambda array: pa.table(bridge.to_arrow_device_stream(array, max_rows=2)).to_pandas(),
+    "IPC": lambda array: pa.ipc.open_stream(written(array)).read_pandas(),
+    "our IPC": lambda array: bridge.from_arrow_device(
+        bridge.ipc.open_stream(written(array))
+    ).to_pandas(),
+    "IPC batches": lambda array: bridge.from_arrow_device_stream(
+        bridge.ipc.open_stream(written(array, max_rows=2))
+    ).to_pandas(),
+    "pickle": lambda array: pickle.loads(pickle.dumps(array)).to_pandas(),
+    "schema": lambda array: pa.RecordBatch.from_arrays(
+        array.to_arrow().columns, schema=array.schema
+    ).to_pandas(),
+    "requested": lambda array: pa.record_batch(
+        bridge.to_arrow_device(array, requested_schema=array.schema.with_metadata(None))
+    ).to_pandas(),
+    "selected": lambda array: pa.record_batch(array[["a"]][0:]).to_pandas(),
+}
+
+
+class Forwarded:
+    def __init__(self, array):
+        self.__arrow_c_device_array__ = array.__arrow_c_device_array__
+
+
+@pytest.mark.parametrize("read", DOORS.values(), ids=DOORS)
+def test_slices_keep_their_part_of_a_range_index_through_each_interface(read):
+    frame = pd.DataFrame({"a": range(10)}, pd.RangeIndex(100, 120, 2, name="r"))
+    array = bridge.to_arrow_device(bridge.from_arrow_device(frame))
+    for begin, end in ((4, 7), (0, 3), (6, 10), (5, 5)):
+        expected = frame.iloc[begin:end]
+        pd.testing.assert_frame_equal(read(array[begin:end]), expected)
+        pd.testing.assert_frame_equal(
+            read(array[begin - begin // 2 :][begin // 2 :][: end - begin]), expected
+        )
+    (_, batch) = bridge.to_arrow_device_stream(array, max_rows=6)
+    pd.testing.assert_frame_equal(read(batch), frame.iloc[6:])
+
+
+def test_stream_of_slices_keeps_the_part_of_the_range_index_of_each_slice():
+    frame = pd.DataFrame({"a": range(10)}, pd.RangeIndex(100, 120, 2, name="r"))
+    array = bridge.to_arrow_device(bridge.from_arrow_device(frame))
+    slices = [array[4:6], array[6:8], array[1:2]]
+    for stream in (
+        bridge.to_arrow_device_stream(slices),
+        bridge.to_arrow_device_stream(slices, max_rows=9),
+    ):
+        found = [bridge.from_arrow_device(batch).to_pandas() for batch in stream]
+        for one, (begin, end) in zip(found, [(4, 6), (6, 8), (1, 2)], strict=True):
+            pd.testing.assert_frame_equal(one, frame.iloc[begin:end])
+
+
 def test_slices_of_a_series_keep_the_range_index():
     series = bridge.from_arrow_device(pd.Series(range(20), pd.RangeIndex(10, 50, 2), name="a"))
     part = bridge.to_arrow_device(series)[5:11]

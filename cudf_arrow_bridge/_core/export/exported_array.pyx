@@ -206,12 +206,16 @@ cdef class DescribedArray:
         """
         if kwargs:
             check_keywords(kwargs)
-        if requested_schema is None:
-            return self.capsules()
-        return (<DescribedArray?>self.as_requested(requested_schema)).capsules()
+        cdef DescribedArray exported = self.as_requested(requested_schema)
+        if exported._first_row is None:
+            return exported.capsules()
+        return exported.__arrow_c_schema__(), exported._array.device_array_capsule()
 
     cdef tuple capsules(self):
-        """Return capsules of a new `ArrowSchema` and a new `ArrowDeviceArray`."""
+        """Return capsules of a new `ArrowSchema` and a new `ArrowDeviceArray`.
+
+        The schema of a part of a table has the range index of the whole table.
+        """
         if not isinstance(self._arrow_schema, Schema):
             return self._arrow_schema.__arrow_c_schema__(), self._array.device_array_capsule()
         cdef core.shared_schema shared = (<Schema>self._arrow_schema).schema

@@ -283,6 +283,13 @@ def find_array(obj, bint known_table):
 
     `known_table` is whether the object is known to be a table.
     """
+    cdef DescribedArray described
+    if isinstance(obj, DescribedArray):
+        described = <DescribedArray>obj
+        schema, array = described.capsules()
+        return SourceArray(
+            schema, array, described._kind == "table", described._labels, described._first_row
+        )
     export = getattr(obj, "__arrow_c_device_array__", None)
     if export is not None:
         schema, array = pair_of(export())
@@ -292,10 +299,4 @@ def find_array(obj, bint known_table):
             return None
         schema, array = pair_of(export())
         array = device_array_capsule_from_array(array)
-    cdef DescribedArray described
-    if isinstance(obj, DescribedArray):
-        described = <DescribedArray>obj
-        return SourceArray(
-            schema, array, described._kind == "table", described._labels, described._first_row
-        )
     return SourceArray(schema, array, known_table, (), None)
