@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..arrow.metadata import BRIDGE_KEY
 from ..arrow.sources import SourceArray
 from ..arrow.text import shortened
 from ..frames import unproxied_pandas as pd
 from ..frames.disassemble import level_labels
 from ..frames.dtypes import dtype_hint
 from ..frames.labels import RowIndex, stringify
-from ..frames.layout import FrameLayout, ObjectType, encode_field
-from ..frames.pandas_metadata import json_name
+from ..frames.layout import FrameLayout, ObjectType, encode_field, table_names
 
 
 def arrow_of_pandas(
@@ -40,7 +38,7 @@ def arrow_of_pandas(
         return _named_array("index", obj, None)
     if isinstance(obj, pd.Series) and preserve_index:
         labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
-        frame = obj.to_frame(stringify(obj.name))
+        frame = obj.to_frame("")
         return _one_batch(table_of_pandas(frame, labels, "series", preserve_index=True))
     if isinstance(obj, pd.Series):
         keep = preserve_index is None and isinstance(obj.index, pd.RangeIndex)
@@ -64,29 +62,47 @@ def table_of_pandas(
     if preserve_index is False and not len(frame.columns):
         # Without an index, pyarrow counts no rows.
         frame, preserve_index = frame.reset_index(drop=True), None
+    labels = frame.columns if labels is None else labels
     index = frame.index
-    row_index = None
+    rows, row_index = None, None
     dtypes = list(frame.dtypes)
     if isinstance(index, pd.RangeIndex) and preserve_index is None:
-        row_index = RowIndex([index.name], range(index.start, index.stop, index.step))
+        rows = range(index.start, index.stop, index.step)
     elif preserve_index is not False:
         # Otherwise pyarrow would not write ranges as columns, even for levels of a MultiIndex.
         preserve_index = True
-        levels = list(index.dtypes) if isinstance(index, pd.MultiIndex) else [index.dtype]
-        positions = range(len(dtypes), len(dtypes) + len(levels))
-        row_index = RowIndex(list(index.names), None, list(positions))
-        dtypes += levels
+        dtypes += list(index.dtypes) if isinstance(index, pd.MultiIndex) else [index.dtype]
+    index_names = [] if preserve_index is False else list(index.names)
+    names, shown_names = table_names(labels, index_names, rows)
+    if index_names:
+        row_index = RowIndex(index_names, rows, list(range(len(labels), len(dtypes))))
+        # pyarrow uses numbers as positions of levels, and writes equal names for several levels.
+        level_names: list[str | None] = [*names[len(labels) :]] or [None]
+        frame = frame.set_axis(index.set_names(level_names))
+    # pyarrow rejects equal names, fails for invalid UTF-8, and cannot read all labels again.
+    columns = names[: len(labels)]
+    is_unique = len(set(columns)) == len(columns)
+    frame = frame.set_axis(columns if is_unique else list(map(str, range(len(columns)))), axis=1)
     try:
-        table = pa.Table.from_pandas(_with_plain_names(frame), preserve_index=preserve_index)
+        table = pa.Table.from_pandas(frame, preserve_index=preserve_index)
     except (pa.ArrowException, UnicodeEncodeError):
-        for label, column in [*frame.items(), *frame.index.to_frame().items()]:
-            _to_arrow(column, label)  # raises an error that names the column
+        levels = frame.index.to_frame(name=range(index.nlevels))
+        for label, (_, values) in zip(
+            [*labels, *index_names], [*frame.items(), *levels.items()], strict=False
+        ):
+            _to_arrow(values, label)  # raises an error that names the column
         raise
+    entries = [
+        {**entry, "name": shown_name, "field_name": name}
+        for entry, shown_name, name in zip(
+            table.schema.pandas_metadata["columns"], shown_names, names, strict=True
+        )
+    ]
     hints = [dtype_hint(dtype) for dtype in dtypes]
-    layout = FrameLayout(object_type, frame.columns if labels is None else labels, hints, row_index)
-    metadata = {**table.schema.metadata, BRIDGE_KEY: layout.encode(table.schema.names, [])}
-    if table.num_columns:
-        return table.replace_schema_metadata(metadata)
+    layout = FrameLayout(object_type, labels, hints, row_index, frame.attrs)
+    metadata = layout.schema_metadata(names, entries, [])
+    if names:
+        return table.rename_columns(names).replace_schema_metadata(metadata)
     # pyarrow would set the number of rows of a table without columns to 0.
     batches = [batch.replace_schema_metadata(metadata) for batch in table.to_batches()]
     return pa.Table.from_batches(batches, table.schema.with_metadata(metadata))
@@ -103,30 +119,6 @@ def _to_arrow(column: pd.Series | pd.Index, label: object) -> pa.Array | pa.Chun
         ) from None
     except pa.ArrowException as error:
         raise type(error)(f"column {label!r}: {error}") from None
-
-
-def _with_plain_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose names are those that pyarrow writes.
-
-    pyarrow warns about or rejects other names, uses numbers as level positions, and fails for
-    invalid UTF-8. In the C data interface, NUL ends a name.
-    """
-    names = [None if name is None else stringify(name) for name in frame.index.names]
-    frame = frame.set_axis(frame.index.set_names(names))
-    labels = frame.columns.set_names([json_name(name, (bool, int)) for name in frame.columns.names])
-    if isinstance(labels, pd.MultiIndex):
-        levels = list(map(_plain_labels, labels.levels))
-        return frame.set_axis(labels.set_levels(levels, verify_integrity=False), axis=1)
-    return frame.set_axis(_plain_labels(labels), axis=1)
-
-
-def _plain_labels(labels: pd.Index) -> pd.Index:
-    kind = pd.infer_dtype(labels, skipna=False)
-    plain = list(map(stringify, labels))
-    is_plain = all(type(a) is not str or a == b for a, b in zip(labels, plain, strict=True))
-    if kind == "bytes" or "mixed" in kind or not is_plain:
-        return pd.Index(plain, name=labels.name)
-    return labels
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

@@ -17,7 +17,7 @@ from .._core.export.shared_columns import BufferSharer, share_columns
 from .._core.import_.columns import OwningSpan, rebuild_all
 from .._core.schema import SchemaSpec
 from ..arrow.copies import CopyRefusedError, copy_error
-from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY, ColumnMetadata
+from ..arrow.metadata import ColumnMetadata
 from ..arrow.schemas import unique_positions
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert, pandas_metadata
@@ -32,8 +32,8 @@ from .cudf_private import (
 )
 from .dtypes import dtype_hint
 from .host_frames import enable_host_frames
-from .labels import RowIndex, index_level_name, stringify
-from .layout import FrameLayout, ObjectType, encode_field
+from .labels import RowIndex, stringify
+from .layout import FrameLayout, ObjectType, encode_field, table_names
 from .schema_cache import SharedColumns, cache_spec, cached_spec, schema_key
 from .to_pylibcudf import column_to_pylibcudf
 
@@ -227,19 +227,10 @@ def _convert_table(
     Without a row index there are no `index_names`.
     """
     _, dtypes, _, _ = shared
-    names = [stringify(label) for label in labels]
-    shown_names = pandas_metadata.column_names(labels)
+    names, shown_names = table_names(labels, index_names, rows)
     row_index = None
-    index_columns: list[Any] = []
     if index_names:
         row_index = RowIndex(index_names, rows, list(range(len(labels), len(dtypes))))
-        if rows is not None:
-            index_columns = [pandas_metadata.range_entry(rows, index_names[0])]
-        else:
-            for position, label in enumerate(index_names):
-                index_columns.append(index_level_name(label, position, names))
-                names.append(index_columns[-1])
-                shown_names.append(None if label is None else stringify(label))
     columns, fields = _convert(shared, names, sharer)
     entries = [
         pandas_metadata.column_entry(shown_name, name, dtype, field.timezone)
@@ -247,12 +238,8 @@ def _convert_table(
     ]
     hints = [dtype_hint(dtype) for dtype in dtypes]
     objects: list[Any] = []
-    layout = FrameLayout(object_type, labels, hints, row_index)
-    metadata = {
-        **pandas_metadata.schema_metadata(attrs),
-        PANDAS_KEY: pandas_metadata.encode(labels, entries, index_columns, attrs),
-        BRIDGE_KEY: layout.encode(names, objects),
-    }
+    layout = FrameLayout(object_type, labels, hints, row_index, attrs)
+    metadata = layout.schema_metadata(names, entries, objects)
     return columns, SchemaSpec(fields, metadata, tuple(objects))
 
 

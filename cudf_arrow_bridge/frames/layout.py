@@ -28,6 +28,8 @@ from .labels import (
     decode_range,
     encode_index,
     encode_label,
+    index_level_name,
+    stringify,
 )
 
 ObjectType = Literal["frame", "series", "index"]
@@ -68,11 +70,27 @@ class FrameLayout:
     row_index: RowIndex | None = None
     attrs: dict[str, Any] = field(default_factory=dict)
 
-    def encode(self, names: Sequence[str], objects: list[Any]) -> bytes:
-        """Return the metadata value under our key for a schema with these field names.
+    def schema_metadata(
+        self, names: Sequence[str], entries: Sequence[Json], objects: list[Any]
+    ) -> dict[bytes, bytes]:
+        """Return the metadata of a schema with these field names.
 
-        Labels without a JSON form are appended to ``objects``.
+        `entries` are those of the fields in pandas' metadata. Labels without a JSON form are
+        appended to `objects`.
         """
+        index_columns: list[Json] = []
+        if self.row_index is not None:
+            index_columns = [names[level] for level in self.row_index.levels]
+            if self.row_index.range is not None:
+                (name,) = self.row_index.names
+                index_columns = [pandas_metadata.range_entry(self.row_index.range, name)]
+        return {
+            **pandas_metadata.schema_metadata(self.attrs),
+            PANDAS_KEY: pandas_metadata.encode(self.labels, entries, index_columns, self.attrs),
+            BRIDGE_KEY: self._encode(names, objects),
+        }
+
+    def _encode(self, names: Sequence[str], objects: list[Any]) -> bytes:
         common, entries = encode_index(self.labels, objects)
         document = {
             "version": _VERSION,
@@ -84,6 +102,21 @@ class FrameLayout:
             "index": _encode_row_index(self.row_index, objects),
         }
         return json.dumps(document).encode()
+
+
+def table_names(
+    labels: pd.Index, index_names: Sequence[Hashable], rows: range | None
+) -> tuple[list[str], list[Json]]:
+    """Return the names of the fields of a table, and their names in pandas' metadata.
+
+    The fields are those of the columns, then those of the index levels, unless `rows` is given.
+    """
+    names = [stringify(label) for label in labels]
+    shown_names = pandas_metadata.column_names(labels)
+    for position, name in enumerate(index_names if rows is None else ()):
+        names.append(index_level_name(name, position, names))
+        shown_names.append(None if name is None else stringify(name))
+    return names, shown_names
 
 
 def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout:

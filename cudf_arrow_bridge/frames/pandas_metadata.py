@@ -100,7 +100,8 @@ def column_names(labels: pd.Index) -> list[Json]:
     literals. Missing parts are written as None, the only literal for them: ``"('a', None)"``.
     """
     if not isinstance(labels, pd.MultiIndex):
-        return [json_name(label) for label in labels]
+        is_text = isinstance(labels.dtype, pd.StringDtype)
+        return [None if is_text and label is np.nan else json_name(label) for label in labels]
     parts = [
         [None if code < 0 else json_name(level[code]) for code in codes]
         for level, codes in zip(labels.levels, labels.codes, strict=True)

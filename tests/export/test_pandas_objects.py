@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pandas objects as Arrow data; `test_cudf_pandas` tests proxies of pandas objects."""
 
+import datetime
 from decimal import Decimal
 
 import cudf
@@ -189,3 +190,40 @@ def test_a_frame_is_imported_with_names_of_levels_of_any_type(names):
     for found in taken(frame):
         pd.testing.assert_frame_equal(found.to_pandas(), frame)
         assert list(map(type, found.index.names)) == list(map(type, names))
+
+
+#: Labels that pyarrow writes as metadata but cannot read.
+UNREADABLE = {
+    "categories": pd.CategoricalIndex(["x", "y"], name="n"),
+    "intervals": pd.interval_range(0, 2, name="n"),
+    "periods": pd.period_range("2020", periods=2, freq="M", name="n"),
+    "dates": pd.Index([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], name="n"),
+    "level of categories": pd.MultiIndex.from_arrays(
+        [pd.CategoricalIndex(["x", "y"]), ["1", "2"]], names=["n", None]
+    ),
+}
+
+
+@pytest.mark.parametrize("labels", UNREADABLE.values(), ids=UNREADABLE)
+def test_pandas_reads_an_export_with_any_labels(labels):
+    frame = pd.DataFrame([[1, 2]], pd.Index(["p"], name="rows"), labels)
+    array = cab.to_arrow_device(frame)
+    for found in (array.to_pandas(), pa.table(array).to_pandas()):
+        assert list(found.columns) == [
+            tuple(map(str, label)) if isinstance(label, tuple) else str(label) for label in labels
+        ]
+        assert found.columns.names == labels.names
+        pd.testing.assert_index_equal(found.index, frame.index)
+
+
+@pytest.mark.parametrize("labels", [[True, False], pd.to_timedelta([1, 2], unit="s"), [1.5, None]])
+def test_pandas_reads_the_labels_of_an_export(labels):
+    frame = pd.DataFrame([[1, 2]], columns=labels)
+    pd.testing.assert_frame_equal(cab.to_arrow_device(frame).to_pandas(), frame)
+
+
+def test_columns_whose_labels_are_written_as_one_name_are_exported():
+    frame = pd.DataFrame([[1, 2, 3]], pd.Index([4], name=1), pd.Index([1, "1", 2.0], dtype=object))
+    array = cab.to_arrow_device(frame)
+    assert array.column_names == ["1", "1", "2.0", "__index_level_0__"]
+    pd.testing.assert_frame_equal(cab.from_arrow_device(array).to_pandas(), frame)
