@@ -2,7 +2,9 @@
 """pandas objects as Arrow data; `test_cudf_pandas` tests proxies of pandas objects."""
 
 import datetime
+import runpy
 from decimal import Decimal
+from pathlib import Path
 
 import cudf
 import pandas as pd
@@ -10,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge import _build_info
 from cudf_arrow_bridge.export import pandas_objects
 from cudf_arrow_bridge.export.pandas_objects import arrow_of_pandas
+from testing.exchange import pandas_frames
 from testing.labels import INDEXES, are_same_labels
 
 
@@ -227,3 +231,75 @@ def test_columns_whose_labels_are_written_as_one_name_are_exported():
     array = cab.to_arrow_device(frame)
     assert array.column_names == ["1", "1", "2.0", "__index_level_0__"]
     pd.testing.assert_frame_equal(cab.from_arrow_device(array).to_pandas(), frame)
+
+
+def of_cudf(values):
+    """Return an index as cuDF stores it: it has no dates, times of day and periods."""
+    kind = pd.api.types.infer_dtype(values)
+    if kind == "date":
+        return values.astype("datetime64[s]")
+    if kind == "time":
+        day = datetime.date.min
+        start = datetime.datetime.combine(day, datetime.time())
+        durations = [datetime.datetime.combine(day, time) - start for time in values]
+        return pd.Index(durations).astype("timedelta64[us]")
+    if kind == "period":
+        return pd.Index([period.ordinal for period in values])
+    return values
+
+
+def levels_of(index):
+    """Return the levels. pandas takes names that are numbers for positions."""
+    plain = index.set_names([None] * index.nlevels)
+    return [plain.get_level_values(level) for level in range(index.nlevels)]
+
+
+def assert_same_index(found, expected, of_levels=lambda level: level):
+    """Compare the entries, dtypes and names of all levels, of those expected as `of_levels`."""
+    assert list(map(are_same_labels, found.names, expected.names)) == [True] * expected.nlevels
+    for one, other in zip(levels_of(found), map(of_levels, levels_of(expected)), strict=True):
+        assert one.dtype == other.dtype
+        assert one.equals(other), (one, other)
+
+
+#: The usual run takes the first 100 frames.
+SEEDS = [
+    pytest.param(first, marks=[pytest.mark.exhaustive] if first >= 100 else [])
+    for first in range(0, 2_000, 20)
+]
+
+
+@pytest.mark.parametrize("first", SEEDS)
+def test_random_frames_are_kept_in_every_exchange(first):
+    for seed in range(first, first + 20):
+        assert_is_kept(pandas_frames.random_frame(seed))
+
+
+def assert_is_kept(frame):
+    imported = cab.from_arrow_device(frame)
+    found = imported.to_pandas()
+    assert_same_index(found.index, frame.index, of_cudf)
+    assert isinstance(found.index, pd.RangeIndex) == isinstance(frame.index, pd.RangeIndex)
+    assert_same_index(found.columns, frame.columns)
+    assert all(map(are_same_labels, found.columns, frame.columns))
+    for position in range(frame.shape[1]):
+        values, expected = (pd.Index(one.iloc[:, position]) for one in (found, frame))
+        assert_same_index(values, expected, of_cudf)
+
+    array = cab.to_arrow_device(imported)
+    table = pa.table(array)
+    for way, exchange in pandas_frames.WAYS.items():
+        if way != "Parquet":
+            again = pa.table(cab.to_arrow_device(exchange(array)))
+            assert again.equals(table, check_metadata=True), way
+        elif pandas_frames.is_kept_by_parquet(table.schema):
+            # The type of the strings of categories can change.
+            pd.testing.assert_frame_equal(exchange(array).to_pandas(), found)
+
+
+@pytest.mark.skipif(
+    not _build_info.LIBCUDF_VERSION.startswith("26.10"), reason="pages describe RAPIDS 26.10"
+)
+def test_page_of_labels_and_indexes_is_up_to_date():
+    script = runpy.run_path(str(Path(__file__).parents[2] / "dev" / "pandas_page.py"))
+    assert script["PAGE"].read_text() == script["page"](), "run: python dev/pandas_page.py"

@@ -307,7 +307,7 @@ def test_empty_path_is_rejected(tmp_path, monkeypatch):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="expected the path of a file or folder, got an empty"):
-        bridge.to_arrow_device_stream(name)
+        bridge.to_arrow_device_stream("")
 
 
 @pytest.mark.parametrize("make", [list, tuple])
