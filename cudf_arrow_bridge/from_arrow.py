@@ -120,7 +120,7 @@ def from_arrow_device(
     ValueError: copy=False: expected columns that can be shared, got ...
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
-    obj = _prepared(obj)
+    obj = unwrapped(obj)
     if kind is None and importer.makes_frames and is_of_rapids(obj):
         if columns is None and importer.shares_columns and hasattr(obj, "index"):
             return importer.share_frame(obj)
@@ -237,7 +237,7 @@ def from_arrow_device_stream(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))
-    obj = _with_index(_prepared(obj), kind, importer)
+    obj = _with_index(unwrapped(obj), kind, importer)
     source = _open_stream(obj, kind, columns, importer, takes_several=True)
     if concat:
         return import_concatenated(source, kind, importer)
@@ -334,6 +334,8 @@ def _open_stream(
     takes_several: bool,
 ) -> SourceStream:
     """Return the stream of an object, of files or, if `takes_several`, of an iterable of arrays."""
+    if hasattr(obj, "ndim"):
+        obj = _prepared(obj)
     stream = find_stream(obj)
     if stream is None:
         if has_files(obj):
