@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -164,3 +165,15 @@ def test_written_range_index_has_the_dtype_of_the_index():
     with cudf.option_context("default_integer_bitwidth", 32):
         exported = bridge.to_arrow_device(cudf.RangeIndex(1, 10, 3))
     assert pa.array(exported.to_host()).equals(pa.array([1, 4, 7], pa.int32()))
+
+
+def test_slices_of_a_pandas_frame_keep_labels_and_their_part_of_the_range_index():
+    rows = pd.RangeIndex(10, 22, 2, name="r")
+    frame = pd.DataFrame({"x": range(6)}, rows)
+    frame.columns = pd.CategoricalIndex(["x"], ["x", "y"], name="n")
+    part = bridge.to_arrow_device(bridge.from_arrow_device(frame))[2:5]
+    sink = io.BytesIO()
+    bridge.ipc.write_stream(part, sink)
+    for source in (part, DeviceOnly(part), bridge.ipc.open_stream(sink.getvalue())):
+        found = bridge.from_arrow_device_stream(source).to_pandas()
+        pd.testing.assert_frame_equal(found, frame.iloc[2:5])
