@@ -90,6 +90,14 @@ bounds. cuDF and libcudf do not check offsets and indices, so a wrong one that i
 can end the process or its CUDA context later. If a dictionary in device memory has indices out of
 bounds, an export of its values has undefined values in these rows.
 
+**Nested fields** keep their names, nullability, metadata and extension types, and the order of maps
+and dictionaries, with these exceptions. Run-end encoded fields have the type of their values.
+Nested dictionaries of frames are encoded again if their indices have 32 bits or more, in another
+order, and otherwise have the type of their values. The entries of maps are named `entries`. pyarrow
+names the keys and values of maps `key` and `value` when it imports an array
+([apache/arrow#44715](https://github.com/apache/arrow/issues/44715)); the exported schema has their
+own names, except in the storage of an extension type that pyarrow knows.
+
 **Extension types** are imported as their storage type. The field keeps their name and metadata. The
 text metadata of a schema becomes the `attrs` of a frame and is exported again. Time zones with a
 fixed offset, such as `+05:30`, become UTC in frames; the export has the fixed offset again.

@@ -29,6 +29,7 @@ cdef extern from "<cuda/stream>" namespace "cuda" nogil:
 cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
     cdef struct ArrowSchema:
         const char* format
+        const char* name
         const char* metadata
         int64_t flags
         int64_t n_children

@@ -43,6 +43,18 @@ cdef core.column_metadata to_column_metadata(object metadata) except *:
     return result
 
 
+cdef int add_map_names(const core.ArrowSchema* schema, list names) except -1:
+    cdef const core.ArrowSchema* entries
+    if strcmp(schema.format, "+m") == 0:
+        entries = schema.children[0]
+        names.append((entries.children[0].name.decode(), entries.children[1].name.decode()))
+    for i in range(schema.n_children):
+        add_map_names(schema.children[i], names)
+    if schema.dictionary != NULL:
+        add_map_names(schema.dictionary, names)
+    return 0
+
+
 cdef class Schema:
     """An Arrow schema that can be exported any number of times."""
 
@@ -63,6 +75,16 @@ cdef class Schema:
     def is_table(self) -> bool:
         """Whether this is the schema of record batches; see `marks_table`."""
         return self.schema.is_table()
+
+    def map_names(self) -> list:
+        """Return the names of the key and value fields of all maps, depth first.
+
+        pyarrow replaces them by "key" and "value" when it imports a schema.
+        """
+        names = []
+        cdef core.unique_schema schema = move(self.schema.to_arrow())
+        add_map_names(schema.get(), names)
+        return names
 
     def shares(self, Schema other not None) -> bool:
         """Return whether both are the same schema object. Equal schemas can be different."""

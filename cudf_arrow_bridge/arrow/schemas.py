@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from .._core.schema import Schema, is_struct, marks_table
+from .._core.schema import Schema, as_capsule, is_struct
 from .options import shown
 from .text import shortened
 
@@ -20,22 +20,74 @@ Item = TypeVar("Item")
 
 def as_field(schema: Any) -> pa.Field:
     """Return an object with ``__arrow_c_schema__`` or a capsule, which is copied, as a field."""
-    return pa.field(_with_protocol(schema))
+    schema = copied(schema)
+    field, names = pa.field(schema), schema.map_names()
+    return field.with_type(_rename(field.type, iter(names))) if names else field
 
 
 def as_schema(schema: Any) -> pa.Schema:
     """Return the schema of a record batch as a pyarrow schema; see `as_field`."""
-    return pa.schema(_with_protocol(schema))
+    schema = copied(schema)
+    return with_map_names(pa.schema(schema), schema.map_names())
 
 
-def as_schema_or_field(capsule: object) -> pa.Schema | pa.Field:
+def with_map_names(schema: pa.Schema, names: Sequence[tuple[str, ...]]) -> pa.Schema:
+    """Return a schema with the names of the keys and values of its maps, which pyarrow replaces.
+
+    The `names` of all maps are listed depth first.
+    """
+    if not names:
+        return schema
+    return pa.schema(list(_rename(pa.struct(list(schema)), iter(names))), schema.metadata)
+
+
+def as_schema_or_field(schema: Any) -> pa.Schema | pa.Field:
     """Return a pyarrow schema if the type is that of record batches, otherwise a field."""
-    return as_schema(capsule) if marks_table(capsule) else as_field(capsule)
+    schema = copied(schema)
+    return as_schema(schema) if schema.is_table else as_field(schema)
 
 
-def _with_protocol(schema: Any) -> Any:
+def copied(schema: Any) -> Schema:
+    """Return a schema of this package, which is not copied, or a copy of another one."""
     # The copy gives every field a name, because pyarrow rejects a NULL name, which Arrow allows.
-    return schema if hasattr(schema, "__arrow_c_schema__") else Schema.copy_of(schema)
+    return schema if isinstance(schema, Schema) else Schema.copy_of(as_capsule(schema))
+
+
+_LISTS = {
+    pa.list_(pa.null()).id: pa.list_,
+    pa.large_list(pa.null()).id: pa.large_list,
+    pa.list_view(pa.null()).id: pa.list_view,
+    pa.large_list_view(pa.null()).id: pa.large_list_view,
+}
+
+
+def _rename(arrow_type: pa.DataType, names: Iterator[tuple[str, ...]]) -> pa.DataType:
+    """Return a type with other names of the keys and values of its maps."""
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        # The storage of an extension type cannot be replaced. The next type needs the next names.
+        _rename(arrow_type.storage_type, names)
+        return arrow_type
+    is_map = pa.types.is_map(arrow_type)
+    own = next(names) if is_map else ()
+    if pa.types.is_dictionary(arrow_type):
+        values = _rename(arrow_type.value_type, names)
+        return pa.dictionary(arrow_type.index_type, values, arrow_type.ordered)
+    if pa.types.is_run_end_encoded(arrow_type):
+        values = _rename(arrow_type.value_type, names)
+        return pa.run_end_encoded(arrow_type.run_end_type, values)
+    if is_map:
+        fields = [arrow_type.key_field, arrow_type.item_field]
+    else:
+        fields = [arrow_type.field(i) for i in range(arrow_type.num_fields)]
+    fields = [field.with_type(_rename(field.type, names)) for field in fields]
+    if is_map:
+        key, value = (field.with_name(name) for field, name in zip(fields, own, strict=True))
+        return pa.map_(key, value, arrow_type.keys_sorted)
+    if pa.types.is_struct(arrow_type):
+        return pa.struct(fields)
+    if pa.types.is_fixed_size_list(arrow_type):
+        return pa.list_(*fields, arrow_type.list_size)
+    return _LISTS[arrow_type.id](*fields) if arrow_type.id in _LISTS else arrow_type
 
 
 def unique_positions(names: Sequence[Any]) -> dict[Any, int]:

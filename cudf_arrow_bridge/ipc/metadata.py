@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.metadata import CODECS, V4, V5, Flatbuffer, bytes_of, schema_table
+from ..arrow.schemas import with_map_names
 from .transport.framing import Block
 
 if TYPE_CHECKING:
@@ -75,10 +76,11 @@ def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
         raise TypeError("schema: expected little-endian data, got big-endian")
     # Read the ids first, because this limits the memory that pyarrow needs.
     table.key_values(CUSTOM_METADATA)
-    ids = table.dictionary_ids(FIELDS)
+    map_names: list[tuple[str, ...]] = []
+    ids = table.dictionary_ids(FIELDS, map_names)
     message = pa.py_buffer(PREFIX.pack(CONTINUATION, len(metadata)) + metadata)
     try:
-        schema = pa.ipc.read_schema(message)
+        schema = with_map_names(pa.ipc.read_schema(message), map_names)
     except Exception as error:
         # Errors of pyarrow, and of extension types that read their metadata.
         raise ValueError(f"schema: {error}") from error

@@ -75,6 +75,13 @@ COLUMNS = {
     ),
     "decimal": (pa.array([Decimal("1.5"), None, Decimal("2")], pa.decimal64(9, 2)), "decimal64"),
     "zone": (pa.array([1, None, 2], pa.timestamp("us", "Europe/Oslo")), "datetime64[us, Eur"),
+    "dictionary of dates in a list": (
+        pa.ListArray.from_arrays(
+            [0, 1, 2, 2],
+            pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), pa.array([DAY])),
+        ),
+        "list",
+    ),
 }
 CASES = pytest.mark.parametrize(("array", "dtype"), COLUMNS.values(), ids=COLUMNS.keys())
 
@@ -138,6 +145,16 @@ def test_new_frame_of_an_imported_column_keeps_the_imported_type(array, dtype):
     frame = bridge.from_arrow_device(batch_of(array))
     made = cudf.DataFrame({"y": frame["x"]})
     assert exported(made).schema.field("y").type == array.type
+
+
+@pytest.mark.parametrize("index_type", [pa.int8(), pa.int32()])
+def test_export_keeps_the_type_of_dictionary_values_in_a_list(index_type):
+    """Values whose number the index type may not hold are exported without a dictionary."""
+    days = pa.DictionaryArray.from_arrays(pa.array([0, 0], index_type), pa.array([DAY]))
+    array = pa.ListArray.from_arrays([0, 1, 2], days)
+    found = exported(bridge.from_arrow_device(batch_of(array)))["x"]
+    assert found.type.value_type == (days.type if index_type == pa.int32() else pa.date32())
+    assert found.to_pylist() == array.to_pylist()
 
 
 def test_column_replaced_in_place_is_exported_with_its_new_type():

@@ -283,10 +283,17 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                             has_children_of(origin, type_id::STRUCT, false) &&
                             origin.n_children != column.num_children();
   if (other_fields) { return std::nullopt; }
+  // Runs and nested dictionaries are decoded. Their values keep their type.
+  auto const* values     = origin.format == std::string_view{"+r"}       ? origin.children[1]
+                           : column.type().id() == type_id::DICTIONARY32 ? nullptr
+                                                                         : origin.dictionary;
+  auto const values_type = [&] {
+    return values == nullptr ? std::nullopt : restore(column, metadata, *values, exact, path);
+  };
   auto result = negotiate(column, metadata, origin, schema_source::imported, path);
   if (!result || (result->step.layout == array_layout::views && !exact) ||
       !holds_indices(column, result->step)) {
-    return std::nullopt;
+    return values_type();
   }
   // A string column that was concatenated after its import may have more bytes than 32-bit offsets
   // can address.

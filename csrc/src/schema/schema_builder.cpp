@@ -69,6 +69,23 @@ std::optional<chosen_type> without_views_on_device(std::optional<chosen_type> ty
   return type;
 }
 
+/// Whether a type is that of a schema, and not that of its decoded values.
+bool has_type_of(chosen_type const& type, ArrowSchema const& schema)
+{
+  auto const has_index = type.step.index != cudf::type_id::EMPTY;
+  return type.format == schema.format && has_index == (schema.dictionary != nullptr);
+}
+
+/// Whether the keys of a map, or of the maps in a dictionary or in runs, are sorted.
+bool has_sorted_keys(ArrowSchema const* schema)
+{
+  if (schema == nullptr) { return false; }
+  if (schema->dictionary != nullptr) { return has_sorted_keys(schema->dictionary); }
+  auto const format = std::string_view{schema->format};
+  if (format == "+r") { return has_sorted_keys(schema->children[1]); }
+  return format == "+m" && (schema->flags & ARROW_FLAG_MAP_KEYS_SORTED) != 0;
+}
+
 /// Fills the nodes of a tree from columns, their metadata and a requested schema.
 class schema_builder {
  public:
@@ -127,7 +144,7 @@ class schema_builder {
     if (asked.origin != nullptr) {
       auto origin = without_views_on_device(
         restore(column, metadata, *asked.origin, asked.exact, path), column);
-      agreed.kept = origin.has_value();
+      agreed.kept = origin && has_type_of(*origin, *asked.origin);
       if (origin) { own = std::move(*origin); }
     }
     if (asked.wanted == nullptr) { return {std::move(own), agreed}; }
@@ -169,6 +186,10 @@ class schema_builder {
     schema.flags = nullable ? ARROW_FLAG_NULLABLE : 0;
     if (step.index != cudf::type_id::EMPTY && metadata.ordered) {
       schema.flags |= ARROW_FLAG_DICTIONARY_ORDERED;
+    }
+    if (type.format == "+m" && has_sorted_keys(asked.origin) &&
+        (asked.wanted == nullptr || has_sorted_keys(asked.wanted))) {
+      schema.flags |= ARROW_FLAG_MAP_KEYS_SORTED;
     }
     tree_->nodes[index].step = step;
     if (step.index != cudf::type_id::EMPTY) {

@@ -47,10 +47,11 @@ cdef enum:
 cdef enum:
     KEY, VALUE
 
-# The types that have a vector in a slot: the zone of Timestamp, and the codes of Union.
+# The types that have a vector in a slot, the zone of Timestamp and the codes of Union, and maps.
 cdef enum:
     TIMESTAMP = 10
     UNION = 14
+    MAP = 17
     TYPE_VECTOR = 1
 
 
@@ -220,8 +221,10 @@ cdef class Table:
         cdef Table pair
         return {pair.string(KEY): pair.string(VALUE) for pair in self.tables_of(index)}
 
-    def dictionary_ids(self, int64_t index) -> tuple:
+    def dictionary_ids(self, int64_t index, list map_names not None) -> tuple:
         """Return the ids of the dictionaries of the fields in a slot, depth first.
+
+        The names of the keys and values of all maps are added to `map_names`, depth first.
 
         Raises
         ------
@@ -230,12 +233,19 @@ cdef class Table:
             their strings overlap, because a reader would need far more memory than the bytes.
         """
         ids = []
-        add_dictionary_ids(self.tables_of(index), 1, ids)
+        add_dictionary_ids(self.tables_of(index), 1, ids, map_names)
         return tuple(ids)
 
 
-cdef int add_dictionary_ids(list fields, int depth, list ids) except -1:
+cdef str name_of(Table field):
+    cdef int64_t size
+    cdef int64_t first = field.items(NAME, 1, 1, &size)
+    return field.buffer.data[first : first + size].decode()
+
+
+cdef int add_dictionary_ids(list fields, int depth, list ids, list map_names) except -1:
     cdef Table field
+    cdef Table entries
     cdef Table own
     cdef int64_t code
     cdef int64_t count
@@ -252,8 +262,11 @@ cdef int add_dictionary_ids(list fields, int depth, list ids) except -1:
         children = field.tables_of(CHILDREN)
         if children and depth == MAX_DEPTH:
             raise field.buffer.error(field.position, "a field deeper than that", f"{depth} levels")
+        if code == MAP and len(children) == 1:
+            entries = children[0]
+            map_names.append(tuple([name_of(pair) for pair in entries.tables_of(CHILDREN)]))
         if children:
-            add_dictionary_ids(children, depth + 1, ids)
+            add_dictionary_ids(children, depth + 1, ids, map_names)
     return 0
 
 
