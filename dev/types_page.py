@@ -59,16 +59,19 @@ fields of null structs. The import synchronizes again only
 - if `sanitize=True` has to rewrite lists or strings: several times for each such column;
 - for each column of views, list views or run ends, and for dictionaries with null or dictionary
   values: to check the contents, and to read the sizes of the results;
+- for each categorical column of a frame with at least two categories: to search for values that
+  repeat;
 - for validity bitmaps of more than 2,147,483,647 rows in total, once for each such number of rows;
 - with `copy=True`, to read the sizes of strings and views; with `validate="full"`, to copy to the
   host.
 
 **Dictionaries** are shared for all types of indices and values, with these exceptions. Null values
 are removed, and the rows that refer to them become null; this creates the indices and copies the
-values. The values of a dictionary of dictionaries are decoded. Indices are converted if a frame
-needs another width; an index of a valid row that is out of range is an error. cuDF has no
-categories of decimals, so frames have decimals instead. Dictionaries of lists, and of structs in
-other columns, are decoded for frames on a GPU and raise a TypeError in host memory.
+values. The values of a dictionary of dictionaries are decoded. In frames, values that repeat
+become one category, and an export has each value once. Indices are converted if a frame needs
+another width; an index of a valid row that is out of range is an error. cuDF has no categories of
+decimals, lists and structs, except intervals, and no categories in lists and structs: frames have
+decoded values instead, and exports of nested values have no dictionary.
 
 **Contents** of buffers are checked where this package reads data at a position that they contain.
 A null row may have any contents. `validate="full"` checks all of them, on the host: device memory

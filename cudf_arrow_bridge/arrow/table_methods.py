@@ -18,6 +18,7 @@ from .._core.export.exported_array import DescribedArray
 from .._core.schema import Schema, metadata_of
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType
+from .dictionaries import for_pandas, types_mapper
 from .metadata import of_rows, without_extension
 from .schemas import as_field, as_schema, listed, missing_name, positions_of
 
@@ -306,11 +307,18 @@ class TableMethods(DescribedArray):
         A batch of a stream keeps its part of a range index. A column keeps its name and has a new
         range index. Data with a different layout in pandas is copied: nulls, strings, and columns
         of one type that pandas combines in one block; see ``pyarrow.RecordBatch.to_pandas``.
+        Repeated values of a dictionary become one category, and nested values are decoded.
         """
-        result = self.to_arrow().to_pandas()
-        if self._kind == "column":
-            result.name = self.schema.name or None
-        return result
+        arrow = self.to_arrow()
+        if self._kind == "table":
+            for position, column in enumerate(arrow.columns):
+                if (converted := for_pandas(column)) is not column:
+                    field = arrow.schema.field(position).with_type(converted.type)
+                    arrow = arrow.set_column(position, field, converted)
+            return arrow.to_pandas(types_mapper=types_mapper(arrow.schema.types))
+        series = for_pandas(arrow).to_pandas(types_mapper=types_mapper([arrow.type]))
+        series.name = self.schema.name or None
+        return series
 
     def to_pylist(self) -> list[Any]:
         """Return the rows as Python objects: a dict for each row of a table."""

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 
 from .._core.schema import import_row
+from .dictionaries import is_interval
 from .metadata import without_extension
 
 Support = Literal["zero-copy", "depends", "converted", "unsupported"]
@@ -18,8 +19,9 @@ _SEVERITY: tuple[Support, ...] = ("zero-copy", "depends", "converted", "unsuppor
 NO_DATES = "cuDF frames have no dates"
 NO_NULL_TYPE = "cuDF frames have no null type: strings, all missing"
 CODES_WIDTH = "cuDF keeps the codes of a category in the smallest type that fits"
-NO_NESTED_CATEGORIES = "cuDF has categories as columns of a frame only: decoded"
+NO_NESTED_CATEGORIES = "cuDF has no categories of nested values or in nested columns: decoded"
 DUPLICATE_NAMES = "cuDF frames have no structs with two fields of one name"
+REPEATED_CATEGORIES = "cuDF has no repeated categories: repeated values are one category"
 NO_DECIMAL_CATEGORIES = "cuDF has no categories of decimals: decoded"
 
 
@@ -99,14 +101,15 @@ def _describe_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> Cros
     value_row = import_row(pa.field("", arrow_type.value_type).__arrow_c_schema__())
     if pa.types.is_decimal(arrow_type.value_type):
         return Crossing(values.cudf_type, "converted", NO_DECIMAL_CATEGORIES)
-    if not is_top or value_row["type_id"].name in ("LIST", "DICTIONARY32"):
+    is_nested = value_row["type_id"].name in ("LIST", "STRUCT", "DICTIONARY32")
+    if not is_top or (is_nested and not is_interval(arrow_type.value_type)):
         return Crossing(values.cudf_type, "converted", NO_NESTED_CATEGORIES)
     # cuDF's codes are unsigned, have 8 bits for up to 256 values, and never 64 bits.
     width = arrow_type.index_type.bit_width
     support: Support = "converted" if width == 64 else "depends"
     codes = frame_crossing("DICTIONARY32")._replace(support=support)
     if pa.types.is_int8(arrow_type.index_type):
-        codes = codes._replace(support="zero-copy", note="")
+        codes = codes._replace(note=REPEATED_CATEGORIES)
     worst = max(codes, values, key=lambda crossing: _SEVERITY.index(crossing.support))
     return Crossing(codes.cudf_type, worst.support, worst.note)
 

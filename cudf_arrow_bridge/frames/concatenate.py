@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Concatenation of columns in device memory."""
+"""Concatenation of columns in device memory, and the distinct values of dictionaries."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pylibcudf as plc
 
+from ..arrow import dictionaries
 from ..cuda.residency import ComputeLocation
 from . import convert
 
@@ -62,6 +63,31 @@ def _concatenate_dictionaries(
         0,
         [all_codes.with_mask(None, 0), values],
     )
+
+
+def distinct_values(
+    values: plc.Column, location: ComputeLocation
+) -> tuple[plc.Column, plc.Column] | None:
+    """Return the distinct values of a dictionary, and the position in them of each value.
+
+    Return None if all values are distinct. Synchronizes the stream for device memory.
+    """
+    if values.size() < 2:
+        return None
+    if location.host:
+        found = dictionaries.distinct_values(convert.to_arrow(values))
+        return found and tuple(convert.from_arrow(array, location) for array in found)
+    indices = plc.stream_compaction.distinct_indices(
+        plc.Table([values]),
+        plc.stream_compaction.DuplicateKeepOption.KEEP_ANY,
+        plc.types.NullEquality.EQUAL,
+        plc.types.NanEquality.ALL_EQUAL,
+        location.stream,
+    )
+    if indices.size() == values.size():
+        return None
+    distinct, (positions,) = _distinct_values([values], location.stream, None)
+    return distinct, positions
 
 
 def _identity(column: plc.Column) -> tuple[Any, ...]:

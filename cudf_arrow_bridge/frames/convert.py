@@ -40,7 +40,7 @@ def to_arrow(column: plc.Column, field: ColumnMetadata | None = None) -> pa.Arra
     return pa.array(exporter.export(None, DeviceArray))
 
 
-def _from_arrow(array: pa.Array, location: ComputeLocation) -> plc.Column:
+def from_arrow(array: pa.Array, location: ComputeLocation) -> plc.Column:
     """Return a pyarrow array as a column that shares its memory."""
     source = open_array(array)
     arguments = ImportArguments(resolve_stream(location.stream), None, None, None, "minimal", True)
@@ -145,7 +145,7 @@ def count_nulls(mask: Any, offset: int, size: int) -> int:
 def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
     """Return a string column with only nulls."""
     if location.host:
-        return _from_arrow(pa.nulls(size, pa.string()), location)
+        return from_arrow(pa.nulls(size, pa.string()), location)
     null = plc.Scalar.from_py(None, plc.DataType(plc.TypeId.STRING), location.stream)
     return plc.Column.from_scalar(null, size, location.stream)
 
@@ -154,7 +154,7 @@ def sequence(values: range, dtype: np.dtype[Any], location: ComputeLocation) -> 
     """Return a range as a column of an integer dtype, which can store its start, step and end."""
     if location.host:
         numbers = np.arange(values.start, values.stop, values.step, dtype="int64")
-        return _from_arrow(pa.array(numbers.astype(dtype)), location)
+        return from_arrow(pa.array(numbers.astype(dtype)), location)
     stored = plc.DataType.from_arrow(pa.from_numpy_dtype(dtype))
     start, step = (
         plc.Scalar.from_py(number, stored, location.stream)
@@ -164,12 +164,9 @@ def sequence(values: range, dtype: np.dtype[Any], location: ComputeLocation) -> 
 
 
 def decode(column: plc.Column, values: plc.Column, location: ComputeLocation) -> plc.Column:
-    """Return the value of each code, of any integer type. Codes under nulls can be out of range.
-
-    Nested values are not supported on the host.
-    """
+    """Return the value of each code, of any integer type. Codes under nulls can be out of range."""
     if location.host:
-        return _from_arrow(to_arrow(values).take(to_arrow(column)), location)
+        return from_arrow(to_arrow(values).take(to_arrow(column)), location)
     stream = location.stream
     # A gather map cannot have nulls. Gather all rows and set the mask afterwards.
     gather_map = plc.unary.cast(column.with_mask(None, 0), plc.DataType(plc.TypeId.INT32), stream)

@@ -36,11 +36,13 @@ from ..arrow.types import (
     NO_DECIMAL_CATEGORIES,
     NO_NESTED_CATEGORIES,
     NO_NULL_TYPE,
+    REPEATED_CATEGORIES,
     FrameTypeError,
 )
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert
 from . import unproxied_pandas as pd
+from .concatenate import distinct_values
 from .cudf_private import (
     DEFAULT_STRING_DTYPE,
     ColumnBase,
@@ -108,8 +110,9 @@ class ColumnConverter:
     """Converts imported columns of one field to cuDF columns. Thread-safe.
 
     The columns are shared unless cuDF does not support them. Days are converted to seconds, codes
-    are cast to the width that cuDF uses, and a null array becomes a string column. Dictionaries are
-    decoded in lists and structs, and if their values are lists, decimals or include a null.
+    are cast to the width that cuDF uses, and a null array becomes a string column. Repeated values
+    of a dictionary become one category. Dictionaries are decoded in lists and structs, and if their
+    values are lists, structs, decimals or include a null.
 
     The field is attached to each column, so that an export writes the same field again.
 
@@ -215,23 +218,30 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
     (decoded_field,) = child_fields(level.arrow_type)
     value_level = level.child(decoded_field, "")
     is_decimal = values.type().id() in _DECIMALS
-    # cuDF has no index of decimals or lists, and therefore no categories.
-    is_list = values.type().id() in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32)
-    can_be_categories = not (is_decimal or is_list)
+    # cuDF has no index of decimals, lists or structs, and therefore no categories.
+    hint = level.hint.get("category") if isinstance(level.hint, dict) else None
+    is_interval = bool(_closed(decoded_field)) or (isinstance(hint, dict) and "interval" in hint)
+    can_be_categories = not is_decimal and (is_interval or values.type().id() not in _NESTED)
     if level.is_top and can_be_categories and values.null_count() == 0:
-        hint = level.hint.get("category") if isinstance(level.hint, dict) else None
         values, dtype = _convert(values, value_level)
+        if (distinct := distinct_values(values, level.location)) is not None:
+            level.need_copy(REPEATED_CATEGORIES)
+            convert.check_codes(column, level.path, level.location)
+            values, new_codes = distinct
+            codes = convert.decode(codes, new_codes, level.location)
         categories = _make_hinted(values, dtype, hint, dtype)
         if not _is_default(value_field):
             _attach_field(categories, value_field)
         dtype = categorical_dtype(categories, level.arrow_type.ordered)
         stored = codes_dtype(dtype)
-        if column.size() and stored.itemsize != plc.types.size_of(codes.type()):
+        if (
+            distinct is None
+            and column.size()
+            and stored.itemsize != plc.types.size_of(codes.type())
+        ):
             level.need_copy(CODES_WIDTH)
             convert.check_codes(column, level.path, level.location)
         return convert.cast_codes(codes, stored, level.location), dtype
-    if level.location.host and values.type().id() in _NESTED:
-        raise _unsupported(level.path, f"a dictionary of {level.arrow_type.value_type}")
     if column.size():
         level.need_copy(NO_DECIMAL_CATEGORIES if is_decimal else NO_NESTED_CATEGORIES)
         convert.check_codes(column, level.path, level.location)

@@ -196,12 +196,8 @@ def test_unsupported_columns_are_named(stuff, tmp_path, capsys):
     [
         pa.StructArray.from_arrays([[1], [2]], ["a", "a"]),
         pa.array([1], pa.timestamp("s", "Mars/Base")),
-        pytest.param(
-            pa.array([b"x"]).dictionary_encode(),
-            marks=pytest.mark.skipif(cudf_arrow_bridge.has_gpu(), reason="decoded on a GPU"),
-        ),
     ],
-    ids=["duplicate_fields", "zone", "dictionary"],
+    ids=["duplicate_fields", "zone"],
 )
 def test_columns_that_frames_do_not_support_are_unsupported(column, tmp_path, capsys):
     write_file(pa.table({"bad": column, "good": [1]}), tmp_path / "t")

@@ -238,15 +238,6 @@ def test_import_reads_the_interval_extension_from_field_metadata():
             r"^column 'orders': expected .* got a struct with two fields named 'price'",
         ),
         (
-            pa.ListArray.from_arrays(
-                [0, 1],
-                pa.StructArray.from_arrays(
-                    [pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([[1]]))], ["price"]
-                ),
-            ),
-            r"^column 'orders\[\]\.price': expected .* got a dictionary of list<.*>",
-        ),
-        (
             pa.StructArray.from_arrays([pa.array([1], pa.timestamp("s", "No/Where"))], ["when"]),
             r"^column.* got timestamp\[s, tz=No/Where\], a time zone that cuDF does not take",
         ),

@@ -133,6 +133,26 @@ def test_export_and_import_of_a_frame_share_memory():
     assert [b.address for b in again.buffers()] == [b.address for b in exported.buffers()]
 
 
+@pytest.mark.parametrize(
+    "values", [["a", "b", "a"], pd.arrays.IntervalArray.from_breaks([0, 1, 2]).take([0, 1, 0])]
+)
+def test_repeated_values_of_a_dictionary_are_one_category(values):
+    indices = pa.array([0, 1, 2, None], pa.int8())
+    array = pa.DictionaryArray.from_arrays(indices, pa.array(values))
+    series = bridge.from_arrow_device(array)
+    assert len(series.dtype.categories) == 2
+    assert series.to_pandas().cat.codes.to_list() == [0, 1, 0, -1]
+    assert repr(series)
+
+
+def test_dictionaries_of_structs_are_decoded():
+    array = pa.array([{"a": 1}, {"a": 2}])
+    array = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.int8()), array)
+    series = bridge.from_arrow_device(array)
+    assert bridge.to_arrow_device(series).to_pylist() == array.to_pylist()
+    assert repr(series)
+
+
 def test_cudf_computes_on_imported_frames():
     frame = bridge.from_arrow_device(pa.record_batch({"key": [1, 2, 1], "value": [10, 20, 30]}))
     grouped = frame.groupby("key").sum().sort_index()

@@ -7,6 +7,7 @@ import datetime as dt
 from decimal import Decimal
 
 import cudf
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -38,7 +39,6 @@ CATEGORIES = {
     "large_string": pa.array(["a", "b"], pa.large_string()),
     "string and null": pa.array(["a", None]),
     "dictionary": pa.array(["a", "b"]).dictionary_encode(),
-    "struct": pa.array([{"a": 1, "b": "x"}, {"a": 2, "b": None}]),
 }
 #: Values of dictionaries that are decoded in frames.
 DECODED = {
@@ -47,8 +47,9 @@ DECODED = {
     "decimal128": decimals(pa.decimal128(30, 1)),
     "decimal128 and null": pa.array([TWO_DECIMALS[0], None], pa.decimal128(30, 1)),
 }
-#: Values of dictionaries that frames in host memory do not support.
-REFUSED = {
+#: Nested values, which frames have decoded and export without a dictionary.
+NESTED = {
+    "struct": pa.array([{"a": 1, "b": "x"}, {"a": 2, "b": None}]),
     "binary": pa.array([b"a", b"b"]),
     "large_binary": pa.array([b"a", b"b"], pa.large_binary()),
     "fixed_size_binary": pa.array([b"a", b"b"], pa.binary(1)),
@@ -98,7 +99,6 @@ def round_trip(array, to):
         for name in CATEGORIES | DECODED
         for path in PLACES
         for to in ("cudf", "pylibcudf")
-        if not (name == "struct" and path != "x" and to == "cudf")  # rejected: see below
     ],
 )
 def test_round_trip_keeps_the_dictionary(name, path, to):
@@ -123,7 +123,7 @@ def test_dictionary_without_values_gives_categories_of_their_dtype(values):
     assert bridge.to_arrow_device(series).to_pylist() == [None]
 
 
-@of({name: CATEGORIES[name] for name in ("timestamp of a zone", "struct")})
+@of({"timestamp of a zone": CATEGORIES["timestamp of a zone"]})
 def test_dictionary_of_dictionaries_gives_categories_of_the_inner_values(values):
     inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), values)
     series = bridge.from_arrow_device(dictionary(inner))
@@ -156,23 +156,117 @@ def test_dictionary_is_exported_with_values_of_another_type(values, type_, place
 
 
 @IN_PLACES
-@of(REFUSED)
-def test_import_to_host_frames_rejects_the_dictionary_by_column_name(values, place, request):
+@of(NESTED)
+def test_dictionary_of_nested_values_is_decoded_in_frames(values, place):
     array = place(dictionary(values))
-    path = request.node.callspec.id.split("-")[-1]
     found = round_trip(array, "pylibcudf")
     assert (found.type, found.to_pylist()) == (array.type, array.to_pylist())
-    with pytest.raises(TypeError, match=r'got a dictionary of .*to="pylibcudf" instead') as error:
-        round_trip(array, "cudf")
-    assert str(error.value).startswith(f"column '{path}': ")
+    decoded = place(values.take(dictionary(values).indices))
+    found = round_trip(array, "cudf")
+    assert (found.type, found.to_pylist()) == (decoded.type, decoded.to_pylist())
+    assert repr(bridge.from_arrow_device(array))
 
 
-def test_import_rejects_dictionaries_of_structs_inside_lists_and_structs():
-    for path in ("x[]", "x.s"):
-        array = PLACES[path](dictionary(CATEGORIES["struct"]))
-        with pytest.raises(TypeError, match="got a dictionary of struct<a") as error:
-            round_trip(array, "cudf")
-        assert str(error.value).startswith(f"column '{path}': ")
+@of(NESTED)
+def test_import_without_copies_rejects_dictionaries_of_nested_values(values):
+    with pytest.raises(ValueError, match="columns that have to be copied"):
+        bridge.from_arrow_device(dictionary(values), copy=False)
+
+
+INTERVALS = pd.arrays.IntervalArray.from_breaks([0, 1, 2])
+NAN = float("nan")
+#: Values of which the first and the last are equal.
+REPEATED = {
+    "bool": pa.array([True, False, True]),
+    "int8": pa.array([1, 2, 1], pa.int8()),
+    "double": pa.array([0.0, 1.5, -0.0]),
+    "date32": pa.array([*TWO_DAYS, TWO_DAYS[0]], pa.date32()),
+    "time32": pa.array([*TWO_TIMES, TWO_TIMES[0]], pa.time32("s")),
+    "timestamp of a zone": pa.array([1, 2, 1], pa.timestamp("us", "Europe/Oslo")),
+    "duration": pa.array([1, 2, 1], pa.duration("ms")),
+    "string": pa.array(["a", "b", "a"]),
+    "string and nulls": pa.array(["a", None, "b", None, "a"]),
+    "dictionary": pa.array(["a", "b", "a"]).dictionary_encode(),
+    "interval": pa.array(INTERVALS.take([0, 1, 0])),
+    "interval and null": pa.array(INTERVALS.take([0, 1, -1, -1, 0], allow_fill=True)),
+}
+
+
+def over_all(values, ordered=False):
+    """Return a dictionary array with a row for each value, and a null."""
+    indices = pa.array([*range(len(values)), None], pa.int8())
+    return pa.DictionaryArray.from_arrays(indices, values, ordered=ordered)
+
+
+@of(REPEATED)
+def test_repeated_values_of_a_dictionary_are_one_category(values):
+    array = over_all(values, ordered=True)
+    series = bridge.from_arrow_device(array)
+    categories = series.dtype.categories.to_pandas()
+    assert categories.is_unique
+    assert len(categories) == 2
+    assert series.dtype.ordered
+    shown = series.to_pandas()
+    assert shown[0] == shown[len(values) - 1] == categories[0]
+    assert shown.isna().sum() == array.to_pylist().count(None)
+    assert repr(series)
+    back = pa.array(bridge.to_arrow_device(series))
+    assert back.type == array.type
+    assert back.to_pylist() == array.to_pylist()
+
+
+def test_not_a_number_is_one_category():
+    values = pa.array([NAN, 1.0, NAN])
+    back = pa.array(bridge.to_arrow_device(bridge.from_arrow_device(over_all(values))))
+    assert len(back.dictionary) == 2
+    assert back.indices.to_pylist() == [0, 1, 0, None]
+
+
+@of(REPEATED | {"double and NaN": pa.array([0.5, 1.5, NAN, 0.5])})
+def test_device_arrays_with_repeated_dictionary_values_are_converted_to_pandas(values):
+    array = over_all(values, ordered=True)
+    exported = bridge.to_arrow_device(pa.record_batch([array], ["x"]))
+    for shown in (bridge.to_arrow_device(array).to_pandas(), exported.to_pandas()["x"]):
+        assert shown.isna().to_list() == pd.isna(array.to_pylist()).tolist()
+        assert shown.dtype.ordered
+        assert len(shown.dtype.categories) == 2
+        assert shown.cat.codes[len(values) - 1] == 0
+
+
+@of({name: values for name, values in NESTED.items() if pa.types.is_nested(values.type)})
+def test_device_arrays_with_nested_dictionary_values_are_converted_to_pandas(values):
+    array = dictionary(values)
+    exported = bridge.to_arrow_device(pa.record_batch([array], ["x"]))
+    decoded = values.take(array.indices).to_pandas()
+    for shown in (bridge.to_arrow_device(array).to_pandas(), exported.to_pandas()["x"]):
+        assert str(shown.to_list()) == str(decoded.to_list())
+
+
+def test_device_arrays_of_cut_columns_are_converted_to_pandas():
+    frame = pd.DataFrame({"cut": pd.cut([1.0, 2.0, NAN, 3.0], 2), "x": range(4)})
+    for part in (frame, frame.set_index("cut")):
+        pd.testing.assert_frame_equal(bridge.to_arrow_device(part).to_pandas(), part)
+
+
+def test_distinct_values_of_a_dictionary_are_shared():
+    array = over_all(pa.array(["a", "b", "c"]))
+    back = pa.array(bridge.to_arrow_device(bridge.from_arrow_device(array, copy=False)))
+    assert back.indices.buffers()[1].address == array.indices.buffers()[1].address
+    for found, given in zip(back.dictionary.buffers(), array.dictionary.buffers(), strict=True):
+        assert (found and found.address) == (given and given.address)
+
+
+def test_import_without_copies_rejects_repeated_values_of_a_dictionary():
+    batch = pa.record_batch([over_all(REPEATED["string"])], ["x"])
+    with pytest.raises(ValueError, match=r"'x' \(cuDF has no repeated categories"):
+        bridge.from_arrow_device(batch, copy=False)
+
+
+def test_batches_with_repeated_values_of_dictionaries_are_concatenated():
+    chunks = pa.chunked_array([over_all(pa.array(list(text))) for text in ("aba", "cbc")])
+    series = bridge.from_arrow_device(chunks)
+    assert sorted(series.dtype.categories.to_pandas()) == ["a", "b", "c"]
+    assert bridge.to_arrow_device(series).to_pylist() == ["a", "b", "a", None, "c", "b", "c", None]
 
 
 @BOTH
