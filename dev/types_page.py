@@ -93,6 +93,10 @@ bounds. cuDF and libcudf do not check offsets and indices, so a wrong one that i
 can end the process or its CUDA context later. If a dictionary in device memory has indices out of
 bounds, an export of its values has undefined values in these rows.
 
+**Null columns** are strings in frames, and are exported as null as long as all rows are null. In
+host memory they take no memory. In a stream of several objects, null columns of later objects have
+the type of the first object.
+
 **Nested fields** keep their names, nullability, metadata and extension types, and the order of maps
 and dictionaries, with these exceptions. Run-end encoded fields have the type of their values.
 Nested dictionaries of frames are encoded again if their indices have 32 bits or more, in another

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -145,8 +145,13 @@ def storage_type_of(arrow_type: pa.DataType) -> pa.DataType:
             return arrow_type
 
 
+def has_type(arrow_type: pa.DataType, is_type: Callable[[pa.DataType], bool]) -> bool:
+    """Return whether the type of a column or one of its children is of a kind."""
+    return is_type(storage_type_of(arrow_type)) or any(
+        has_type(field.type, is_type) for field in child_fields(arrow_type)
+    )
+
+
 def has_dictionary(arrow_type: pa.DataType) -> bool:
     """Return whether a type or one of its children is a dictionary."""
-    return pa.types.is_dictionary(storage_type_of(arrow_type)) or any(
-        has_dictionary(field.type) for field in child_fields(arrow_type)
-    )
+    return has_type(arrow_type, pa.types.is_dictionary)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from .._core.schema import Schema, as_capsule, is_struct
+from .metadata import has_type
 from .options import shown
 from .text import shortened
 
@@ -45,6 +46,25 @@ def as_schema_or_field(schema: Any) -> pa.Schema | pa.Field:
     """Return a pyarrow schema if the type is that of record batches, otherwise a field."""
     schema = copied(schema)
     return as_schema(schema) if schema.is_table else as_field(schema)
+
+
+def with_types_for_nulls(own: Schema, other: Schema) -> pa.Schema | pa.Field | None:
+    """Return a schema with the types of another instead of those that contain Arrow's null type.
+
+    Return None if there are none.
+    """
+    if own.shares(other) or not own.has_nulls():
+        return None
+    mine, theirs = as_schema_or_field(own), as_schema_or_field(other)
+    if isinstance(mine, pa.Field) and isinstance(theirs, pa.Field):
+        return mine.with_type(theirs.type)
+    if isinstance(mine, pa.Field) or isinstance(theirs, pa.Field) or len(mine) != len(theirs):
+        return None
+    fields = [
+        field.with_type(found.type) if has_type(field.type, pa.types.is_null) else field
+        for field, found in zip(mine, theirs, strict=True)
+    ]
+    return pa.schema(fields, mine.metadata)
 
 
 def copied(schema: Any) -> Schema:

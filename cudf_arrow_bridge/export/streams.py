@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from .._core.export.array_exporter import BatchSource, ExportArguments, export_slices, single_batch
+from .._core.export.array_exporter import (
+    BatchSource,
+    ExportArguments,
+    export_slices,
+    schema_of_input,
+    single_batch,
+)
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array import DeviceArray
 from ..arrow.errors import single_use_reason
+from ..arrow.schemas import copied, with_types_for_nulls
 from ..arrow.sources import SourceArray
 from .exporter import can_reuse_export
 from .inputs import describe, export_input_of
@@ -120,25 +127,30 @@ class StreamExporter:
         if self.max_rows is None and can_reuse_export(
             obj, self.arguments, self.state.requested_schema
         ):
-            obj = self._as_requested(obj.as_requested)._with_own_schema()
-            schema = obj._arrow_schema
-            if not isinstance(schema, Schema):
-                schema = Schema.copy_of(schema.__arrow_c_schema__())
+            obj = self._as_requested(obj.as_requested, copied(obj._arrow_schema))
+            obj = obj._with_own_schema()
             self.state.stream = obj._array.stream
-            return single_batch(schema, obj._array), obj._labels
+            return single_batch(copied(obj._arrow_schema), obj._array), obj._labels
         if isinstance(obj, DeviceArray):
             obj = obj._with_own_schema()
         self.state.stream = self.arguments.stream
         export_input = export_input_of(obj, self.preserve_index, self.arguments)
         max_rows = max(min(self.max_rows or export_input.num_rows, export_input.num_rows), 1)
         make_slices = partial(export_slices, export_input, max_rows, self.arguments)
-        return self._as_requested(make_slices), export_input.schema_spec.labels
+        own = schema_of_input(export_input)
+        return self._as_requested(make_slices, own), export_input.schema_spec.labels
 
-    def _as_requested(self, export: Callable[[object | None], Exported]) -> Exported:
-        """Export with the schema of the consumer, or the given schema if the first batch fails."""
+    def _as_requested(self, export: Callable[[object | None], Exported], own: Schema) -> Exported:
+        """Export with the schema of the consumer, or the given schema if the first batch fails.
+
+        If none is requested, types with Arrow's null type in `own`, the schema of the object, are
+        those of the first batch.
+        """
         requested = self.state.requested_schema
         if requested is None:
-            return export(None)
+            first = self.state.first_schema = self.state.first_schema or own
+            types = with_types_for_nulls(own, first)
+            return export(None if types is None else types.__arrow_c_schema__())
         try:
             return export(requested.__arrow_c_schema__())
         except ValueError as error:
@@ -148,4 +160,4 @@ class StreamExporter:
                 error,
                 self.state.given_schema,
             )
-            return self._as_requested(export)
+            return self._as_requested(export, own)

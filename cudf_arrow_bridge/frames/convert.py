@@ -23,6 +23,8 @@ from ..cuda.residency import ComputeLocation
 from ..cuda.spans import HostSpan, view_host
 from ..cuda.streams import resolve_stream
 
+_INT32 = plc.DataType(plc.TypeId.INT32)
+_STRING = plc.DataType(plc.TypeId.STRING)
 #: The factors from days to seconds, and from seconds to milliseconds.
 _FACTORS = {
     plc.TypeId.TIMESTAMP_SECONDS: 86_400,
@@ -145,8 +147,13 @@ def count_nulls(mask: Any, offset: int, size: int) -> int:
 def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
     """Return a string column with only nulls."""
     if location.host:
-        return from_arrow(pa.nulls(size, pa.string()), location)
-    null = plc.Scalar.from_py(None, plc.DataType(plc.TypeId.STRING), location.stream)
+        # Pages of zeros that are never written take no memory.
+        offsets = plc.Column(
+            _INT32, size + 1, HostSpan(np.zeros(size + 1, "int32")), None, 0, 0, []
+        )
+        mask = HostSpan(np.zeros(-(-size // 512) * 64, "uint8"))
+        return plc.Column(_STRING, size, HostSpan(np.zeros(0, "uint8")), mask, size, 0, [offsets])
+    null = plc.Scalar.from_py(None, _STRING, location.stream)
     return plc.Column.from_scalar(null, size, location.stream)
 
 
@@ -169,7 +176,7 @@ def decode(column: plc.Column, values: plc.Column, location: ComputeLocation) ->
         return from_arrow(to_arrow(values).take(to_arrow(column)), location)
     stream = location.stream
     # A gather map cannot have nulls. Gather all rows and set the mask afterwards.
-    gather_map = plc.unary.cast(column.with_mask(None, 0), plc.DataType(plc.TypeId.INT32), stream)
+    gather_map = plc.unary.cast(column.with_mask(None, 0), _INT32, stream)
     (gathered,) = plc.copying.gather(
         plc.Table([values]), gather_map, plc.copying.OutOfBoundsPolicy.NULLIFY, stream
     ).columns()

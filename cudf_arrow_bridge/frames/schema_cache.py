@@ -61,8 +61,9 @@ def schema_key(
     values = (object_type, *names, bounds, types, texts)
     if fields:
         values += tuple(
-            (position, field.nullable or columns[position].null_count() > 0)
+            (position, field.nullable or nulls > 0, nulls == columns[position].size())
             for position, field in fields.items()
+            for nulls in (columns[position].null_count(),)
         )
     return values, labels, dtypes, list(fields.values())
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from decimal import Decimal
 
 import cudf
@@ -75,6 +76,9 @@ COLUMNS = {
     ),
     "decimal": (pa.array([Decimal("1.5"), None, Decimal("2")], pa.decimal64(9, 2)), "decimal64"),
     "zone": (pa.array([1, None, 2], pa.timestamp("us", "Europe/Oslo")), "datetime64[us, Eur"),
+    "null": (pa.nulls(3), "str"),
+    "list of nulls": (pa.array([[None], None, []], pa.list_(pa.null())), "list"),
+    "struct of nulls": (pa.array([{"a": None}, None, {}], pa.struct([("a", pa.null())])), "struct"),
     "dictionary of dates in a list": (
         pa.ListArray.from_arrays(
             [0, 1, 2, 2],
@@ -155,6 +159,44 @@ def test_export_keeps_the_type_of_dictionary_values_in_a_list(index_type):
     found = exported(bridge.from_arrow_device(batch_of(array)))["x"]
     assert found.type.value_type == (days.type if index_type == pa.int32() else pa.date32())
     assert found.to_pylist() == array.to_pylist()
+
+
+def test_null_column_with_values_is_exported_as_strings():
+    frame = bridge.from_arrow_device(batch_of(pa.nulls(2)))
+    (column,) = private.columns_of(frame)
+    texts = bridge.from_arrow_device(pa.array(["a", None]))
+    column._mimic_inplace(private.columns_of(texts)[0], inplace=True)
+    assert exported(frame)["x"].to_pylist() == ["a", None]
+    empty = bridge.from_arrow_device(batch_of(pa.nulls(2)))
+    assert exported(empty)["x"].type == pa.null()
+
+
+def test_batches_after_the_first_have_its_type_instead_of_null():
+    def frame(array):
+        return bridge.from_arrow_device(pa.record_batch([array, array], ["x", "y"]))
+
+    texts, nulls = pa.array(["a"]), pa.nulls(1)
+    for first in (texts, nulls):
+        stream = bridge.to_arrow_device_stream([frame(first), frame(nulls), frame(nulls)])
+        assert [array.schema.types for array in stream] == [[first.type, first.type]] * 3
+    frames = [frame(nulls), frame(texts)]
+    with pytest.raises(ValueError, match=r"'x'.* expected the Arrow type .*requested_schema"):
+        list(bridge.to_arrow_device_stream(frames))
+    asked = pa.schema([("x", pa.string()), ("y", pa.string())])
+    stream = bridge.to_arrow_device_stream(frames, requested_schema=asked)
+    assert [array.to_pylist()[0]["x"] for array in stream] == [None, "a"]
+
+
+@pytest.mark.skipif(bridge.has_gpu(), reason="libcudf writes the offsets of strings")
+def test_null_columns_take_no_memory():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    array = bridge.to_arrow_device(bridge.from_arrow_device(pa.nulls(1 << 28)))
+    assert resident() - before < 1 << 26
+    assert (len(array), array.null_count, array.nbytes) == (1 << 28, 1 << 28, 0)
 
 
 def test_column_replaced_in_place_is_exported_with_its_new_type():

@@ -283,6 +283,12 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                             has_children_of(origin, type_id::STRUCT, false) &&
                             origin.n_children != column.num_children();
   if (other_fields) { return std::nullopt; }
+  auto const is_string = column.type().id() == type_id::STRING;
+  if (is_string && std::string_view{origin.format} == "n") {
+    // cuDF frames have strings instead of the null type.
+    if (column.null_count() < column.size()) { return std::nullopt; }
+    return chosen_type{origin.format, {.column = column.type(), .layout = array_layout::null}};
+  }
   // Runs and nested dictionaries are decoded. Their values keep their type.
   auto const* values     = origin.format == std::string_view{"+r"}       ? origin.children[1]
                            : column.type().id() == type_id::DICTIONARY32 ? nullptr

@@ -95,7 +95,9 @@ void check_level(ArrowSchema const& expected,
                  column_path const& path)
 {
   if (std::string_view{expected.format} != found.format) {
-    check_same("the Arrow type", type_name(expected), type_name(found), path);
+    auto const hint =
+      expected.format == std::string_view{"n"} ? " (request its type with requested_schema)" : "";
+    check_same("the Arrow type", type_name(expected), type_name(found) + hint, path);
   }
   for (auto const* key : detail::extension_keys) {
     check_same(key, metadata_value(expected, key), metadata_value(found, key), path);

@@ -15,6 +15,7 @@ class StreamState:
     labels: tuple[Any, ...]
     stream: Stream | None
     started: bool
+    first_schema: Schema | None
     given_schema: Schema | None
     requested_schema: Schema | None
     schema_error: ValueError | None

@@ -48,6 +48,8 @@ cdef class StreamState:
         The CUDA stream on which the object of the last batch was exported.
     started
         Whether the first object was requested from the source.
+    first_schema
+        The `Schema` of the first object, if no schema is requested, or None.
     given_schema
         The `Schema` that the stream was created with, or None.
     requested_schema
@@ -64,6 +66,7 @@ cdef class StreamState:
     cdef public tuple labels
     cdef public object stream
     cdef public bint started
+    cdef public object first_schema
     cdef public object given_schema
     cdef public object requested_schema
     cdef public object schema_error
