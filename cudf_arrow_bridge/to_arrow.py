@@ -97,8 +97,9 @@ def to_arrow_device(
         has the wrong type.
     ValueError
         If an argument has an invalid value. If `requested_schema` has a different number of fields,
-        has the names at different positions, or does not fit the data: nulls in a field that is not
-        nullable, or values out of range. If the buffers are on different devices, or if columns
+        has the names at different positions, has a struct, list or flat type for a column that is
+        another of these, or does not fit the data: nulls in a field that is not nullable, or values
+        out of range. If the buffers are on different devices, or if columns
         cannot be shared with ``copy=False``.
     OverflowError
         If offsets or dictionary indices do not fit the width that `requested_schema` requests.
@@ -119,8 +120,9 @@ def to_arrow_device(
     - names, nullability and metadata;
     - in host memory also to string_view and binary_view, for which libcudf has no algorithm.
 
-    Other requests are ignored. The schema of the result depends only on the types and the request,
-    so all batches of a stream have the same schema. A batch whose values do not fit is rejected.
+    Other requests for types of the same nesting are ignored, and a dictionary if its values cannot
+    be converted. The schema of the result depends only on the types and the request, so all batches
+    of a stream have the same schema. A batch whose values do not fit is rejected.
 
     Fields are matched by position. A field with an empty name keeps its name, and a schema without
     metadata keeps its metadata. An extension type is kept only if the storage type is the requested

@@ -374,11 +374,14 @@ AS_IT_IS = [
     (pa.duration("s"), pa.time32("ms")),
     (pa.decimal32(9, 2), pa.decimal64(9, 3)),
     (pa.decimal32(9, 2), pa.decimal256(40, 2)),
-    (pa.list_(pa.int32()), pa.binary()),
     (pa.list_(pa.int32()), pa.map_(pa.int8(), pa.int8())),
-    (pa.list_(pa.int32()), pa.struct([("a", pa.int32())])),
     (pa.list_(pa.int32()), pa.list_view(pa.int32())),
-    (pa.struct([("0", pa.int8())]), pa.int8()),
+    (pa.list_(pa.uint8()), pa.string()),
+    (pa.int8(), pa.dictionary(pa.int32(), pa.string())),
+    (pa.string(), pa.dictionary(pa.int32(), pa.date64())),
+    (pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.int32(), pa.int8())),
+    (pa.dictionary(pa.int8(), pa.string()), pa.int8()),
+    (pa.timestamp("s", "UTC"), pa.dictionary(pa.int32(), pa.date32())),
     (pa.list_(pa.int8()), pa.dictionary(pa.int8(), pa.list_(pa.int8()))),
     (pa.null(), pa.int8()),
     (pa.string(), pa.run_end_encoded(pa.int32(), pa.string())),
@@ -402,6 +405,56 @@ def test_unsupported_type_of_one_level_does_not_prevent_conversion_of_others():
     wanted = pa.struct([("0", pa.int8()), ("1", pa.list_view(pa.large_string()))])
     found = read(export(array, wanted))
     assert found.type == pa.struct([("0", pa.int64()), ("1", pa.list_(pa.large_string()))])
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([0, None], pa.date64()),
+        pa.array([1, None], pa.time32("s")),
+        pa.array([1, None], pa.time64("ns")),
+        pa.array([1.5, None], pa.float16()),
+        pa.array([b"ab", None], pa.binary(2)),
+    ],
+    ids=lambda array: str(array.type),
+)
+@pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
+def test_imported_column_keeps_its_type_if_other_dictionary_values_are_requested(array, to):
+    obj = bridge.from_arrow_device(array, to=to)
+    own = bridge.to_arrow_device(obj).schema.type
+    for values in (pa.string(), pa.decimal128(20, 2), pa.duration("us")):
+        asked = pa.field("", pa.dictionary(pa.int32(), values))
+        assert bridge.to_arrow_device(obj, requested_schema=asked).schema.type == own
+
+
+INCOMPATIBLE = [
+    (pa.int64(), pa.struct([("a", pa.int64())])),
+    (pa.int64(), pa.list_(pa.int64())),
+    (pa.int64(), pa.map_(pa.int8(), pa.int8())),
+    (pa.int64(), pa.dictionary(pa.int8(), pa.struct([("a", pa.int64())]))),
+    (pa.dictionary(pa.int8(), pa.string()), pa.struct([("a", pa.string())])),
+    (pa.list_(pa.int32()), pa.struct([("a", pa.int32())])),
+    (pa.list_(pa.int32()), pa.int32()),
+    (pa.list_(pa.int32()), pa.binary()),
+    (pa.struct([("0", pa.int8())]), pa.int8()),
+    (pa.struct([("0", pa.int8())]), pa.list_(pa.int8())),
+    (pa.struct([("0", pa.int8())]), pa.run_end_encoded(pa.int32(), pa.int8())),
+]
+
+
+@pytest.mark.parametrize(("type_", "wanted"), INCOMPATIBLE)
+def test_incompatible_requests_are_an_error(type_, wanted):
+    array = samples.values(type_, 20, "some")
+    with pytest.raises(ValueError, match=r"column '\(top level\)': the requested type .* not fit"):
+        export(array, wanted)
+    with pytest.raises(ValueError, match=r"column 'x': the requested type .* does not fit"):
+        bridge.to_arrow_device(
+            pa.record_batch([array], ["x"]), requested_schema=pa.schema([("x", wanted)])
+        )
+    for to in ("cudf", "pylibcudf"):
+        obj = bridge.from_arrow_device(array, to=to)
+        with pytest.raises(ValueError, match="does not fit the column"):
+            bridge.to_arrow_device(obj, requested_schema=pa.field("", wanted))
 
 
 REFUSED = {

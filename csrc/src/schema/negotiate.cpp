@@ -98,16 +98,48 @@ bool is_list_of(cudf::column_view const& column, array_layout layout, std::strin
   return has_lists(layout) || element.type().id() == type_id::UINT8;
 }
 
-std::optional<chosen_type> as_dictionary(cudf::column_view const& column, ArrowSchema const& wanted)
+/// A dictionary is requested with its values: other values than the requested ones are no
+/// dictionary.
+std::optional<chosen_type> as_dictionary(cudf::column_view const& column,
+                                         column_metadata const& metadata,
+                                         ArrowSchema const& wanted,
+                                         schema_source source,
+                                         column_path const& path)
 {
   auto const id = column.type().id();
   if (id == type_id::EMPTY || id == type_id::LIST || id == type_id::STRUCT) { return std::nullopt; }
+  auto const has_keys = id == type_id::DICTIONARY32;
+  auto const values =
+    has_keys ? child_of(column, cudf::dictionary_column_view::keys_column_index, path) : column;
+  auto const& known = has_keys ? values_metadata(metadata) : metadata;
+  if (source == schema_source::requested &&
+      !negotiate(values, known, *wanted.dictionary, source, path)) {
+    return std::nullopt;
+  }
   auto result              = chosen_type{wanted.format, {.column = column.type()}};
   result.step.layout       = array_layout::fixed;
   result.step.index        = index_type(wanted);
   result.step.element_bits = bits_of(cudf::data_type{result.step.index});
   if (id != type_id::DICTIONARY32) { result.step.cast = cudf::data_type{type_id::DICTIONARY32}; }
   return result;
+}
+
+/// Whether a requested type and a column are both structs, both lists, or both neither. Binary
+/// types are lists of bytes.
+bool can_represent(ArrowSchema const& wanted, cudf::column_view const& column)
+{
+  auto const id     = column.type().id();
+  auto const format = std::string_view{wanted.format};
+  if (wanted.dictionary != nullptr) { return can_represent(*wanted.dictionary, column); }
+  if (format == "+r") { return can_represent(*wanted.children[1], column); }
+  if (id == type_id::DICTIONARY32) {
+    return can_represent(wanted, child_of(column, cudf::dictionary_column_view::keys_column_index));
+  }
+  auto const is_nested = format.starts_with('+');
+  if (id == type_id::EMPTY || format == "n" || format.starts_with("+u")) { return true; }
+  if (id == type_id::STRUCT || format == "+s") { return id == type_id::STRUCT && format == "+s"; }
+  return id == type_id::LIST ? is_nested || is_list_of(column, array_layout::string32, "z")
+                             : !is_nested;
 }
 
 std::optional<chosen_type> decoded(cudf::column_view const& column,
@@ -245,8 +277,16 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
                  "expected a requested schema of " + std::to_string(column.num_children()) +
                    " fields, got " + std::to_string(wanted.n_children));
   }
+  if (source == schema_source::requested && !can_represent(wanted, column)) {
+    fail_invalid(path,
+                 "the requested type " + std::string{row.arrow} +
+                   " does not fit the column: structs, lists and flat values cannot be converted "
+                   "to each other");
+  }
   if (row.on_export == crossing::unsupported) { return std::nullopt; }
-  if (wanted.dictionary != nullptr) { return as_dictionary(column, wanted); }
+  if (wanted.dictionary != nullptr) {
+    return as_dictionary(column, metadata, wanted, source, path);
+  }
   if (id == type_id::DICTIONARY32) { return decoded(column, metadata, wanted, source, path); }
 
   auto result = chosen_type{std::string{format}, plain_type(column, metadata, path).step};
