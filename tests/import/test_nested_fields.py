@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random nested fields, with names, nullability, metadata, extensions and order flags."""
+
+from __future__ import annotations
+
+import io
+import random
+from typing import NamedTuple
+
+import nanoarrow as na
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as bridge
+
+ROWS = 5
+FLAT = [
+    *(pa.int8(), pa.uint64(), pa.float64(), pa.bool_(), pa.date32(), pa.date64()),
+    *(pa.time32("ms"), pa.time64("ns"), pa.duration("us"), pa.timestamp("ms")),
+    *(pa.timestamp("us", "Europe/Oslo"), pa.timestamp("s", "+05:30")),
+    *(pa.decimal32(5, 2), pa.decimal64(12, -1), pa.decimal128(25, 3)),
+    *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.binary(3)),
+    *(pa.null(), pa.uuid(), pa.bool8(), pa.json_(), pa.float16(), pa.string_view()),
+]
+#: The flags of a C schema for dictionaries whose values are in order, and maps with sorted keys.
+ORDERED, SORTED_KEYS = 1, 4
+#: The name of an extension type that pyarrow does not know.
+UNKNOWN = {b"ARROW:extension:name": b"a.unknown", b"ARROW:extension:metadata": b"p"}
+KINDS = (
+    *("list", "large list", "fixed list", "list view", "map", "struct"),
+    *("dictionary", "runs", "opaque"),
+)
+KEYS = [pa.int8(), pa.string(), pa.date32(), pa.decimal64(9, 2)]
+
+
+class RandomFields:
+    """Draws fields and arrays from one seed."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+
+    def field(self, depth=3):
+        rng = self.rng
+        metadata = (
+            {"key": rng.choice(["", "value", "ą"]), "other": "x"} if rng.random() < 0.5 else {}
+        )
+        if rng.random() < 0.1:
+            metadata |= UNKNOWN
+        name = rng.choice(["", "a", "key", "żółw", "item", "entries"]) + str(rng.randrange(100))
+        type_ = self.type(depth)
+        if isinstance(type_, pa.BaseExtensionType):
+            metadata = {key: metadata[key] for key in metadata if key not in UNKNOWN}
+        is_null = pa.types.is_null(type_)
+        nullable = is_null or rng.random() < 0.7
+        return pa.field(name, type_, nullable, metadata or None)
+
+    def type(self, depth):
+        rng = self.rng
+        if depth == 0 or rng.random() < 0.25:
+            return rng.choice(FLAT)
+        match rng.choice(KINDS):
+            case "list":
+                return pa.list_(self.field(depth - 1))
+            case "large list":
+                return pa.large_list(self.field(depth - 1))
+            case "fixed list":
+                return pa.list_(self.field(depth - 1), rng.randrange(1, 3))
+            case "list view":
+                # pyarrow 23 crashes when it reads null lists of runs.
+                return pa.list_view(pa.field("element", self.plain_values(depth)))
+            case "map":
+                key = pa.field(f"k{rng.random()}", rng.choice(KEYS), False, {"of": "keys"})
+                return pa.map_(key, self.field(depth - 1), keys_sorted=rng.random() < 0.5)
+            case "struct":
+                fields = [self.field(depth - 1) for _ in range(rng.randrange(1, 4))]
+                return pa.struct([f.with_name(f"{f.name}.{i}") for i, f in enumerate(fields)])
+            case "dictionary":
+                return pa.dictionary(
+                    rng.choice([pa.int8(), pa.uint16(), pa.int32()]),
+                    self.plain_values(depth),
+                    ordered=rng.random() < 0.5,
+                )
+            case "runs":
+                return pa.run_end_encoded(pa.int32(), self.plain_values(depth))
+            case "opaque":
+                # pyarrow does not keep the names of maps in the storage of its own extension types.
+                storage = self.plain_values(depth)
+                while "map<" in str(storage):
+                    storage = self.plain_values(depth)
+                return pa.opaque(storage, "a type", "a vendor")
+
+    def plain_values(self, depth):
+        """Return a type that can be inside of a dictionary, runs, views or an extension."""
+        while True:
+            type_ = self.type(depth - 1)
+            special = (pa.types.is_null, pa.types.is_dictionary, pa.types.is_run_end_encoded)
+            if isinstance(type_, pa.BaseExtensionType) or any(is_(type_) for is_ in special):
+                continue
+            return type_
+
+    def array(self, type_, size, nullable):
+        rng = self.rng
+        if isinstance(type_, pa.BaseExtensionType):
+            return pa.ExtensionArray.from_storage(
+                type_, self.array(type_.storage_type, size, nullable)
+            )
+        if pa.types.is_null(type_):
+            return pa.nulls(size)
+        if pa.types.is_run_end_encoded(type_):
+            ends = pa.array(range(1, size + 1), type_.run_end_type)
+            values = self.array(type_.value_type, size, nullable)
+            return pa.Array.from_buffers(type_, size, [None], children=[ends, values])
+        valid = [not nullable or rng.random() < 0.8 for _ in range(size)]
+        bits = None
+        if not all(valid):
+            bits = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes() + bytes(8))
+        if pa.types.is_dictionary(type_):
+            values = self.array(type_.value_type, 3, False)
+            codes = pa.array([rng.randrange(3) for _ in range(size)], type_.index_type)
+            codes = pa.Array.from_buffers(codes.type, size, [bits, codes.buffers()[1]])
+            return pa.DictionaryArray.from_buffers(type_, size, codes.buffers(), values)
+        if pa.types.is_struct(type_):
+            children = [self.array(f.type, size, f.nullable) for f in type_]
+            return pa.Array.from_buffers(type_, size, [bits], children=children)
+        if pa.types.is_fixed_size_list(type_):
+            child = self.array(type_.value_type, size * type_.list_size, type_.value_field.nullable)
+            return pa.Array.from_buffers(type_, size, [bits], children=[child])
+        if pa.types.is_nested(type_):
+            return self.lists(type_, size, bits, valid)
+        return flat(type_, size, bits)
+
+    def lists(self, type_, size, bits, valid):
+        sizes = [self.rng.randrange(3) * is_valid for is_valid in valid]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        total = int(ends[-1])
+        if pa.types.is_map(type_):
+            key, value = type_.key_field, type_.item_field
+            children = [self.array(f.type, total, f.nullable) for f in (key, value)]
+            entries = pa.StructArray.from_arrays(children, fields=[key, value])
+            child = entries
+        else:
+            child = self.array(type_.value_type, total, type_.value_field.nullable)
+        width = "int64" if pa.types.is_large_list(type_) else "int32"
+        buffers = [pa.py_buffer(ends.astype(width))]
+        if pa.types.is_list_view(type_):
+            buffers = [pa.py_buffer(ends[:-1].astype(width)), pa.py_buffer(np.array(sizes, width))]
+        return pa.Array.from_buffers(type_, size, [bits, *buffers], children=[child])
+
+
+def flat(type_, size, bits):
+    """Return an array of a type that is not nested."""
+    texts = ["", "a", "bcd", "żó"] * size
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or type_ == pa.string_view():
+        array = pa.array(texts[:size], type_)
+    elif pa.types.is_fixed_size_binary(type_):
+        array = pa.array([bytes([i]) * type_.byte_width for i in range(size)], type_)
+    elif pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        array = pa.array([text.encode() for text in texts[:size]], type_)
+    elif pa.types.is_boolean(type_):
+        array = pa.array([i % 2 == 0 for i in range(size)], type_)
+    elif pa.types.is_decimal(type_) or pa.types.is_float16(type_):
+        array = pa.array(range(size)).cast(pa.float64()).cast(type_)
+    elif pa.types.is_date64(type_):
+        array = pa.array(range(size), pa.int32()).cast(pa.date32()).cast(type_)
+    else:
+        array = pa.array(range(size), pa.int32() if type_.bit_width == 32 else pa.int64()).cast(
+            type_
+        )
+    return pa.Array.from_buffers(type_, size, [bits, *array.buffers()[1:]])
+
+
+class Level(NamedTuple):
+    """One level of a C schema."""
+
+    format: str
+    name: str
+    flags: int
+    metadata: dict
+    children: tuple
+    dictionary: Level | None
+
+
+def level_of(schema):
+    """Return the levels of an object with ``__arrow_c_schema__``, read by nanoarrow."""
+    return _level(na.c_schema(schema))
+
+
+def _level(schema):
+    return Level(
+        schema.format,
+        schema.name or "",
+        schema.flags,
+        dict(schema.metadata.items()) if schema.metadata else {},
+        tuple(map(_level, schema.children)),
+        _level(schema.dictionary) if schema.dictionary else None,
+    )
+
+
+#: Exports without, and by way of, an import. pyarrow's own imports rename the fields of maps.
+DOORS = {
+    "array": bridge.to_arrow_device,
+    "stream": lambda batch: next(iter(bridge.to_arrow_device_stream(batch))),
+    "ipc": lambda batch: through_ipc(batch),
+    "cudf": lambda batch: bridge.to_arrow_device(bridge.from_arrow_device(batch)),
+    "pylibcudf": lambda batch: bridge.to_arrow_device(
+        bridge.from_arrow_device(batch, to="pylibcudf")
+    ),
+}
+
+
+def through_ipc(batch):
+    sink = io.BytesIO()
+    bridge.ipc.write_stream(batch, sink)
+    return next(iter(bridge.ipc.open_stream(sink.getvalue())))
+
+
+def expected(level, in_frame, is_top=True, exact=False):
+    """Return a level with the documented differences, and whether it has the same type."""
+    is_extension = not UNKNOWN.keys().isdisjoint(level.metadata)
+    exact = exact or is_extension
+    if level.format == "+r":
+        values, _ = expected(level.children[1], in_frame, is_top, exact)
+        changed = decoded(level, values)
+        is_same = False
+    elif level.dictionary is not None:
+        changed, is_same = expected_dictionary(level, in_frame, is_top, exact)
+    else:
+        children = [expected(child, in_frame, False, exact) for child in level.children]
+        others = {"e": "f", "+vl": "+l", "vu": "vu" if exact else "u"}
+        format_ = others.get(level.format, level.format)
+        changed = level._replace(format=format_, children=tuple(child for child, _ in children))
+        is_same = format_ == level.format and all(is_same for _, is_same in children)
+    if is_extension and not is_same:
+        kept = {key: changed.metadata[key] for key in changed.metadata if key not in UNKNOWN}
+        changed = changed._replace(metadata=kept)
+    return changed, is_same
+
+
+def expected_dictionary(level, in_frame, is_top, exact):
+    values, is_same = expected(level.dictionary, in_frame, False, exact)
+    is_nested = values.format[0] in "+zZw"
+    if not in_frame or (is_top and not is_nested and values.format[0] != "d"):
+        return level._replace(dictionary=values), is_same
+    # Frames have decoded values, which are encoded again if any number of them has an index.
+    level = level._replace(flags=level.flags & ~ORDERED)
+    if level.format == "i" and not is_nested:
+        return level._replace(dictionary=values), is_same
+    return decoded(level, values), False
+
+
+def decoded(level, values):
+    flags = level.flags | (values.flags & SORTED_KEYS)
+    return Level(
+        values.format, level.name, flags, level.metadata, values.children, values.dictionary
+    )
+
+
+def check(seeds):
+    fields, columns = [], []
+    for seed in seeds:
+        drawn = RandomFields(seed)
+        fields.append(drawn.field().with_name(f"{seed}"))
+        columns.append(drawn.array(fields[-1].type, ROWS, fields[-1].nullable))
+    batch = pa.record_batch(columns, pa.schema(fields, metadata={"of": "schema"}))
+    for name, door in DOORS.items():
+        exported = door(batch)
+        found = level_of(exported)
+        assert found.metadata.get(b"of") == (None if name == "pylibcudf" else b"schema")
+        for level, before in zip(found.children, level_of(batch.schema).children, strict=True):
+            assert level == expected(before, name == "cudf")[0], (name, before)
+        assert exported.to_pylist() == batch.to_pylist(), name
+
+
+def test_random_fields_are_exported_as_they_were_imported():
+    check(range(100))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("start", range(100, 2000, 100))
+def test_more_random_fields_are_exported_as_they_were_imported(start):
+    check(range(start, start + 100))
+
+
+PAIRS = pa.map_(
+    pa.field("k", pa.string(), nullable=False, metadata={"of": "keys"}),
+    pa.field("v", pa.int32(), nullable=False, metadata={"of": "values"}),
+    keys_sorted=True,
+)
+MAPS = {
+    "map": pa.array([[("a", 1)], None, []], PAIRS),
+    "list of maps": pa.array([[[("a", 1)]], None, []], pa.list_(PAIRS)),
+    "struct of maps": pa.array([{"x": [("a", 1)]}, None], pa.struct([("x", PAIRS)])),
+    "map of maps": pa.array([[("a", [("b", 1)])]], pa.map_(pa.string(), PAIRS)),
+    "dictionary of maps": pa.DictionaryArray.from_arrays(
+        pa.array([0, None], pa.int8()), pa.array([[("a", 1)]], PAIRS)
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS.keys())
+@pytest.mark.parametrize("array", MAPS.values(), ids=MAPS.keys())
+def test_exports_keep_the_names_metadata_and_order_of_maps(array, door):
+    batch = pa.record_batch([array], pa.schema([pa.field("x", array.type, metadata={"a": "b"})]))
+    (level,) = level_of(batch.schema).children
+    exported = DOORS[door](batch)
+    assert level_of(exported).children == (expected(level, door == "cudf")[0],)
+    assert pa.schema(exported.schema).field("x").metadata == {b"a": b"b"}
+    (found,) = exported.schema.types
+    assert str(found) in (str(array.type), str(getattr(array.type, "value_type", None)))
+
+
+def test_keys_are_not_sorted_because_a_schema_requests_it():
+    unsorted = pa.map_(pa.string(), pa.int32())
+    for own, asked, found in ((unsorted, PAIRS, False), (PAIRS, unsorted, False)):
+        array = MAPS["map"].cast(own)
+        exported = bridge.to_arrow_device(array, requested_schema=pa.field("", asked))
+        assert exported.schema.type.keys_sorted == found
