@@ -115,8 +115,9 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
  *   that the decimal's width cannot hold; if the request or an origin contradicts the
- *   specification or exceeds the limits of imports; if the request has another number of fields, or
- *   gives a field the name of another one
+ *   specification or exceeds the limits of imports; if the request has another number of fields,
+ *   gives a field the name of another one, or has a struct, list or flat type for a column that is
+ *   another of these
  * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks
  *
  * @param column Column to describe; no buffer is read

@@ -64,8 +64,9 @@ std::string in_schema(schema_source source, std::exception const& error);
  * whether the values fit. The caller checks whether views can be created in the memory of the
  * column.
  *
- * @throws std::invalid_argument for a schema that the specification does not allow, or a struct of
- *   another number of fields
+ * @throws std::invalid_argument for a schema that the specification does not allow, a struct of
+ *   another number of fields, or a request for a struct, list or flat type for a column that is
+ *   another of these
  *
  * @param column Column to export; no buffer is read
  * @param wanted The requested schema's level for this column; has passed `check_structure`
@@ -81,6 +82,9 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
 
 /**
  * @brief The type that a column was imported with, if it can still be exported with it.
+ *
+ * A column that was decoded, from runs or a dictionary, gets the type of its values. Strings that
+ * are all null get the null type if it is the origin, because frames have no null type.
  *
  * The values are known to fit and are not checked, except the number of a dictionary's keys: an
  * index type is restored if it can represent all keys, and plain values become a dictionary again
