@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors for objects that cannot be imported or exported."""
+"""Errors for objects that cannot be imported or exported, or only with a copy."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, SupportsIndex
 
 from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
@@ -65,3 +65,26 @@ def _advice(obj: Any, takes_several: str | None) -> str:
     if hasattr(obj, "collect"):
         return "its collect() may give one"
     return ""
+
+
+class CopyRefusedError(Exception):
+    """A column requires a copy that the caller forbids; reported as a part of `copy_error`."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+
+def quoted(path: str) -> str:
+    """Return the path of a column in the form that error messages use."""
+    return f"'{path or '(top level)'}'"
+
+
+def copy_error(refused: Sequence[CopyRefusedError]) -> ValueError:
+    """Return the error that names all columns that require a copy, as `copy_log::check` does."""
+    columns = ", ".join(f"{quoted(one.path)} ({one.reason})" for one in refused)
+    return ValueError(
+        "copy=False: expected columns that can be shared, got columns that have to be "
+        f"copied: {columns}; copy=None copies them"
+    )

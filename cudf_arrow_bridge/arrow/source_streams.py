@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
-from .copies import quoted
 from .device_array import DeviceArray
-from .errors import ANY_PROTOCOL, object_error
+from .errors import ANY_PROTOCOL, object_error, quoted
 from .metadata import has_dictionary
 from .options import Kind, check_kind
 from .schemas import empty, or_default

@@ -11,7 +11,7 @@ import cudf
 import pyarrow as pa
 import pylibcudf as plc
 
-from ..arrow.copies import CopyRefusedError, copy_error
+from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.sources import are_same_objects
 from .cudf_private import ColumnBase, FrameLabels, make_frame, make_index, make_series

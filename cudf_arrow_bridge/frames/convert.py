@@ -15,8 +15,8 @@ from .._core.export.array_exporter import ExportArguments, ExportInput, InputExp
 from .._core.import_.array_importer import ImportArguments
 from .._core.import_.columns import rebuild
 from .._core.schema import SchemaSpec
-from ..arrow.copies import quoted
 from ..arrow.device_array import DeviceArray
+from ..arrow.errors import quoted
 from ..arrow.metadata import ColumnMetadata
 from ..arrow.sources import open_array
 from ..cuda.residency import ComputeLocation

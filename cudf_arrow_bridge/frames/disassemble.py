@@ -16,7 +16,7 @@ from .._core.export.array_exporter import ExportInput
 from .._core.export.shared_columns import BufferSharer, share_columns
 from .._core.import_.columns import OwningSpan, rebuild_all
 from .._core.schema import SchemaSpec
-from ..arrow.copies import CopyRefusedError, copy_error
+from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.metadata import ColumnMetadata
 from ..arrow.schemas import unique_positions
 from ..cuda.residency import ComputeLocation, compute_location

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.import_.imported_fields import arrow_children
-from ..arrow.copies import CopyRefusedError, quoted
+from ..arrow.errors import CopyRefusedError, quoted
 from ..arrow.metadata import (
     EXTENSION_METADATA,
     EXTENSION_NAME,

@@ -11,7 +11,7 @@ import pylibcudf as plc
 
 from .._core.export.array_exporter import ExportArguments, InputExporter
 from .._core.import_.array_importer import ArrayImporter, ImportArguments, to_capsule
-from ..arrow.copies import CopyRefusedError, copy_error
+from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.options import Kind, check_option
 from ..cuda.ordering import order
 from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE, resolve_stream
