@@ -143,10 +143,10 @@ def test_errors_of_lookups_in_wide_tables_are_short_and_name_the_nearest():
     names = [f"column {i}" for i in range(5000)]
     names[4321], names[0] = "temperature", "x" * 10_000
     wide = bridge.to_arrow_device(pa.record_batch([[1]] * 5000, names=names))
-    with pytest.raises(KeyError, match="named 'temprature', got 0 among \\['temperature'\\] and"):
-        wide["temprature"]
-    with pytest.raises(KeyError, match="got \\['temprature'\\]"):
-        wide[["temprature"]]
+    with pytest.raises(KeyError, match="named 'temperatures', got 0 among \\['temperature'\\] and"):
+        wide["temperatures"]
+    with pytest.raises(KeyError, match="got \\['temperatures'\\]"):
+        wide[["temperatures"]]
     for look_up in (
         lambda: wide["nope"],
         lambda: wide["n" * 10_000],

@@ -43,8 +43,8 @@ class pooled_work : public std::enable_shared_from_this<pooled_work> {
  */
 class worker_pool {
  public:
-  /// A pool of as many threads as the environment variable `CUDF_ARROW_BRIDGE_MAX_THREADS` says, 256
-  /// by default.
+  /// A pool of as many threads as the environment variable `CUDF_ARROW_BRIDGE_MAX_THREADS` says,
+  /// 256 by default.
   worker_pool();
 
   explicit worker_pool(std::size_t max_threads) : max_threads_{max_threads} {}
