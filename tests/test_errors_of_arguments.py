@@ -460,11 +460,15 @@ def test_import_with_a_wrong_argument_releases_the_producer(wrong):
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
-def test_error_lists_20_of_1000_column_names():
+@pytest.mark.parametrize(
+    ("wanted", "shown", "others"),
+    [("column", r"'column \d', 'column \d', 'column \d'", 997), ("price", "'column 0', .*", 980)],
+)
+def test_error_lists_the_nearest_or_20_of_1000_column_names(wanted, shown, others):
     wide = pa.record_batch({f"column {i}": [i] for i in range(1000)})
     with pytest.raises(
         KeyError,
-        match=r"columns: expected names in \['column 0', .* and 980 more, got \['column'\]",
+        match=rf"columns: expected names in \[{shown}\] and {others} more, got \['{wanted}'\]",
     ) as found:
-        cab.from_arrow_device(wide, columns=["column"])
+        cab.from_arrow_device(wide, columns=[wanted])
     assert len(str(found.value)) < 1000

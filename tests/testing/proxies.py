@@ -398,7 +398,7 @@ def refusals():
                 TypeError, match=f"^expected cuDF data .* got an object of type {name}"
             ):
                 export(obj)
-    with pytest.raises(ValueError, match="column mixed"):
+    with pytest.raises(ValueError, match="column 'mixed'"):
         cab.to_arrow_device(pd.DataFrame({"mixed": [1, "x"]}))
 
 
