@@ -15,7 +15,7 @@ for sanitizers in address,undefined thread; do
   cmake --build "$tree" --target \
     cudf_arrow_bridge_tests cudf_arrow_bridge_sim_tests cudf_arrow_bridge_arrow_tests cudf_arrow_bridge_fuzz
   # A random program takes 0.4 s under ThreadSanitizer. dev/exhaustive.sh runs 3,000 without sanitizers.
-  if [ "$sanitizers" = thread ]; then export CUDF_ARROW_BRIDGE_SCHEDULES=250; fi
+  if [ "$sanitizers" = thread ]; then export CUDF_ARROW_BRIDGE_SCHEDULES=100; fi
   ctest --test-dir "$tree" -j "$CMAKE_BUILD_PARALLEL_LEVEL" --no-tests=error --output-on-failure
 done
 
