@@ -87,9 +87,11 @@ class CProducerSource:
 
     async def close(self) -> None:
         """Cancel the producer."""
-        await self._call(self._reader.cancel)
-        if self._calls is not None:
-            self._calls.close()
+        try:
+            await self._call(self._reader.cancel)
+        finally:
+            if self._calls is not None:
+                self._calls.close()
 
 
 async def await_foreign_stream(source: Any, prefetch: int) -> CProducerSource:

@@ -198,6 +198,38 @@ def test_producer_is_called_on_another_thread_than_the_loops():
     assert threading.get_ident() not in {*callers, *(task.thread for task in producer.tasks)}
 
 
+def test_thread_of_a_producer_ends_although_the_close_is_cancelled():
+    before, extracting, gate = set(threading.enumerate()), threading.Event(), threading.Event()
+
+    def block(struct):
+        extracting.set()
+        assert gate.wait(10)
+
+    def script(p):
+        p.on_schema()
+        p.on_next_task(edit=block)
+        p.wait_for(lambda: p.num_cancels)
+        p.end()
+        p.release()
+
+    producer = Producer(script)
+
+    async def main():
+        reading = asyncio.ensure_future(anext(bridge.from_arrow_device_async(producer)))
+        await asyncio.to_thread(extracting.wait, 10)
+        for _ in range(2):  # the second one cancels the close, which waits for the producer
+            reading.cancel()
+            await asyncio.sleep(0.01)
+        gate.set()
+        await asyncio.wait([reading])
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    producer.check()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
 def test_calls_after_the_end_change_nothing():
     def script(p):
         sent(p, 2)
