@@ -124,16 +124,29 @@ std::optional<chosen_type> as_dictionary(cudf::column_view const& column,
   return result;
 }
 
+parsed_type parse(ArrowSchema const& schema, schema_source source, column_path const& path)
+{
+  try {
+    return parse_type(schema);
+  } catch (std::invalid_argument const& error) {
+    fail_invalid(path, in_schema(source, error));
+  }
+}
+
 /// Whether a requested type and a column are both structs, both lists, or both neither. Binary
 /// types are lists of bytes.
-bool can_represent(ArrowSchema const& wanted, cudf::column_view const& column)
+bool can_represent(ArrowSchema const& wanted,
+                   cudf::column_view const& column,
+                   column_path const& path)
 {
+  parse(wanted, schema_source::requested, path);
   auto const id     = column.type().id();
   auto const format = std::string_view{wanted.format};
-  if (wanted.dictionary != nullptr) { return can_represent(*wanted.dictionary, column); }
-  if (format == "+r") { return can_represent(*wanted.children[1], column); }
+  if (wanted.dictionary != nullptr) { return can_represent(*wanted.dictionary, column, path); }
+  if (format == "+r") { return can_represent(*wanted.children[1], column, path); }
   if (id == type_id::DICTIONARY32) {
-    return can_represent(wanted, child_of(column, cudf::dictionary_column_view::keys_column_index));
+    return can_represent(
+      wanted, child_of(column, cudf::dictionary_column_view::keys_column_index), path);
   }
   auto const is_nested = format.starts_with('+');
   if (id == type_id::EMPTY || format == "n" || format.starts_with("+u")) { return true; }
@@ -171,15 +184,6 @@ bool holds_indices(cudf::column_view const& column, export_step const& step)
                       ? child_of(column, cudf::dictionary_column_view::keys_column_index).size()
                       : std::numeric_limits<cudf::size_type>::max();
   return keys <= max_keys(step.index);
-}
-
-parsed_type parse(ArrowSchema const& schema, schema_source source, column_path const& path)
-{
-  try {
-    return parse_type(schema);
-  } catch (std::invalid_argument const& error) {
-    fail_invalid(path, in_schema(source, error));
-  }
 }
 
 /// The plain step of a type. For a dictionary, the caller adds what depends on its indices.
@@ -277,7 +281,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
                  "expected a requested schema of " + std::to_string(column.num_children()) +
                    " fields, got " + std::to_string(wanted.n_children));
   }
-  if (source == schema_source::requested && !can_represent(wanted, column)) {
+  if (source == schema_source::requested && !can_represent(wanted, column, path)) {
     fail_invalid(path,
                  "the requested type " + std::string{row.arrow} +
                    " does not fit the column: structs, lists and flat values cannot be converted "
@@ -330,7 +334,7 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
     return chosen_type{origin.format, {.column = column.type(), .layout = array_layout::null}};
   }
   // Runs and nested dictionaries are decoded. Their values keep their type.
-  auto const* values     = origin.format == std::string_view{"+r"}       ? origin.children[1]
+  auto const* values     = origin.format == std::string_view{"+r"}       ? child_schema(&origin, 1)
                            : column.type().id() == type_id::DICTIONARY32 ? nullptr
                                                                          : origin.dictionary;
   auto const values_type = [&] {

@@ -105,8 +105,7 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                                    column_path const& path);
 
 /// @return Whether an Arrow type has the same children as `parent`: a STRUCT, or a LIST that can be
-/// a
-///   map
+///   a map
 bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map);
 
 /// The maximum number of keys for indices of a type: 128 for INT8, 256 for UINT8.
