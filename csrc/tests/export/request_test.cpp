@@ -164,6 +164,16 @@ TEST(Requests, UnknownFormatsAreRejected)
   }
 }
 
+TEST(Requests, DictionariesOfRunsWithoutChildrenAreRejected)
+{
+  auto const column = make_column(flat("int32"), {number(1)});
+  auto wanted       = schema_of("i");
+  check(ArrowSchemaAllocateDictionary(wanted.get()));
+  ArrowSchemaInit(wanted->dictionary);
+  check(ArrowSchemaSetFormat(wanted->dictionary, "+r"));
+  EXPECT_THROW((void)export_as(*column, {}, wanted.get()), std::invalid_argument);
+}
+
 TEST(Requests, NullsInNonNullableColumnsAreRejected)
 {
   auto const column = make_column(flat("int32"), {number(1), value{}});
