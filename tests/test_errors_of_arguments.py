@@ -273,6 +273,21 @@ CALLS = {
         ValueError,
         "max_rows: expected at least 1, got -3$",
     ),
+    "max_bytes of open_file as a bool": (
+        lambda: cab.ipc.open_file(b"", max_bytes=True),
+        TypeError,
+        "max_bytes: expected an integer or None, got True$",
+    ),
+    "a negative max_bytes of open_stream": (
+        lambda: cab.ipc.open_stream(b"", max_bytes=-1),
+        ValueError,
+        "max_bytes: expected at least 0, got -1$",
+    ),
+    "max_bytes of from_messages as a float": (
+        lambda: cab.ipc.from_messages([], max_bytes=1e9),
+        TypeError,
+        "max_bytes: expected an integer or None, got 1000000000.0$",
+    ),
     "a stream's schema by name": (
         lambda: cab.to_arrow_device_stream(FRAME, requested_schema="x"),
         TypeError,

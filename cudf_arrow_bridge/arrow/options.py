@@ -53,6 +53,11 @@ def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:
     return None if value is None else _integer(name, value, "an integer or None")
 
 
+def check_max_bytes(max_bytes: Any) -> int | None:
+    """Return the value of ``max_bytes=`` as an int after validation."""
+    return None if max_bytes is None else _integer("max_bytes", max_bytes, "an integer or None", 0)
+
+
 def check_prefetch(prefetch: Any, least: int = 1) -> int:
     """Return the value of ``prefetch=`` as an int after validation."""
     return _integer("prefetch", prefetch, "an integer", least)

@@ -7,7 +7,7 @@ Source: Arrow columnar format, "Compression".
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -52,11 +52,21 @@ def _compressed(codec: pa.Codec, buffer: BodyBuffer) -> bytes:
     return b"".join((SIZE.pack(NOT_COMPRESSED), buffer))
 
 
-def decompress(header: Header, buffers: list[Any]) -> list[Any]:
-    """Decompress the buffers of a message, or its packed body, in host memory.
+class CompressedBuffer(NamedTuple):
+    """A buffer of a compressed body."""
 
-    Raise TypeError for other memory; ValueError if a buffer lies outside the body, or does not
-    match its size or codec.
+    data: memoryview
+    """Its bytes, without their uncompressed size."""
+    size: int
+    """The number of bytes after decompression."""
+    is_compressed: bool
+
+
+def compressed_buffers(header: Header, buffers: list[Any]) -> list[CompressedBuffer]:
+    """Return the buffers of a compressed message, or of its packed body, with their sizes.
+
+    Raise TypeError for other than host memory; ValueError if a buffer lies outside the body, or
+    does not match its size.
     """
     assert header.codec is not None
     pairs = np.frombuffer(header.metadata, "<i8", 2 * header.num_buffers, header.buffers).reshape(
@@ -69,7 +79,7 @@ def decompress(header: Header, buffers: list[Any]) -> list[Any]:
     views = [_bytes_of(buffer) for buffer in buffers]
     if len(views) == 1:
         _check_apart(pairs)
-    result: list[Any] = []
+    result = []
     for i, (offset, size) in enumerate(pairs.tolist()):
         view, first = (views[0], offset) if len(views) == 1 else (views[i], 0)
         if first < 0 or size < 0 or first + size > len(view):
@@ -78,9 +88,25 @@ def decompress(header: Header, buffers: list[Any]) -> list[Any]:
                 f"{first:,} to {first + size:,}"
             )
         try:
-            result.append(_decompressed(header.codec, view[first : first + size]))
+            result.append(_compressed_buffer(header.codec, view[first : first + size]))
         except ValueError as error:
             raise ValueError(f"buffer {i}: {error}") from error
+    return result
+
+
+def decompress(header: Header, buffers: list[CompressedBuffer]) -> list[Any]:
+    """Decompress the buffers of a message; raise ValueError if one does not match its codec."""
+    result: list[Any] = []
+    for i, (data, size, is_compressed) in enumerate(buffers):
+        if not size or not is_compressed:
+            result.append(data if size else None)
+            continue
+        try:
+            result.append(pa.Codec(header.codec).decompress(pa.py_buffer(data), size))
+        except MemoryError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise ValueError(f"buffer {i}: {header.codec}: {error}") from error
     return result
 
 
@@ -106,23 +132,16 @@ def _bytes_of(buffer: Any) -> memoryview:
         ) from None
 
 
-def _decompressed(name: Codec, data: memoryview) -> Any:
+def _compressed_buffer(name: Codec, data: memoryview) -> CompressedBuffer:
     if not data:
-        return None
+        return CompressedBuffer(data, 0, False)
     if len(data) < SIZE.size:
         raise ValueError(f"expected at least {SIZE.size} bytes, got {len(data)}")
     (size,) = SIZE.unpack_from(data)
     rest = data[SIZE.size :]
     if size == NOT_COMPRESSED:
-        return rest
+        return CompressedBuffer(rest, len(rest), False)
     most = len(rest) * MOST_BYTES[name]
     if not 0 <= size <= most:
         raise ValueError(f"expected an uncompressed size of 0 to {most:,} bytes, got {size:,}")
-    if size == 0:
-        return None
-    try:
-        return pa.Codec(name).decompress(pa.py_buffer(rest), size)
-    except MemoryError:
-        raise
-    except (OSError, pa.ArrowException) as error:
-        raise ValueError(f"{name}: {error}") from error
+    return CompressedBuffer(rest, size, True)

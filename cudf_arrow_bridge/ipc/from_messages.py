@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +13,17 @@ from .._core.ipc.metadata import read_header
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import has_gpu
 from ..cuda.streams import resolve_stream
-from .incoming import Checks, IncomingMessage, ReadOptions
+from .incoming import Checks, IncomingMessage, MemoryLimit, ReadOptions
 from .message_source import stream_of_messages
 
 
 def from_messages(
-    messages: Iterable[Any], *, stream: Any = None, mr: Any = None, validate: Checks = "sizes"
+    messages: Iterable[Any],
+    *,
+    stream: Any = None,
+    mr: Any = None,
+    validate: Checks = "sizes",
+    max_bytes: int | None = None,
 ) -> DeviceArrayStream:
     """Create arrays from Arrow IPC messages, over their buffers.
 
@@ -44,6 +50,8 @@ def from_messages(
         lists are in range, and that the last run end covers all rows; for device memory this
         synchronizes once for each batch. ``"full"``: also all checks of ``validate="full"`` of
         `from_arrow_device`.
+    max_bytes : int, optional
+        See `open_stream`.
 
     Returns
     -------
@@ -73,15 +81,21 @@ def from_messages(
     1  2
     2  3
     """
-    options = ReadOptions(resolve_stream(stream), validate, mr, on_device=has_gpu())
+    options = ReadOptions(
+        resolve_stream(stream), validate, mr, on_device=has_gpu(), max_bytes=max_bytes
+    )
     single_use_reason = ""
     if isinstance(messages, Iterator):
         single_use_reason = f"a {type(messages).__name__} of messages can be consumed once"
-    # Unlike a generator, map keeps no reference to the message that it has returned.
-    return stream_of_messages(lambda: map(_receive, messages), options, single_use_reason)
+
+    def receive() -> Iterator[IncomingMessage]:
+        # Unlike a generator, map keeps no reference to the message that it has returned.
+        return map(partial(_receive, MemoryLimit(options.max_bytes)), messages)
+
+    return stream_of_messages(receive, options, single_use_reason)
 
 
-def _receive(message: Any) -> IncomingMessage:
+def _receive(limit: MemoryLimit, message: Any) -> IncomingMessage:
     if isinstance(message, pa.ipc.Message):
         metadata, buffers = message.metadata, [message.body]
     elif isinstance(message, tuple):
@@ -93,4 +107,4 @@ def _receive(message: Any) -> IncomingMessage:
             "expected a message with metadata and buffers, or a pair of them, got an "
             f"object of type {type(message).__name__}"
         )
-    return IncomingMessage(read_header(metadata), list(buffers))
+    return limit.accept(read_header(metadata), list(buffers))

@@ -17,7 +17,7 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from ..export.exporter import ArrayExporter
 from .decoder import MessageDecoder
-from .incoming import Checks, IncomingMessage, ReadOptions, receive
+from .incoming import Checks, IncomingMessage, MemoryLimit, ReadOptions, receive
 from .message_source import MessageStreamSource
 from .metadata import Footer, read_footer
 from .projection import PartialBody, Projection
@@ -44,6 +44,7 @@ def open_file(
     memory_map: bool = False,
     chunk_size: int = CHUNK_SIZE,
     columns: Sequence[str] | None = None,
+    max_bytes: int | None = None,
 ) -> DeviceArrayFile:
     """Open an Arrow IPC file (Feather 2). Reads only the footer.
 
@@ -57,6 +58,9 @@ def open_file(
     columns : list of str, optional
         The columns of the batches, in this order; the index of frames is kept. For other columns
         only metadata is read.
+    max_bytes : int, optional
+        See `open_stream`. All dictionaries of the columns are read before the first batch. Other
+        columns count only if their bytes are in host memory that is used in place.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def open_file(
     ...     [len(file), file[1]["a"].to_arrow().to_pylist()]
     [2, [3]]
     """
-    options = ReadOptions.of(stream, validate, mr, device_type, chunk_size)
+    options = ReadOptions.of(stream, validate, mr, device_type, chunk_size, max_bytes)
     opened = open_source(source, memory_map)
     try:
         return DeviceArrayFile(opened, options, columns)
@@ -113,6 +117,7 @@ class _FileReader:
     ) -> None:
         self._file = source
         self._options = options
+        self._limit = MemoryLimit(options.max_bytes)
         #: Guards the position of the source.
         self._lock = Lock()
         self.footer = _read_footer(source)
@@ -156,7 +161,7 @@ class _FileReader:
                                 f"{header.dictionary_id} and deltas, got another dictionary"
                             )
                         known.add(header.dictionary_id)
-                    message = receive(header, self._file, self._options)
+                    message = self._receive_body(header, self._file)
                 self._decoder.read(message)
             self._has_dictionaries = True
 
@@ -170,11 +175,14 @@ class _FileReader:
         with self._lock:
             header = _header_at(block, self._file)
             if self._projection is None or header.kind != "batch":
-                return receive(header, self._file, self._options)
+                return self._receive_body(header, self._file)
             if self._file.is_memory and not self._options.on_device:
-                return receive(self._projection.reduce(header), self._file, self._options)
+                return self._receive_body(self._projection.reduce(header), self._file)
             packed, ranges = self._projection.pack(header)
-            return receive(packed, PartialBody(self._file, ranges), self._options)
+            return self._receive_body(packed, PartialBody(self._file, ranges))
+
+    def _receive_body(self, header: Header, source: Source) -> IncomingMessage:
+        return receive(header, source, self._options, self._limit)
 
     def read(self, index: int) -> DeviceArray:
         """Read one batch."""

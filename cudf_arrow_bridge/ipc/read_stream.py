@@ -11,7 +11,7 @@ import pyarrow as pa
 from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
-from .incoming import Checks, IncomingMessage, ReadOptions, receive
+from .incoming import Checks, IncomingMessage, MemoryLimit, ReadOptions, receive
 from .message_source import stream_of_messages
 from .metadata import read_schema
 from .transport.framing import CHUNK_SIZE, read_message
@@ -27,6 +27,7 @@ def open_stream(
     validate: Checks = "minimal",
     memory_map: bool = False,
     chunk_size: int = CHUNK_SIZE,
+    max_bytes: int | None = None,
 ) -> DeviceArrayStream:
     """Read an Arrow IPC stream, one batch at a time.
 
@@ -52,6 +53,10 @@ def open_stream(
         Whether to memory-map the file of a path; see `to_arrow_device_stream` for the risks.
     chunk_size : int
         The number of bytes that are copied to a device at a time.
+    max_bytes : int, optional
+        The largest number of bytes that a record batch may take, with the dictionaries that came
+        before it. A message takes its body, or its decompressed buffers if these have more bytes.
+        A message that would take more is an error before memory of that size is allocated.
 
     Returns
     -------
@@ -80,7 +85,7 @@ def open_stream(
     1  2
     2  3
     """
-    options = ReadOptions.of(stream, validate, mr, device_type, chunk_size)
+    options = ReadOptions.of(stream, validate, mr, device_type, chunk_size, max_bytes)
     single_use_reason = ""
     if is_read_once(source):
         single_use_reason = f"a {type(source).__name__} can be read once"
@@ -90,9 +95,10 @@ def open_stream(
 
 
 def _receive(source: Any, memory_map: bool, options: ReadOptions) -> Iterator[IncomingMessage]:
+    limit = MemoryLimit(options.max_bytes)
     with open_source(source, memory_map) as opened:
         while (header := _next_header(opened)) is not None:
-            yield receive(header, opened, options)
+            yield receive(header, opened, options, limit)
 
 
 def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages in which one number contradicts the others."""
+"""Messages in which one number contradicts the others, or that exceed `max_bytes`."""
 
 from __future__ import annotations
+
+import io
+import random
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +15,14 @@ import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.ipc.metadata import make_footer, schema_message
 from cudf_arrow_bridge.ipc.transport.framing import Block
 from testing.ipc import samples as ipc_samples
-from testing.ipc.metadata import DICTIONARY, SCHEMA, Metadata, framed, messages_of
+from testing.ipc.metadata import (
+    DICTIONARY,
+    RECORD_BATCH,
+    SCHEMA,
+    Metadata,
+    framed,
+    messages_of,
+)
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
@@ -182,3 +193,143 @@ def test_footer_with_overlapping_messages_is_rejected():
     for blocks in ([first, first], [first, second, second], [nested, first]):
         with pytest.raises(ValueError, match="expected messages that do not overlap by the footer"):
             cab.ipc.open_file(with_footer(data, [], blocks, stored))
+
+
+OPENERS = {
+    "bytes": cab.ipc.open_stream,
+    "file without a size": lambda data, **options: cab.ipc.open_stream(
+        pa.PythonFile(io.BytesIO(data), "r"), **options
+    ),
+    "messages": lambda data, **options: cab.ipc.from_messages(
+        [(m, [b] if b else []) for m, b in messages_of(data)], **options
+    ),
+    "file": cab.ipc.open_file,
+}
+
+
+def random_batches(rng, replaced):
+    """Return batches with one dictionary, which may be replaced."""
+    keys = ["a"] * rng.randrange(1, 99)
+    for _ in range(3):
+        rows = rng.choice([0, 1, 7, 100, 3000])
+        texts = [rng.choice([None, "", "ab" * rng.randrange(40)]) for _ in range(rows)]
+        numbers = pa.array([rng.randrange(2 ** rng.randrange(1, 63)) for _ in texts], pa.int64())
+        lists = pa.array([[i] * rng.randrange(3) for i in range(rows)], pa.list_(pa.int32()))
+        if replaced:
+            keys = [f"{rng.random()}"] * rng.randrange(1, 99)
+        yield pa.record_batch(
+            {
+                "numbers": numbers,
+                "texts": pa.array(texts, pa.string()),
+                "lists": lists,
+                "nulls": pa.nulls(rows),
+                "kinds": ipc_samples.coded([0] * rows, keys),
+            }
+        )
+
+
+def bytes_of_batches(stream):
+    """Return the bytes that each batch takes with its dictionary, by pyarrow.
+
+    A message takes its body, or its decompressed buffers if these have more bytes.
+    """
+    batches, dictionary = list(pa.ipc.open_stream(stream)), 0
+    unread = iter(batches)
+    for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(stream)):
+        if message.type == "schema":
+            continue
+        is_batch = message.type == "record batch"
+        if message.type == "dictionary":
+            arrays = [batches[0]["kinds"].dictionary]
+        elif is_batch:
+            arrays = next(unread).columns
+            batches = batches[1:]
+        sizes = [buffer.size for array in arrays for buffer in array.buffers() if buffer]
+        compressed = Metadata(message.metadata.to_pybytes()).is_compressed
+        size = max(message.body.size, sum(sizes) if compressed else 0)
+        if is_batch:
+            yield dictionary + size
+        else:
+            dictionary = size
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+@pytest.mark.parametrize("opener", OPENERS)
+def test_batch_with_its_dictionaries_takes_at_most_max_bytes(opener, compression):
+    for seed in range(10):
+        batches = list(random_batches(random.Random(seed), replaced=opener != "file"))
+        schema = batches[0].schema
+        data = ipc_samples.written(schema, batches, compression=compression)
+        most = max(bytes_of_batches(data))
+        if opener == "file":
+            data = ipc_samples.written(schema, batches, file=True, compression=compression)
+        found = OPENERS[opener](data, max_bytes=most)
+        assert [pa.record_batch(array) for array in found] == batches
+        match = f"takes? {most:,} bytes, more than max_bytes={most - 1}$"
+        with pytest.raises(ValueError, match=match):
+            list(OPENERS[opener](data, max_bytes=most - 1))
+
+
+def test_deltas_count_until_the_dictionary_is_replaced():
+    batches = list(ipc_samples.replaced())
+    data = ipc_samples.written(batches[0].schema, batches, deltas=True)
+    sizes, most = {}, 0
+    for metadata, body in messages_of(data):
+        read = Metadata(metadata)
+        if read.kind == DICTIONARY:
+            sizes[read.id] = body.size + (sizes[read.id] if read.is_delta else 0)
+        most = max(most, sum(sizes.values()) + (body.size if read.kind == RECORD_BATCH else 0))
+    assert len(list(cab.ipc.open_stream(data, max_bytes=most))) == len(batches)
+    with pytest.raises(ValueError, match=f"{most:,} bytes, more than max_bytes={most - 1}$"):
+        list(cab.ipc.open_stream(data, max_bytes=most - 1))
+
+
+def test_columns_that_are_not_read_from_a_path_do_not_count(tmp_path):
+    codes = ipc_samples.coded([0] * 10, ["x" * 9999])
+    batch = pa.record_batch({"a": np.arange(10), "b": np.zeros(10), "c": codes})
+    path = tmp_path / "table.arrow"
+    path.write_bytes(ipc_samples.written(batch.schema, [batch], file=True))
+    with cab.ipc.open_file(path, columns=["b"], max_bytes=128) as file:
+        assert pa.record_batch(file[0]).equals(batch.select(["b"]))
+    with (
+        cab.ipc.open_file(path, max_bytes=128) as file,
+        pytest.raises(ValueError, match=r"the dictionaries take \S+ bytes, more than"),
+    ):
+        file[0]
+
+
+def test_null_columns_count_no_bytes():
+    batch = pa.record_batch({"a": pa.nulls(2**31 - 2)})
+    (array,) = cab.ipc.open_stream(ipc_samples.written(batch.schema, [batch]), max_bytes=0)
+    assert array.num_rows == 2**31 - 2
+
+
+#: Python buffers do not keep the memory pool alive that they come from.
+POOLS = []
+
+
+@contextmanager
+def counted_memory():
+    """Yield a pool that is pyarrow's pool in the block and counts only its own memory."""
+    POOLS.append(pa.proxy_memory_pool(before := pa.default_memory_pool()))
+    pa.set_memory_pool(POOLS[-1])
+    try:
+        yield POOLS[-1]
+    finally:
+        pa.set_memory_pool(before)
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_bytes_beyond_max_bytes_are_not_allocated(opener):
+    """9 kB decompress to 256 MiB."""
+    batch = pa.record_batch({"a": np.zeros(2**25)})
+    is_file = opener == "file"
+    data = ipc_samples.written(batch.schema, [batch], file=is_file, compression="zstd")
+    assert len(data) < 9_000
+    with counted_memory() as accepted:
+        assert len(list(OPENERS[opener](data, max_bytes=2**28))) == 1
+    match = r"the record batch takes 268,435,456 bytes, more than max_bytes=1000000$"
+    with counted_memory() as rejected, pytest.raises(ValueError, match=match):
+        list(OPENERS[opener](data, max_bytes=1_000_000))
+    assert accepted.max_memory() >= 2**28
+    assert rejected.max_memory() < 1_000_000

@@ -112,6 +112,17 @@ def test_slices_of_run_ends_in_device_memory_are_written(ends):
         assert written.column(0).to_pylist() == values.slice(offset, size).to_pylist()
 
 
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_batch_in_device_memory_takes_at_most_max_bytes(compression):
+    batch = pa.record_batch({"a": np.zeros(2**17)})
+    stream = written(batch.schema, [batch], compression=compression)
+    (array,) = cab.ipc.open_stream(stream, max_bytes=2**20)
+    assert array.device_type == cab.DeviceType.CUDA
+    match = f"the record batch takes {2**20:,} bytes, more than max_bytes={2**20 - 1}$"
+    with pytest.raises(ValueError, match=match):
+        list(cab.ipc.open_stream(stream, max_bytes=2**20 - 1))
+
+
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
 @pytest.mark.parametrize("chunk_size", [64, 1 << 20])
 @types
