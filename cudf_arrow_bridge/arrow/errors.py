@@ -34,6 +34,18 @@ def single_use_reason(name: str) -> str:
     )
 
 
+def check_process(process: int) -> None:
+    """Raise RuntimeError in a fork of the process that opened a source, which shares its position.
+
+    `process` is the id of the process that opened it.
+    """
+    if os.getpid() != process:
+        raise RuntimeError(
+            "expected a source that this process opened, got one of its parent, which would read "
+            "on at another position: open it after the fork"
+        )
+
+
 class NotPicklable:
     """A mixin for streams, which cannot be pickled or copied."""
 

@@ -52,6 +52,9 @@ def _counts_of(arrow_type: pa.DataType) -> _Counts:
 class PartialBody(Source):
     """Ranges, given by begins and ends, of a body at the position of a source."""
 
+    # The source checks the process.
+    survives_fork = True
+
     def __init__(self, source: Source, ranges: Sequence[tuple[int, int]]) -> None:
         super().__init__(lambda: None)
         self._source = source

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first signal ends a call that waits for the other end of a pipe or socket."""
+"""Signals end calls that wait for a pipe or socket, and forks read at their own positions."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
+from testing.ipc.samples import written
+from testing.processes import forks, in_fork, sums_of
 
 TABLE = pa.table({"a": np.arange(1 << 20)})
 
@@ -23,6 +26,11 @@ def files(ends, blocks):
         os.set_blocking(end, blocks)
     reader, writer = ends
     return open(reader, "rb", buffering=0), open(writer, "wb", buffering=0)
+
+
+def buffered():
+    reader, writer = os.pipe()
+    return open(reader, "rb"), open(writer, "wb")
 
 
 CONNECTIONS = {
@@ -118,3 +126,40 @@ def test_signal_ends_a_blocked_read(connection, num_bytes):
             for _ in bridge.ipc.open_stream(reader):
                 pass
         writing.join()
+
+
+BATCHES = [pa.record_batch({"a": np.arange(i, i + 500)}) for i in range(4)]
+REST_OF_SUMS = " ".join(str(sum(range(i, i + 500))) for i in range(1, 4))
+
+
+@forks
+@pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.parametrize("buffering", [None, 0, -1])
+def test_fork_and_its_parent_read_an_open_file_at_their_own_positions(is_file, buffering, tmp_path):
+    path = tmp_path / "data.arrow"
+    path.write_bytes(written(BATCHES[0].schema, BATCHES, file=is_file))
+    open_source = bridge.ipc.open_file if is_file else bridge.ipc.open_stream
+    with nullcontext(path) if buffering is None else open(path, "rb", buffering) as source:
+        arrays = iter(open_source(source))
+        next(arrays)
+        assert in_fork(lambda: sums_of(arrays)) == REST_OF_SUMS
+        assert sums_of(arrays) == REST_OF_SUMS
+
+
+@forks
+@pytest.mark.parametrize("connection", [*CONNECTIONS, "buffered pipe", "gzip"])
+def test_fork_cannot_read_a_source_whose_position_its_parent_shares(connection, tmp_path):
+    data = written(BATCHES[0].schema, BATCHES)
+    with ExitStack() as stack:
+        if connection == "gzip":
+            (tmp_path / "gz").write_bytes(gzip.compress(data))
+            reader = stack.enter_context(gzip.open(tmp_path / "gz"))
+        else:
+            reader, writer = map(stack.enter_context, CONNECTIONS.get(connection, buffered)())
+            writer.write(data)
+            writer.flush()
+        arrays = iter(bridge.ipc.open_stream(reader))
+        next(arrays)
+        expected = "RuntimeError: expected a source that this process opened, got one of its parent"
+        assert in_fork(lambda: sums_of(arrays)).startswith(expected)
+        assert sums_of(arrays) == REST_OF_SUMS

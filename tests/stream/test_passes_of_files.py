@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are replaced between two passes over a stream."""
+"""Files that are replaced between two passes over a stream, and passes that a fork continues."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cudf_arrow_bridge as bridge
+from testing.processes import forks, in_fork, sums_of
 
 TABLE = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]})
 
@@ -80,3 +81,18 @@ def test_column_that_one_file_never_had_is_null_in_each_pass(tmp_path, name):
     replace(tmp_path / "1" / name, TABLE.select(["a"]))
     with pytest.raises(ValueError, match="expected the column 'b'"):
         list(stream)
+
+
+@forks
+@names
+def test_fork_cannot_continue_a_pass_of_its_parent(tmp_path, name):
+    # Row groups have 2 rows, other batches many.
+    table = pa.table({"a": range(10 if name == "t.parquet" else 300_000)})
+    WRITERS[name](pa.Table.from_batches(table.to_batches(200_000)), tmp_path / name)
+    stream = bridge.to_arrow_device_stream(tmp_path / name)
+    expected = sums_of(stream)
+    arrays = iter(stream)
+    first = sums_of([next(arrays)])
+    error = "RuntimeError: expected a source that this process opened, got one of its parent"
+    assert in_fork(lambda: sums_of(arrays)).startswith(error)
+    assert f"{first} {sums_of(arrays)}" == expected

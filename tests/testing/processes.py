@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that call functions for a test. Requests and answers are lines of JSON."""
+"""Processes that call functions for a test: new ones, which talk in lines of JSON, and forks."""
 
 from __future__ import annotations
 
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PYTHONPATH = os.pathsep.join(
@@ -60,3 +64,30 @@ def obey(**functions: Callable[..., Iterable[Any]]) -> None:
                 print(json.dumps(answer), flush=True)
         except Exception as error:
             print(json.dumps(f"{type(error).__name__}: {error}"), flush=True)
+
+
+#: Python warns of forks of a process with threads.
+forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+def in_fork(read: Callable[[], str]) -> str:
+    """Return the text that a function returns in a fork of the process, or that of its error."""
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        signal.alarm(PATIENCE)
+        try:
+            text = read()
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+        os.write(writer, text.encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        text = file.read().decode()
+    os.waitpid(child, 0)
+    return text
+
+
+def sums_of(arrays: Iterable[Any]) -> str:
+    """Return the sums of the column ``a`` of each array."""
+    return " ".join(str(pa.record_batch(array)["a"].to_numpy().sum()) for array in arrays)

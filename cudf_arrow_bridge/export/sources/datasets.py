@@ -6,6 +6,7 @@ On a GPU, cuDF's chunked reader reads Parquet row groups.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -17,6 +18,7 @@ import pylibcudf as plc
 
 from ..._core.export.array_exporter import ExportInput
 from ..._core.schema import SchemaSpec
+from ...arrow.errors import check_process
 from ...arrow.metadata import from_field, has_dictionary
 from ...arrow.schemas import empty, or_default
 from ...cuda.ordering import order
@@ -131,7 +133,11 @@ class DatasetSource:
 
     def objects(self, stream: Stream) -> Iterator[Any]:
         """Read the dataset from the start; see `exportable_objects`."""
-        return or_default(self._batches(stream), partial(empty, self.schema))
+        process = os.getpid()
+        for batch in or_default(self._batches(stream), partial(empty, self.schema)):
+            yield batch
+            del batch
+            check_process(process)
 
     def split(self, blocksize: int) -> list[DatasetSource] | None:
         """Split the source into one or more parts that another process can read from a pickle.

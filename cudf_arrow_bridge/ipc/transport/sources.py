@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..._core.ipc.body_transfer import BodyUpload
+from ...arrow.errors import check_process
 from .files import check_binary, follow_descriptor, raw_file_of, read_some, socket_descriptor
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ class Source(AbstractContextManager["Source"]):
         self._close: Callable[[], object] | None = close
         #: The position of the next byte, relative to the position when the source was opened.
         self.position = 0
+        self._process = os.getpid()
 
+    #: Whether a fork of the process can read on without moving the position of its parent.
+    survives_fork = False
     #: Whether `take` returns slices of existing memory instead of reading.
     is_memory = False
 
@@ -128,6 +132,8 @@ class Source(AbstractContextManager["Source"]):
     def _fill(self, view: memoryview) -> int:
         """Read until `view` is full or the source ends; return the number of bytes read."""
         self._check_open()
+        if not self.survives_fork:
+            check_process(self._process)
         start = self.position
         while rest := view[self.position - start :]:
             count = self._read(rest)
@@ -186,7 +192,7 @@ def _truncated(position: int, found: int, n: int, what: str) -> ValueError:
 class _Memory(Source):
     """Host memory; `take` does not copy it."""
 
-    is_memory = True
+    survives_fork = is_memory = True
 
     def __init__(self, memory: memoryview, close: Callable[[int], object] = lambda end: None):
         super().__init__(lambda: close(self.position))
@@ -256,7 +262,10 @@ class _Reader(Source):
 
 
 class _Descriptor(Source):
-    """A file, pipe or socket; its descriptor is read directly into the destination."""
+    """A file, pipe or socket; its descriptor is read directly into the destination.
+
+    A regular file is read at positions, because forks of the process share that of the descriptor.
+    """
 
     def __init__(self, file: Any, close: Callable[[], object]) -> None:
         super().__init__(close)
@@ -264,6 +273,7 @@ class _Descriptor(Source):
         self._file = file
         is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         self._origin = os.lseek(file.fileno(), 0, os.SEEK_CUR) if is_regular else None
+        self.survives_fork = is_regular
 
     @property
     def size(self) -> int | None:
@@ -271,12 +281,17 @@ class _Descriptor(Source):
             return None
         return max(os.fstat(self._file.fileno()).st_size - self._origin, 0)
 
-    def _read(self, view: memoryview) -> int:
-        return read_some(self._file.fileno(), view)
+    def close(self) -> None:
+        if self._close is not None and self._origin is not None and not self._file.closed:
+            os.lseek(self._file.fileno(), self._origin + self.position, os.SEEK_SET)
+        super().close()
 
-    def _seek(self, position: int) -> None:
-        assert self._origin is not None
-        os.lseek(self._file.fileno(), self._origin + position, os.SEEK_SET)
+    def _read(self, view: memoryview) -> int:
+        if self._origin is None:
+            return read_some(self._file.fileno(), view)
+        return os.preadv(self._file.fileno(), [view], self._origin + self.position)
+
+    def _seek(self, position: int) -> None: ...
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:
