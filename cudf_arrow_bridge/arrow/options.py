@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from .._core.export.array_exporter import ExportArguments
 from ..cuda import streams
@@ -51,6 +52,22 @@ def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:
             raise ValueError("expected one of max_rows= and max_chunksize=, got both")
         name, value = "max_chunksize", max_chunksize
     return None if value is None else _integer(name, value, "an integer or None")
+
+
+def path_of(name: Any) -> Any:
+    """Return the path that a ``file:`` URL names; anything else unchanged.
+
+    Raises
+    ------
+    ValueError
+        If the URL names another host, or no absolute path.
+    """
+    if not (isinstance(name, str) and name.startswith("file://")):
+        return name
+    host, slash, path = name.removeprefix("file://").partition("/")
+    if host not in ("", "localhost") or not slash:
+        raise ValueError(f"expected a URL such as file:///folder/name, got {name!r}")
+    return slash + unquote(path)
 
 
 def check_max_bytes(max_bytes: Any) -> int | None:

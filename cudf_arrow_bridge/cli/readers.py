@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.arrow.options import path_of
 from cudf_arrow_bridge.cli.compare import one_batch
 from cudf_arrow_bridge.export.sources.formats import check_delimiter, format_of, parse_options
 from cudf_arrow_bridge.import_.streams import MAX_COLUMN_ROWS
@@ -119,6 +120,8 @@ class SourceFile:
 
 def open_file(name: str) -> SourceFile:
     """Detect the format of a file, or of the file that a URL names."""
+    with readable(name):
+        name = path_of(name)
     if "://" in name:
         with readable(name), fsspec.open(name) as file:
             return SourceFile(name, format_of(name, file.read(8)))

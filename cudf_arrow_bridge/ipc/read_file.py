@@ -51,8 +51,8 @@ def open_file(
     Parameters
     ----------
     source
-        A path, an object with the buffer protocol, a ``pyarrow.Buffer``, or a binary file that can
-        seek.
+        A path or its ``file:`` URL, an object with the buffer protocol, a ``pyarrow.Buffer``, or a
+        binary file that can seek.
     stream, mr, device_type, validate, memory_map, chunk_size : optional
         See `open_stream`.
     columns : list of str, optional

@@ -39,8 +39,8 @@ def open_stream(
     Parameters
     ----------
     source
-        A path, an object with the buffer protocol, a ``pyarrow.Buffer``, a socket, or a binary
-        file.
+        A path or its ``file:`` URL, an object with the buffer protocol, a ``pyarrow.Buffer``, a
+        socket, or a binary file.
     stream : optional
         The CUDA stream for copies to a device, which produces the arrays; see `to_arrow_device`.
     mr : optional

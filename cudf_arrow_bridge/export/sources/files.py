@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ...arrow.options import path_of
 from .datasets import DatasetSource, ReadFile
 from .formats import (
     check_delimiter,
@@ -101,6 +102,7 @@ def _open_filesystem(name: str | os.PathLike[str]) -> tuple[Any, str]:
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
+    name = path_of(name)
     if not os.fspath(name):
         raise ValueError("expected the path of a file or folder, got an empty path")
     if isinstance(name, str) and "://" in name:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..._core.ipc.body import IpcBody
 from ..._core.ipc.body_transfer import BodyDownload
+from ...arrow.options import path_of
 from ...cuda.residency import DeviceType
 from .files import (
     check_binary,
@@ -119,8 +120,7 @@ def open_sink(sink: Any) -> Iterator[Sink]:
     gets a BufferError. A file at a path or URL is replaced on exit. After an error it is unchanged;
     see `replace_file` and `upload_file`.
     """
-    if isinstance(sink, str):
-        sink = sink.removeprefix("file://")
+    sink = path_of(sink)
     if isinstance(sink, str) and "://" in sink:
         with upload_file(sink) as file:
             yield _Writer(file.write, is_raw=False)

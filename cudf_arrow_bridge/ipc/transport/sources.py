@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from ..._core.ipc.body_transfer import BodyUpload
 from ...arrow.errors import check_process
+from ...arrow.options import path_of
 from .files import check_binary, follow_descriptor, raw_file_of, read_some, socket_descriptor
 
 if TYPE_CHECKING:
@@ -350,7 +351,8 @@ def _has_buffer(source: Any) -> bool:
 
 
 def _open_path(path: str | os.PathLike[str], memory_map: bool) -> Source:
-    file = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115  # closed by the source
+    path = os.path.expanduser(path_of(path))
+    file = open(path, "rb", buffering=0)  # noqa: SIM115  # closed by the source
     if not memory_map:
         return _Descriptor(file, file.close)
     with file:
