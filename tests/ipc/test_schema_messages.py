@@ -7,8 +7,10 @@ import flatbuffers
 import pyarrow as pa
 import pytest
 
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.ipc.metadata import read_header
 from cudf_arrow_bridge.ipc.metadata import read_schema, schema_message
+from testing.ipc.samples import written
 from testing.ipc.streams import COLUMNS, messages_in, stream_of, table_of
 
 D = pa.dictionary(pa.int8(), pa.string())
@@ -60,6 +62,30 @@ def test_fields_may_share_a_dictionary_id():
     two, one = (number.to_bytes(8, "little") for number in (2, 1))
     assert metadata.count(two) == 1
     assert read_schema(metadata.replace(two, one)).dictionary_ids == (0, 1, 1)
+
+
+NAMED = {
+    "column": lambda name: pa.field(name, pa.int8()),
+    "empty up to NUL": lambda name: pa.field(name[1:], pa.int8()),
+    "field of structs": lambda name: pa.field("a", pa.struct([(name, pa.int8())])),
+    "field in lists": lambda name: pa.field("a", pa.list_(pa.field(name, D))),
+    "time zone": lambda name: pa.field("a", pa.timestamp("s", name)),
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+@pytest.mark.parametrize("file", [False, True])
+def test_name_with_nul_is_rejected(kind, file):
+    """Names in the C data interface end at NUL, so different names would become the same."""
+    field, other = NAMED[kind]("a\0b"), pa.field("other", pa.int8(), metadata={"k\0": "v\0"})
+    schema = pa.schema([other, field], metadata={"k\0a": "v\0a"})
+    data = written(schema, [], file=file)
+    open_ = cab.ipc.open_file if file else cab.ipc.open_stream
+    with pytest.raises(ValueError, match=r"byte \d+: expected a name without NUL, got 'a?\\x00b'$"):
+        open_(data)
+    schema = schema.set(1, NAMED[kind]("UTC"))
+    found = pa.schema(open_(written(schema, [], file=file)).schema)
+    assert found.equals(schema, check_metadata=True)
 
 
 def test_read_schema_caches_schemas():

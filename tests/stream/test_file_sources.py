@@ -110,6 +110,17 @@ def test_fsspec_urls_are_read(tmp_path, ending):
     memory.rm(folder, recursive=True)
 
 
+@pytest.mark.parametrize("ending", [".arrow", ".arrows", ".parquet"])
+def test_column_with_nul_in_its_name_is_rejected(tmp_path, ending):
+    """Names in the C data interface end at NUL, so both columns would have the name ``a``."""
+    path = tmp_path / f"data{ending}"
+    table = pa.table({"a\0b": [1], "a\0c": [2], "number": [3]})
+    FORMATS[ending](table, path)
+    with pytest.raises(ValueError, match=r"expected names without NUL, got 'a\\x00b: int64'"):
+        bridge.to_arrow_device_stream(path)
+    assert read(path, columns=["number"]).to_pylist() == [{"number": 3}]
+
+
 @formats
 def test_columns_and_filter_select_columns_and_rows(tmp_path, ending):
     write_parts(tmp_path, ending)

@@ -8,7 +8,7 @@ format, Message.fbs and Schema.fbs.
 
 from cpython.bytes cimport PyBytes_AsString
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memchr, memcpy
 
 #: The minimum size of a table: its first number, and the number that refers to it.
 cdef int MIN_TABLE_BYTES = 8
@@ -243,19 +243,31 @@ cdef str name_of(Table field):
     return field.buffer.data[first : first + size].decode()
 
 
+cdef int check_text(Flatbuffer buffer, int64_t first, int64_t size) except -1:
+    """Raise ValueError for a NUL, at which the names of the C data interface end."""
+    if size and memchr(buffer.start + first, 0, size) != NULL:
+        text = buffer.data[first : first + size].decode(errors="replace")
+        raise buffer.error(first, repr(text), "a name without NUL")
+    return 0
+
+
 cdef int add_dictionary_ids(list fields, int depth, list ids, list map_names) except -1:
     cdef Table field
     cdef Table entries
     cdef Table own
     cdef int64_t code
+    cdef int64_t first
     cdef int64_t count
     for field in fields:
-        field.spend(NAME, 1, &count)
+        first = field.spend(NAME, 1, &count)
+        check_text(field.buffer, first, count)
         field.key_values(FIELD_METADATA)
         code = field.number(TYPE_CODE, 1)
         own = field.table(TYPE) if code == TIMESTAMP or code == UNION else None
         if own is not None:
-            own.spend(TYPE_VECTOR, 1 if code == TIMESTAMP else 4, &count)
+            first = own.spend(TYPE_VECTOR, 1 if code == TIMESTAMP else 4, &count)
+            if code == TIMESTAMP:
+                check_text(field.buffer, first, count)
         own = field.table(DICTIONARY)
         if own is not None:
             ids.append(own.number(ID, 8))

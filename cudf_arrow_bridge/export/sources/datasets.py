@@ -125,6 +125,10 @@ class DatasetSource:
         names: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
         self.schema = _selected_schema(dataset.schema, columns, filter)
+        text = self.schema.to_string(show_field_metadata=False, show_schema_metadata=False)
+        if "\0" in text:
+            line = next(line for line in text.splitlines() if "\0" in line)
+            raise ValueError(f"expected names without NUL, got {line!r}")
         self._dataset = dataset
         self._columns = columns
         self._filter = filter
@@ -301,7 +305,7 @@ def _selected_schema(
         )
     if filter is None:
         # pyarrow cannot create empty tables of all types.
-        return pa.schema(schema if columns is None else map(schema.field, columns), schema.metadata)
+        return schema if columns is None else pa.schema(map(schema.field, columns), schema.metadata)
     try:
         # Use an empty table, to detect invalid filters before any rows are read.
         return ds.dataset(schema.empty_table()).to_table(columns=columns, filter=filter).schema
