@@ -142,8 +142,13 @@ def test_fork_and_its_parent_read_an_open_file_at_their_own_positions(is_file, b
     with nullcontext(path) if buffering is None else open(path, "rb", buffering) as source:
         arrays = iter(open_source(source))
         next(arrays)
+        position = None if buffering is None else source.tell()
         assert in_fork(lambda: sums_of(arrays)) == REST_OF_SUMS
+        if buffering is not None:
+            assert os.lseek(source.fileno(), 0, os.SEEK_CUR) == position
         assert sums_of(arrays) == REST_OF_SUMS
+        if buffering is not None and not is_file:
+            assert source.tell() == path.stat().st_size
 
 
 @forks

@@ -283,7 +283,8 @@ class _Descriptor(Source):
         return max(os.fstat(self._file.fileno()).st_size - self._origin, 0)
 
     def close(self) -> None:
-        if self._close is not None and self._origin is not None and not self._file.closed:
+        is_mine = self._close is not None and os.getpid() == self._process
+        if is_mine and self._origin is not None and not self._file.closed:
             os.lseek(self._file.fileno(), self._origin + self.position, os.SEEK_SET)
         super().close()
 
