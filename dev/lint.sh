@@ -20,7 +20,7 @@ git ls-files -co --exclude-standard benchmarks csrc/include csrc/src cudf_arrow_
   ':!csrc/tests/sim/REMOVALS.md' | xargs codespell --dictionary dev/words.txt
 git ls-files -co --exclude-standard '*.sh' .ci/run | xargs shellcheck --external-sources
 actionlint # also runs shellcheck on the scripts in workflows
-zizmor --quiet --offline --persona pedantic .github/workflows
+zizmor --quiet --offline --persona pedantic .github
 python dev/remove_lines.py --check
 python - <<'END'
 from rattler_build import RenderConfig, Stage0Recipe, VariantConfig

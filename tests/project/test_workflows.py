@@ -87,10 +87,60 @@ def test_each_cuda_version_has_a_wheel_that_is_tested_on_a_gpu():
 
 
 def test_release_publishes_the_wheels_of_each_cuda_and_rapids_release():
-    [pattern] = {step["with"]["pattern"] for step in steps("release") if "with" in step}
+    [pattern] = {
+        step["with"]["pattern"] for step in steps("release") if "path" in step.get("with", {})
+    }
     assert {name for name in artifacts("upload") if fnmatch(name, pattern)} == {
         "wheel-cu${{ matrix.cuda }}-rapids${{ matrix.rapids }}"
     }
+
+
+def needed(job: str) -> set[str]:
+    """Return the jobs of the release that succeed before this one starts."""
+    names = WORKFLOWS["release"]["jobs"][job].get("needs", [])
+    names = {names} if isinstance(names, str) else set(names)
+    return names.union(*map(needed, names))
+
+
+def test_release_uploads_wheels_after_the_tests_of_a_tag_that_names_the_version():
+    jobs = WORKFLOWS["release"]["jobs"]
+    assert needed("wheels") == needed("tests") == {"tag"}
+    assert needed("publish") == {"tag", "tests", "wheels"}
+    assert jobs["tests"]["uses"] == "./.github/workflows/ci.yml"
+    assert "workflow_call" in WORKFLOWS["ci"][True]  # "on": true
+    command = jobs["tag"]["steps"][-1]["run"]
+    version = (ROOT / "cudf_arrow_bridge" / "VERSION").read_text().strip()
+    for tag in (f"v{version}", f"v{version}1", version):
+        environment = os.environ | {"GITHUB_REF_NAME": tag}
+        result = subprocess.run(["bash", "-ec", command], cwd=ROOT, env=environment, check=False)
+        assert (result.returncode == 0) == (tag == f"v{version}")
+
+
+def test_release_attests_the_wheels_before_the_upload():
+    steps = WORKFLOWS["release"]["jobs"]["publish"]["steps"]
+    attest, upload = steps[-2:]
+    assert attest["uses"].startswith("actions/attest@")
+    assert attest["with"]["subject-path"] == "dist/*"
+    assert "publish" in upload["run"]
+    assert WORKFLOWS["release"]["jobs"]["publish"]["permissions"]["attestations"] == "write"
+
+
+def test_tokens_are_not_part_of_the_addresses_that_git_stores():
+    for name in WORKFLOWS:
+        assert not any(re.search(r"://\S*[$]\S*@", str(step.get("run"))) for step in steps(name))
+
+
+def test_dependabot_renews_the_pins_of_actions_and_packages():
+    config = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text())
+    updates = {update["package-ecosystem"]: update for update in config["updates"]}
+    assert set(updates) == {"github-actions", "pip"}
+    for update in updates.values():
+        assert update["schedule"] == {"interval": "weekly"}
+        assert [group["patterns"] for group in update["groups"].values()] == [["*"]]
+    for folder in updates["pip"]["directories"]:
+        names = ("setup.cfg", "requirements.txt")
+        texts = [path.read_text() for path in (ROOT / folder[1:]).iterdir() if path.name in names]
+        assert any("==" in text for text in texts)
 
 
 def options_of_setup(**variables: str) -> dict[str, object]:
