@@ -81,19 +81,16 @@ rmm::device_buffer repeat_mask(cudf::column_view const& values,
   return result;
 }
 
-/// Finds the runs of rows in device memory. The binary search for a row never passes the last run,
-/// whatever the other run ends are, because the last run ends after the row.
-std::unique_ptr<cudf::column> search_runs(run_rows const& rows,
-                                          column_path const& path,
-                                          execution const& exec)
+/// Checks only the last run end: if it is after the last row, no search for a row passes it,
+/// whatever the other run ends are.
+void check_last_run(run_rows const& rows, column_path const& path, execution const& exec)
 {
-  auto const last = read_offset(rows.ends, rows.num_runs - 1, rows.width, false, exec.stream);
+  auto const last = read_offset(rows.ends, rows.num_runs - 1, rows.width, exec.host, exec.stream);
   if (last < rows.begin + rows.size) {
     fail_invalid(path,
                  "expected a last run end of at least " + std::to_string(rows.begin + rows.size) +
                    ", got " + std::to_string(last));
   }
-  return device::runs_of_rows(rows, exec);
 }
 
 }  // namespace
@@ -115,11 +112,15 @@ std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
                                           column_path const& path,
                                           execution const& exec)
 {
-  // EMPTY is excluded first: `cudf::is_fixed_width` throws for it.
-  if (!exec.host || values.type().id() == cudf::type_id::EMPTY ||
-      !cudf::is_fixed_width(values.type())) {
+  auto const is_null = values.type().id() == cudf::type_id::EMPTY;
+  if (is_null || !exec.host) { check_last_run(rows, path, exec); }
+  if (is_null) {  // excluded first: `cudf::is_fixed_width` throws for it
+    return std::make_unique<cudf::column>(
+      values.type(), rows.size, allocate(0, exec), allocate(0, exec), rows.size);
+  }
+  if (!exec.host || !cudf::is_fixed_width(values.type())) {
     auto const runs =
-      exec.host ? host::runs_of_rows(rows, path, exec) : search_runs(rows, path, exec);
+      exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, exec);
     return gather_rows(values, runs->view(), path, exec);
   }
   auto data = repeat_values(values, rows, path, exec);
