@@ -38,6 +38,14 @@ if(CUDF_ARROW_BRIDGE_SANITIZE)
   # With instrumentation, GCC does not detect that optionals are initialized before use.
   add_compile_options(-Wno-maybe-uninitialized)
   add_link_options(-fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE})
+else()
+  # dev/repair_wheel.sh checks wheels for these. _FORTIFY_SOURCE requires optimization; some compilers
+  # define it themselves.
+  add_compile_options(
+    -fstack-protector-strong
+    "$<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>"
+  )
+  add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
 endif()
 
 # Parsing the headers of libcudf and CCCL takes most of the compile time of a file, so they are

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes the wheel $1 to the folder $2 with its manylinux tag and a software bill of materials, and its debug symbols to
-# the folder $3 in an archive for site-packages. Checks the wheel's contents, its metadata and that it uses only Python's
-# stable ABI. SOURCE_DATE_EPOCH is the time of all files.
+# the folder $3 in an archive for site-packages. Checks the wheel's contents, its metadata, that its
+# libraries are hardened and that they use only Python's stable ABI. SOURCE_DATE_EPOCH is the time of all files.
 set -euo pipefail
 wheel=$(realpath "$1")
 folder=$(realpath -m "$2")
@@ -28,6 +28,12 @@ wheel unpack -d build/unpacked "$wheel" >/dev/null
       echo "$library: no debug symbols: build with CXXFLAGS=-g1 and SKBUILD_INSTALL_STRIP=false" >&2
       exit 1
     fi
+    for pattern in 'FLAGS.* BIND_NOW' ' GNU_RELRO ' ' GNU_STACK .* RW ' ' __stack_chk_fail'; do
+      if ! readelf --dynamic --segments --dyn-syms -W "$library" | grep "$pattern" >/dev/null; then
+        echo "$library: not hardened by cmake/CompileOptions.cmake: no '$pattern' in readelf's output" >&2
+        exit 1
+      fi
+    done
     objcopy --only-keep-debug "$library" "$library.debug"
     objcopy --strip-all --add-gnu-debuglink="$library.debug" "$library"
   done < <(find . -name '*.so')
