@@ -20,6 +20,7 @@ from .errors import NotPicklable
 from .options import Kind
 from .schemas import as_field, as_schema_or_field, check_num_fields
 from .table_methods import available_if
+from .text import printable
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
@@ -297,7 +298,7 @@ class DeviceArrayStream(NotPicklable):
         if self._is_released:
             return "released"
         if self.error:
-            return f"ended by {self.error!r}"
+            return f"ended by {printable(repr(self.error))}"
         return "consumed" if self.is_released else "open"
 
     def __repr__(self) -> str:

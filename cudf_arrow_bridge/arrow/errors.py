@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, SupportsIndex
 
 from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
+from .text import printable
 
 #: The names of the array and stream protocols, for error messages.
 ANY_PROTOCOL = f"{', '.join((*ARRAY_PROTOCOLS, *STREAM_PROTOCOLS[:-1]))} or {STREAM_PROTOCOLS[-1]}"
@@ -90,7 +91,7 @@ class CopyRefusedError(Exception):
 
 def quoted(path: str) -> str:
     """Return the path of a column in the form that error messages use."""
-    return f"'{path or '(top level)'}'"
+    return f"'{printable(path) or '(top level)'}'"
 
 
 def copy_error(refused: Sequence[CopyRefusedError]) -> ValueError:

@@ -15,7 +15,6 @@ import pyarrow as pa
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow import display
 from cudf_arrow_bridge.arrow.report import report_column
-from cudf_arrow_bridge.arrow.text import printable
 from cudf_arrow_bridge.arrow.types import FrameTypeError, describe
 from cudf_arrow_bridge.cli import compare
 from cudf_arrow_bridge.cli.consumers import consume, only
@@ -85,7 +84,7 @@ def round_trip(
     result = FileResult(str(source.path), source.format, batch.num_rows, seconds=seconds)
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         types = str(array.type), describe(array.type).cudf_type
-        column = Column(printable(name), *types, len(array), array.null_count)
+        column = Column(name, *types, len(array), array.null_count)
         result.columns.append(column)
 
     stages, kept = run_supported(batch, result, timed, max_rows)

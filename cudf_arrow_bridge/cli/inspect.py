@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from cudf_arrow_bridge.arrow.text import count, printable
+from cudf_arrow_bridge.arrow.text import count
 from cudf_arrow_bridge.arrow.types import describe
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.readers import ReadError, open_file, readable
@@ -21,8 +21,7 @@ def run(file: str, *, as_json: bool = False) -> int:
         summary = source.summary()
         with readable(source.path):  # Names may be invalid.
             cells = [
-                (printable(field.name), str(field.type), *describe(field.type))
-                for field in summary.schema
+                (field.name, str(field.type), *describe(field.type)) for field in summary.schema
             ]
     except ReadError as error:
         report.print_error(str(error))
@@ -37,6 +36,6 @@ def run(file: str, *, as_json: bool = False) -> int:
         return exits.OK
     rows = summary.rows
     size = "rows not known before reading" if rows is None else count(rows, "row")
-    title = f"{printable(file)} ({', '.join((source.format, size, *(summary.codecs or ())))})"
+    title = f"{file} ({', '.join((source.format, size, *(summary.codecs or ())))})"
     report.print_table(report.console(), title, HEADINGS, cells)
     return exits.OK

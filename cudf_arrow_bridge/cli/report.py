@@ -47,7 +47,7 @@ def print_table(
     *,
     truncate_types: bool = False,
 ) -> None:
-    """Print a table; its text is not interpreted as markup.
+    """Print a table; its text is not interpreted as markup, and control characters are escaped.
 
     If the table is too wide, columns of `OMITTED` are left out and names and types are wrapped, or
     types truncated.
@@ -56,7 +56,7 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    rows = list(rows)
+    rows = [list(map(printable, row)) for row in rows]
     shown = fitting(headings, rows, out.width)
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading, is_whole in shown.items():
@@ -95,8 +95,8 @@ def fitting(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
 
 
 def print_line(out: Console, line: str, style: str = "") -> None:
-    """Print a line, which is wrapped only on a terminal."""
-    out.print(line, style=style, soft_wrap=not out.is_terminal)
+    """Print a line, which is wrapped only on a terminal, with control characters escaped."""
+    out.print(printable(line), style=style, soft_wrap=not out.is_terminal)
 
 
 def print_error(message: str) -> None:

@@ -45,7 +45,9 @@ def run(
 
             def step(step: str, done: int = number, file: str = name) -> None:
                 completed = done + STEPS.index(step) / len(STEPS)
-                progress.update(task, completed=completed, description=escape(f"{file}: {step}"))
+                progress.update(
+                    task, completed=completed, description=escape(printable(f"{file}: {step}"))
+                )
 
             try:
                 result = round_trip(open_file(name), rows, step, max_rows)
@@ -88,7 +90,7 @@ def print_result(out: Console, result: FileResult) -> None:
         )
         for column in result.columns
     ]
-    title = f"{printable(result.file)} ({result.format})"
+    title = f"{result.file} ({result.format})"
     report.print_table(out, title, HEADINGS, rows, truncate_types=out.is_terminal)
     lines = [f"Note: {note}" for note in result.notes]
     for column in result.columns:

@@ -30,6 +30,7 @@ from ..arrow.metadata import (
     own_metadata,
     storage_type_of,
 )
+from ..arrow.text import printable
 from ..arrow.types import (
     CODES_WIDTH,
     NO_DATES,
@@ -301,7 +302,7 @@ def timezone_dtype(arrow_type: pa.DataType, path: str = "") -> Any:
 def _unsupported(path: str, description: str) -> FrameTypeError:
     return FrameTypeError(
         f"column {quoted(path)}: expected a type that cuDF frames support, got "
-        f'{description}: import with to="pylibcudf" instead'
+        f'{printable(description)}: import with to="pylibcudf" instead'
     )
 
 

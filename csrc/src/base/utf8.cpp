@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -36,6 +37,40 @@ bool is_ascii(char const* bytes)
   return (word & 0x8080808080808080U) == 0;
 }
 
+/// A range of code points, both ends included.
+struct range {
+  std::uint32_t first, last;
+};
+
+/// Controls, line separators, and characters that are invisible or change the direction of text.
+constexpr range unprintable[]{{0x00, 0x1f},
+                              {0x7f, 0x9f},
+                              {0xad, 0xad},
+                              {0x61c, 0x61c},
+                              {0x180e, 0x180e},
+                              {0x200b, 0x200f},
+                              {0x2028, 0x202e},
+                              {0x2060, 0x206f},
+                              {0xfeff, 0xfeff},
+                              {0xfff9, 0xfffb},
+                              {0xe0000, 0xe0fff}};
+
+/// The number of bytes of the valid character at the begin of a text.
+std::size_t character_size(std::string_view text)
+{ return 1 + parse_leading_byte(static_cast<std::uint8_t>(text.front())).num_following; }
+
+bool is_printable(std::string_view character)
+{
+  auto const size = character.size();
+  auto point      = static_cast<std::uint32_t>(static_cast<std::uint8_t>(character.front()));
+  if (size > 1) { point &= 0x7fU >> size; }
+  for (auto const byte : character.substr(1)) {
+    point = (point << 6U) | (static_cast<std::uint8_t>(byte) & 0x3fU);
+  }
+  return std::ranges::none_of(
+    unprintable, [&](auto const& each) { return each.first <= point && point <= each.last; });
+}
+
 }  // namespace
 
 std::size_t utf8_prefix(std::string_view text) noexcept
@@ -62,14 +97,21 @@ std::string to_utf8(std::string_view text)
 {
   static constexpr auto digits = std::string_view{"0123456789abcdef"};
   auto result                  = std::string{};
-  for (;;) {
-    auto const size = utf8_prefix(text);
-    result += text.substr(0, size);
-    if (size == text.size()) { return result; }
-    auto const byte = static_cast<unsigned char>(text[size]);
-    result += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
-    text.remove_prefix(size + 1);
+  auto valid                   = utf8_prefix(text);
+  while (!text.empty()) {
+    auto const character = text.substr(0, valid == 0 ? 1 : character_size(text));
+    if (valid != 0 && is_printable(character)) {
+      result += character;
+    } else {
+      for (auto const each : character) {
+        auto const byte = static_cast<std::uint8_t>(each);
+        result += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
+      }
+    }
+    text.remove_prefix(character.size());
+    valid = valid == 0 ? utf8_prefix(text) : valid - character.size();
   }
+  return result;
 }
 
 }  // namespace cudf_arrow_bridge::detail

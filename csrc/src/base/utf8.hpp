@@ -14,7 +14,8 @@ namespace cudf_arrow_bridge::detail {
 [[nodiscard]] inline bool is_utf8(std::string_view text) noexcept
 { return utf8_prefix(text) == text.size(); }
 
-/// Replaces each byte that is not valid UTF-8 by `\xNN`, for messages.
+/// Replaces bytes that are not valid UTF-8, controls and invisible characters by `\xNN` for each
+/// byte, for messages.
 [[nodiscard]] std::string to_utf8(std::string_view text);
 
 }  // namespace cudf_arrow_bridge::detail

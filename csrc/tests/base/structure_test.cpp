@@ -288,6 +288,8 @@ TEST(Utf8, EscapesInvalidBytes)
     EXPECT_TRUE(detail::is_utf8(detail::to_utf8(text)));
   }
   EXPECT_EQ(detail::to_utf8("a\xff\xc3\xa9\xe2\x82"), "a\\xff\xc3\xa9\\xe2\\x82");
+  EXPECT_EQ(detail::to_utf8("a\x1b\xff\n\xc2\x9b\xe2\x80\xae\xf3\xa0\x80\x81"),
+            "a\\x1b\\xff\\x0a\\xc2\\x9b\\xe2\\x80\\xae\\xf3\\xa0\\x80\\x81");
 }
 
 }  // namespace

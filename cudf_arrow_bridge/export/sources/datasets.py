@@ -21,6 +21,7 @@ from ..._core.schema import SchemaSpec
 from ...arrow.errors import check_process
 from ...arrow.metadata import from_field, has_dictionary
 from ...arrow.schemas import empty, or_default
+from ...arrow.text import printable
 from ...cuda.ordering import order
 from ...cuda.residency import has_gpu
 from ...cuda.streams import CUDF_HANDLE, resolve_stream
@@ -217,8 +218,8 @@ class DatasetSource:
         for name in self._read_schema.names:
             if name in had and name not in names:
                 raise ValueError(
-                    f"{fragment.path}: expected the column {name!r}, which the file had when it "
-                    "was opened: the file was replaced by one with other columns"
+                    f"{printable(fragment.path)}: expected the column {name!r}, which the file had "
+                    "when it was opened: the file was replaced by one with other columns"
                 )
 
     def _batches(self, stream: Stream) -> Iterator[Any]:
@@ -233,7 +234,9 @@ class DatasetSource:
                 yield from self._scan(fragment, use_threads=False)
             else:
                 # Skips row groups whose statistics exclude all rows of the filter.
-                for row_group in fragment.split_by_row_group(self._filter, self._dataset.schema):
+                with errors_of(fragment):
+                    row_groups = fragment.split_by_row_group(self._filter, self._dataset.schema)
+                for row_group in row_groups:
                     if self._filter is None and parquet_reader.can_read(row_group):
                         yield from parquet_reader.read(row_group, stream)
                     else:
@@ -282,7 +285,8 @@ def errors_of(fragment: ds.Fragment) -> Iterator[None]:
         yield
     except pa.ArrowInvalid as error:
         text = error_text(error, fragment)
-        raise ValueError(f"{fragment.path}: {text}" if _is_of_file(fragment) else text) from error
+        text = f"{fragment.path}: {text}" if _is_of_file(fragment) else text
+        raise ValueError(printable(text)) from error
 
 
 def _selected_schema(
@@ -310,7 +314,7 @@ def _selected_schema(
         # Use an empty table, to detect invalid filters before any rows are read.
         return ds.dataset(schema.empty_table()).to_table(columns=columns, filter=filter).schema
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"filter={filter}: {error}") from error
+        raise ValueError(printable(f"filter={filter}: {error}")) from error
 
 
 def conform(batch: pa.RecordBatch, schema: pa.Schema, keys: Mapping[str, Any]) -> pa.RecordBatch:

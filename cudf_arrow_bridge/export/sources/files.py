@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...arrow.options import path_of
+from ...arrow.text import printable
 from .datasets import DatasetSource, ReadFile
 from .formats import (
     check_delimiter,
@@ -225,11 +226,11 @@ def _errors_of(name: str) -> Iterator[None]:
         yield
     except pa.ArrowTypeError as error:
         raise ValueError(
-            f"{name}: {error}; a pyarrow.dataset.Dataset made with a schema can say how they"
-            " are read"
+            printable(f"{name}: {error}")
+            + "; a pyarrow.dataset.Dataset made with a schema can say how they are read"
         ) from error
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
+        raise ValueError(printable(f"{name}: {error}")) from error
 
 
 def _arrow_file(fragment: ds.FileFragment, schema: pa.Schema) -> Batches:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ...arrow.text import printable
+
 if TYPE_CHECKING:
     import pyarrow.csv
     import pyarrow.dataset as ds
@@ -74,14 +76,15 @@ def format_of_files(filesystem: Any, paths: Sequence[str]) -> str:
             found = format_of(first, file.read(8))
     except ValueError as error:
         raise ValueError(
-            f"{first}: {error}; format= takes the pyarrow.dataset.FileFormat of other files"
+            f"{printable(first)}: {error}; format= takes the pyarrow.dataset.FileFormat of other "
+            "files"
         ) from None
     expected = format_by_name(first)
     for path in paths:
         if format_by_name(path) != expected:
             raise ValueError(
-                f"{path}: expected the format of {first}, got another one: select the "
-                "files with a glob or a list of pathlib.Path objects"
+                f"{printable(path)}: expected the format of {printable(first)}, got another one: "
+                "select the files with a glob or a list of pathlib.Path objects"
             )
     return found
 
