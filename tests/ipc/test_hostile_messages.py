@@ -218,6 +218,7 @@ def test_batch_keeps_only_its_own_body_alive():
     [
         *itertools.product(["messages", "stream", "file"], ["sizes", "minimal", "full"]),
         ("packed", "minimal"),
+        ("dask", "minimal"),
     ],
 )
 def test_random_mutants_raise_errors_or_give_valid_arrays(form, validate):

@@ -110,8 +110,10 @@ class Packed:
             bodies = [[pa.py_buffer(b"".join(map(padded, parts)))] for parts in bodies if parts]
         kind = "table" if rng.random() < 0.8 else "column"
         device_type = rng.choice((1, 2, 13))
-        header = (kind, device_type, is_packed, None, *(metadata for metadata, _ in messages))
-        return header, [part for parts in bodies for part in parts]
+        header = [kind, device_type, is_packed, None, *(metadata for metadata, _ in messages)]
+        if rng.random() < 0.1:
+            header[rng.randrange(len(header))] = rng.choice((None, -1, 2**63, "x", b"", (1,)))
+        return tuple(header), [part for parts in bodies for part in parts]
 
     @staticmethod
     def ranges(mutant):
@@ -120,6 +122,18 @@ class Packed:
     @staticmethod
     def arrays(mutant, validate):
         yield unpack(*mutant)
+
+
+class DaskFrames(Packed):
+    """Mutants of the headers and frames of the serializer for dask.distributed."""
+
+    @staticmethod
+    def arrays(mutant, validate):
+        from distributed.protocol import deserialize, serialize
+
+        header, (first, *_) = serialize(cab.to_arrow_device(pa.array([1])), serializers=("dask",))
+        header["sub-header"]["header"] = mutant[0]
+        yield deserialize(header, [first, *mutant[1]])
 
 
 def padded(buffer):
@@ -132,6 +146,7 @@ FORMS = {
     "stream": partial(Bytes, False),
     "file": partial(Bytes, True),
     "packed": Packed,
+    "dask": DaskFrames,
 }
 
 

@@ -48,10 +48,15 @@ def batches():
 
 
 def messages():
-    """Yield streams, each as a list of messages: the metadata and the body's buffers."""
+    """Yield streams, each as a list of messages: the metadata and the body's buffers.
+
+    The buffers are compressed in two of three streams.
+    """
     for found in batches():
-        stream = ipc_samples.written(found[0].schema, found, deltas=len(found) == 3)
-        yield [(metadata, _guarded(metadata, body)) for metadata, body in messages_of(stream)]
+        for compression in (None, "lz4", "zstd"):
+            options = {"compression": compression, "deltas": len(found) == 3}
+            stream = ipc_samples.written(found[0].schema, found, **options)
+            yield [(metadata, _guarded(metadata, body)) for metadata, body in messages_of(stream)]
 
 
 def written(file):
