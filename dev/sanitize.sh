@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, and those that start threads with ThreadSanitizer. Then
-# fuzzes with invalid structs on each core for $1 seconds (60 by default), and ends 1,000 file writes by signals and system errors.
+# fuzzes with invalid structs on each core for $1 seconds (60 by default), ends 1,000 file writes by signals and system errors, and
+# exchanges data with stuck, slow and broken peers for $1 seconds.
 # Requires the environment that dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,3 +32,6 @@ step "Files whose writing fails"
 "${CC:-cc}" -shared -fPIC tests/testing/ipc/faulty_calls.c -o build/faulty_calls.so -ldl
 LD_PRELOAD="$PWD/build/faulty_calls.so" PYTHONPATH="$PWD/tests" RAPIDS_NO_INITIALIZE=1 \
   python -P -m testing.ipc.write_faults "$PWD/build/faulty_calls.so" 1000
+
+step "Stuck, slow and broken peers"
+PYTHONPATH="$PWD/tests" RAPIDS_NO_INITIALIZE=1 python -P -m testing.exchange.soak "${1:-60}"
