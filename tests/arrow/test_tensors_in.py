@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cudf_arrow_bridge as bridge
@@ -529,3 +529,50 @@ def test_interface_without_a_required_key_is_rejected(key):
     obj = SimpleNamespace(__cuda_array_interface__=interface)
     with pytest.raises(ValueError, match=f"expected the key '{key}', got none"):
         bridge.from_cuda_array_interface(obj)
+
+
+MEMORY = np.arange(64.0)
+NUMBERS_OUT_OF_RANGE = st.sampled_from([-1, 2**31, 2**63, 2**64, -(2**70)])
+WRONG = st.none() | NUMBERS_OUT_OF_RANGE | st.floats() | st.text(max_size=3) | st.binary(max_size=3)
+WRONG_ENTRIES = {
+    "shape": WRONG | st.tuples(WRONG) | st.tuples(WRONG, st.just(2)),
+    "strides": WRONG.filter(bool) | st.tuples(WRONG) | st.just((8, 8, 8)),
+    "typestr": WRONG | st.from_regex(r"[<>|][iufbcV]\d{0,20}", fullmatch=True),
+    "data": st.sampled_from([(), ("x", False), (0.5, False), (2**64, False), (-1, False)]),
+    "stream": st.sampled_from([0, -1, "x", 0.5, 2**64]),
+    "mask": st.just(MEMORY),
+}
+
+
+@st.composite
+def described(draw):
+    """Draw a view of the middle of the memory, and its CUDA array interface."""
+    dtype = np.dtype(draw(st.sampled_from(["<f8", "<i4", "<u2", "|i1"])))
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=2)))
+    steps = st.none() | st.tuples(*(st.integers(-3, 3) for _ in shape))
+    strides = draw(steps)
+    strides = strides if strides is None else tuple(step * dtype.itemsize for step in strides)
+    array = np.ndarray(shape, dtype, MEMORY, 256, strides)
+    interface = {"version": 3, "typestr": dtype.str, "shape": shape, "strides": strides}
+    return array, interface | {"data": (MEMORY.ctypes.data + 256, False)}
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(described())
+def test_random_cuda_array_interfaces_give_the_elements_of_numpy(description):
+    array, interface = description
+    found = bridge.from_cuda_array_interface(
+        SimpleNamespace(__cuda_array_interface__=interface), to="pylibcudf"
+    )
+    assert rows(found) == array.tolist()
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(described(), st.sampled_from([*WRONG_ENTRIES]), st.data())
+def test_wrong_entries_of_cuda_array_interfaces_are_errors(description, key, data):
+    _, interface = description
+    wrong = interface | {key: data.draw(WRONG_ENTRIES[key])}
+    with pytest.raises((TypeError, ValueError, OverflowError, IndexError)):
+        bridge.from_cuda_array_interface(
+            SimpleNamespace(__cuda_array_interface__=wrong), to="pylibcudf"
+        )
