@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,11 +76,11 @@ class stand_in_producer {
   ArrowAsyncDeviceStreamHandler* handler;  ///< null: released
   ArrowAsyncProducer c{ARROW_DEVICE_CPU,
                        [](auto* p, std::int64_t n) {
-                         of(p).calls.push_back("request " + std::to_string(n));
+                         of(p).record("request " + std::to_string(n));
                          of(p).on_request(n);
                        },
                        [](auto* p) {
-                         of(p).calls.emplace_back("cancel");
+                         of(p).record("cancel");
                          of(p).on_cancel();
                        },
                        nullptr,
@@ -99,17 +100,25 @@ class stand_in_producer {
   static stand_in_producer& of(ArrowAsyncProducer* producer)
   { return *static_cast<stand_in_producer*>(producer->private_data); }
 
+  void record(std::string call)
+  {
+    auto const lock = std::scoped_lock{mutex_};
+    calls.push_back(std::move(call));
+  }
+
   static int extract(ArrowAsyncTask* self, ArrowDeviceArray* out)
   {
     auto& extracted = *static_cast<task*>(self->private_data);
     ++extracted.num_extractions;
     extracted.how.before();
     if (out != nullptr && extracted.how.has_array) {
+      auto const lock = std::scoped_lock{extracted.producer->mutex_};
       extracted.producer->arrays.make().move_to(out);
     }
     return extracted.how.code;
   }
 
+  std::mutex mutex_;  ///< for `calls` and `arrays`, which the consumer's threads change
   std::vector<std::unique_ptr<task>> tasks_;
 };
 
