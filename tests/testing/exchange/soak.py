@@ -361,13 +361,13 @@ def ipc_writer(step):
     write = step.choice([cab.ipc.write_stream, cab.ipc.write_file])
     source = Source(step)
     source.resume.set()
-    kind = step.random.randrange(4)
+    kind = step.random.randrange(6)
     options = {"compression": step.choice([None, "lz4", "zstd"])}
     if kind == 0:
         write(iter(source), step.watch(File(step)), **options)
-    elif kind == 1:
-        write(iter(source), step.folder / step.choice(["t", "missing/t"]), **options)
-    elif kind == 2:
+    elif kind <= 3:
+        write(iter(source), step.folder / step.choice(["t", "t", "t", "missing/t"]), **options)
+    elif kind == 4:
         theirs, ours = os.pipe()
         os.close(theirs)
         with open(ours, "wb", buffering=0) as file:
