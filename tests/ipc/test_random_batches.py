@@ -22,6 +22,7 @@ from testing.ipc.peers import assert_same_batches, read_bridge, read_pyarrow
 from testing.ipc.samples import written
 from testing.peers.arrays import DeviceOnly, Producer, column_from
 from testing.samples import cut, cut_column
+from testing.shared_memory import children_of
 from testing.strategies import NOT_SLOW, arrays, edits, signed, slices
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
@@ -48,6 +49,9 @@ def check(source, **options):
     stream = stream_of(source, **options)
     assert_same_batches(read_pyarrow(stream), (exported.schema, expected))
     assert_no_larger(stream, expected)
+    for batch in pa.ipc.open_stream(stream):
+        for column in batch.columns:
+            assert_no_bits_after_rows(column)
     assert_same_batches(read_bridge(cab.ipc.open_stream(stream)), (exported.schema, expected))
     bodies = [packed(message) for message in cab.ipc.messages(source, **options)]
     assert bodies == [body.to_pybytes() for _, body in messages_of(stream)]
@@ -73,6 +77,17 @@ def assert_no_larger(stream, batches):
     assert [kind for kind, *_ in found] == [kind for kind, *_ in expected]
     for (_, size, buffers), (_, theirs, _) in zip(found, expected, strict=True):
         assert size <= theirs + 64 * len(buffers)
+
+
+def assert_no_bits_after_rows(array):
+    """Check that bitmaps that were read from a stream have no bits after those of the rows."""
+    assert array.offset == 0
+    is_bool = pa.types.is_boolean(array.type)
+    for bitmap in filter(None, array.buffers()[: 2 if is_bool else 1]):
+        bits = int.from_bytes(bitmap.to_pybytes(), "little")
+        assert bits >> len(array) == 0, f"{array.type}: {bits:b} for {len(array)} rows"
+    for child in children_of(array):
+        assert_no_bits_after_rows(child)
 
 
 def landed(batch):

@@ -21,19 +21,25 @@ def buffers_of_arrow(array):
 
 
 def dictionaries_of(array):
+    below = children_of(array)
+    if pa.types.is_dictionary(array.type) or pa.types.is_run_end_encoded(array.type):
+        return below
+    return [one for child in below for one in dictionaries_of(child)]
+
+
+def children_of(array):
+    """Return the children of an array, its dictionary or the values of its runs."""
     if pa.types.is_dictionary(array.type):
         return [array.dictionary]
     if pa.types.is_run_end_encoded(array.type):
         return [array.values]
     if pa.types.is_struct(array.type):
-        below = [array.field(i) for i in range(array.type.num_fields)]
-    elif pa.types.is_map(array.type):
-        below = [array.keys, array.items]
-    elif hasattr(array, "values") and array.type.num_fields == 1:
-        below = [array.values]
-    else:
-        below = []
-    return [one for child in below for one in dictionaries_of(child)]
+        return [array.field(i) for i in range(array.type.num_fields)]
+    if pa.types.is_map(array.type):
+        return [array.keys, array.items]
+    if hasattr(array, "values") and array.type.num_fields == 1:
+        return [array.values]
+    return []
 
 
 def stored_inside(array, source):

@@ -86,6 +86,7 @@ struct array_tree {
   pooled_event ready;                       ///< `sync_event` of the structs; none for CPU memory
   unsigned long long ready_stream{0};       ///< id of the stream that `ready` was recorded on
   cuda::stream_ref stream{cudaStream_t{}};  ///< that stream, on which the buffers are freed too
+  bool is_message{false};                   ///< whether it has all rows of the body of a message
   /// Whether the memory of `owner` is also freed in the order of `stream`.
   bool is_freed_in_order{false};
   mutable std::mutex sizes_mutex;  ///< guards `sizes`, also while they are read

@@ -44,6 +44,7 @@ class batch_reader {
   {
     kept_->buffers           = memory.owner;
     tree_->location          = memory.location;
+    tree_->is_message        = true;
     tree_->owner             = kept_;
     tree_->is_freed_in_order = memory.owner_frees_on_stream;
   }

@@ -4,6 +4,7 @@
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
 #include "compute/buffers.hpp"
+#include "compute/device/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/transfer/read_back.hpp"
@@ -242,14 +243,31 @@ class body_builder {
   }
 
   /// Adds a buffer of `bits` bits for each row. libcudf reads single bits in words of 32, so they
-  /// are shared if they begin with a word.
+  /// are shared if they begin with a word and their last byte has no bits of other rows.
   void add_bits(void const* buffer, body_rows const& rows, std::int64_t bits)
   {
-    auto const first = rows.begin * bits;
-    if (buffer == nullptr || first % (bits == 1 ? 32 : 8) == 0) {
-      return add(buffer, first / 8, bytes_for_bits(rows.size * bits));
+    auto const range = bit_range{buffer, rows.begin * bits, rows.size * bits};
+    auto const bytes = bytes_for_bits(range.size);
+    auto const skip  = range.begin / 8;
+    if (buffer == nullptr || range.size == 0 ||
+        (range.begin % (bits == 1 ? 32 : 8) == 0 && ends_in_zeros(range, rows))) {
+      return add(buffer, skip, bytes);
     }
-    add_made(copy_bits({buffer, first, rows.size * bits}, exec_), bytes_for_bits(rows.size * bits));
+    auto copy = copy_bits(range, exec_);
+    if (!exec_.host) { device::clear_bits_after(copy, range.size, exec_); }
+    add_made(std::move(copy), bytes);
+  }
+
+  /// @return Whether the last byte of bits that begin with a byte is known to have only zeros after
+  ///   them
+  [[nodiscard]] bool ends_in_zeros(bit_range const& range, body_rows const& rows) const
+  {
+    if (range.size % 8 == 0) { return true; }
+    // The sender of a message has chosen the bits after all rows of a node.
+    if (tree_.is_message && rows.is_whole()) { return true; }
+    if (!exec_.host) { return false; }
+    auto const* bytes = static_cast<std::uint8_t const*>(range.bits) + range.begin / 8;
+    return bytes[range.size / 8] >> (range.size % 8) == 0;
   }
 
   void add_offsets(body_rows const& rows)

@@ -85,13 +85,23 @@ TEST(DescribeBody, SharesMasksThatBeginAtAWord)
   auto const values = samples(flat("int32"), num_rows, 30);
   auto const column = make_column(flat("int32"), values);
   for (auto const begin : {0, 32}) {
-    auto const body = body_of(slice(*column, begin, 41));
+    auto const body = body_of(slice(*column, begin, 48));
     EXPECT_EQ(body.buffers[0].address,
               reinterpret_cast<std::byte const*>(column->view().null_mask()) + begin / 8);
-    EXPECT_EQ(body.buffers[0].size, (41 - begin + 7) / 8);
+    EXPECT_EQ(body.buffers[0].size, (48 - begin) / 8);
     EXPECT_EQ(body.buffers[1].address, column->view().data<std::int32_t>() + begin);
-    EXPECT_EQ(body.buffers[1].size, (41 - begin) * 4);
+    EXPECT_EQ(body.buffers[1].size, (48 - begin) * 4);
   }
+}
+
+TEST(DescribeBody, CopiesMasksWhoseLastByteHasOtherRows)
+{
+  auto values       = samples(flat("int32"), num_rows, 0);
+  values[3]         = {};
+  auto const column = make_column(flat("int32"), values);
+  auto const body   = body_of(slice(*column, 0, 5));
+  ASSERT_EQ(body.buffers[0].size, 1);
+  EXPECT_EQ(*static_cast<std::uint8_t const*>(body.buffers[0].address), 0b10111);
 }
 
 TEST(DescribeBody, CopiesMasksThatBeginWithinAWord)

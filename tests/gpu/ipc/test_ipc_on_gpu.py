@@ -77,10 +77,19 @@ def test_from_messages_shares_device_memory(type_):
 
 
 def test_messages_share_columns_of_fixed_width():
-    column = on_device(pa.array([1, None, 3], pa.int64()))
+    column = on_device(pa.array([1, None, *range(6)], pa.int64()))
     _, batch = cab.ipc.messages(plc.Table([column]))
     mask, data = batch.buffers
     assert (mask.address, data.address) == (column.null_mask().ptr, column.data().ptr)
+
+
+def test_bitmaps_of_messages_end_in_zeros():
+    pytest.importorskip("cupy")
+    whole = on_device(pa.array([1, None] * 50, pa.int64()))
+    for offset, size in [(0, 5), (1, 41), (32, 9), (64, 33)]:
+        _, batch = cab.ipc.messages(plc.Table([sliced(whole, offset, size)]))
+        bits = int.from_bytes(on_host(batch.buffers[0]), "little")
+        assert bits == sum(1 << row for row in range(size) if (offset + row) % 2 == 0)
 
 
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])

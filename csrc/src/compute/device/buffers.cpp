@@ -174,6 +174,15 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
   });
 }
 
+void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution const& exec)
+{
+  constexpr auto word_bits = cudf::size_type{32};
+  auto const used          = static_cast<cudf::size_type>(size % word_bits);
+  if (used == 0) { return; }
+  auto* const last = static_cast<cudf::bitmask_type*>(bits.data()) + size / word_bits;
+  cudf::set_null_mask(last, used, word_bits, false, exec.stream);
+}
+
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
   auto count = cudf::size_type{0};

@@ -75,7 +75,21 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
   return fill_later(mask_size(range.size), exec, [=](execution const& on_host) {
-    return detail::copy_bits(range, on_host);
+    auto copy = detail::copy_bits(range, on_host);
+    // libcudf copies whole words.
+    if (range.size % 8 != 0) {
+      static_cast<std::uint8_t*>(copy.data())[range.size / 8] |=
+        static_cast<std::uint8_t>(0xff << range.size % 8);
+    }
+    return copy;
+  });
+}
+
+void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution const& exec)
+{
+  if (size % 8 == 0) { return; }
+  sim::enqueue(exec.stream.get(), [=, bytes = static_cast<std::uint8_t*>(bits.data())] {
+    bytes[size / 8] &= static_cast<std::uint8_t>((1 << size % 8) - 1);
   });
 }
 
