@@ -8,8 +8,9 @@ import gc
 import pyarrow as pa
 import pytest
 
+import cudf_arrow_bridge as cab
 from testing.broken import BATCH, check, child
-from testing.peers.arrays import Producer, column_from, refused
+from testing.peers.arrays import DeviceOnly, Producer, column_from, refused
 
 FORMATS = [b"", b"?", b"d:", b"d:5", b"tsx:", b"+w", b"+", b"ll"]
 
@@ -20,6 +21,33 @@ def test_unknown_formats_are_rejected(found):
         child(schema, 2).format = found
 
     check(edit, ValueError, "n")
+
+
+COLUMNS = {
+    pa.int32(): [1],
+    pa.list_(pa.int32()): [[1]],
+    pa.map_(pa.string(), pa.int32()): [[("key", 1)]],
+    pa.dictionary(pa.int32(), pa.string()): ["x"],
+}
+
+
+@pytest.mark.parametrize("flags", [0, 1, 2, 3, 4, 6, 8, 0x107, -1, 1 << 62], ids=hex)
+@pytest.mark.parametrize("type_", COLUMNS, ids=str)
+def test_flags_that_a_type_does_not_have_are_ignored_as_in_pyarrow(type_, flags):
+    batch = pa.record_batch({"a": pa.array(COLUMNS[type_], type_)})
+
+    def edited():
+        return Producer(batch, lambda schema, array: set_flags(child(schema, 0)))
+
+    def set_flags(field):
+        field.flags = flags
+
+    expected = pa.record_batch(edited())
+    assert pa.record_batch(cab.to_arrow_device(edited())).schema == expected.schema
+    frame = cab.from_arrow_device(edited())
+    assert pa.record_batch(cab.to_arrow_device(frame)).schema.field("a") == expected.field("a")
+    stream = cab.to_arrow_device_stream([edited(), DeviceOnly(expected), edited()])
+    assert pa.table(stream).schema == expected.schema
 
 
 def test_missing_format_is_rejected():

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parsed_type.hpp"
 
+#include "base/structure.hpp"
+
 #include <nanoarrow/nanoarrow.h>
 
 #include <cstdlib>
@@ -73,10 +75,13 @@ parsed_type parse_type(ArrowSchema const& schema)
     auto const* row = find_type_named("fixed_size_binary");
     return {row, cudf::data_type{row->column}, array_layout::fixed, 0, 0};
   }
+  // nanoarrow rejects unknown flags.
+  auto known  = schema;
+  known.flags = flags_of(schema);
   ArrowSchemaView view{};
   ArrowError error;  // 1 KiB; ArrowErrorInit clears only the required part
   ArrowErrorInit(&error);
-  if (ArrowSchemaViewInit(&view, &schema, &error) != NANOARROW_OK) {
+  if (ArrowSchemaViewInit(&view, &known, &error) != NANOARROW_OK) {
     throw std::invalid_argument{ArrowErrorMessage(&error)};
   }
   if (!has_plain_parameters(view)) {

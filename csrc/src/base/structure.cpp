@@ -116,6 +116,16 @@ bool is_list_format(std::string_view format)
 char const* name_of_child(ArrowSchema const& schema, std::int64_t child)
 { return is_list_format(schema.format) ? "[]" : schema.children[child]->name; }
 
+std::int64_t flags_of(ArrowSchema const& schema)
+{
+  auto flags = std::int64_t{ARROW_FLAG_NULLABLE};
+  if (schema.dictionary != nullptr) { flags |= ARROW_FLAG_DICTIONARY_ORDERED; }
+  if (schema.format != nullptr && std::string_view{schema.format} == "+m") {
+    flags |= ARROW_FLAG_MAP_KEYS_SORTED;
+  }
+  return schema.flags & flags;
+}
+
 void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
 {
   if (array.release == nullptr) { fail_invalid(path, "expected an array, got a released one"); }

@@ -24,6 +24,10 @@ bool is_list_format(std::string_view format);
 /// the element of a list or a map
 char const* name_of_child(ArrowSchema const& schema, std::int64_t child);
 
+/// @return The flags of a schema that its type can have. Arrow C++ ignores all others, which newer
+/// versions of the specification may define.
+std::int64_t flags_of(ArrowSchema const& schema);
+
 /**
  * @brief Checks that a schema, and an array with it, can be traversed.
  *

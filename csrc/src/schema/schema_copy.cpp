@@ -51,12 +51,14 @@ bool equal_metadata(char const* one, char const* other)
   return true;
 }
 
-/// Sets missing names to "". The specification allows null, but some consumers reject it.
-void add_names(ArrowSchema& schema)
+/// Sets missing names to "" and clears unknown flags. The specification allows both, but some
+/// consumers reject them.
+void normalize(ArrowSchema& schema)
 {
   if (schema.name == nullptr) { detail::set_name(schema, ""); }
-  for (std::int64_t i = 0; i < schema.n_children; ++i) { add_names(*schema.children[i]); }
-  if (schema.dictionary != nullptr) { add_names(*schema.dictionary); }
+  schema.flags = detail::flags_of(schema);
+  for (std::int64_t i = 0; i < schema.n_children; ++i) { normalize(*schema.children[i]); }
+  if (schema.dictionary != nullptr) { normalize(*schema.dictionary); }
 }
 
 std::string_view metadata_value(ArrowSchema const& schema, char const* key)
@@ -112,12 +114,14 @@ void check_level(ArrowSchema const& expected,
     auto const& field      = *expected.children[i];
     auto const& other      = *found.children[i];
     auto const field_path  = column_path{path, detail::name_of_child(expected, i)};
-    auto const other_flags = field.flags ^ other.flags;
+    auto const flags       = detail::flags_of(field);
+    auto const found_flags = detail::flags_of(other);
+    auto const other_flags = flags ^ found_flags;
     check_same("the name", text(field.name), text(other.name), field_path);
     if ((other_flags & ~ARROW_FLAG_NULLABLE) != 0) {
-      check_same("the flags", std::to_string(field.flags), std::to_string(other.flags), field_path);
+      check_same("the flags", std::to_string(flags), std::to_string(found_flags), field_path);
     }
-    if (!any_nullability && (other_flags & other.flags & ARROW_FLAG_NULLABLE) != 0) {
+    if (!any_nullability && (other_flags & found_flags & ARROW_FLAG_NULLABLE) != 0) {
       fail_invalid(
         field_path,
         "expected a column that is not nullable by the stream's schema, got a nullable one");
@@ -164,7 +168,7 @@ shared_schema copy_schema(ArrowSchema const& schema)
   detail::check_structure(schema, nullptr, column_path{});
   auto tree = std::make_shared<schema_tree>();
   detail::copy_struct(schema, *tree->schema.get());
-  add_names(*tree->schema.get());
+  normalize(*tree->schema.get());
   return shared_schema{std::move(tree)};
 }
 
@@ -178,7 +182,7 @@ bool equal_schemas(ArrowSchema const& one, ArrowSchema const& other)
 {
   // A released schema has no strings to read.
   if (other.release == nullptr || text(one.format) != text(other.format) ||
-      text(one.name) != text(other.name) || one.flags != other.flags ||
+      text(one.name) != text(other.name) || detail::flags_of(one) != detail::flags_of(other) ||
       one.n_children != other.n_children ||
       (one.dictionary == nullptr) != (other.dictionary == nullptr) ||
       !equal_metadata(one.metadata, other.metadata)) {
