@@ -136,7 +136,11 @@ cdef class BufferProtocol:
             array = self.__array__()
         except TypeError as error:
             raise BufferError(str(error)) from None
-        PyObject_GetBuffer(array, view, flags)
+        try:
+            PyObject_GetBuffer(array, view, flags)
+        except ValueError as error:
+            # NumPy's error for a writable or contiguous buffer.
+            raise BufferError(str(error)) from None
 
 
 def tensor_of(schema, array, copy, stream):

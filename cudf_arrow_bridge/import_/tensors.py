@@ -95,9 +95,13 @@ def request_capsule(obj: Any, stream: Stream, copy: bool | None) -> object:
     newer = {"max_version": _DLPACK_VERSION} | ({"copy": False} if copy is False else {})
     try:
         return obj.__dlpack__(**arguments, **newer)
-    except TypeError:
-        # The producer predates DLPack 1.0.
-        return obj.__dlpack__(**arguments)
+    except TypeError as error:
+        # A producer before DLPack 1.0 does not know the arguments. Its error has no frame of the
+        # producer, or names the argument, as from Cython and wrappers.
+        ran = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        if ran and not any(repr(name) in str(error) for name in newer):
+            raise
+    return obj.__dlpack__(**arguments)
 
 
 def _element_type(typestr: str) -> tuple[str, int]:

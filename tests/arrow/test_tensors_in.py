@@ -208,6 +208,29 @@ def test_producer_without_dlpack_1_keywords_is_imported():
     assert old.asked == {"stream": None}
 
 
+def test_producer_behind_a_wrapper_is_asked_again_without_the_new_keywords():
+    old = Old(np.arange(3), versioned=False)
+    wrapper = SimpleNamespace(
+        __dlpack__=lambda **arguments: old.__dlpack__(**arguments),
+        __dlpack_device__=old.__dlpack_device__,
+    )
+    assert rows(bridge.from_dlpack(wrapper, to="pylibcudf")) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("copy", [None, False])
+def test_producer_that_fails_is_called_once(copy):
+    calls = []
+
+    class Failing(Producer):
+        def __dlpack__(self, **arguments):
+            calls.append(arguments)
+            raise TypeError("cannot copy a keyword")
+
+    with pytest.raises(TypeError, match="cannot copy a keyword"):
+        bridge.from_dlpack(Failing(np.arange(3)), copy=copy)
+    assert len(calls) == 1
+
+
 def test_import_waits_for_the_default_streams_of_all_threads():
     """The interface does not say which thread's default stream 2 is."""
     found = [producing_handle({"stream": stream}) for stream in (None, 1, 2, 0x7F00)]

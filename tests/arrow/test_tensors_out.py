@@ -79,6 +79,16 @@ def test_memoryview_of_other_columns_is_an_error(array):
         memoryview(export(array))
 
 
+def test_writable_buffer_of_a_column_is_an_error():
+    get_buffer = ctypes.pythonapi.PyObject_GetBuffer
+    writable = 1  # PyBUF_WRITABLE
+    exported = export(pa.array([1, 2, 3]))
+    for obj in (exported, exported.buffer("data")):
+        view = (ctypes.c_void_p * 16)()  # at least as large as Py_buffer
+        with pytest.raises(BufferError, match="read-only"):
+            get_buffer(ctypes.py_object(obj), view, ctypes.c_int(writable))
+
+
 @pytest.mark.parametrize(("offset", "size"), [(0, 0), (100, 0), (1, 3), (9, 60), (63, 37)])
 def test_export_of_a_slice_shares_memory(offset, size):
     array = pa.array(np.arange(100, dtype="int16"))
