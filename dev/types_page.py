@@ -85,7 +85,8 @@ is copied. Without it:
 | run ends | each row has a run | the last run end |
 | indices of dictionaries with null or dictionary values | each row | each row |
 | indices of other dictionaries | shared and not read | the same |
-| UTF-8, prefixes of views, null counts | trusted | the same |
+| null counts, also 0 for a validity bitmap with zeros | trusted, except -1 | the same |
+| UTF-8, prefixes of views | trusted | the same |
 
 The errors for device memory are those for host memory and name the first wrong row; that for run
 ends names the last run end. Other wrong run ends give wrong values, but nothing is read out of

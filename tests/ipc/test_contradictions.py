@@ -92,6 +92,22 @@ def test_full_validation_checks_the_null_count_of_list_elements():
     refused(messages, r"column 'a\[\]': expected a null count of 2, got 1", validate="full")
 
 
+@pytest.mark.parametrize("type_", [pa.int64(), pa.string_view(), pa.list_(pa.int8())], ids=str)
+def test_full_validation_rejects_a_null_count_of_zero_over_nulls(type_):
+    batch = pa.record_batch({"n": pa.nulls(3, type_)})
+    messages = messages_with([batch], **{"node 1": 0})
+    refused(messages, "column 'n': expected a null count of 3, got 0", validate="full")
+
+
+def test_mask_of_a_column_without_nulls_may_be_short_or_without_zeros():
+    batch = pa.record_batch({"n": pa.array([1, None, 3], pa.int8())})
+    ones = lambda body: np.full(len(body), 0xFF, "uint8")  # noqa: E731
+    for size in (0, 1):
+        changed = messages_with([batch], body=ones, **{"node 1": 0, "buffer 1": size})
+        (array,) = cab.ipc.from_messages(changed, validate="full")
+        assert pa.record_batch(array)["n"].to_pylist() == [-1, -1, -1]
+
+
 def test_schema_with_a_dictionary_below_a_binary_field_is_rejected():
     batch = pa.record_batch(
         {"a": pa.ListArray.from_arrays([0, 2], ipc_samples.coded([0, 1], "ab"))}

@@ -234,6 +234,32 @@ def test_full_validation_rejects_a_wrong_null_count():
     assert "expected a null count of 1, got 2" in refused(ValueError, producer, validate="full")
 
 
+NULL = [
+    *(pa.bool_(), pa.int32(), pa.string(), pa.list_(pa.int8()), pa.list_(pa.int8(), 2)),
+    *(pa.struct([("x", pa.int8())]), pa.dictionary(pa.int8(), pa.string()), pa.string_view()),
+    *(pa.list_view(pa.int8()), pa.map_(pa.string(), pa.int8())),
+]
+
+
+@pytest.mark.parametrize("size", [1, 8, 70, 200])
+@pytest.mark.parametrize("type_", NULL, ids=str)
+def test_full_validation_rejects_a_null_count_of_zero_over_nulls(type_, size):
+    """Rows before the slice are null too, but the null count does not include them."""
+
+    def edit(schema, array):
+        array.array.null_count = 0
+
+    array = pa.nulls(size + 3, type_)[3:]
+    message = refused(ValueError, Producer(array, edit), validate="full")
+    assert f"expected a null count of {size}, got 0" in message
+
+
+def test_full_validation_accepts_a_bitmap_without_nulls():
+    array = raw(pa.int8(), [b"\xf8\x07", ints("int8", *range(11))], 8, offset=3)
+    assert array.null_count == 0
+    assert column_from(array, validate="full").null_count() == 0
+
+
 def test_full_validation_rejects_a_name_that_is_not_utf8():
     name = ctypes.create_string_buffer(b"pri\xffce")
 

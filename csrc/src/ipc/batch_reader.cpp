@@ -35,9 +35,11 @@ class batch_reader {
   batch_reader(ipc_batch const& batch,
                known_dictionaries const& dictionaries,
                ipc_memory const& memory,
+               bool keeps_masks,
                cuda::stream_ref stream)
     : batch_{batch},
       dictionaries_{dictionaries},
+      keeps_masks_{keeps_masks},
       stream_{stream},
       kept_{std::make_shared<kept_memory>()},
       tree_{std::make_shared<array_tree>()}
@@ -179,7 +181,7 @@ class batch_reader {
   {
     if (num_buffers(node.layout) == 0) { return; }
     if (node.layout == array_layout::views) { return read_views(node, path); }
-    read_validity(node, path);
+    node.buffers[0]  = take_validity(node, path);
     auto const width = offset_width(node.layout);
     switch (node.layout) {
       case array_layout::fixed:
@@ -204,12 +206,12 @@ class batch_reader {
     }
   }
 
-  void read_validity(array_node& node, column_path const& path)
+  /// Takes a mask. Without nulls it may be omitted, and is only used to check that there are none.
+  void const* take_validity(array_node const& node, column_path const& path)
   {
-    // Without nulls, the mask may be omitted.
-    auto const mask =
-      take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
-    node.buffers[0] = node.null_count == 0 ? nullptr : mask.address;
+    auto const size = bytes_of_rows(node.length, 1);
+    auto const mask = take("validity", node.null_count == 0 ? 0 : size, path);
+    return node.null_count > 0 || (keeps_masks_ && mask.size >= size) ? mask.address : nullptr;
   }
 
   void read_offsets(array_node& node, column_path const& path)
@@ -251,9 +253,7 @@ class batch_reader {
     }
     auto const num_data = static_cast<std::size_t>(count);
     tree_->add_view_buffers(node, num_data + 3);
-    auto const mask =
-      take("validity", node.null_count == 0 ? 0 : bytes_of_rows(node.length, 1), path);
-    node.view_buffers[0] = node.null_count == 0 ? nullptr : mask.address;
+    node.view_buffers[0] = take_validity(node, path);
     node.view_buffers[1] = take("views", bytes_of_rows(node.length, bits_of_view), path).address;
     auto& sizes          = kept_->sizes.emplace_back(std::make_unique<std::int64_t[]>(num_data));
     for (std::size_t i = 0; i < num_data; ++i) {
@@ -319,6 +319,7 @@ class batch_reader {
 
   ipc_batch batch_;
   known_dictionaries dictionaries_;
+  bool keeps_masks_;
   cuda::stream_ref stream_;
   std::shared_ptr<kept_memory> kept_;
   std::shared_ptr<array_tree> tree_;
@@ -334,8 +335,11 @@ std::shared_ptr<array_tree> read_batch(ipc_batch const& batch,
                                        ipc_memory const& memory,
                                        parsed_tree const& types,
                                        bool is_table,
+                                       bool keeps_masks,
                                        column_path const& path,
                                        cuda::stream_ref stream)
-{ return batch_reader{batch, dictionaries, memory, stream}.read(types, is_table, path); }
+{
+  return batch_reader{batch, dictionaries, memory, keeps_masks, stream}.read(types, is_table, path);
+}
 
 }  // namespace cudf_arrow_bridge::detail

@@ -38,6 +38,7 @@ struct known_dictionaries {
  *
  * @param types Types of the batch
  * @param is_table Whether it is a record batch: then the root has no node of its own
+ * @param keeps_masks Whether columns without nulls keep their masks, to be checked
  * @param path Names the top level in errors
  */
 std::shared_ptr<array_tree> read_batch(ipc_batch const& batch,
@@ -45,6 +46,7 @@ std::shared_ptr<array_tree> read_batch(ipc_batch const& batch,
                                        ipc_memory const& memory,
                                        parsed_tree const& types,
                                        bool is_table,
+                                       bool keeps_masks,
                                        column_path const& path,
                                        cuda::stream_ref stream);
 

@@ -71,8 +71,14 @@ struct body_decoder::state {
   {
     auto const guard = detail::guard_device(memory.location);
     if (memory.location.device_type != ARROW_DEVICE_CPU) { detail::require_no_capture(stream); }
-    auto const tree = detail::read_batch(
-      batch, {dictionaries, values, next}, memory, batch_types, is_table, path, stream);
+    auto const tree = detail::read_batch(batch,
+                                         {dictionaries, values, next},
+                                         memory,
+                                         batch_types,
+                                         is_table,
+                                         checks == body_checks::all,
+                                         path,
+                                         stream);
     detail::check_contents(tree, batch_types, checks, path, stream);
     if (tree->location.device_type != ARROW_DEVICE_CPU) { tree->record_ready(stream); }
     return detail::array_tree::handle(tree);

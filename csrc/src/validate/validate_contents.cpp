@@ -2,6 +2,7 @@
 #include "base/errors.hpp"
 #include "base/structure.hpp"
 #include "base/utf8.hpp"
+#include "compute/bits.hpp"
 #include "compute/host_access.hpp"
 #include "compute/views.hpp"
 #include "validate/validate.hpp"
@@ -83,11 +84,11 @@ class level_checker {
   /// Checks all rows, also those that no parent refers to.
   void check_null_count() const
   {
-    if (array_.null_count <= 0 || num_buffers(types_.type.layout) == 0) { return; }
+    if (array_.null_count < 0 || num_buffers(types_.type.layout) == 0) { return; }
     auto nulls = std::int64_t{0};
     if (auto const* mask = array_.buffers[0]; mask != nullptr) {
-      auto const end = array_.offset + array_.length;
-      for (auto row = array_.offset; row < end; ++row) { nulls += bit_at(mask, row) ? 0 : 1; }
+      auto const words = host::bit_words{{mask, array_.offset, array_.length}};
+      for (std::int64_t i = 0; i < words.size(); ++i) { nulls += host::count_ones(words.zeros(i)); }
     }
     if (nulls != array_.null_count) {
       fail_invalid(path_,
