@@ -108,6 +108,27 @@ def test_mask_of_a_column_without_nulls_may_be_short_or_without_zeros():
         assert pa.record_batch(array)["n"].to_pylist() == [-1, -1, -1]
 
 
+def test_full_validation_checks_a_dictionary_only_when_it_arrives():
+    """Values that change later are not checked again with each batch."""
+    batch = pa.record_batch({"d": pa.array(["a", "b", "a"]).dictionary_encode()})
+    schema, (metadata, body), first, second = messages_of(
+        ipc_samples.written(batch.schema, [batch, batch])
+    )
+    assert Metadata(metadata).kind == DICTIONARY
+    values = np.frombuffer(body, "uint8").copy()
+    position, size = Metadata(metadata).buffers[2]
+
+    def messages():
+        yield schema[0], []
+        yield metadata, [values]
+        yield first[0], [first[1]]
+        values[position : position + size] = 0xFF
+        yield second[0], [second[1]]
+
+    assert len(list(cab.ipc.from_messages(messages(), validate="full"))) == 2
+    refused(messages(), "'d': row 0: expected a string in UTF-8", validate="full")
+
+
 def test_schema_with_a_dictionary_below_a_binary_field_is_rejected():
     batch = pa.record_batch(
         {"a": pa.ListArray.from_arrays([0, 2], ipc_samples.coded([0, 1], "ab"))}

@@ -51,7 +51,8 @@ std::shared_ptr<array_tree> read_batch(ipc_batch const& batch,
                                        cuda::stream_ref stream);
 
 /**
- * @brief Checks the contents of the buffers of a batch.
+ * @brief Checks the contents of the buffers of a batch, except the values of its dictionaries,
+ * which have been checked when they were read.
  *
  * @throws std::invalid_argument naming the column
  *
