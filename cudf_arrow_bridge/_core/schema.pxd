@@ -8,6 +8,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 cpdef object as_capsule(object schema)
+cdef bint is_large(const core.ArrowSchema* schema) noexcept
 cpdef bint marks_table(object capsule) except -1
 cpdef bint is_struct(object capsule) except -1
 
@@ -23,6 +24,7 @@ cdef class SchemaSpec:
     cdef readonly object fields
     cdef readonly object metadata
     cdef readonly tuple labels
+    cpdef bint is_large(self) except -1
     #: None before the first export.
     cdef Schema schema
 

@@ -14,6 +14,8 @@ class Schema:
     @staticmethod
     def copy_of(capsule: object) -> Schema: ...
 
+MAX_CACHED_SIZE: Final[int]
+
 class SchemaSpec:
     fields: Final[Sequence[Any]]
     metadata: Final[Mapping[bytes, bytes]]
@@ -24,6 +26,7 @@ class SchemaSpec:
         metadata: Mapping[bytes, bytes],
         labels: tuple[Any, ...] = (),
     ) -> None: ...
+    def is_large(self) -> bool: ...
 
 def as_capsule(schema: Any) -> Any: ...
 def check_same(expected: object, found: object) -> None: ...

@@ -91,10 +91,11 @@ def cached_spec(key: SchemaKey | None) -> SchemaSpec | None:
 
 
 def cache_spec(key: SchemaKey | None, spec: SchemaSpec) -> None:
-    """Cache a spec for a key, unless the spec has inputs that are not in the key."""
+    """Cache a spec for a key, unless the spec is large or has inputs that are not in the key."""
     if key is None or spec.labels or any(isinstance(dtype, _UNCACHED) for dtype in key[2]):
         return
-    _specs.add(key, spec)
+    if not spec.is_large():
+        _specs.add(key, spec)
 
 
 def _same_labels(one: pd.Index | None, other: pd.Index | None) -> bool:

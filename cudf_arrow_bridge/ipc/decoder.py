@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .._core.ipc.body_decoder import BatchParts, BodyDecoder
 from .._core.ipc.body_transfer import DeviceMemory
 from .._core.ipc.metadata import read_header
 from .._core.tensor import memory_of_dlpack
+from ..arrow.bounded_cache import cached_if_small
 from ..arrow.device_array import DeviceArray
 from ..cuda.ordering import order
 from ..cuda.residency import DeviceType
@@ -251,7 +253,7 @@ class MessageDecoder:
         )
 
 
-@lru_cache(maxsize=32)
+@cached_if_small(attrgetter("size"))
 def _decoder_of(stored: StoredSchema) -> BodyDecoder:
     return BodyDecoder(stored.schema.__arrow_c_schema__())
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from .._core.ipc.body import IpcBody, describe_body
 from .._core.ipc.body_decoder import BodyDecoder
-from .._core.schema import Schema, marks_table
+from .._core.schema import MAX_CACHED_SIZE, Schema, marks_table
 from ..arrow.bounded_cache import BoundedCache
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
@@ -216,7 +216,8 @@ def _metadata_of(schema: Any, kind: Kind | None) -> tuple[bytes, bool]:
     known = _known.find(lambda key: key[1] == kind and key[0].shares(schema))
     if known is None:
         known = _new_metadata(schema, kind)
-        _known.add((schema, kind), known)
+        if len(known[0]) <= MAX_CACHED_SIZE:
+            _known.add((schema, kind), known)
     return known
 
 

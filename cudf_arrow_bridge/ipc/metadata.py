@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.metadata import CODECS, V4, V5, Flatbuffer, bytes_of, schema_table
+from ..arrow.bounded_cache import cached_if_small
 from ..arrow.schemas import with_map_names
 from .transport.framing import Block
 
@@ -42,6 +43,8 @@ class StoredSchema:
     schema: pa.Schema
     dictionary_ids: tuple[int, ...]
     """The dictionary ids of the fields, depth first; a field comes before those in its values."""
+    size: int
+    """The size in bytes of the message."""
 
 
 def schema_message(schema: pa.Schema) -> bytes:
@@ -53,7 +56,7 @@ def schema_message(schema: pa.Schema) -> bytes:
 
 
 def read_schema(metadata: BytesLike) -> StoredSchema:
-    """Read the untrusted metadata of a schema message; cached for equal bytes.
+    """Read the untrusted metadata of a schema message; cached for equal bytes if it is small.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def read_schema(metadata: BytesLike) -> StoredSchema:
     return _read_schema(bytes_of(metadata))
 
 
-@lru_cache(maxsize=32)
+@cached_if_small(len)
 def _read_schema(metadata: bytes) -> StoredSchema:
     return stored_schema_of(schema_table(metadata), metadata)
 
@@ -84,7 +87,7 @@ def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
     except Exception as error:
         # Errors of pyarrow, and of extension types that read their metadata.
         raise ValueError(f"schema: {error}") from error
-    return StoredSchema(schema, ids)
+    return StoredSchema(schema, ids, len(metadata))
 
 
 #: All tables of a message, each after its vtable: Message, DictionaryBatch, RecordBatch and

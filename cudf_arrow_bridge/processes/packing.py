@@ -7,7 +7,7 @@ batch. Absent buffers are not sent.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from operator import attrgetter
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
@@ -17,6 +17,7 @@ from .._core.ipc.body_decoder import aligned, take_buffers
 from .._core.ipc.body_transfer import BodyDownload
 from .._core.ipc.metadata import read_header
 from .._core.schema import Schema
+from ..arrow.bounded_cache import cached_if_small
 from ..arrow.device_array import DeviceArray
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
@@ -159,7 +160,7 @@ def _upload(buffer: Any, stream: Stream) -> Any:
     return open_source(buffer).upload(memoryview(buffer).nbytes, stream, None, CHUNK_SIZE)
 
 
-@lru_cache(maxsize=32)
+@cached_if_small(attrgetter("size"))
 def _schema_of_column(stored: StoredSchema) -> Schema:
     if len(stored.schema) != 1:
         raise ValueError(f"header: expected 1 column, got {len(stored.schema)}")

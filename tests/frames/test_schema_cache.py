@@ -3,6 +3,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import io
+import mmap
+import pickle
+import sys
+
 import cudf
 import numpy as np
 import pandas as pd
@@ -12,6 +19,7 @@ import pytest
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.arrow.bounded_cache import BoundedCache
 from cudf_arrow_bridge.frames import schema_cache
+from cudf_arrow_bridge.ipc.metadata import read_schema, schema_message
 from testing.host_frames import column, frame, index, numbers, series
 from testing.peers.arrays import DeviceOnly
 
@@ -223,6 +231,46 @@ def test_bounded_cache_removes_the_oldest_entry():
         cache.add(key, key.upper())
     values = [cache.find(lambda k, wanted=wanted: k == wanted) for wanted in "abc"]
     assert values == [None, "B", "C"]
+
+
+def exchange(batch):
+    """Import and export a batch through every cache of schemas."""
+    for to in ("cudf", "pylibcudf"):
+        array = bridge.to_arrow_device(bridge.from_arrow_device(DeviceOnly(batch), to=to))
+        sink = io.BytesIO()
+        bridge.ipc.write_stream(array, sink)
+        (read,) = bridge.ipc.open_stream(sink.getvalue())
+        pickle.loads(pickle.dumps(read))
+        pickle.loads(pickle.dumps(read["a"]))
+
+
+def resident_bytes():
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * mmap.PAGESIZE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_large_schemas_are_not_kept():
+    """Caches that kept them all would have more than 160 MiB."""
+
+    def batch(number):
+        text = f"{number:08}" * (1 << 18)
+        field = pa.field("a", pa.int64(), metadata={"k": text})
+        return pa.record_batch([pa.array([1])], pa.schema([field], metadata={"k": text}))
+
+    for number in range(3):
+        exchange(batch(number))
+    before = resident_bytes()
+    for number in range(3, 13):
+        exchange(batch(number))
+    assert resident_bytes() - before < 40 << 20
+
+
+def test_small_schemas_are_parsed_once():
+    data = schema_message(pa.schema({"small": pa.int64()}, metadata={"k": "v"}))
+    assert read_schema(data) is read_schema(data)
 
 
 def test_requested_schema_applies_to_one_export_only():

@@ -98,7 +98,8 @@ cdef SchemaSpec cached_spec(str kind, tuple columns, spec_of):
         entry = spec_of(kind, columns)
         while len(newest_specs) >= MAX_SPECS:
             newest_specs.pop(next(iter(newest_specs)), None)
-        newest_specs[key] = entry
+        if not (<SchemaSpec?>entry[0]).is_large():
+            newest_specs[key] = entry
     return <SchemaSpec?>entry[0]
 
 

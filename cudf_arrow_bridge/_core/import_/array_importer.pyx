@@ -27,7 +27,7 @@ from cudf_arrow_bridge._core.capsules cimport (
 from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray
 from cudf_arrow_bridge._core.import_.columns cimport ImportContext, table_of, wrap_columns
 from cudf_arrow_bridge._core.import_.imported_fields cimport ImportedFields, remember
-from cudf_arrow_bridge._core.schema cimport Schema, is_struct, marks_table
+from cudf_arrow_bridge._core.schema cimport Schema, is_large, is_struct, marks_table
 
 from cudf_arrow_bridge._core.export.array_exporter import InputExporter, schema_of_input
 from cudf_arrow_bridge._core.import_.columns import share_columns
@@ -160,7 +160,8 @@ cdef Py_ssize_t MAX_IMPORTERS = 16
 cpdef ArrayImporter importer_of(schema):
     """Return the importer of the schema in a capsule, which is not consumed.
 
-    The importers of recent schemas are cached, since producers send many arrays of one schema.
+    The importers of recent schemas are cached, since producers send many arrays of one schema,
+    except those of large schemas.
     """
     global newest_importers
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
@@ -172,7 +173,8 @@ cpdef ArrayImporter importer_of(schema):
         if importer.importer.get().has_schema(dereference(c_schema)):
             return importer
     importer = ArrayImporter(schema)
-    newest_importers = (importer, *importers[: MAX_IMPORTERS - 1])
+    if not is_large(c_schema):
+        newest_importers = (importer, *importers[: MAX_IMPORTERS - 1])
     return importer
 
 
