@@ -33,4 +33,8 @@ rmm::device_buffer nonempty_nulls(void const* mask,
                                   offset_range const& offsets,
                                   execution const& exec);
 
+/// Clears the bits after the first `size` of a result of `copy_bits`, in their last word. Copies in
+/// device memory have bits of the source there.
+void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution const& exec);
+
 }  // namespace cudf_arrow_bridge::detail::device

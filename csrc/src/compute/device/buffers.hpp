@@ -18,10 +18,6 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
 
-/// Clears the bits after the first `size` of a result of `copy_bits`, in their last word. Copies in
-/// device memory have bits of the source there.
-void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution const& exec);
-
 bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec);
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
