@@ -10,7 +10,7 @@ import struct
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudf_arrow_bridge as bridge
@@ -53,6 +53,7 @@ def as_dict(parts):
 
 
 @pytest.mark.exhaustive
+@settings(deadline=None)
 @given(
     parts=st.lists(st.sampled_from(sorted(PARTS)), max_size=3)
     | st.tuples(*[st.sampled_from(sorted(PARTS))] * 2).map(list),
