@@ -12,7 +12,7 @@ command -v valgrind >/dev/null || (apt_install valgrind) || echo "No valgrind: o
 step "Package in .venv, built with the C++ tests"
 enter_venv
 rm -rf build/temp.*
-CMAKE_ARGS="-DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON -DCMAKE_UNITY_BUILD=ON" python dev/install.py test consumers dev benchmarks ucx dask ray polars
+CMAKE_ARGS=-DCUDF_ARROW_BRIDGE_BUILD_TESTS=ON python dev/install.py test consumers dev benchmarks ucx dask ray polars
 
 step "C++ tests"
 ctest --test-dir build/temp.*/_skbuild -j "$CMAKE_BUILD_PARALLEL_LEVEL" --no-tests=error --output-on-failure

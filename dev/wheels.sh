@@ -14,7 +14,7 @@ build/build-tools/bin/pip install -q 'build[uv]==1.*'
 for cuda in "$@"; do
   step "Wheel for CUDA $cuda"
   rm -rf build/unrepaired "dist/cudf_arrow_bridge_cu$cuda"-*
-  CUDF_ARROW_BRIDGE_CUDA="$cuda" CMAKE_ARGS=-DCMAKE_UNITY_BUILD=ON CXXFLAGS=-g1 SKBUILD_INSTALL_STRIP=false UV_SYSTEM_CERTS=1 \
+  CUDF_ARROW_BRIDGE_CUDA="$cuda" CXXFLAGS=-g1 SKBUILD_INSTALL_STRIP=false UV_SYSTEM_CERTS=1 \
     build/build-tools/bin/python -m build --installer uv -o build/unrepaired
   bash dev/repair_wheel.sh build/unrepaired/*.whl dist dist
   mv build/unrepaired/*.tar.gz dist
