@@ -79,7 +79,7 @@ def referred(array):
     Dictionaries come first.
 
     The address is None if the buffer must be computed: masks that do not start at a word of 32
-    rows, and offsets that do not start with 0.
+    rows or whose last byte has bits of other rows, and offsets that do not start with 0.
     """
     return referred_of_columns([array])
 
@@ -139,7 +139,8 @@ def _referred(array, dictionaries):
 
 
 def _bits(buffer, begin, size):
-    return None if begin % 32 else buffer.address + begin // 8, (size + 7) // 8
+    is_shared = begin % 32 == 0 and (size % 8 == 0 or buffer[(begin + size) // 8] >> size % 8 == 0)
+    return buffer.address + begin // 8 if is_shared else None, (size + 7) // 8
 
 
 def _offset_width(type_):
