@@ -310,7 +310,10 @@ def _labels(levels: Sequence[Json], entries: dict[str, Json], names: Sequence[st
     labels = [_hashable(entries[name]["name"]) if name in entries else name for name in names]
     level_names = [_hashable(level["name"]) for level in levels]
     if len(levels) > 1:
-        index = pd.MultiIndex.from_tuples(map(literal_eval, map(str, labels)), names=level_names)
+        tuples = [literal_eval(str(label)) for label in labels]
+        if any(len(label) != len(levels) for label in tuples):
+            raise ValueError("expected an entry for each level in every label")
+        index = pd.MultiIndex.from_tuples(tuples, names=level_names)
         return index.set_levels(list(map(_converted, index.levels, levels)))
     return _converted(pd.Index(labels, name=level_names[0]), levels[0])
 

@@ -131,6 +131,23 @@ def test_import_without_bridge_metadata_uses_pandas_metadata(name):
     assert content(found.index) == content(source.index)
 
 
+def test_labels_with_more_entries_than_levels_remain_texts(monkeypatch):
+    """A label of a million entries must not become a million levels."""
+    source = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]))
+    document = json.loads(pa.Schema.from_pandas(source).metadata[PANDAS_KEY])
+    texts = ["('a', 1)", "('b', 2, 3)"]
+    for entry, text in zip(document["columns"], texts, strict=False):
+        entry["name"] = entry["field_name"] = text
+    schema = pa.schema(
+        [pa.field(text, pa.int64()) for text in texts], {PANDAS_KEY: json.dumps(document)}
+    )
+    made = []
+    monkeypatch.setattr(pd.MultiIndex, "from_tuples", lambda tuples, names: made.append(tuples))
+    found = bridge.from_arrow_device(schema.empty_table())
+    assert list(found.columns) == texts
+    assert made == []
+
+
 def rows():
     return {
         "default": None,
