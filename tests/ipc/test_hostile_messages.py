@@ -234,8 +234,9 @@ def test_random_mutants_raise_errors_or_give_valid_arrays(form, validate):
     found = json.loads(done.stdout)
     outcomes = found["outcomes"]
     assert sum(outcomes.values()) == count
-    # Without both outcomes, the mutants would be too harmless or too damaged to be a test.
-    assert outcomes["arrays"] > count // 50
-    assert outcomes["ValueError"] > count // 50
+    # Without both outcomes, the mutants would be too harmless or too damaged to be a test. Few
+    # headers of pickles and Dask frames are valid after a mutation.
+    assert outcomes["arrays"] > count // (50 if form in ("packed", "dask") else 20)
+    assert outcomes["ValueError"] > count // 20
     assert "an error that says nothing" not in outcomes
     assert found["grown"] < 8 << 20, "memory grows"
