@@ -189,7 +189,7 @@ cdef extern from "cudf_arrow_bridge/fences.hpp" namespace "cudf_arrow_bridge" no
         int fileno() noexcept
         fence_id add(stream_ref) except +libcudf_exception_handler
         fence_id add(
-            cudaEvent_t, int, uint64_t, shared_ptr[const void]
+            cudaEvent_t, int, shared_ptr[const void]
         ) except +libcudf_exception_handler
         fence_id add() except +libcudf_exception_handler
         void complete(fence_id) noexcept

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
@@ -17,8 +16,6 @@ from ..import_.selection import select_of_stream
 from ..import_.streams import import_batches
 from .array_sources import ArraySource
 
-#: Numbers for producers.
-_lanes = itertools.count()
 #: The time in seconds after which other tasks run if all batches are ready.
 _TURN = 0.002
 
@@ -36,7 +33,7 @@ async def import_async(
     loop = asyncio.get_running_loop()
     waiting: deque[object] = deque()
     frames: Iterator[Any] = iter(())
-    fences, lane = fences_of_running_loop(), next(_lanes)
+    fences = fences_of_running_loop()
     arrays = await open_arrays()
     try:
         is_first = True
@@ -46,7 +43,7 @@ async def import_async(
                 is_first = False
                 stream = SourceStream(arrays.schema, iter(waiting.popleft, None), arrays.labels)
                 frames = _frames_of(stream, kind, columns, importer)
-            if fence := fences.fences.add_capsule(capsule, lane):
+            if fence := fences.fences.add_capsule(capsule):
                 # Otherwise an import that reads values would block the loop.
                 await fences.wait(fence)
             waiting.append(capsule)

@@ -47,10 +47,9 @@ struct fence_result {
 /**
  * @brief Fences in streams, whose completion is signaled through one file descriptor.
  *
- * For event loops: the descriptor is readable while `poll` has results. It is an eventfd, written
- * by threads of the library that block in CUDA until an event completes; no thread polls. Each
- * stream with unfinished fences has its own thread, so a fence does not wait for those of other
- * streams, unless the system cannot start another thread.
+ * For event loops: the descriptor is readable while `poll` has results. It is an eventfd. While
+ * fences are unfinished, a thread of the library queries their events every 30 microseconds. Each
+ * fence is independent of the others.
  *
  * A handle: copies refer to the same set. Any number of threads may use it. When the last handle is
  * destroyed, unfinished fences are discarded.
@@ -93,15 +92,10 @@ class CUDF_ARROW_BRIDGE_EXPORT fence_set {
    *
    * @param event Event; the other library keeps ownership
    * @param device Device of the event
-   * @param lane Any number, such as one for each producer: fences of one number are reached in the
-   *   order in which they were added
    * @param keeper Keeps the event alive; held until that point is reached
    * @return The fence; 0 without a fence if that point is already reached
    */
-  fence_id add(cudaEvent_t event,
-               int device,
-               std::uint64_t lane,
-               std::shared_ptr<void const> keeper);
+  fence_id add(cudaEvent_t event, int device, std::shared_ptr<void const> keeper);
 
   /// Adds a fence that the program ends with `complete`.
   fence_id add();
@@ -120,7 +114,7 @@ class CUDF_ARROW_BRIDGE_EXPORT fence_set {
   [[nodiscard]] std::size_t num_pending() const noexcept;
 
   /**
-   * @brief Returns the results of all ended fences, in the order of completion.
+   * @brief Returns the results of all ended fences.
    *
    * @param timeout The time to wait for a result or for `wake`; 0: do not wait, none: without limit
    * @return Each result once; empty after a timeout or `wake`
@@ -135,9 +129,7 @@ class CUDF_ARROW_BRIDGE_EXPORT fence_set {
 
   /// Adds a fence at the point recorded by `event`; reached immediately if there is no event.
   /// `keeper` keeps the event alive and is held until that point is reached.
-  fence_id add(detail::pooled_event const& event,
-               std::uint64_t stream_id,
-               std::shared_ptr<void const> keeper);
+  fence_id add(detail::pooled_event const& event, std::shared_ptr<void const> keeper);
 
   std::shared_ptr<detail::fence_board> board_;
 };

@@ -122,7 +122,9 @@ struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
  * adopted from it is freed.
  *
  * Device memory is released in stream order: work on the stream that a buffer is freed on may still
- * read it, so a thread of the library calls `release` after that work is done.
+ * read it, so `release` is called after that work is done. That is when the last buffer is freed,
+ * if the stream is idle then; otherwise later, by a thread of the library or by a later import. So
+ * call neither with a lock that a producer's `release` takes.
  *
  * @note If this throws because a check of the structs failed, the caller still owns `array`. After
  * other errors (out of memory, CUDA) it may have been moved and released; `array->array.release` is

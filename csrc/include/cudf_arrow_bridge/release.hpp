@@ -11,11 +11,9 @@ namespace cudf_arrow_bridge {
 /**
  * @brief Waits until all producers whose last buffer is freed are released, at most 30 seconds.
  *
- * Imported device memory is released in stream order, by threads of the library: see
- * `from_arrow_device_column`. Each thread waits for one stream at a time, and there is one for each
- * stream with unfinished work, so that no stream delays the releases of another. Call this without
- * holding a lock that a producer's release callback may take, such as the GIL. It is called when
- * the process exits.
+ * Imported device memory is released in stream order: see `from_arrow_device_column`. No stream
+ * delays the releases of another. Call this without holding a lock that a producer's release
+ * callback may take, such as the GIL. It is called when the process exits.
  *
  * Some producers free memory on their own streams when they are released: exports with converted
  * buffers, and the copies behind imports that copy or upload. Call this before destroying a stream
@@ -25,7 +23,8 @@ namespace cudf_arrow_bridge {
  * If it returns true, a failed allocation can be retried. As the callback of
  * `rmm::mr::failure_callback_resource_adaptor` it does this for all allocations of a resource.
  *
- * @return Whether a producer was released since the last call; false on a thread of the library
+ * @return Whether a producer had to wait and was released since the last call; false in a release
+ *   callback
  */
 CUDF_ARROW_BRIDGE_EXPORT bool drain_releases() noexcept;
 

@@ -39,7 +39,6 @@ std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const>
   tree->derived_from      = source->derived_from == nullptr ? source : source->derived_from;
   tree->made              = source->made;
   tree->ready             = source->ready.reference();
-  tree->ready_stream      = source->ready_stream;
   tree->stream            = source->stream;
   tree->is_freed_in_order = source->is_freed_in_order;
   tree->made_on_          = source->made_on_;
@@ -81,7 +80,6 @@ void array_tree::record_ready(cuda::stream_ref on)
   stream = on;
   ready  = pooled_event::acquire();
   RMM_CUDA_TRY(ready.record(stream));
-  RMM_CUDA_TRY(cudaStreamGetId(stream.get(), &ready_stream));
 }
 
 array_tree::place array_tree::place_of(device_array const& handle)

@@ -84,8 +84,7 @@ struct array_tree {
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that the export created
   std::shared_ptr<std::vector<made_memory> const> made;  ///< created before the export; may be null
   pooled_event ready;                       ///< `sync_event` of the structs; none for CPU memory
-  unsigned long long ready_stream{0};       ///< id of the stream that `ready` was recorded on
-  cuda::stream_ref stream{cudaStream_t{}};  ///< that stream, on which the buffers are freed too
+  cuda::stream_ref stream{cudaStream_t{}};  ///< on which `ready` was recorded; it frees the buffers
   bool is_message{false};                   ///< whether it has all rows of the body of a message
   /// Whether the memory of `owner` is also freed in the order of `stream`.
   bool is_freed_in_order{false};

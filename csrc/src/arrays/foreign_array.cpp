@@ -10,8 +10,8 @@
 
 namespace cudf_arrow_bridge::detail {
 
-foreign_array::foreign_array(ArrowDeviceArray* array, bool host)
-  : deferred_release{!host}, array_{array}, host_{host}
+foreign_array::foreign_array(ArrowDeviceArray* array, bool host, cuda::stream_ref stream)
+  : deferred_release{!host}, array_{array}, host_{host}, stream_{stream}
 {
   auto const* tree = array_tree::tree_of(array_->array);
   if (tree != nullptr && tree->is_freed_in_order) { tree_ = tree; }
@@ -30,9 +30,15 @@ void foreign_array::drop_share(cuda::stream_ref stream) noexcept
 {
   if (!host_) {
     if (!made_in_.is_of_this_process()) { return; }
-    release_after(made_on_.named_here(stream));
+    if (auto const here = made_on_.named_here(stream); here != stream_) {
+      release_after(here);
+    } else {
+      is_freed_on_stream_.store(true, std::memory_order_relaxed);
+    }
   }
   if (shares_.fetch_sub(1, std::memory_order_acq_rel) != 1) { return; }
+  // Once for all shares: this is after the work that was enqueued when they were dropped.
+  if (is_freed_on_stream_) { release_after(made_on_.named_here(stream_), true); }
   if (tree_ != nullptr && tree_->ready.is_usable()) {
     release_in_order(tree_->stream_here(), tree_->ready.device());
   } else {

@@ -21,19 +21,22 @@ namespace cudf_arrow_bridge::detail {
 /**
  * @brief Reference-counted owner of a producer's struct, shared by the buffers adopted from it.
  *
- * Kernels queued on the stream on which a buffer is freed may still read it. So dropping a share
- * records an event on that stream, and the release queue calls the producer's `release` when all
- * events have completed. If this library exported the array and frees its memory in the order of
- * one stream, that stream is made to wait for the events, and the array is released immediately.
- * Host memory has no events and is released immediately. A forked child process never releases its
- * parent's device memory.
+ * Kernels queued on the stream on which a buffer is freed may still read it. So the last share that
+ * is dropped on the stream of the import, and each share that is dropped on another stream, records
+ * an event there, and the producer's `release` is called when all events have completed. If this
+ * library exported the array and frees its memory in the order of one stream, that stream is made
+ * to wait for the events, and the array is released immediately. Host memory has no events and is
+ * released immediately. A forked child process never releases its parent's device memory.
  */
 class foreign_array : private deferred_release {
  public:
-  /// Takes ownership of a struct, unless this throws. The caller holds the first share.
-  ///
-  /// @param host Whether its buffers are pageable host memory, which no stream reads
-  foreign_array(ArrowDeviceArray* array, bool host);
+  /**
+   * @brief Takes ownership of a struct, unless this throws. The caller holds the first share.
+   *
+   * @param host Whether its buffers are pageable host memory, which no stream reads
+   * @param stream Stream of the import, which exists until the last share is dropped
+   */
+  foreign_array(ArrowDeviceArray* array, bool host, cuda::stream_ref stream);
 
   void add_share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -46,6 +49,8 @@ class foreign_array : private deferred_release {
 
   unique_device_array array_;
   bool host_;
+  cuda::stream_ref stream_;
+  std::atomic<bool> is_freed_on_stream_{false};  ///< whether a share was dropped on `stream_`
   array_tree const* tree_{nullptr};  ///< of an array whose memory is freed in stream order
   process_id made_in_;
   thread_id made_on_;
@@ -55,7 +60,13 @@ class foreign_array : private deferred_release {
 /// RAII owner of one share of a `foreign_array`.
 class foreign_share {
  public:
-  /// Takes over a share that the caller holds. `stream` is the one the destructor drops it on.
+  /// Takes ownership of a struct, unless this throws; see `foreign_array`. `stream` is the one that
+  /// the destructor drops this share on.
+  foreign_share(ArrowDeviceArray* array, bool host, cuda::stream_ref stream)
+    : foreign_share{new foreign_array{array, host, stream}, stream}
+  {
+  }
+  /// Takes over a share that the caller holds.
   foreign_share(foreign_array* array, cuda::stream_ref stream) noexcept
     : array_{array}, stream_{stream}
   {

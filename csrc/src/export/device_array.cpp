@@ -152,10 +152,7 @@ bool device_array::is_ready() const
   node_of(tree_, node_);
   if (!tree_->ready) { return true; }
   auto const status = tree_->ready.query();
-  if (status == cudaErrorNotReady) {
-    (void)cudaGetLastError();
-    return false;
-  }
+  if (status == cudaErrorNotReady) { return false; }
   RMM_CUDA_TRY(status);
   return true;
 }
@@ -163,7 +160,7 @@ bool device_array::is_ready() const
 fence_id device_array::add_fence(fence_set& fences) const
 {
   node_of(tree_, node_);
-  return fences.add(tree_->ready, tree_->ready_stream, tree_);
+  return fences.add(tree_->ready, tree_);
 }
 
 memory_location device_array::location() const

@@ -168,14 +168,18 @@ source_array open_source(import_call const& call)
     throw std::invalid_argument{"copy=False: expected " + to_string(current) +
                                 ", got CPU memory: copy=None uploads it"};
   }
-  if (!on_host || to_upload) { require_no_capture(stream); }
+  if (!on_host || to_upload) {
+    require_no_capture(stream);
+    // Free the memory of earlier imports before more is held.
+    finish_ready_releases();
+  }
   if (!on_host) {
     wait_for_producer(*array, stream);
     if (call.options.validate == validation::full) { validate_copy(call, location, current); }
   }
   auto const exec = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
   auto const root = array->array;  // copied first, because the struct is moved below
-  auto share      = foreign_share{new foreign_array{array, on_host}, stream};
+  auto share      = foreign_share{array, on_host, stream};
   if (!copy_all || to_upload) { return {root, std::move(share), exec, to_upload}; }
 
   auto const tree = copy_tree(*view_tree(call.types, root, location), 0, current, stream, mr);
@@ -183,7 +187,7 @@ source_array open_source(import_call const& call)
   tree->is_freed_in_order = true;
   auto copy               = array_tree::to_arrow(tree, 0);
   auto const copied_root  = copy->array;
-  return {copied_root, foreign_share{new foreign_array{copy.get(), on_host}, stream}, exec, false};
+  return {copied_root, foreign_share{copy.get(), on_host, stream}, exec, false};
 }
 
 void upload(std::span<borrowed_column> columns,

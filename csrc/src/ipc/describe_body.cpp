@@ -336,7 +336,7 @@ void keep_until_done(std::shared_ptr<array_tree const> const& tree,
                      cuda::stream_ref stream)
 {
   auto structs = array_tree::to_arrow(tree, node);
-  foreign_share{new foreign_array{structs.get(), false}, stream}.drop(stream);
+  foreign_share{structs.get(), false, stream}.drop(stream);
 }
 
 }  // namespace

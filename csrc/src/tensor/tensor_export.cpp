@@ -301,10 +301,9 @@ shared_tensor to_tensor(ArrowSchema const& schema,
   if (!is_host(location)) { detail::require_no_capture(stream); }
   auto memory = allocate_copy(columns, stream, to);
   // Copies may still be reading the source when this returns.
-  auto const source =
-    detail::foreign_share{new detail::foreign_array{array, is_host(location)}, stream};
-  auto copy = copy_columns(columns, *array, std::move(memory), std::move(owner), stream);
-  view.data = copy->array.buffers[1];
+  auto const source = detail::foreign_share{array, is_host(location), stream};
+  auto copy         = copy_columns(columns, *array, std::move(memory), std::move(owner), stream);
+  view.data         = copy->array.buffers[1];
   return {std::move(view), std::move(copy), true};
 }
 

@@ -40,7 +40,7 @@ class Adopt : public ::testing::Test {
   std::array<int, 4> more{};
   scripted_resource upstream{.next = &more};
   tracked source{produce(flat("int32"), {number(1)})};
-  detail::foreign_share share{new detail::foreign_array{source.array.get(), true}, stream()};
+  detail::foreign_share share{source.array.get(), true, stream()};
 
   rmm::device_buffer take(std::int64_t size)
   {

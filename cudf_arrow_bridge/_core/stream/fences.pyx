@@ -53,11 +53,10 @@ cdef class FenceSet:
             handle.reset()
         return fence
 
-    def add_capsule(self, capsule, uint64_t lane):
+    def add_capsule(self, capsule):
         """Add a fence that is reached when the data of an array is ready; return 0 if it is now.
 
-        The fence references the capsule of the array, which is not consumed. Fences of one `lane`,
-        such as those of one producer, are reached in the order of addition.
+        The fence references the capsule of the array, which is not consumed.
         """
         cdef core.ArrowDeviceArray* array = device_array_from_capsule(capsule)
         cdef shared_ptr[const void] keeper
@@ -68,7 +67,7 @@ cdef class FenceSet:
         event = (<cudaEvent_t*>array.sync_event)[0]
         keeper = share_object(capsule)
         with nogil:
-            fence = self.fences.add(event, <int>array.device_id, lane, move(keeper))
+            fence = self.fences.add(event, <int>array.device_id, move(keeper))
         return fence
 
     def complete(self, core.fence_id fence) -> None:

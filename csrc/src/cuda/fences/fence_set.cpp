@@ -165,25 +165,11 @@ namespace {
 /**
  * @brief A fence in a stream, which reports to its board when the work before it is done.
  *
- * It is an object of the queue of fences: a thread blocks in CUDA until its event completes. There
- * is one thread for each stream, not for each device. A thread for all fences of a device would
- * wait for them in one order and delay fences of other streams. A program that enqueues work on one
- * stream only after a fence of another stream would deadlock.
+ * Fences of other streams are independent: a program may enqueue the work that one stream waits for
+ * only after the fence of another stream.
  */
 class stream_fence : private deferred_release {
  public:
-  /**
-   * @brief Creates a fence after the work that is enqueued on a stream.
-   *
-   * @throws rmm::cuda_error, std::bad_alloc or std::system_error
-   */
-  stream_fence(std::weak_ptr<fence_board> board, cuda::stream_ref stream)
-    : deferred_release{true}, board_{std::move(board)}
-  {
-    start_fence_queue();
-    RMM_CUDA_TRY(record_point(stream));
-  }
-
   /**
    * @brief Creates a fence at a point that is recorded already.
    *
@@ -191,30 +177,28 @@ class stream_fence : private deferred_release {
    *
    * @param board Board that gets the result
    * @param event Event recorded at that point
-   * @param stream_id Id of the stream that it was recorded on
-   * @param keeper Keeps the event alive
+   * @param keeper Keeps the event alive if another object owns it
    */
-  stream_fence(std::weak_ptr<fence_board> board,
-               pooled_event const& event,
-               std::uint64_t stream_id,
-               std::shared_ptr<void const> keeper)
-    : deferred_release{false}, board_{std::move(board)}, keeper_{std::move(keeper)}
+  static fence_id start(std::shared_ptr<fence_board> const& board,
+                        pooled_event event,
+                        std::shared_ptr<void const> keeper)
   {
-    start_fence_queue();
-    add_point(stream_id, event.reference());
-  }
-
-  ~stream_fence() override = default;
-
-  /// Starts to wait. The fence then owns itself.
-  static fence_id start(std::unique_ptr<stream_fence> fence)
-  {
-    auto const id = fence->id_ = fence->board_.lock()->add();
-    fence.release()->push_to_fence_queue();
+    auto fence = std::unique_ptr<stream_fence>{new stream_fence{board, std::move(keeper)}};
+    fence->add_point(std::move(event));
+    auto const id = fence->id_ = board->add();
+    fence.release()->push_to_fence_queue();  // it owns itself
     return id;
   }
 
  private:
+  friend std::default_delete<stream_fence>;
+
+  stream_fence(std::weak_ptr<fence_board> board, std::shared_ptr<void const> keeper)
+    : deferred_release{false}, board_{std::move(board)}, keeper_{std::move(keeper)}
+  { prepare_fence(); }
+
+  ~stream_fence() override = default;
+
   void finish(cudaError_t status) noexcept override
   {
     if (std::exchange(is_ended_, true)) {
@@ -227,9 +211,9 @@ class stream_fence : private deferred_release {
     if (keeper_ == nullptr) {
       delete this;
     } else {
-      // Releasing it may take time, or need a lock whose holder waits for a fence, so the release
-      // queue does that. It is queued before the fence is reported, because the receiver may drain
-      // that queue.
+      // Releasing it may take time, or need a lock whose holder waits for a fence, so that is not
+      // part of the fence. It is pushed before the fence is reported, because the receiver may
+      // drain the releases.
       release_when_ready();
     }
     if (board != nullptr) { board->end(result); }
@@ -263,35 +247,25 @@ fence_id fence_set::add(cuda::stream_ref stream)
   detail::nvtx_range const range{__func__};
   // Check before using CUDA: the stream may also belong to the parent.
   board_->check_process();
-  if (!has_gpu()) { return add(detail::pooled_event{}, 0, nullptr); }
+  if (!has_gpu()) { return add(detail::pooled_event{}, nullptr); }
   detail::require_no_capture(stream);
-  return detail::stream_fence::start(std::make_unique<detail::stream_fence>(board_, stream));
+  auto event = detail::pooled_event::acquire();
+  RMM_CUDA_TRY(event.record(stream));
+  return detail::stream_fence::start(board_, std::move(event), nullptr);
 }
 
-fence_id fence_set::add(cudaEvent_t event,
-                        int device,
-                        std::uint64_t lane,
-                        std::shared_ptr<void const> keeper)
+fence_id fence_set::add(cudaEvent_t event, int device, std::shared_ptr<void const> keeper)
 {
-  // The ids of streams are small.
-  constexpr auto foreign = std::uint64_t{1} << 63;
-  auto const point       = detail::pooled_event::borrow(event, device);
-  if (point.query() == cudaSuccess) { return 0; }
-  (void)cudaGetLastError();
-  return add(point, lane | foreign, std::move(keeper));
+  auto const point = detail::pooled_event::borrow(event, device);
+  return point.query() == cudaSuccess ? 0 : add(point, std::move(keeper));
 }
 
-fence_id fence_set::add(detail::pooled_event const& event,
-                        std::uint64_t stream_id,
-                        std::shared_ptr<void const> keeper)
+fence_id fence_set::add(detail::pooled_event const& event, std::shared_ptr<void const> keeper)
 {
-  if (!event) {
-    auto const fence = add();
-    complete(fence);
-    return fence;
-  }
-  return detail::stream_fence::start(
-    std::make_unique<detail::stream_fence>(board_, event, stream_id, std::move(keeper)));
+  if (event) { return detail::stream_fence::start(board_, event.reference(), std::move(keeper)); }
+  auto const fence = add();
+  complete(fence);
+  return fence;
 }
 
 fence_id fence_set::add() { return board_->add(); }

@@ -87,7 +87,9 @@ class pooled_event {
   [[nodiscard]] cudaError_t query() const noexcept
   {
     auto const relaxed = relaxed_captures{};
-    return cudaEventQuery(event_);
+    auto const status  = cudaEventQuery(event_);
+    if (status == cudaErrorNotReady) { (void)cudaGetLastError(); }
+    return status;
   }
 
   /// Blocks the calling thread until the recorded work is done.

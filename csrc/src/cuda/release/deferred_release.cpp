@@ -7,6 +7,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -18,77 +20,105 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
+using clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
 constexpr auto no_device = rmm::cuda_device_id{-1};  ///< rmm's guard ignores negative ids
 
 /// A release that never completes must not prevent the process from exiting.
 constexpr auto drain_timeout = std::chrono::seconds{30};
 
-/// How often a release asks whether a capture has ended.
-constexpr auto capture_poll_interval = std::chrono::milliseconds{10};
+constexpr auto shortest_interval = microseconds{30};
 
-/// The lane of points that are recorded after a capture. The ids of streams are small.
-constexpr auto lane_after_captures = ~0ULL;
+/// The id of points that are recorded after a capture. The ids of streams are small.
+constexpr auto id_after_captures = ~0ULL;
+
+/// @return Whether all work that an event on the stream would wait for is known to be done. It is
+/// not for blocking streams: their events also wait for work on default streams.
+bool is_idle(cuda::stream_ref stream) noexcept
+{
+  auto flags = 0U;
+  if (cudaStreamGetFlags(stream.get(), &flags) != cudaSuccess || flags != cudaStreamNonBlocking ||
+      check_captures(stream) != cudaSuccess) {
+    return false;
+  }
+  auto const relaxed = relaxed_captures{};
+  return cudaStreamQuery(stream.get()) == cudaSuccess;
+}
 
 }  // namespace
 
 /**
- * @brief Destroys deferred objects on its own threads, once their recorded work is done.
+ * @brief Polls objects until their recorded work is done, then destroys them.
  *
- * Each thread blocks in CUDA until the next event of one stream completes, then destroys the object
- * that waited for it. No lock is held then: a producer's `release` may be slow, call CUDA, take the
- * GIL or push and drain here. Objects of one stream are destroyed in the order in which they were
- * pushed. Objects of other streams do not wait for them: there are as many threads as there were
- * streams with unfinished work at one time. An object with several streams waits for one after the
- * other.
+ * A thread polls all of them in intervals, while there are any. Other threads may poll at the same
+ * time. No lock is held while CUDA is called or an object is destroyed: a producer's `release` may
+ * be slow, call CUDA, take the GIL, import or drain. A slow release delays the others that the
+ * thread would destroy. So fences have a queue of their own.
  *
- * There are two such queues. Fences have their own, so that fences do not wait for the releases of
- * producers.
- *
- * The queue has one FIFO list (lane) for each stream that objects wait for next. The objects are
- * linked through their own members, so only adding a thread allocates.
- *
- * A forked child has its own queue, since the parent's threads do not exist there.
+ * A forked child has its own queues, since the parent's threads do not exist there.
  */
 class release_queue {
  public:
-  /// The queue of this process. Never destroyed: arrays may be freed late during exit.
-  static release_queue& instance()
-  {
-    static constinit per_process<release_queue> queue;
-    return queue.get();
-  }
+  explicit release_queue(microseconds longest_interval) : longest_interval_{longest_interval} {}
 
-  /// The queue of this process's fences, never destroyed either.
-  static release_queue& of_fences()
-  {
-    static constinit per_process<release_queue> queue;
-    return queue.get();
-  }
+  /// The queues of this process. Never destroyed: arrays may be freed late during exit.
+  static release_queue& releases();
+  static release_queue& fences();
 
   /**
-   * @brief Starts the first thread, if none runs. `push` starts more when they are needed.
+   * @brief Starts the thread, if it does not run.
    *
    * @throws std::system_error if the thread cannot be created
    */
   void start()
   {
     auto const lock = std::lock_guard{mutex_};
-    if (!busy_streams_.empty()) { return; }
-    add_thread();
+    if (is_started_) { return; }
+    std::thread{[this] { run(); }}.detach();
+    is_started_ = true;
     // Registered after CUDA was first used, so it runs before CUDA destroys its contexts. Fences
-    // are drained first, because they pass the objects that they keep alive to the release queue.
+    // are drained first, because they pass the objects that they keep alive to the releases.
     std::atexit([] {
-      of_fences().drain();
-      instance().drain();
+      fences().drain();
+      releases().drain();
     });
   }
 
-  /// Queues an object and takes ownership of it. `start` must have been called.
-  void push(deferred_release* work) noexcept
+  /// Queues an object at the first of its places. `start` must have been called.
+  void push(std::list<queue_place>& places) noexcept
   {
-    auto const lock = std::lock_guard{mutex_};
-    work->number_   = num_pushed_++;
-    enqueue(work);
+    auto const lock       = std::lock_guard{mutex_};
+    places.front().number = ++num_pushed_;
+    queue_.splice(queue_.end(), places, places.begin());
+    pushed_.notify_one();  // free of cost unless the thread is idle
+  }
+
+  /// Destroys the objects whose work is done. @return Whether there were any
+  bool finish_ready() noexcept
+  {
+    auto is_any = false;
+    auto lock   = std::unique_lock{mutex_};
+    for (auto place = queue_.begin(); place != queue_.end();) {
+      if (std::exchange(place->is_polled, true)) {
+        ++place;
+        continue;
+      }
+      lock.unlock();
+      is_finishing_      = true;
+      auto const is_done = place->object->finish_if_done();
+      is_finishing_      = false;
+      lock.lock();
+      if (!is_done) {
+        (place++)->is_polled = false;
+        continue;
+      }
+      place  = queue_.erase(place);
+      is_any = true;
+      ++num_finished_;
+      finished_.notify_all();
+    }
+    return is_any;
   }
 
   /// Waits until all objects pushed before the call are destroyed, at most 30 seconds.
@@ -96,182 +126,89 @@ class release_queue {
   /// @return Whether an object was destroyed since the last call
   bool drain() noexcept
   {
-    if (queue_of_thread_ == this) { return false; }
-    auto lock    = std::unique_lock{mutex_};
-    auto self    = drain_call{num_pushed_, num_pushed_ - num_released_, first_drain_};
-    first_drain_ = &self;
-    released_.wait_for(lock, drain_timeout, [&] { return self.left == 0; });
-    auto** link = &first_drain_;
-    while (*link != &self) { link = &(*link)->next; }
-    *link = self.next;
-    return std::exchange(num_reported_, num_released_) != num_released_;
+    if (is_finishing_) { return false; }
+    auto lock       = std::unique_lock{mutex_};
+    auto const last = num_pushed_;
+    finished_.wait_for(
+      lock, drain_timeout, [&] { return queue_.empty() || queue_.front().number > last; });
+    return std::exchange(num_reported_, num_finished_) != num_finished_;
+  }
+
+  [[nodiscard]] static bool is_finishing() noexcept { return is_finishing_; }
+
+  [[nodiscard]] bool is_empty() noexcept
+  {
+    auto const lock = std::lock_guard{mutex_};
+    return queue_.empty();
   }
 
  private:
-  /// A call of `drain` in progress, on its thread's stack.
-  struct drain_call {
-    std::uint64_t before;  ///< it waits for objects with smaller numbers
-    std::uint64_t left;    ///< the number of these that are not destroyed yet
-    drain_call* next;
-  };
-
-  /// @return The id of the stream that an object waits for next
-  static unsigned long long stream_of(deferred_release const& work) noexcept
-  { return work.points_[work.num_passed_].stream_id; }
-
-  void add_thread()
+  void run() noexcept
   {
-    busy_streams_.reserve(busy_streams_.size() + 1);
-    std::thread{[this, worker = busy_streams_.size()] { run(worker); }}.detach();
-    busy_streams_.emplace_back();
-    ++num_idle_;
-  }
-
-  void run(std::size_t worker) noexcept
-  {
-    queue_of_thread_ = this;
-    auto lock        = std::unique_lock{mutex_};
+    // By default, the kernel extends each sleep by 50 microseconds.
+    (void)prctl(PR_SET_TIMERSLACK, std::chrono::nanoseconds{microseconds{1}}.count());
     for (;;) {
-      deferred_release* work = nullptr;
-      pushed_.wait(lock, [&] { return (work = take_for(worker)) != nullptr; });
-      --num_idle_;
-      auto const number = work->number_;
-      lock.unlock();
-      auto const released = wait_and_release(work);
-      lock.lock();
-      ++num_idle_;
-      busy_streams_[worker].reset();
-      if (released) {
-        note_release(number);
-      } else {
-        enqueue(work);
+      {
+        auto lock = std::unique_lock{mutex_};
+        pushed_.wait(lock, [&] { return !queue_.empty(); });
+      }
+      auto interval = shortest_interval;
+      while (!is_empty()) {
+        auto const start = clock::now();
+        interval =
+          finish_ready() ? shortest_interval : std::min(interval * 9 / 8, longest_interval_);
+        // Not busy for more than half of the time, however many objects there are.
+        std::this_thread::sleep_for(std::max<clock::duration>(interval, clock::now() - start));
       }
     }
   }
 
-  void enqueue(deferred_release* work) noexcept
-  {
-    append_to_lane(work);
-    pushed_.notify_one();
-    if (num_waiting_lanes() > num_idle_) {
-      try {
-        add_thread();
-      } catch (std::exception const&) {
-        return;  // the existing threads will handle it
-      }
-    }
-  }
+  /// Whether this thread is destroying an object.
+  static inline thread_local bool is_finishing_{false};
 
-  /// @return Whether the object is destroyed; if not, it waits for another stream
-  static bool wait_and_release(deferred_release* work) noexcept
-  {
-    auto const& point = work->points_[work->num_passed_];
-    auto const& event = point.event;
-    // The producer's release callback runs with the device of its memory current.
-    (void)cudaSetDevice(event.device());
-    // Other threads may be capturing while the producer frees its memory.
-    auto const relaxed = relaxed_captures{};
-    while (!point.is_recorded && is_capture(event.record(cuda::stream_ref{cudaStreamLegacy}))) {
-      std::this_thread::sleep_for(capture_poll_interval);
-    }
-    // If CUDA fails here, no work is running that could read the memory.
-    auto const status = event.wait();
-    if (work->num_passed_ + 1 < work->points_.size()) {
-      ++work->num_passed_;
-      return false;
-    }
-    work->finish(status);
-    return true;
-  }
-
-  void note_release(std::uint64_t number) noexcept
-  {
-    ++num_released_;
-    for (auto* other = first_drain_; other != nullptr; other = other->next) {
-      if (number < other->before && --other->left == 0) { released_.notify_all(); }
-    }
-  }
-
-  /// Appends an object to the lane of the stream that it waits for next.
-  void append_to_lane(deferred_release* work) noexcept
-  {
-    work->next_ = nullptr;
-    auto** lane = &first_lane_;
-    while (*lane != nullptr && stream_of(**lane) != stream_of(*work)) {
-      lane = &(*lane)->next_lane_;
-    }
-    if (*lane == nullptr) {
-      work->last_      = work;
-      work->next_lane_ = nullptr;
-      *lane            = work;
-    } else {
-      (*lane)->last_->next_ = work;
-      (*lane)->last_        = work;
-    }
-  }
-
-  /// Takes the first object of a lane that no thread works for; null if there is no such lane.
-  deferred_release* take_for(std::size_t worker) noexcept
-  {
-    auto** lane = &first_lane_;
-    while (*lane != nullptr && is_busy(stream_of(**lane))) { lane = &(*lane)->next_lane_; }
-    auto* const taken = *lane;
-    if (taken == nullptr) { return nullptr; }
-    *lane = taken->next_lane_;
-    if (auto* const rest = taken->next_) {
-      // Append the rest as the last lane, so that lanes take turns.
-      rest->last_      = taken->last_;
-      rest->next_lane_ = nullptr;
-      while (*lane != nullptr) { lane = &(*lane)->next_lane_; }
-      *lane = rest;
-    }
-    busy_streams_[worker] = stream_of(*taken);
-    return taken;
-  }
-
-  /// @return The number of lanes with objects that no thread works for
-  [[nodiscard]] std::size_t num_waiting_lanes() const noexcept
-  {
-    auto count = std::size_t{0};
-    for (auto const* lane = first_lane_; lane != nullptr; lane = lane->next_lane_) {
-      count += is_busy(stream_of(*lane)) ? 0 : 1;
-    }
-    return count;
-  }
-
-  [[nodiscard]] bool is_busy(unsigned long long stream_id) const noexcept
-  {
-    return std::find(busy_streams_.begin(), busy_streams_.end(), stream_id) != busy_streams_.end();
-  }
-
-  /// The queue that a thread works for; null: none.
-  static inline thread_local release_queue const* queue_of_thread_{nullptr};
-
-  std::mutex mutex_;  ///< guards the members below; not held while CUDA or a producer is called
+  microseconds longest_interval_;
+  std::mutex mutex_;  ///< guards the members below
   std::condition_variable pushed_;
-  std::condition_variable released_;
-  deferred_release* first_lane_{nullptr};
-  std::vector<std::optional<unsigned long long>> busy_streams_;  ///< by thread
-  std::size_t num_idle_{0};  ///< threads without an object, also those about to wake
+  std::condition_variable finished_;
+  std::list<queue_place> queue_;  ///< in the order in which they were pushed
+  bool is_started_{false};
   std::uint64_t num_pushed_{0};
-  std::uint64_t num_released_{0};
-  std::uint64_t num_reported_{0};  ///< `num_released_` at the end of the last `drain`
-  drain_call* first_drain_{nullptr};
+  std::uint64_t num_finished_{0};
+  std::uint64_t num_reported_{0};  ///< `num_finished_` at the end of the last `drain`
 };
+
+namespace {
+
+struct release_queues {
+  release_queue releases{std::chrono::milliseconds{1}};
+  release_queue fences{shortest_interval};
+};
+
+constinit per_process<release_queues> queues;
+
+}  // namespace
+
+release_queue& release_queue::releases() { return queues.get().releases; }
+release_queue& release_queue::fences() { return queues.get().fences; }
 
 deferred_release::deferred_release(bool prepare)
 {
   if (!prepare) { return; }
   device_ = rmm::get_current_cuda_device();
-  release_queue::instance().start();
+  release_queue::releases().start();
+  places_.push_back({this});
   spare_ = pooled_event::acquire();
   points_.reserve(1);
 }
 
-void deferred_release::release_after(cuda::stream_ref stream) noexcept
+void deferred_release::release_after(cuda::stream_ref stream, bool unless_idle) noexcept
 {
   // The thread that frees may have another device current.
-  auto const guard  = rmm::cuda_set_device_raii{device_.value_or(no_device)};
+  auto const guard = rmm::cuda_set_device_raii{device_.value_or(no_device)};
+  if (unless_idle) {
+    if (is_idle(stream)) { return; }
+    (void)cudaGetLastError();
+  }
   auto const status = [&] {
     try {
       auto const recorded = record_point(stream);
@@ -311,14 +248,14 @@ void deferred_release::add_point_after_capture()
   auto const lock = std::lock_guard{mutex_};
   if (std::all_of(points_.begin(), points_.end(), [](auto const& p) { return p.is_recorded; })) {
     if (!spare_) { spare_ = pooled_event::acquire(); }
-    points_.push_back({lane_after_captures, std::move(spare_), false});
+    points_.push_back({id_after_captures, std::move(spare_), false});
   }
 }
 
 void deferred_release::release_when_ready() noexcept
 {
   if (!points_.empty()) {
-    release_queue::instance().push(this);
+    release_queue::releases().push(places_);
     return;
   }
   auto guard = std::optional<rmm::cuda_set_device_raii>{};
@@ -342,17 +279,51 @@ void deferred_release::release_in_order(cuda::stream_ref stream, int device) noe
   release_when_ready();
 }
 
-void deferred_release::start_fence_queue()
+void deferred_release::prepare_fence()
 {
-  release_queue::instance().start();
-  release_queue::of_fences().start();
+  release_queue::releases().start();
+  release_queue::fences().start();
+  places_.assign(2, {this});  // also for a release after the fence
 }
 
-void deferred_release::push_to_fence_queue() noexcept { release_queue::of_fences().push(this); }
+void deferred_release::push_to_fence_queue() noexcept { release_queue::fences().push(places_); }
 
-bool drain_fences() noexcept { return release_queue::of_fences().drain(); }
+bool deferred_release::finish_if_done() noexcept
+{
+  auto status = cudaSuccess;
+  for (;;) {
+    auto& point = points_.back();
+    // CUDA creates a context on the current device. A producer is released with this one current.
+    (void)cudaSetDevice(point.event.device());
+    if (!point.is_recorded) {
+      auto const relaxed = relaxed_captures{};
+      if (is_capture(point.event.record(cuda::stream_ref{cudaStreamLegacy}))) { return false; }
+      point.is_recorded = true;
+    }
+    // If CUDA fails here, no work is running that could read the memory.
+    status = point.event.query();
+    if (status == cudaErrorNotReady) { return false; }
+    if (points_.size() == 1) { break; }
+    points_.pop_back();
+  }
+  // Other threads may be capturing while the producer frees its memory.
+  auto const relaxed = relaxed_captures{};
+  finish(status);
+  return true;
+}
+
+void finish_ready_releases() noexcept
+{
+  if (release_queue::is_finishing() || release_queue::releases().is_empty()) { return; }
+  auto device = 0;
+  (void)cudaGetDevice(&device);
+  (void)release_queue::releases().finish_ready();
+  (void)cudaSetDevice(device);
+}
+
+bool drain_fences() noexcept { return release_queue::fences().drain(); }
 
 }  // namespace cudf_arrow_bridge::detail
 
 bool cudf_arrow_bridge::drain_releases() noexcept
-{ return detail::release_queue::instance().drain(); }
+{ return detail::release_queue::releases().drain(); }

@@ -9,19 +9,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
 
+class deferred_release;
+
+/// A place in a queue of objects that wait for work of the GPU.
+struct queue_place {
+  deferred_release* object;
+  std::uint64_t number{0};  ///< position among all objects ever queued
+  bool is_polled{false};    ///< whether a thread is polling or destroying the object
+};
+
 /**
  * @brief An object that destroys itself once recorded work on one or more streams is done.
  *
- * It is a node of the release queue, and acquires its first event on construction, so that
- * deferring needs no memory in the common case of one stream. It belongs to the device that is
- * current on construction: default streams are those of that device, events belong to it, and it is
- * current when the object is destroyed.
+ * It acquires its first event and its place in the queue on construction, so that deferring needs
+ * no memory in the common case of one stream. It belongs to the device that is current on
+ * construction: default streams are those of that device, events belong to it, and it is current
+ * when the object is destroyed.
  */
 class deferred_release {
  public:
@@ -37,13 +47,15 @@ class deferred_release {
   virtual ~deferred_release() = default;
 
   /// Defers destruction until the work enqueued on `stream` so far is done. Waits for that work if
-  /// no event can be recorded. If that is because of a capture, a thread of the release queue
-  /// records the event on the legacy default stream when that is usable again; the captured work,
-  /// and earlier work of a non-blocking stream, are not waited for.
-  void release_after(cuda::stream_ref stream) noexcept;
+  /// no event can be recorded. If that is because of a capture, the event is recorded on the legacy
+  /// default stream when that is usable again; the captured work, and earlier work of a
+  /// non-blocking stream, are not waited for.
+  ///
+  /// @param unless_idle Whether to defer nothing if no work is left on the stream
+  void release_after(cuda::stream_ref stream, bool unless_idle = false) noexcept;
 
   /// Destroys this object: immediately if no work was recorded, otherwise on a thread of the
-  /// release queue.
+  /// library or in a later import.
   void release_when_ready() noexcept;
 
   /// Makes `stream`, of the device `device`, wait for the recorded work and destroys this object
@@ -54,21 +66,20 @@ class deferred_release {
   [[nodiscard]] cudaError_t record_point(cuda::stream_ref stream);
 
   /**
-   * @brief Starts the queue of fences, and the release queue for objects that fences keep alive.
+   * @brief Prepares for the queue of fences.
    *
    * @throws std::system_error if a thread cannot be created
    */
-  static void start_fence_queue();
-
-  /// Calls `finish` on a thread of the queue of fences once the recorded work is done.
-  void push_to_fence_queue() noexcept;
+  void prepare_fence();
 
   /// Adds a point that is recorded already.
-  void add_point(unsigned long long stream_id, pooled_event event)
-  { points_.push_back({stream_id, std::move(event)}); }
+  void add_point(pooled_event event) { points_.push_back({0, std::move(event)}); }
+
+  /// Calls `finish` on the thread of the fences once the recorded work is done.
+  void push_to_fence_queue() noexcept;
 
   /**
-   * @brief Called on a thread of the queue once the recorded work is done, to destroy this object.
+   * @brief Called once the recorded work is done, to destroy this object.
    *
    * @param status Error of the last point's work, or of an earlier one; cudaSuccess if there is
    * none
@@ -88,18 +99,19 @@ class deferred_release {
   /// Adds a point that is recorded after a capture.
   void add_point_after_capture();
 
+  /// Calls `finish` if the recorded work is done. @return Whether it was
+  bool finish_if_done() noexcept;
+
   std::optional<rmm::cuda_device_id> device_;  ///< none if not prepared
   std::mutex mutex_;  ///< guards the points; the event pool's is the only one locked inside it
   pooled_event spare_;
   std::vector<release_point> points_;
-
-  // Used by the release queue, once this is queued.
-  std::size_t num_passed_{0};             ///< leading points known to be done
-  std::uint64_t number_{0};               ///< position among all objects ever queued
-  deferred_release* next_{nullptr};       ///< next in the same lane
-  deferred_release* last_{nullptr};       ///< if first in its lane: the last there
-  deferred_release* next_lane_{nullptr};  ///< if first in its lane: first of the next lane
+  std::list<queue_place> places_;  ///< to be moved to a queue
 };
+
+/// Destroys the objects whose recorded work is done, on this thread. Does nothing while this thread
+/// destroys one of them.
+void finish_ready_releases() noexcept;
 
 /// Waits until all fences that were added before the call have ended; for tests.
 bool drain_fences() noexcept;

@@ -61,6 +61,16 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device)
   });
 }
 
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags)
+{
+  return call(__func__, [&](auto& all, auto&) {
+    auto const* state = all.find_stream(stream);
+    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
+    *flags = state->type == stream_type::non_blocking ? cudaStreamNonBlocking : cudaStreamDefault;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id)
 {
   return call(__func__, [&](auto& all, auto&) {

@@ -94,7 +94,7 @@ TEST_F(fences, are_reported_after_the_work_of_their_stream)
   EXPECT_EQ(fences_.num_pending(), 0U);
 }
 
-TEST_F(fences, of_one_stream_are_reported_in_order_after_their_work)
+TEST_F(fences, of_one_stream_are_reported_after_their_work)
 {
   for (auto seed = 1U; seed <= many_seeds; ++seed) {
     sim::reset(seed);
@@ -109,8 +109,12 @@ TEST_F(fences, of_one_stream_are_reported_in_order_after_their_work)
     while (num_told < expected.size()) {
       auto const told = fences_.poll(long_enough_for_all);
       ASSERT_FALSE(told.empty());
-      for (auto const& result : told) { EXPECT_EQ(result.fence, expected[num_told++]); }
-      EXPECT_GE(num_done, num_told);
+      for (auto const& result : told) {
+        auto const found = std::find(expected.begin(), expected.end(), result.fence);
+        ASSERT_NE(found, expected.end());
+        EXPECT_GT(num_done, static_cast<std::size_t>(found - expected.begin()));
+        ++num_told;
+      }
     }
     settle_fences();
   }
@@ -138,7 +142,10 @@ TEST_F(fences, do_not_wait_for_releases)
   source.when_released([&, future = told.get_future().share()] {
     in_time = future.wait_for(long_enough_for_all) == std::future_status::ready;
   });
-  import(source, stream.get()).storage.reset();
+  {
+    auto const slow = sim::slow_stream{stream.get()};
+    import(source, stream.get()).storage.reset();
+  }
   expect_reached(fences_, {fences_.add(stream.get())});
   told.set_value();
   drain_releases();
@@ -248,7 +255,7 @@ TEST_F(fences, are_reported_once_as_cancelled_or_reached)
 TEST_F(fences, report_cuda_errors)
 {
   auto const stream = lasting_stream{};
-  sim::fail_next("cudaEventSynchronize", cudaErrorLaunchFailure);
+  sim::fail_next("cudaEventQuery", cudaErrorLaunchFailure);
   auto const first = fences_.add(stream.get());
   auto const told  = take(fences_, 1);
   EXPECT_EQ(told.front().fence, first);
@@ -261,13 +268,11 @@ TEST_F(fences, add_fails_if_the_event_cannot_be_recorded)
 {
   auto const stream = lasting_stream{};
   auto array        = to_arrow(integer_column(stream.get()), stream.get());
-  for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
-    sim::fail_next(function, cudaErrorLaunchFailure);
-    EXPECT_THROW((void)fences_.add(stream.get()), rmm::cuda_error);
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-    EXPECT_EQ(fences_.num_pending(), 0U);
-    EXPECT_EQ(fences_.poll(0s).size(), 0U);
-  }
+  sim::fail_next("cudaEventRecord", cudaErrorLaunchFailure);
+  EXPECT_THROW((void)fences_.add(stream.get()), rmm::cuda_error);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_EQ(fences_.num_pending(), 0U);
+  EXPECT_EQ(fences_.poll(0s).size(), 0U);
   expect_reached(fences_, {fences_.add(stream.get())});
   sim::fail_next("cudaEventQuery", cudaErrorLaunchFailure);
   EXPECT_THROW((void)array.is_ready(), rmm::cuda_error);
@@ -298,19 +303,20 @@ TEST_F(fences, one_descriptor_serves_ten_thousand_fences)
     EXPECT_EQ(result.state, fence_state::reached);
     told[(result.fence - of_stream.front().front()) % num_streams].push_back(result.fence);
   }
+  for (auto& each : told) { std::sort(each.begin(), each.end()); }
   EXPECT_EQ(told, of_stream);
   EXPECT_FALSE(is_readable(fences_));
 }
 
-TEST_F(fences, synchronize_once_each_and_do_not_query)
+TEST_F(fences, do_not_block_a_thread_in_cuda)
 {
   auto const stream = lasting_stream{};
   auto const before = sim::host_syncs_here();
   for (auto i = 0; i < 20; ++i) { (void)fences_.add(stream.get()); }
   (void)take(fences_, 20);
   EXPECT_EQ(sim::host_syncs_here(), before);
-  EXPECT_EQ(sim::calls("cudaEventSynchronize"), 20U);
-  EXPECT_EQ(sim::calls("cudaEventQuery"), 0U);
+  EXPECT_EQ(sim::calls("cudaEventSynchronize"), 0U);
+  EXPECT_EQ(sim::calls("cudaStreamSynchronize"), 0U);
   EXPECT_EQ(sim::calls("cudaStreamQuery"), 0U);
 }
 
@@ -407,17 +413,17 @@ TEST_F(fences, on_foreign_events_are_reported_after_the_event)
   auto event         = std::make_shared<foreign_event>(late.get());
   auto const watched = std::weak_ptr{event};
   auto* const handle = event->handle;
-  auto const fence   = fences_.add(handle, 0, 7, std::move(event));
+  auto const fence   = fences_.add(handle, 0, std::move(event));
   EXPECT_NE(fence, 0U);
 
-  // A fence of another lane is reported while the first fence is pending.
+  // A fence of another event is reported while the first fence is pending.
   auto slow_too = std::optional<sim::slow_stream>{stream.get()};
   sim::enqueue(stream.get(), [] {});
   auto other             = std::make_shared<foreign_event>(stream.get());
-  auto const other_fence = fences_.add(other->handle, 0, 8, other);
+  auto const other_fence = fences_.add(other->handle, 0, other);
   slow_too.reset();
   expect_reached(fences_, {other_fence});
-  EXPECT_EQ(fences_.add(other->handle, 0, 8, other), 0U);
+  EXPECT_EQ(fences_.add(other->handle, 0, other), 0U);
 
   EXPECT_FALSE(watched.expired());
   EXPECT_EQ(watched.lock()->handle, handle);

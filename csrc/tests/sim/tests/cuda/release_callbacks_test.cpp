@@ -57,6 +57,62 @@ TEST_F(release_callbacks, may_call_the_library)
   EXPECT_LT(clock_type::now() - start, less_than_drain_takes);
 }
 
+TEST_F(release_callbacks, are_called_immediately_if_the_stream_is_idle)
+{
+  auto const stream = lasting_stream{};
+  auto source       = producer{stream.get()};
+  auto thread       = std::thread::id{};
+  source.when_released([&] { thread = std::this_thread::get_id(); });
+  auto imported = import(source, stream.get());
+  synchronize(stream.get());
+  auto const recorded = sim::calls("cudaEventRecord");
+  imported.storage.reset();
+  EXPECT_EQ(source.released(), 1);
+  EXPECT_EQ(thread, std::this_thread::get_id());
+  EXPECT_EQ(sim::calls("cudaEventRecord"), recorded);
+}
+
+/// A kernel on the default stream, which a blocking stream waits for without being told.
+TEST_F(release_callbacks, of_a_blocking_stream_wait_for_the_default_stream)
+{
+  auto const stream = lasting_stream{cudaStreamDefault};
+  auto source       = producer{stream.get()};
+  auto imported     = import(source, stream.get());
+  synchronize(stream.get());
+  auto slow       = std::optional<sim::slow_stream>{cudaStreamLegacy};
+  auto const seen = read_later(imported.view(), flat("int32"), cudaStreamLegacy);
+  imported.storage.reset();
+  EXPECT_EQ(source.released(), 0);
+  slow.reset();
+  drain_releases();
+  EXPECT_EQ(source.released(), 1);
+  EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+}
+
+TEST_F(release_callbacks, are_called_in_a_later_import)
+{
+  auto const stream = lasting_stream{};
+  auto const other  = lasting_stream{};
+  auto sources      = std::vector<std::unique_ptr<producer>>{};
+  auto num_here     = std::atomic<int>{0};
+  auto const here   = std::this_thread::get_id();
+  for (auto i = 0; i < 200; ++i) {
+    sources.push_back(std::make_unique<producer>(stream.get()));
+    sources.back()->when_released([&] { num_here += std::this_thread::get_id() == here ? 1 : 0; });
+    {
+      auto const slow = sim::slow_stream{stream.get()};
+      import(*sources.back(), stream.get()).storage.reset();
+    }
+    synchronize(stream.get());
+    sources.push_back(std::make_unique<producer>(other.get()));
+    import(*sources.back(), other.get()).storage.reset();
+    EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+  }
+  EXPECT_GT(num_here, 0);
+  drain_releases();
+  for (auto const& source : sources) { EXPECT_EQ(source->released(), 1); }
+}
+
 TEST_F(release_callbacks, do_not_block_the_thread_that_frees)
 {
   auto const stream = lasting_stream{};
@@ -66,7 +122,10 @@ TEST_F(release_callbacks, do_not_block_the_thread_that_frees)
   source.when_released([&, future = freed.get_future().share()] {
     came_first = future.wait_for(20s) != std::future_status::ready;
   });
-  import(source, stream.get()).storage.reset();
+  {
+    auto const slow = sim::slow_stream{stream.get()};
+    import(source, stream.get()).storage.reset();
+  }
   freed.set_value();
   drain_releases();
   EXPECT_EQ(source.released(), 1);
@@ -150,7 +209,7 @@ using exits = release_callbacks;
   std::exit(0);
 }
 
-/// Exits with 0 if one thread releases all imports that are freed one after another.
+/// Exits with 0 if one thread of the library releases all imports that are freed one after another.
 [[noreturn]] void exit_with_one_thread()
 {
   static auto const stream = sim::stream{};
@@ -159,7 +218,11 @@ using exits = release_callbacks;
   for (auto i = 0; i < 50; ++i) {
     auto source = producer{stream.get()};
     source.when_released([&] { threads.insert(std::this_thread::get_id()); });
-    (void)from_arrow_device_column(*integer_schema().get(), &source.array, {}, stream.get(), pool);
+    {
+      auto const slow = sim::slow_stream{stream.get()};
+      (void)from_arrow_device_column(
+        *integer_schema().get(), &source.array, {}, stream.get(), pool);
+    }
     drain_releases();
   }
   std::exit(threads.size() == 1 ? 0 : 1);

@@ -20,7 +20,7 @@ class release_elsewhere : public bridge_test {
   static std::optional<detail::foreign_share> borrow(producer& source, cudaStream_t stream)
   {
     return std::optional<detail::foreign_share>{
-      std::in_place, new detail::foreign_array{&source.array, false}, cuda::stream_ref{stream}};
+      std::in_place, &source.array, false, cuda::stream_ref{stream}};
   }
 
   /// Imports and reads a column on this thread's default stream, and frees it on another thread.

@@ -230,6 +230,21 @@ TEST_F(streams, belong_to_the_device_current_at_their_creation)
   EXPECT_EQ(cudaStreamSynchronize(one.get()), cudaSuccess);
 }
 
+TEST_F(streams, have_the_flags_of_their_creation)
+{
+  auto const one      = stream{};
+  auto const blocking = stream{cudaStreamDefault};
+  auto flags          = 7U;
+  EXPECT_EQ(cudaStreamGetFlags(one.get(), &flags), cudaSuccess);
+  EXPECT_EQ(flags, cudaStreamNonBlocking);
+  for (auto const& handle :
+       {blocking.get(), cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread}) {
+    flags = 7U;
+    EXPECT_EQ(cudaStreamGetFlags(handle, &flags), cudaSuccess);
+    EXPECT_EQ(flags, cudaStreamDefault);
+  }
+}
+
 TEST_F(streams, have_different_ids)
 {
   auto const one = stream{};
