@@ -493,7 +493,7 @@ cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil
         void wait(stream_ref) except +libcudf_exception_handler
 
     ipc_body describe_body(
-        const device_array&, bool, stream_ref, device_async_resource_ref
+        const device_array&, bool, stream_ref, device_async_resource_ref, bool
     ) except +libcudf_exception_handler
 
     cdef cppclass node_span "std::span<cudf_arrow_bridge::ipc_node const>":
@@ -540,24 +540,3 @@ cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil
         device_array dictionary(
             size_t, const ipc_batch&, array_span, const ipc_memory&, body_checks, stream_ref
         ) except +libcudf_exception_handler
-
-    cdef cppclass byte_span "std::span<std::byte>":
-        byte_span() noexcept
-        char* data() noexcept
-        size_t size() noexcept
-
-    cdef cppclass const_byte_span "std::span<std::byte const>":
-        const_byte_span() noexcept
-        const char* data() noexcept
-        size_t size() noexcept
-
-    cdef cppclass body_download:
-        body_download(ipc_body, size_t, stream_ref) except +libcudf_exception_handler
-        const_byte_span next() except +libcudf_exception_handler
-
-    cdef cppclass body_upload:
-        body_upload(
-            size_t, size_t, stream_ref, device_async_resource_ref
-        ) except +libcudf_exception_handler
-        byte_span next() except +libcudf_exception_handler
-        void commit(size_t) except +libcudf_exception_handler

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from .._core.export.array_exporter import BatchSource, single_batch
 from .._core.ipc.body_decoder import BatchParts, BodyDecoder
-from .._core.ipc.body_transfer import DeviceMemory
+from .._core.ipc.body_transfer import DeviceMemory, upload_memory
 from .._core.ipc.metadata import read_header
 from .._core.tensor import memory_of_dlpack
 from ..arrow.bounded_cache import cached_if_small
@@ -28,7 +28,6 @@ from .compression import decompress
 from .incoming import IncomingMessage, ReadOptions
 from .metadata import StoredSchema, read_schema
 from .transport.framing import CHUNK_SIZE
-from .transport.sources import open_source
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
@@ -147,7 +146,7 @@ def dictionary_of(
     message = pa.ipc.read_message(pa.record_batch([values], [""]).serialize())
     body = message.body
     if location != _CPU and body:
-        body = open_source(body).upload(len(body), stream, mr, CHUNK_SIZE)
+        body = upload_memory(body, stream, mr, CHUNK_SIZE)
     adopt = partial(_adopt_device_memory, stream)
     parts = BatchParts(read_header(message.metadata), [body], adopt)
     return decoder.decode(parts, within, "sizes", stream, location, index)

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,7 +56,14 @@ class _Written:
 class WrittenDictionaries:
     """Finds the dictionaries of batches that are not written yet; see `MessageEncoder`."""
 
-    def __init__(self, stored: StoredSchema, stream: Stream, is_file: bool) -> None:
+    def __init__(
+        self,
+        stored: StoredSchema,
+        stream: Stream,
+        is_file: bool,
+        describe_array: Callable[[ExportedArray, bool], IpcBody],
+    ) -> None:
+        self._describe = describe_array
         self._stored = stored
         self._stream = stream
         self._is_file = is_file
@@ -77,7 +84,7 @@ class WrittenDictionaries:
         before = len(found)
         for values in body.dictionaries():
             index = next(indices)
-            described = describe_body(values, False, self._stream)
+            described = self._describe(values, False)
             # Dictionaries within the values come first. Dictionaries that refer to new ones are
             # written again.
             is_changed = self._visit(described, indices, found)
@@ -126,7 +133,7 @@ class WrittenDictionaries:
         within = [None if known is None else known.values for known in written]
         appended = after.slice(len(before))
         array = dictionary_of(appended, self._decoder, index, within, self._stream)
-        return describe_body(array, False, self._stream)
+        return self._describe(array, False)
 
     def _on_host(self, index: int, written: _Written) -> pa.Array:
         if written.on_host is None:
@@ -183,6 +190,7 @@ class MessageEncoder:
     A column becomes a batch of one column. Without a kind, the schema marks columns and tables.
     Dictionaries in CPU memory, and all dictionaries of a file, are compared with those before.
     Others are sent again unless they share memory. The file format cannot replace a dictionary.
+    With `is_downloaded`, only `download_to` may read bodies in device memory.
     """
 
     def __init__(
@@ -191,15 +199,17 @@ class MessageEncoder:
         kind: Kind | None,
         stream: Stream,
         is_file: bool = False,
+        is_downloaded: bool = False,
     ) -> None:
         self.stream = stream
         self.schema_metadata, self._is_table = _metadata_of(schema, kind)
         stored = read_schema(self.schema_metadata)
-        self._dictionaries = WrittenDictionaries(stored, stream, is_file)
+        self._describe = partial(describe_body, stream=stream, is_downloaded=is_downloaded)
+        self._dictionaries = WrittenDictionaries(stored, stream, is_file, self._describe)
 
     def encode(self, array: DeviceArray) -> Iterator[EncodedBatch]:
         """Yield the messages of a batch, after the dictionaries that it needs."""
-        body = describe_body(array._array, self._is_table, self.stream)
+        body = self._describe(array._array, self._is_table)
         for values, dictionary_id, is_delta in self._dictionaries.new_in(body):
             yield EncodedBatch(values, (dictionary_id, is_delta))
         yield EncodedBatch(body)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from .._core.export.array_exporter import ExportArguments
+from .._core.ipc.body_transfer import upload_memory
 from ..arrow.options import check_max_bytes, check_option
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
 from .compression import compressed_buffers, decompress
 from .transport.framing import CHUNK_SIZE, check_chunk_size
-from .transport.sources import Source, open_source
+from .transport.sources import Source
 
 if TYPE_CHECKING:
     from .._core.ipc.metadata import Header
@@ -139,14 +140,11 @@ def receive(
     limit.check(header, size)
     if not options.on_device:
         return limit.accept(header, [source.take(size)])
+    target = options.stream, options.mr, options.chunk_size
     if header.codec is None:
-        return limit.accept(header, [_upload(source, size, options)])
+        return limit.accept(header, [source.upload(size, *target)])
     buffers = [
-        _upload(open_source(buffer), len(buffer), options) if buffer else None
+        upload_memory(buffer, *target) if buffer else None
         for buffer in decompress(header, limit.accept(header, [source.take(size)]).buffers)
     ]
     return IncomingMessage(header, buffers, is_decompressed=True)
-
-
-def _upload(source: Source, size: int, options: ReadOptions) -> Any:
-    return source.upload(size, options.stream, options.mr, options.chunk_size)

@@ -33,8 +33,8 @@ def open_stream(
 
     Bodies are read to the memory that columns use. In host memory, bytes and memory-mapped files
     are used in place, and other bodies are read once without further copies. Device memory is
-    filled through two pieces of pinned memory: while one is read, the other is copied. pyarrow
-    decompresses compressed bodies on the host.
+    filled through two pieces of pinned memory: while one is read, the other is copied. Up to four
+    threads copy bodies in host memory. pyarrow decompresses compressed bodies on the host.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ def _write(
     check_chunk_size(chunk_size)
     arrays = arrays_of(source, stream, preserve_index, max_rows)
     kind = kind_of(source)
-    encoder = MessageEncoder(arrays._schema_handle(), kind, resolve_stream(stream), is_file)
+    encoder = MessageEncoder(arrays._schema_handle(), kind, resolve_stream(stream), is_file, True)
     with open_sink(sink) as out:
         if is_file:
             out.write(MAGIC + bytes(2))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 import pyarrow as pa
 
 from .._core.ipc.body_decoder import aligned, take_buffers
-from .._core.ipc.body_transfer import BodyDownload
+from .._core.ipc.body_transfer import download_to, upload_memory
 from .._core.ipc.metadata import read_header
 from .._core.schema import Schema
 from ..arrow.bounded_cache import cached_if_small
@@ -27,13 +27,12 @@ from ..ipc.encoder import MessageEncoder
 from ..ipc.incoming import IncomingMessage, ReadOptions
 from ..ipc.metadata import StoredSchema, read_schema
 from ..ipc.transport.framing import CHUNK_SIZE
-from ..ipc.transport.sources import copy_bytes, open_source
+from ..ipc.transport.sources import copy_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .._core.ipc.body import IpcBody
-    from ..cuda.streams import Stream
 
 #: The first pickle protocol with out-of-band buffers.
 WITH_BUFFERS = 5
@@ -67,10 +66,10 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
     Raises a ValueError if the array is released, or is a record batch with null rows.
     """
     stream: Any = array._array.stream or resolve_stream(None)
-    encoder = MessageEncoder(array._arrow_schema, array._kind, stream)
-    encoded = list(encoder.encode(array))
     device_type = array._array.device_type
     is_packed = to_host and device_type != DeviceType.CPU
+    encoder = MessageEncoder(array._arrow_schema, array._kind, stream, is_downloaded=is_packed)
+    encoded = list(encoder.encode(array))
     buffers: list[Any]
     if is_packed:
         buffers = [_download(batch.body) for batch in encoded if batch.body.packed_size]
@@ -109,7 +108,7 @@ def unpack(
     stream = resolve_stream(None)
     on_device = device_type in ON_DEVICE and has_gpu()
     if is_packed and on_device:
-        buffers = [_upload(buffer, stream) for buffer in buffers]
+        buffers = [upload_memory(buffer, stream, None, CHUNK_SIZE) for buffer in buffers]
     options = ReadOptions(stream, "minimal", on_device=on_device)
     decoder = MessageDecoder(stored, options)
     array, position = None, 0
@@ -149,15 +148,15 @@ def restore(header: tuple[Any, ...], labels: tuple[Any, ...], *buffers: Any) -> 
 def _download(body: IpcBody) -> memoryview:
     """Copy a packed body to host memory."""
     memory = memoryview(pa.allocate_buffer(body.packed_size)).cast("B")
-    position = 0
-    for piece in BodyDownload(body, CHUNK_SIZE):
-        copy_bytes(memory[position : position + len(piece)], piece)
-        position += len(piece)
+    rest = memory
+
+    def write(piece: memoryview) -> None:
+        nonlocal rest
+        copy_bytes(rest[: len(piece)], piece)
+        rest = rest[len(piece) :]
+
+    download_to(write, body, CHUNK_SIZE)
     return memory.toreadonly()
-
-
-def _upload(buffer: Any, stream: Stream) -> Any:
-    return open_source(buffer).upload(memoryview(buffer).nbytes, stream, None, CHUNK_SIZE)
 
 
 @cached_if_small(attrgetter("size"))

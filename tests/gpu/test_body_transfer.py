@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from cudf_arrow_bridge._core.ipc.body_transfer import BodyUpload
+from cudf_arrow_bridge._core.ipc.body_transfer import upload_from, upload_memory
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc.transport.sources import open_source
 from testing.device import GPU, side_stream
@@ -18,6 +18,8 @@ pytestmark = GPU
 
 CHUNK = 100_000
 DATA = os.urandom(1 << 20)
+#: More than the pieces of one thread.
+LARGE = os.urandom((1 << 24) + 3)
 
 
 def as_bytes(memory):
@@ -52,25 +54,37 @@ def test_bodies_of_all_sources_are_uploaded(tmp_path, resource):
 def test_uploaded_memory_keeps_its_stream_and_resource_alive():
     import rmm.mr
 
-    upload = BodyUpload(6, resolve_stream(side_stream()), rmm.mr.CudaAsyncMemoryResource(), 4)
-    for part in (b"abcd", b"ef"):
-        piece = upload.next()
-        piece[:] = part
-        upload.commit(len(part))
-    assert upload.next() is None
-    memory = upload.finish()
-    del upload
+    parts = iter((b"abcd", b"ef"))
+
+    def read_into(piece):
+        piece[:] = next(parts)
+
+    resource = rmm.mr.CudaAsyncMemoryResource()
+    memory = upload_from(read_into, 6, resolve_stream(side_stream()), resource, 4)
+    del resource
     assert as_bytes(memory) == b"abcdef"
 
 
-def test_commit_rejects_a_kept_piece():
-    upload = BodyUpload(10, resolve_stream(None), None, 4)
-    kept = upload.next()[1:]
+def test_large_memory_is_uploaded_by_several_threads():
+    memory = upload_memory(LARGE, resolve_stream(side_stream()), None, 1 << 23)
+    assert as_bytes(memory) == LARGE
+
+
+def test_upload_rejects_a_kept_piece():
+    kept = []
     with pytest.raises(
         BufferError, match="expected no reference to the last piece of a body, got one"
     ):
-        upload.commit(4)
-    assert len(kept) == 3
+        upload_from(lambda piece: kept.append(piece[1:]), 10, resolve_stream(None), None, 4)
+    assert len(kept[0]) == 3
+
+
+def test_error_of_a_reader_ends_the_upload():
+    def read_into(piece):
+        raise KeyError("no more")
+
+    with pytest.raises(KeyError, match="no more"):
+        upload_from(read_into, 10, resolve_stream(None), None, 4)
 
 
 def test_upload_of_a_truncated_body_raises_an_error(tmp_path):

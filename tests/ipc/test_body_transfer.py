@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfer of bodies in host memory in pieces; `csrc/tests/sim` tests device memory."""
+"""Transfer of bodies between memories; `csrc/tests/sim` tests device memory."""
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
-import weakref
 from functools import partial
 from types import SimpleNamespace
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.ipc.body import describe_body
-from cudf_arrow_bridge._core.ipc.body_transfer import BodyDownload, BodyUpload
+from cudf_arrow_bridge._core.ipc.body_transfer import download_to, upload_from, upload_memory
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc.transport.sources import open_source
 from cudf_arrow_bridge.processes import packing
-from testing.ipc.bytes import address_of
 
 
 def body_of(*columns):
@@ -29,47 +25,22 @@ def body_of(*columns):
     return describe_body(bridge.to_arrow_device(table)._array, True, resolve_stream(None))
 
 
-def test_download_of_a_host_body_yields_its_buffers_without_a_copy():
-    columns = [np.arange(100, dtype="uint8"), np.arange(100, dtype="uint8")[::-1].copy()]
-    body = body_of(*columns)
-    assert body.packed_size == 256
-    pieces = list(BodyDownload(body, 1))
-    assert [len(piece) for piece in pieces] == [100, 28, 100, 28]
-    assert [address_of(piece) for piece in pieces[::2]] == list(map(address_of, columns))
-    assert not any(pieces[1])
-    assert all(piece.readonly for piece in pieces)
-
-
-def test_pieces_of_a_download_keep_the_memory_alive():
-    array = np.arange(100, dtype="uint8")
-    gone = weakref.ref(array)
-    pieces = list(BodyDownload(body_of(array), 1))
-    del array
-    gc.collect()
-    assert gone() is not None
-    assert bytes(pieces[0]) == bytes(range(100))
-    del pieces
-    gc.collect()
-    assert gone() is None
-
-
-def test_body_without_buffers_yields_no_pieces():
-    body = body_of(np.empty(0, "uint8"))
-    assert body.packed_size == 0
-    assert list(BodyDownload(body, 1)) == []
-
-
 def test_wrong_arguments_raise_errors():
     with pytest.raises(ValueError, match="chunk_size: expected at least 1, got 0"):
-        BodyDownload(body_of(), 0)
+        download_to(print, body_of(), 0)
+    with pytest.raises(ValueError, match="expected a body in device memory, got one in CPU memory"):
+        download_to(print, body_of(), 1)
     with pytest.raises(TypeError):
-        BodyDownload(None, 1)
+        download_to(print, None, 1)
 
 
 @pytest.mark.skipif(bridge.has_gpu(), reason="there is a GPU")
 def test_uploads_need_a_gpu():
+    arguments = resolve_stream(None), None, 1
     with pytest.raises(RuntimeError, match="expected a GPU for an upload, got none"):
-        BodyUpload(1, resolve_stream(None), None, 1)
+        upload_memory(b"x", *arguments)
+    with pytest.raises(RuntimeError, match="expected a GPU for an upload, got none"):
+        upload_from(print, 1, *arguments)
 
 
 LARGE = bytes(1 << 25)
@@ -89,11 +60,11 @@ def upload(source, begin, monkeypatch):
 
 
 def download(begin, monkeypatch):
-    def pieces(*_):
+    def download_to(write, *_):
         begin()
-        yield memoryview(LARGE)
+        write(memoryview(LARGE))
 
-    monkeypatch.setattr(packing, "BodyDownload", pieces)
+    monkeypatch.setattr(packing, "download_to", download_to)
     packing._download(SimpleNamespace(packed_size=len(LARGE)))
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 
 class Memory:
-    """Host memory in place of the device memory that `BodyUpload.finish` returns."""
+    """Host memory in place of the device memory of an upload."""
 
     def __init__(self, data, stream):
         self.stream = stream
@@ -181,17 +181,11 @@ def test_tensors_with_gaps_are_rejected():
 def test_delta_of_a_dictionary_is_uploaded_with_the_given_resource(monkeypatch):
     used = []
 
-    class Source:
-        """Host memory in place of a source, whose upload returns it unchanged."""
+    def upload_memory(source, stream, mr, chunk_size):
+        used.append(mr)
+        return source
 
-        def __init__(self, data):
-            self._data = data
-
-        def upload(self, size, stream, mr, chunk_size):
-            used.append(mr)
-            return self._data
-
-    monkeypatch.setattr(decoder, "open_source", Source)
+    monkeypatch.setattr(decoder, "upload_memory", upload_memory)
     monkeypatch.setattr(decoder, "_CPU", None)  # as if all memory were on a device
     words = [pa.array(values).dictionary_encode() for values in (["a"], ["a", "b"])]
     batches = [pa.record_batch([array], ["a"]) for array in words]

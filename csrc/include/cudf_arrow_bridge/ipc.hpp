@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -44,6 +45,8 @@ struct ipc_node {
 struct ipc_buffer {
   void const* address;  ///< null if the buffer is absent
   std::int64_t size;    ///< bytes; 0 if the buffer is absent
+  /// The bits of the last byte that belong to the body; `download_body` clears the others.
+  std::byte last_byte{0xFF};
 };
 
 /**
@@ -76,7 +79,7 @@ struct ipc_body {
 /**
  * @brief Describes an array as the body of a message.
  *
- * Copies only buffers of slices: masks that do not begin with a word of 32 rows, and offsets that
+ * Copies buffers of slices: masks that do not begin with a word of 32 rows, and offsets that
  * do not begin at 0. The body contains only data of the rows. Unknown first and last offsets of
  * strings and lists are read; on device memory this waits once for each level of nesting. Unknown
  * nulls are counted.
@@ -88,11 +91,14 @@ struct ipc_body {
  * @param is_table Whether it is a record batch, whose first nodes are its children
  * @param stream Stream for reads and copies, after the work that writes the array
  * @param mr Resource for copies
+ * @param is_downloaded Whether only `download_body` reads the buffers. It clears the bits after
+ *   bitmaps. Otherwise bitmaps that may have bits of other rows in their last byte are copied.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT ipc_body describe_body(device_array const& array,
                                                               bool is_table,
                                                               cuda::stream_ref stream,
-                                                              rmm::device_async_resource_ref mr);
+                                                              rmm::device_async_resource_ref mr,
+                                                              bool is_downloaded = false);
 
 /// The contents of a message's metadata for a record batch, and its buffers.
 struct ipc_batch {
@@ -185,101 +191,67 @@ class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
 };
 
 /**
- * @brief A packed body as pieces of host memory, one after the other: the buffers and the zeros
- * between them.
+ * @brief Reads or fills a piece of a packed body, from the first to the last.
  *
- * For host memory the pieces are the buffers; for pinned memory the first step waits for the
- * stream. Device and managed memory is copied through two pieces of pinned memory: while one is
- * used, the next is being copied. If it is destroyed before the end, the body and that memory are
- * kept alive until the copies are done.
+ * The memory of the piece is reused after the call; `owner` keeps it alive.
  */
-class CUDF_ARROW_BRIDGE_EXPORT body_download {
- public:
-  /**
-   * @throws std::invalid_argument if `chunk_size` is 0
-   * @throws rmm::cuda_error if CUDA rejects the first copy
-   *
-   * @param body Body to read
-   * @param chunk_size Maximum size in bytes of each piece of device memory, limited to 16 MiB;
-   * smaller if that much pinned memory is not available
-   * @param stream Stream that copies are enqueued on, the one of `describe_body`; must outlive this
-   */
-  body_download(ipc_body body, std::size_t chunk_size, cuda::stream_ref stream);
-
-  body_download(body_download const&)            = delete;
-  body_download& operator=(body_download const&) = delete;
-  ~body_download();
-
-  /**
-   * @brief The next piece, empty at the end; valid until the next call. Waits for its copy.
-   *
-   * @throws rmm::cuda_error if a copy, or work before it, has failed
-   * @throws std::logic_error if an earlier call has failed
-   */
-  [[nodiscard]] std::span<std::byte const> next();
-
- private:
-  struct state;
-  std::unique_ptr<state> state_;
-};
+using body_transfer =
+  std::function<void(std::span<std::byte> piece, std::shared_ptr<void const> const& owner)>;
 
 /**
- * @brief Device memory that is filled from the host through two pieces of pinned memory: while one
- * is filled, the other is copied.
+ * @brief Copies a packed body, the buffers and the zeros between them, to the host through two
+ * pieces of pinned memory: while one is used, the next is being copied.
  *
- * Not for columns in host memory, which are filled directly. The memory is on the device that is
- * current at construction.
+ * If it fails, the body and that memory are kept alive until the copies are done.
+ *
+ * @throws std::invalid_argument if `chunk_size` is 0, or the body is in CPU memory
+ * @throws rmm::cuda_error if a copy, or work before it, has failed
+ *
+ * @param body Body to read
+ * @param chunk_size Maximum size in bytes of each piece, limited to 16 MiB; smaller if that much
+ *   pinned memory is not available
+ * @param write Called with each piece after its copy; may throw
+ * @param stream Stream that copies are enqueued on, the one of `describe_body`
  */
-class CUDF_ARROW_BRIDGE_EXPORT body_upload {
- public:
-  /**
-   * @throws std::logic_error without a GPU
-   * @throws std::invalid_argument if `chunk_size` is 0
-   * @throws rmm::cuda_error if a call of CUDA fails
-   * @throws rmm::bad_alloc if memory runs out
-   *
-   * @param size Bytes of the body
-   * @param chunk_size Bytes of each piece at most, as for `body_download`
-   * @param stream Stream that copies are enqueued on; must outlive the memory
-   * @param mr Resource for the memory
-   */
-  body_upload(std::size_t size,
-              std::size_t chunk_size,
-              cuda::stream_ref stream,
-              rmm::device_async_resource_ref mr);
+CUDF_ARROW_BRIDGE_EXPORT void download_body(ipc_body const& body,
+                                            std::size_t chunk_size,
+                                            body_transfer const& write,
+                                            cuda::stream_ref stream);
 
-  body_upload(body_upload const&)            = delete;
-  body_upload& operator=(body_upload const&) = delete;
-  ~body_upload();
+/**
+ * @brief Fills memory of the current device from the host through two pieces of pinned memory:
+ * while one is filled, the other is copied.
+ *
+ * @throws std::logic_error without a GPU
+ * @throws std::invalid_argument if `chunk_size` is 0
+ * @throws rmm::cuda_error if a call of CUDA fails, or work on the stream has failed
+ * @throws rmm::bad_alloc if memory runs out
+ *
+ * @param size Bytes of the body
+ * @param chunk_size Bytes of each piece at most, as for `download_body`
+ * @param read Fills each piece; may throw
+ * @param stream Stream that copies are enqueued on; must outlive the memory
+ * @param mr Resource for the memory
+ * @return The memory, filled in stream order
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT rmm::device_buffer upload_body(
+  std::size_t size,
+  std::size_t chunk_size,
+  body_transfer const& read,
+  cuda::stream_ref stream,
+  rmm::device_async_resource_ref mr);
 
-  /**
-   * @brief The next piece to fill: not larger than the missing part, and empty when the body is
-   * complete. Waits until an earlier copy from it is done.
-   *
-   * @throws rmm::cuda_error if work on the stream has failed
-   * @throws std::logic_error if an earlier call has failed
-   */
-  [[nodiscard]] std::span<std::byte> next();
-
-  /**
-   * @brief Enqueues the copy of the first `filled` bytes of the last piece of `next`.
-   *
-   * @throws std::invalid_argument for more bytes than the piece has
-   * @throws rmm::cuda_error if CUDA refuses it
-   */
-  void commit(std::size_t filled);
-
-  /**
-   * @brief The memory, on whose stream the copies are enqueued.
-   *
-   * @throws std::logic_error if the body is not complete, or was returned before
-   */
-  [[nodiscard]] rmm::device_buffer finish();
-
- private:
-  struct state;
-  std::unique_ptr<state> state_;
-};
+/**
+ * @brief Copies pageable host memory to memory of the current device; see above.
+ *
+ * Up to four threads copy, each through two pieces of pinned memory of at most 2 MiB. Does not
+ * access `source` after it returns.
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT rmm::device_buffer upload_body(
+  std::span<std::byte const> source,
+  std::size_t chunk_size,
+  cuda::stream_ref stream,
+  rmm::device_async_resource_ref mr);
 
 /// @}
 

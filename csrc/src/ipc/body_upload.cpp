@@ -7,115 +7,108 @@
 #include <cudf_arrow_bridge/ipc.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <future>
 #include <memory>
 #include <stdexcept>
-#include <string>
-#include <utility>
+#include <thread>
+#include <vector>
 
 namespace cudf_arrow_bridge {
 namespace {
 
-memory_location current_device()
-{ return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
+/// The size of a piece that is copied from host memory: several fit in the caches of a CPU.
+constexpr std::size_t memory_piece = std::size_t{1} << 21;
+constexpr std::size_t most_threads = 4;
 
-}  // namespace
-
-struct body_upload::state {
-  state(std::size_t total,
-        std::size_t chunk_size,
-        cuda::stream_ref stream,
-        rmm::device_async_resource_ref mr)
-    : size{total}, location{current_device()}, memory{total, stream, mr}
-  {
-    if (size > 0) {
-      chunks = std::make_unique<detail::pinned_chunks>(size, chunk_size, stream, nullptr);
-    }
-  }
-
-  std::span<std::byte> next()
-  {
-    if (num_copied == size) { return {}; }
-    if (piece.empty()) {
-      if (num_pieces >= chunks->num_pieces()) {
-        chunks->wait_for_piece(num_pieces - chunks->num_pieces());
-      }
-      auto const whole = chunks->piece(num_pieces);
-      piece            = whole.first(std::min(whole.size(), size - num_copied));
-    }
-    return piece;
-  }
-
-  void commit(std::size_t filled)
-  {
-    if (filled == 0) { return; }
-    auto const guard = detail::guard_device(location);
-    chunks->copy(static_cast<std::byte*>(memory.data()) + num_copied, piece.data(), filled);
-    chunks->end_piece(num_pieces);
-    piece = {};
-    num_copied += filled;
-    ++num_pieces;
-  }
-
-  std::size_t size;
-  memory_location location;
-  rmm::device_buffer memory;
-  std::unique_ptr<detail::pinned_chunks> chunks{};
-  std::span<std::byte> piece{};  ///< the piece that is being filled
-  std::size_t num_pieces{0};     ///< committed pieces
-  std::size_t num_copied{0};     ///< bytes
-  bool has_failed{false};
-  bool is_finished{false};
-};
-
-body_upload::body_upload(std::size_t size,
-                         std::size_t chunk_size,
-                         cuda::stream_ref stream,
-                         rmm::device_async_resource_ref mr)
+void require_upload(std::size_t chunk_size, cuda::stream_ref stream)
 {
-  detail::nvtx_range const range{__func__};
   if (!has_gpu()) { throw std::logic_error{"expected a GPU for an upload, got none"}; }
   if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: expected at least 1, got 0"}; }
   detail::require_no_capture(stream);
-  state_ = std::make_unique<state>(size, chunk_size, stream, mr);
 }
 
-body_upload::~body_upload() = default;
+memory_location current_device()
+{ return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
 
-std::span<std::byte> body_upload::next()
+/// Fills memory of a device through two pieces of pinned memory.
+void upload_pieces(std::span<std::byte> target,
+                   std::size_t chunk_size,
+                   body_transfer const& read,
+                   memory_location const& location,
+                   cuda::stream_ref stream)
 {
-  detail::nvtx_range const range{__func__};
-  if (std::exchange(state_->has_failed, true)) {
-    throw std::logic_error{"expected a running upload, got one that has failed"};
+  if (target.empty()) { return; }
+  auto const guard = detail::guard_device(location);
+  auto const chunks =
+    std::make_shared<detail::pinned_chunks>(target.size(), chunk_size, stream, nullptr);
+  for (std::size_t number = 0; !target.empty(); ++number) {
+    if (number >= chunks->num_pieces()) { chunks->wait_for_piece(number - chunks->num_pieces()); }
+    auto const whole = chunks->piece(number);
+    auto const piece = whole.first(std::min(whole.size(), target.size()));
+    read(piece, chunks);
+    auto const again = detail::guard_device(location);  // `read` may make another device current
+    chunks->copy(target.data(), piece.data(), piece.size());
+    chunks->end_piece(number);
+    target = target.subspan(piece.size());
   }
-  auto const piece   = state_->next();
-  state_->has_failed = false;
-  return piece;
 }
 
-void body_upload::commit(std::size_t filled)
+/// @return The number of threads that copy host memory
+std::size_t num_threads(std::size_t size, std::size_t chunk_size, cuda::stream_ref stream)
 {
-  detail::nvtx_range const range{__func__};
-  if (filled > state_->piece.size()) {
-    throw std::invalid_argument{"expected a piece of at most " +
-                                std::to_string(state_->piece.size()) + " bytes, got " +
-                                std::to_string(filled)};
-  }
-  state_->has_failed = true;
-  state_->commit(filled);
-  state_->has_failed = false;
+  // On another thread this handle means another stream.
+  if (stream.get() == cudaStreamPerThread) { return 1; }
+  return std::min({most_threads,
+                   std::max(std::size_t{std::thread::hardware_concurrency()}, std::size_t{1}),
+                   (size + chunk_size - 1) / chunk_size});
 }
 
-rmm::device_buffer body_upload::finish()
+}  // namespace
+
+rmm::device_buffer upload_body(std::size_t size,
+                               std::size_t chunk_size,
+                               body_transfer const& read,
+                               cuda::stream_ref stream,
+                               rmm::device_async_resource_ref mr)
 {
   detail::nvtx_range const range{__func__};
-  if (state_->num_copied != state_->size) {
-    throw std::logic_error{"expected a body of " + std::to_string(state_->size) + " bytes, got " +
-                           std::to_string(state_->num_copied)};
+  require_upload(chunk_size, stream);
+  auto memory = rmm::device_buffer{size, stream, mr};
+  upload_pieces(
+    {static_cast<std::byte*>(memory.data()), size}, chunk_size, read, current_device(), stream);
+  return memory;
+}
+
+rmm::device_buffer upload_body(std::span<std::byte const> source,
+                               std::size_t chunk_size,
+                               cuda::stream_ref stream,
+                               rmm::device_async_resource_ref mr)
+{
+  detail::nvtx_range const range{__func__};
+  require_upload(chunk_size, stream);
+  auto memory           = rmm::device_buffer{source.size(), stream, mr};
+  auto* const target    = static_cast<std::byte*>(memory.data());
+  auto const location   = current_device();
+  auto const piece_size = std::min(chunk_size, memory_piece);
+  auto const threads    = num_threads(source.size(), piece_size, stream);
+  auto const share      = threads == 0 ? 1 : (source.size() + threads - 1) / threads;
+  auto const copy       = [=](std::size_t begin) {
+    auto from       = source.subspan(begin, std::min(share, source.size() - begin));
+    auto const read = [&](std::span<std::byte> piece, std::shared_ptr<void const> const&) {
+      std::memcpy(piece.data(), from.data(), piece.size());
+      from = from.subspan(piece.size());
+    };
+    upload_pieces({target + begin, from.size()}, piece_size, read, location, stream);
+  };
+  // Destroyed before the memory: a future waits for its thread.
+  auto others = std::vector<std::future<void>>{};
+  for (auto begin = share; begin < source.size(); begin += share) {
+    others.push_back(std::async(std::launch::async, copy, begin));
   }
-  if (std::exchange(state_->is_finished, true)) {
-    throw std::logic_error{"expected a running upload, got one that is finished"};
-  }
-  return std::move(state_->memory);
+  copy(0);
+  for (auto& other : others) { other.get(); }
+  return memory;
 }
 
 }  // namespace cudf_arrow_bridge

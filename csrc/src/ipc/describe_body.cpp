@@ -51,8 +51,12 @@ struct body_rows {
 /// First finds the rows of all nodes, level by level, then lists nodes and buffers depth first.
 class body_builder {
  public:
-  body_builder(array_tree const& tree, body_memory& memory, execution const& exec, ipc_body& body)
-    : tree_{tree}, memory_{memory}, exec_{exec}, body_{body}
+  body_builder(array_tree const& tree,
+               body_memory& memory,
+               execution const& exec,
+               bool clears_bits,
+               ipc_body& body)
+    : tree_{tree}, memory_{memory}, exec_{exec}, clears_bits_{clears_bits}, body_{body}
   {
   }
 
@@ -243,19 +247,24 @@ class body_builder {
   }
 
   /// Adds a buffer of `bits` bits for each row. libcudf reads single bits in words of 32, so they
-  /// are shared if they begin with a word and their last byte has no bits of other rows.
+  /// are shared if they begin with a word and their last byte has no bits of other rows, or a
+  /// download clears these.
   void add_bits(void const* buffer, body_rows const& rows, std::int64_t bits)
   {
     auto const range = bit_range{buffer, rows.begin * bits, rows.size * bits};
     auto const bytes = bytes_for_bits(range.size);
-    auto const skip  = range.begin / 8;
-    if (buffer == nullptr || range.size == 0 ||
-        (range.begin % (bits == 1 ? 32 : 8) == 0 && ends_in_zeros(range, rows))) {
-      return add(buffer, skip, bytes);
+    if (buffer == nullptr || range.size == 0) { return add(nullptr, 0, 0); }
+    auto const is_clear = ends_in_zeros(range, rows);
+    if (range.begin % (bits == 1 ? 32 : 8) == 0 && (is_clear || !clears_bits_)) {
+      add(buffer, range.begin / 8, bytes);
+    } else {
+      auto copy = copy_bits(range, exec_);
+      if (!exec_.host && clears_bits_) { device::clear_bits_after(copy, range.size, exec_); }
+      add_made(std::move(copy), bytes);
     }
-    auto copy = copy_bits(range, exec_);
-    if (!exec_.host) { device::clear_bits_after(copy, range.size, exec_); }
-    add_made(std::move(copy), bytes);
+    if (!is_clear && !clears_bits_) {
+      body_.buffers.back().last_byte = std::byte{0xFF} >> (8 - range.size % 8);
+    }
   }
 
   /// @return Whether the last byte of bits that begin with a byte is known to have only zeros after
@@ -325,6 +334,7 @@ class body_builder {
   array_tree const& tree_;
   body_memory& memory_;
   execution const& exec_;
+  bool clears_bits_;  ///< whether the bits after bitmaps are cleared here
   ipc_body& body_;
   std::vector<body_rows> rows_;
 };
@@ -345,7 +355,8 @@ void keep_until_done(std::shared_ptr<array_tree const> const& tree,
 ipc_body describe_body(device_array const& array,
                        bool is_table,
                        cuda::stream_ref stream,
-                       rmm::device_async_resource_ref mr)
+                       rmm::device_async_resource_ref mr,
+                       bool is_downloaded)
 {
   detail::nvtx_range const range{__func__};
   auto const [tree, node] = detail::array_tree::place_of(array);
@@ -359,7 +370,8 @@ ipc_body describe_body(device_array const& array,
   memory->tree  = tree;
   auto body     = ipc_body{};
   body.location = tree->location;
-  detail::body_builder{*tree, *memory, exec, body}.describe(tree->nodes[node], is_table);
+  detail::body_builder{*tree, *memory, exec, host || !is_downloaded, body}.describe(
+    tree->nodes[node], is_table);
   if (!host && !memory->made.empty()) { detail::keep_until_done(tree, node, stream); }
   body.owner = std::move(memory);
   return body;

@@ -5,9 +5,7 @@ cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uintptr_t
-from libc.string cimport memcpy, memset
 from libcpp.utility cimport move
-from libcpp.vector cimport vector
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
@@ -76,19 +74,6 @@ cdef class BodyBuffer:
         return f"<{type(self).__name__}, {self.size} bytes at {self.address:#x}>"
 
 
-cdef bytes join(vector[core.ipc_buffer]& runs, int64_t size):
-    """Concatenate copies of pieces of memory. Pieces without an address are zeros."""
-    cdef bytes joined = PyBytes_FromStringAndSize(NULL, size)
-    cdef char* target = PyBytes_AsString(joined)
-    for run in runs:
-        if run.address == NULL:
-            memset(target, 0, run.size)
-        else:
-            memcpy(target, run.address, run.size)
-        target += run.size
-    return joined
-
-
 cdef class IpcBody:
     """The body of a message: wraps `cudf_arrow_bridge::ipc_body`."""
 
@@ -139,51 +124,6 @@ cdef class IpcBody:
                 return False
         return True
 
-    def pieces(
-        self, size_t first, bytes head not None, int64_t small, int64_t joined
-    ) -> tuple:
-        """List pieces of the packed body, which must be in host-accessible memory.
-
-        They begin with the bytes `head` and the buffer with index `first`. Buffers of less than
-        `small` bytes are copied and joined with adjacent bytes; a call copies about `joined` bytes.
-        Also return `first` of the next call, which takes an empty `head`; None at the end.
-        """
-        cdef vector[core.ipc_buffer] runs
-        cdef core.ipc_buffer run
-        cdef core.ipc_buffer buffer
-        cdef int64_t copied = len(head)
-        cdef int64_t pending = copied
-        cdef list result = []
-        cdef size_t i
-        run.address = PyBytes_AsString(head)
-        run.size = pending
-        runs.push_back(run)
-        for i in range(first, self.body.buffers.size()):
-            buffer = self.body.buffers[i]
-            if copied >= joined:
-                break
-            if buffer.size >= small:
-                if pending:
-                    result.append(join(runs, pending))
-                    runs.clear()
-                    pending = 0
-                result.append(BodyBuffer.of(buffer, self))
-            elif buffer.size > 0:
-                runs.push_back(buffer)
-                pending += buffer.size
-                copied += buffer.size
-            run.address = NULL
-            run.size = core.ipc_padded(buffer.size) - buffer.size
-            if run.size > 0:
-                runs.push_back(run)
-                pending += run.size
-                copied += run.size
-        else:
-            i = self.body.buffers.size()
-        if pending:
-            result.append(join(runs, pending))
-        return result, None if i == self.body.buffers.size() else i
-
     def with_buffers(self, list buffers not None) -> IpcBody:
         """Return a body with `bytes` objects as its buffers, such as compressed buffers."""
         cdef IpcBody result = IpcBody.__new__(IpcBody)
@@ -228,14 +168,16 @@ cdef class IpcBody:
         return self.body.length, nodes, pairs, counts, offset
 
 
-def describe_body(ExportedArray array not None, bint is_table, stream, mr=None) -> IpcBody:
+def describe_body(
+    ExportedArray array not None, bint is_table, stream, bint is_downloaded=False
+) -> IpcBody:
     """Describe an exported array as a message body; see `cudf_arrow_bridge::describe_body`."""
     cdef IpcBody result = IpcBody.__new__(IpcBody)
     cdef core.device_array handle = array.array
     cdef core.stream_ref c_stream = stream_of(stream)
     result.stream = stream
-    result.mr = resolve_resource(mr)
+    result.mr = resolve_resource(None)
     cdef device_async_resource_ref resource = resource_of(result.mr)
     with nogil:
-        result.body = move(core.describe_body(handle, is_table, c_stream, resource))
+        result.body = move(core.describe_body(handle, is_table, c_stream, resource, is_downloaded))
     return result

@@ -2,11 +2,14 @@
 """Transfer of message bodies between devices and host memory."""
 
 cimport cython
-from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.buffer cimport (
+    PyBUF_SIMPLE,
+    PyBuffer_FillInfo,
+    PyBuffer_Release,
+    PyObject_GetBuffer,
+)
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr, static_pointer_cast
-from libcpp.utility cimport move
-from pylibcudf.exception_handler cimport libcudf_exception_handler
 from rmm.librmm.device_buffer cimport device_buffer
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
@@ -16,20 +19,69 @@ from cudf_arrow_bridge._core.interpreter cimport drop_share
 from cudf_arrow_bridge._core.ipc.body cimport IpcBody
 
 ctypedef const void const_void
+ctypedef int (*piece_user)(
+    void*, void*, size_t, const shared_ptr[const_void]&
+) except -1 with gil
 
 cdef extern from *:
     """
     #include <cudf_arrow_bridge/ipc.hpp>
 
-    static inline std::shared_ptr<rmm::device_buffer> finish_upload(
-      cudf_arrow_bridge::body_upload& upload)
+    namespace {
+
+    using memory_ptr = std::shared_ptr<rmm::device_buffer>;
+
+    memory_ptr copy_memory(void const* source, std::size_t size, std::size_t chunk_size,
+                           cuda::stream_ref stream, rmm::device_async_resource_ref mr)
     {
-      return std::make_shared<rmm::device_buffer>(upload.finish());
+      auto const bytes = std::span{static_cast<std::byte const*>(source), size};
+      return std::make_shared<rmm::device_buffer>(
+        cudf_arrow_bridge::upload_body(bytes, chunk_size, stream, mr));
     }
+
+    template <typename Function>
+    cudf_arrow_bridge::body_transfer transfer_with(void* context, Function function)
+    {
+      return [=](auto piece, auto const& owner) {
+        if (function(context, piece.data(), piece.size(), owner) < 0) {
+          throw std::runtime_error{"Python has raised an exception"};
+        }
+      };
+    }
+
+    template <typename Function>
+    memory_ptr read_memory(void* context, Function read, std::size_t size, std::size_t chunk_size,
+                           cuda::stream_ref stream, rmm::device_async_resource_ref mr)
+    {
+      return std::make_shared<rmm::device_buffer>(cudf_arrow_bridge::upload_body(
+        size, chunk_size, transfer_with(context, read), stream, mr));
+    }
+
+    template <typename Function>
+    void write_memory(void* context, Function write, cudf_arrow_bridge::ipc_body const& body,
+                      std::size_t chunk_size, cuda::stream_ref stream)
+    {
+      cudf_arrow_bridge::download_body(body, chunk_size, transfer_with(context, write), stream);
+    }
+
+    /// The exception of Python replaces the exception that it causes in C++.
+    void handle_exception()
+    {
+      if (PyErr_Occurred() == nullptr) { libcudf_exception_handler(); }
+    }
+
+    }  // namespace
     """
-    shared_ptr[device_buffer] finish_upload(
-        core.body_upload&
-    ) except +libcudf_exception_handler nogil
+    void handle_exception() noexcept
+    shared_ptr[device_buffer] copy_memory(
+        const void*, size_t, size_t, core.stream_ref, device_async_resource_ref
+    ) except +handle_exception nogil
+    shared_ptr[device_buffer] read_memory(
+        void*, piece_user, size_t, size_t, core.stream_ref, device_async_resource_ref
+    ) except +handle_exception nogil
+    void write_memory(
+        void*, piece_user, core.ipc_body&, size_t, core.stream_ref
+    ) except +handle_exception nogil
 
 
 @cython.no_gc
@@ -54,83 +106,6 @@ cdef class BodyPiece:
 
 
 @cython.no_gc_clear
-cdef class Transfer:
-    """A transfer of a body in pieces, whose memory is reused."""
-
-    #: Owns the C++ transfer, which uses the stream and the memory resource. They are fields of this
-    #: class because Cython clears the fields of subclasses before it calls `__dealloc__`.
-    cdef shared_ptr[const void] owner
-    cdef object stream
-    cdef object mr
-    cdef BodyPiece piece
-    cdef object view
-
-    def __dealloc__(self):
-        drop_share(self.owner)
-
-    cdef object give(self, const void* address, size_t size, bint is_writable):
-        """Return a memoryview of the memory of one step."""
-        cdef BodyPiece piece = BodyPiece.__new__(BodyPiece)
-        piece.owner = self.owner
-        piece.address = <void*>address
-        piece.size = <Py_ssize_t>size
-        piece.is_writable = is_writable
-        self.piece = piece
-        self.view = memoryview(piece)
-        return self.view
-
-    cdef int take_back(self) except -1:
-        """Release the memory of a step. Raise BufferError if it is still in use."""
-        if self.piece is not None:
-            self.view.release()
-            if self.piece.num_users:
-                raise BufferError(
-                    "expected no reference to the last piece of a body, got one: its memory is "
-                    "reused, so keep a copy instead"
-                )
-            self.piece = self.view = None
-        return 0
-
-
-@cython.no_gc_clear
-cdef class BodyDownload(Transfer):
-    """An iterator over the pieces of a packed body as read-only memoryviews.
-
-    Pieces of a body in host memory share its memory and can be kept. Device memory is copied
-    through two chunks of pinned memory: the next step releases the piece, and raises BufferError if
-    the piece is still in use.
-    """
-
-    cdef core.body_download* download
-    cdef bint is_lasting
-
-    def __init__(self, IpcBody body not None, size_t chunk_size):
-        cdef core.stream_ref stream = stream_of(body.stream)
-        cdef core.ipc_body c_body = body.body
-        with nogil:
-            self.download = new core.body_download(move(c_body), chunk_size, stream)
-        self.owner = static_pointer_cast[const_void, core.body_download](
-            shared_ptr[core.body_download](self.download)
-        )
-        self.stream = body.stream
-        self.mr = body.mr
-        self.is_lasting = body.body.location.device_type == core.ARROW_DEVICE_CPU
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        cdef core.const_byte_span found
-        if not self.is_lasting:
-            self.take_back()
-        with nogil:
-            found = self.download.next()
-        if found.size() == 0:
-            raise StopIteration
-        return self.give(found.data(), found.size(), False)
-
-
-@cython.no_gc_clear
 cdef class DeviceMemory:
     """Owned device memory with ``__cuda_array_interface__``.
 
@@ -142,6 +117,20 @@ cdef class DeviceMemory:
     cdef readonly size_t size
     cdef readonly object stream
     cdef object mr
+
+    @staticmethod
+    cdef DeviceMemory of(shared_ptr[device_buffer] memory, object stream, object mr):
+        cdef DeviceMemory self = DeviceMemory.__new__(DeviceMemory)
+        cdef core.stream_ref c_stream = stream_of(stream)
+        self.address = <uintptr_t>memory.get().data()
+        self.size = memory.get().size()
+        # The per-thread default stream is a different stream on the thread that frees the memory.
+        self.owner = core.release_after(
+            static_pointer_cast[const_void, device_buffer](memory), c_stream, c_stream
+        )
+        self.stream = stream
+        self.mr = mr
+        return self
 
     def __dealloc__(self):
         drop_share(self.owner)
@@ -159,57 +148,80 @@ cdef class DeviceMemory:
         }
 
 
-@cython.no_gc_clear
-cdef class BodyUpload(Transfer):
-    """An upload of host memory to memory of the current device in pieces.
+def upload_memory(source, stream, mr, size_t chunk_size) -> DeviceMemory:
+    """Copy contiguous host memory to the current device. Raise RuntimeError without a GPU."""
+    cdef object resource = resolve_resource(mr)
+    cdef core.stream_ref c_stream = stream_of(stream)
+    cdef device_async_resource_ref c_resource = resource_of(resource)
+    cdef shared_ptr[device_buffer] memory
+    cdef Py_buffer view
+    PyObject_GetBuffer(source, &view, PyBUF_SIMPLE)
+    try:
+        with nogil:
+            memory = copy_memory(view.buf, view.len, chunk_size, c_stream, c_resource)
+    finally:
+        PyBuffer_Release(&view)
+    return DeviceMemory.of(memory, stream, resource)
 
-    Raises
-    ------
-    RuntimeError
-        If there is no GPU.
+
+cdef int use_piece(
+    object function,
+    void* address,
+    size_t size,
+    const shared_ptr[const_void]& owner,
+    bint is_writable,
+) except -1:
+    """Call a function with a memoryview of a piece. Raise BufferError if it keeps the memory."""
+    cdef BodyPiece piece = BodyPiece.__new__(BodyPiece)
+    piece.owner = owner
+    piece.address = address
+    piece.size = <Py_ssize_t>size
+    piece.is_writable = is_writable
+    view = memoryview(piece)
+    function(view)
+    view.release()
+    if piece.num_users:
+        raise BufferError(
+            "expected no reference to the last piece of a body, got one: its memory is reused, so "
+            "keep a copy instead"
+        )
+    return 0
+
+
+cdef int read_piece(
+    void* read_into, void* address, size_t size, const shared_ptr[const_void]& owner
+) except -1 with gil:
+    return use_piece(<object>read_into, address, size, owner, True)
+
+
+cdef int write_piece(
+    void* write, void* address, size_t size, const shared_ptr[const_void]& owner
+) except -1 with gil:
+    return use_piece(<object>write, address, size, owner, False)
+
+
+def upload_from(read_into, size_t size, stream, mr, size_t chunk_size) -> DeviceMemory:
+    """Fill memory of the current device; `read_into` fills a memoryview of each piece.
+
+    Raise RuntimeError without a GPU, and BufferError if `read_into` keeps a piece.
     """
+    cdef object resource = resolve_resource(mr)
+    cdef core.stream_ref c_stream = stream_of(stream)
+    cdef device_async_resource_ref c_resource = resource_of(resource)
+    cdef void* context = <void*>read_into
+    cdef shared_ptr[device_buffer] memory
+    with nogil:
+        memory = read_memory(context, read_piece, size, chunk_size, c_stream, c_resource)
+    return DeviceMemory.of(memory, stream, resource)
 
-    cdef core.body_upload* upload
 
-    def __init__(self, size_t size, stream, mr, size_t chunk_size):
-        self.stream = stream
-        self.mr = resolve_resource(mr)
-        cdef core.stream_ref c_stream = stream_of(stream)
-        cdef device_async_resource_ref resource = resource_of(self.mr)
-        with nogil:
-            self.upload = new core.body_upload(size, chunk_size, c_stream, resource)
-        self.owner = static_pointer_cast[const_void, core.body_upload](
-            shared_ptr[core.body_upload](self.upload)
-        )
+def download_to(write, IpcBody body not None, size_t chunk_size) -> None:
+    """Call `write` with a memoryview of each piece of a packed body in device memory.
 
-    def next(self):
-        """Return a memoryview of the next piece to fill, or None if the body is complete."""
-        cdef core.byte_span found
-        self.take_back()
-        with nogil:
-            found = self.upload.next()
-        if found.size() == 0:
-            return None
-        return self.give(found.data(), found.size(), True)
-
-    def commit(self, size_t filled) -> None:
-        """Enqueue the copy of the first `filled` bytes of the last piece, and release the piece."""
-        self.take_back()
-        with nogil:
-            self.upload.commit(filled)
-
-    def finish(self) -> DeviceMemory:
-        """Return the memory. The body must be complete."""
-        self.take_back()
-        cdef shared_ptr[device_buffer] memory = finish_upload(self.upload[0])
-        cdef core.stream_ref stream = stream_of(self.stream)
-        cdef DeviceMemory result = DeviceMemory.__new__(DeviceMemory)
-        result.address = <uintptr_t>memory.get().data()
-        result.size = memory.get().size()
-        # The per-thread default stream is a different stream on the thread that frees the memory.
-        result.owner = core.release_after(
-            static_pointer_cast[const_void, device_buffer](memory), stream, stream
-        )
-        result.stream = self.stream
-        result.mr = self.mr
-        return result
+    Raise BufferError if `write` keeps a piece.
+    """
+    cdef core.stream_ref stream = stream_of(body.stream)
+    cdef core.ipc_body c_body = body.body
+    cdef void* context = <void*>write
+    with nogil:
+        write_memory(context, write_piece, c_body, chunk_size, stream)

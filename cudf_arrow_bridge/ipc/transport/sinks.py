@@ -8,10 +8,11 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any
 
-from ..._core.ipc.body import IpcBody
-from ..._core.ipc.body_transfer import BodyDownload
+from ..._core.ipc.body import ALIGNMENT, IpcBody
+from ..._core.ipc.body_transfer import download_to
 from ...arrow.options import path_of
 from ...cuda.residency import DeviceType
 from .files import (
@@ -25,10 +26,10 @@ from .files import (
 )
 from .framing import Block, frame_metadata
 
-#: Buffers smaller than this are joined before they are written.
+#: Buffers smaller than this are joined before an object writes them.
 SMALL = 4096
-#: The maximum number of bytes that are joined.
-JOINED = 65536
+#: The maximum number of buffers that are joined.
+MANY = 64
 
 
 class Sink(ABC):
@@ -45,16 +46,15 @@ class Sink(ABC):
         if body is None:
             self._write([head])
         elif body.device_type == DeviceType.CPU:
-            first: int | None = 0
-            before = head
-            while first is not None:
-                pieces, first = body.pieces(first, before, SMALL, JOINED)
-                self._write(pieces)
-                before = b""
+            pieces: list[Any] = [head]
+            for buffer in body.buffers(with_absent=False):
+                pieces.append(buffer)
+                if padding := -len(buffer) % ALIGNMENT:
+                    pieces.append(bytes(padding))
+            self._write(pieces)
         else:
             self._write([head])
-            for chunk in BodyDownload(body, chunk_size):
-                self._write([chunk])
+            download_to(lambda chunk: self._write([chunk]), body, chunk_size)
         size = 0 if body is None else body.packed_size
         self.position += len(head) + size
         return Block(offset, len(head), size)
@@ -92,7 +92,7 @@ class _Writer(Sink):
         self._is_raw = is_raw
 
     def _write(self, pieces: list[Any]) -> None:
-        for rest in pieces:
+        for rest in _joined(pieces):
             while (written := self._write_some(rest)) != len(rest):
                 if written is None and not self._is_raw:
                     break
@@ -107,6 +107,17 @@ class _Writer(Sink):
                         f"bytes, got {written:,}"
                     )
                 rest = memoryview(rest)[written:]
+
+
+def _joined(pieces: list[Any]) -> Iterator[Any]:
+    """Yield the pieces, with adjacent small ones joined."""
+    for start in range(0, len(pieces), MANY):
+        some = pieces[start : start + MANY]
+        for is_small, group in groupby(some, lambda piece: len(piece) < SMALL):
+            if is_small:
+                yield b"".join(group)
+            else:
+                yield from group
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ..._core.ipc.body_transfer import BodyUpload
+from ..._core.ipc.body_transfer import upload_from, upload_memory
 from ...arrow.errors import check_process
 from ...arrow.options import path_of
 from .files import check_binary, follow_descriptor, raw_file_of, read_some, socket_descriptor
@@ -98,13 +98,9 @@ class Source(AbstractContextManager["Source"]):
         ValueError as `read_exact` does.
         """
         self._check(n, "a body")
-        source = self if self._end() is not None else _Memory(memoryview(self.take(n)))
-        upload = BodyUpload(n, stream, mr, chunk_size)
-        while (piece := upload.next()) is not None:
-            size = len(piece)
-            source.read_into(piece)
-            upload.commit(size)
-        return upload.finish()
+        if self.is_memory or self._end() is None:
+            return upload_memory(self.take(n), stream, mr, chunk_size)
+        return upload_from(self.read_into, n, stream, mr, chunk_size)
 
     def seek(self, position: int) -> None:
         """Set the position; raise ValueError if it is negative or past the end."""

@@ -154,9 +154,9 @@ void expect_sent(ipc_body const& body, payload const& sent, std::vector<buffer_u
   ASSERT_EQ(body.buffers.size(), uses.size());
   for (std::size_t i = 0; i < body.buffers.size(); ++i) {
     SCOPED_TRACE("buffer " + std::to_string(i));
-    auto const& [address, size] = body.buffers[i];
-    auto const& expected        = sent.buffers[i];
-    auto const num              = body.nodes[uses[i].node].length;
+    auto const& [address, size, last_byte] = body.buffers[i];
+    auto const& expected                   = sent.buffers[i];
+    auto const num                         = body.nodes[uses[i].node].length;
     // Without rows, the one offset may be absent.
     if (num == 0) { continue; }
     EXPECT_EQ(address == nullptr, expected.address == nullptr);

@@ -120,9 +120,10 @@ class graph_captures : public bridge_test {
        [=] {
          auto const source = filled_body{{100}, other};
          sim::drain();
-         (void)body_download{source.body, 64, stream};
+         download_body(source.body, 64, [](auto...) {}, stream);
        }},
-      {"upload of a body", [=, this] { (void)body_upload{100, 64, stream, pool_}; }},
+      {"upload of a body",
+       [=, this] { (void)upload_body(std::array<std::byte, 100>{}, 64, stream, pool_); }},
       {"decoder of a body", [=, this] {
          auto const schema = make_schema(struct_of({flat("int32")}));
          auto const source = filled_body{{0, 64}, other};

@@ -5,6 +5,8 @@
 
 #include <rmm/error.hpp>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <stdexcept>
 
@@ -13,27 +15,23 @@ namespace {
 
 class ipc_upload : public bridge_test {
  protected:
-  std::unique_ptr<body_upload> make(std::size_t size, std::size_t chunk_size, cudaStream_t stream)
-  { return std::make_unique<body_upload>(size, chunk_size, cuda::stream_ref{stream}, pool_); }
+  rmm::device_buffer upload(bytes_t const& values, std::size_t chunk_size, cudaStream_t stream)
+  { return upload_body(std::span{values}, chunk_size, cuda::stream_ref{stream}, pool_); }
 
-  /// Fills each piece with the next values, at most `limit()` of them.
-  template <typename Limit>
-  static void fill(body_upload& upload, bytes_t const& values, Limit limit)
+  /// A reader that fills each piece with the next values.
+  static body_transfer reader_of(bytes_t const& values)
   {
-    auto filled = std::size_t{0};
-    for (auto piece = upload.next(); !piece.empty(); piece = upload.next()) {
-      ASSERT_LE(filled + piece.size(), values.size());
-      auto const count = std::min(piece.size(), std::size_t{limit()});
-      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(filled), count, piece.begin());
-      upload.commit(count);
-      filled += count;
-    }
-    ASSERT_EQ(filled, values.size());
+    return [rest = std::span{values}](std::span<std::byte> piece, auto const& /*owner*/) mutable {
+      ASSERT_LE(piece.size(), rest.size());
+      std::copy_n(rest.begin(), piece.size(), piece.begin());
+      rest = rest.subspan(piece.size());
+    };
   }
 
-  static void fill(body_upload& upload, bytes_t const& values)
+  rmm::device_buffer read(bytes_t const& values, std::size_t chunk_size, cudaStream_t stream)
   {
-    fill(upload, values, [&] { return values.size(); });
+    return upload_body(
+      values.size(), chunk_size, reader_of(values), cuda::stream_ref{stream}, pool_);
   }
 
   /// Enqueues a kernel that reads. @return The bytes, set when the kernel has run
@@ -52,38 +50,45 @@ TEST_F(ipc_upload, stream_reads_the_uploaded_bytes)
 {
   for (auto seed = 0U; seed < 4 * many_seeds; ++seed) {
     sim::reset(seed);
-    auto random        = std::mt19937{seed};
-    auto const stream  = lasting_stream{};
-    auto const values  = random_bytes(random() % 5000, random);
-    auto const chunk   = std::size_t{1} + random() % 3000;
-    auto const is_slow = random() % 2 == 0;
-    auto upload        = make(values.size(), chunk, stream.get());
-    fill(*upload, values, [&] { return is_slow ? random() % 400 : values.size(); });
-    auto const memory = upload->finish();
-    upload.reset();
-    auto const seen = read_later(memory, stream.get());
-    synchronize(stream.get());
-    ASSERT_EQ(*seen, values);
+    auto random       = std::mt19937{seed};
+    auto const stream = lasting_stream{};
+    auto const values = random_bytes(random() % 5000, random);
+    auto const chunk  = std::size_t{1} + random() % 3000;
+    for (auto const from_memory : {false, true}) {
+      auto source = values;
+      auto const memory =
+        from_memory ? upload(source, chunk, stream.get()) : read(source, chunk, stream.get());
+      std::fill(source.begin(), source.end(), std::byte{0});
+      auto const seen = read_later(memory, stream.get());
+      synchronize(stream.get());
+      ASSERT_EQ(*seen, values);
+    }
   }
 }
 
 TEST_F(ipc_upload, default_streams_are_on_the_memorys_device)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto random       = std::mt19937{seed};
-    auto const stream = cudaStream_t{};
-    auto const values = random_bytes(1000, random);
-    auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
-    auto upload = std::make_unique<body_upload>(1000, 300, cuda::stream_ref{stream}, far_pool_);
-    guard.reset();
-    fill(*upload, values);
-    auto const memory = upload->finish();
-    upload.reset();
-    guard.emplace(rmm::cuda_device_id{1});
-    auto const seen = read_later(memory, stream);
-    synchronize(stream);
-    ASSERT_EQ(*seen, values);
+  for (auto* const stream : {cudaStream_t{}, cudaStreamPerThread}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto random       = std::mt19937{seed};
+      auto const values = random_bytes(1000, random);
+      auto const fill   = reader_of(values);
+      auto const guard  = on_device{rmm::cuda_device_id{1}};
+      auto const leave  = [&](std::span<std::byte> piece, auto const& owner) {
+        fill(piece, owner);
+        EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+      };
+      auto const ref  = cuda::stream_ref{stream};
+      auto const one  = upload_body(values.size(), 300, leave, ref, far_pool_);
+      auto const back = on_device{rmm::cuda_device_id{1}};
+      auto const two  = upload_body(std::span{values}, 300, ref, far_pool_);
+      for (auto const* memory : {&one, &two}) {
+        auto const seen = read_later(*memory, stream);
+        synchronize(stream);
+        ASSERT_EQ(*seen, values);
+      }
+    }
   }
 }
 
@@ -92,36 +97,41 @@ TEST_F(ipc_upload, does_not_wait_if_it_reuses_no_piece)
   auto const stream = lasting_stream{};
   auto random       = std::mt19937{1};
   auto const values = random_bytes(500, random);
-  auto upload       = make(500, 250, stream.get());
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
   auto const waits  = sim::host_syncs_here();
-  fill(*upload, values);
-  auto const memory = upload->finish();
-  upload.reset();
+  auto const memory = read(values, 250, stream.get());
+  auto const other  = upload(values, 250, stream.get());
   EXPECT_EQ(sim::host_syncs_here(), waits);
+  auto const seen       = read_later(memory, stream.get());
+  auto const other_seen = read_later(other, stream.get());
   // The copies have not run.
-  EXPECT_EQ(free_pinned_memory(), all_pinned_memory - pinned_block);
-  auto const seen = read_later(memory, stream.get());
+  EXPECT_LT(free_pinned_memory(), all_pinned_memory);
   slow.reset();
   synchronize(stream.get());
   EXPECT_EQ(*seen, values);
+  EXPECT_EQ(*other_seen, values);
   settle();
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
 }
 
-TEST_F(ipc_upload, allocates_two_pieces_of_pinned_memory)
+TEST_F(ipc_upload, borrows_two_pieces_of_pinned_memory)
 {
   constexpr auto chunk = std::size_t{1} << 20;
   auto const stream    = lasting_stream{};
   auto random          = std::mt19937{1};
   auto const values    = random_bytes(5 * chunk + 1, random);
   settle();
-  auto upload = make(values.size(), chunk, stream.get());
-  EXPECT_EQ(free_pinned_memory(), all_pinned_memory - 2 * chunk);
-  fill(*upload, values);
-  EXPECT_EQ(free_pinned_memory(), all_pinned_memory - 2 * chunk);
-  auto const memory = upload->finish();
-  auto const seen   = read_later(memory, stream.get());
+  auto const fill   = reader_of(values);
+  auto const memory = upload_body(
+    values.size(),
+    chunk,
+    [&](std::span<std::byte> piece, auto const& owner) {
+      EXPECT_EQ(free_pinned_memory(), all_pinned_memory - 2 * chunk);
+      fill(piece, owner);
+    },
+    cuda::stream_ref{stream.get()},
+    pool_);
+  auto const seen = read_later(memory, stream.get());
   synchronize(stream.get());
   EXPECT_EQ(*seen, values);
 }
@@ -133,77 +143,50 @@ TEST_F(ipc_upload, writes_only_to_its_own_pinned_memory)
     auto const stream = lasting_stream{};
     auto random       = std::mt19937{seed};
     auto const values = random_bytes(pinned_block, random);
-    auto upload       = make(values.size(), 2 * values.size(), stream.get());
-    auto const others = detail::pinned_memory{1, all_pinned_memory, detail::transfer_kind::body};
-    auto const next   = std::span{others.data(), 2 * pinned_block};
-    ASSERT_EQ(others.size(), all_pinned_memory - pinned_block);
-    std::memset(next.data(), 0, next.size());
-    fill(*upload, values, [&] { return random() % pinned_block; });
-    auto const memory = upload->finish();
+    settle();
+    auto const first = detail::pinned_memory{pinned_block};
+    auto const others =
+      detail::pinned_memory{1, all_pinned_memory - 2 * pinned_block, detail::transfer_kind::body};
+    auto const all = std::array{std::span{first.data(), first.size()},
+                                std::span{others.data(), others.size()}.first(pinned_block)};
+    for (auto const& each : all) { std::memset(each.data(), 0, each.size()); }
+    auto const memory = upload(values, 1 + random() % (2 * values.size()), stream.get());
     auto const seen   = read_later(memory, stream.get());
     synchronize(stream.get());
     ASSERT_EQ(*seen, values);
-    ASSERT_TRUE(
-      std::all_of(next.begin(), next.end(), [](std::byte byte) { return byte == std::byte{0}; }));
+    for (auto const& each : all) {
+      ASSERT_TRUE(
+        std::all_of(each.begin(), each.end(), [](std::byte byte) { return byte == std::byte{0}; }));
+    }
   }
 }
 
-TEST_F(ipc_upload, can_be_destroyed_before_the_end)
+TEST_F(ipc_upload, failed_reader_ends_the_upload)
 {
   auto const stream = lasting_stream{};
-  auto upload       = make(1000, 100, stream.get());
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
-  for (auto i = 0; i < 2; ++i) {
-    auto const piece = upload->next();
-    upload->commit(piece.size());
-  }
-  EXPECT_THROW((void)upload->finish(), std::logic_error);
-  upload.reset();
-  EXPECT_EQ(free_pinned_memory(), all_pinned_memory - pinned_block);
+  auto kept         = std::shared_ptr<void const>{};
+  auto const read   = [&, count = 0](std::span<std::byte> /*piece*/, auto const& owner) mutable {
+    kept = owner;
+    if (++count == 2) { throw std::domain_error{"the source has ended"}; }
+  };
+  EXPECT_THROW((void)upload_body(1000, 100, read, cuda::stream_ref{stream.get()}, pool_),
+               std::domain_error);
   slow.reset();
   settle();
+  EXPECT_EQ(free_pinned_memory(), all_pinned_memory - pinned_block) << "the owner is kept";
+  kept.reset();
+  settle();
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
-}
-
-TEST_F(ipc_upload, copies_to_the_device_that_was_current_at_construction)
-{
-  auto const own    = stream_on(1);
-  auto random       = std::mt19937{1};
-  auto const values = random_bytes(1000, random);
-  for (auto* const stream : {own->get(), cudaStream_t{}}) {
-    auto upload = std::unique_ptr<body_upload>{};
-    {
-      auto const guard = on_device{rmm::cuda_device_id{1}};
-      upload = std::make_unique<body_upload>(1000, 300, cuda::stream_ref{stream}, far_pool_);
-    }
-    fill(*upload, values);
-    auto const memory = upload->finish();
-    upload.reset();
-    auto const guard = on_device{rmm::cuda_device_id{1}};
-    auto const seen  = read_later(memory, stream);
-    synchronize(stream);
-    EXPECT_EQ(*seen, values);
-  }
 }
 
 TEST_F(ipc_upload, rejects_invalid_calls)
 {
   auto const stream = lasting_stream{};
-  EXPECT_THROW(make(10, 0, stream.get()), std::invalid_argument);
-  auto upload = make(100, 60, stream.get());
-  EXPECT_THROW(upload->commit(1), std::invalid_argument);
-  auto const piece = upload->next();
-  EXPECT_EQ(piece.size(), 60U);
-  EXPECT_THROW(upload->commit(61), std::invalid_argument);
-  upload->commit(0);
-  EXPECT_EQ(upload->next().data(), piece.data());
-  upload->commit(60);
-  EXPECT_EQ(upload->next().size(), 40U);
-  EXPECT_THROW((void)upload->finish(), std::logic_error);
-  upload->commit(40);
-  EXPECT_TRUE(upload->next().empty());
-  EXPECT_EQ(upload->finish().size(), 100U);
-  EXPECT_THROW((void)upload->finish(), std::logic_error);
+  EXPECT_THROW((void)upload({}, 0, stream.get()), std::invalid_argument);
+  EXPECT_THROW((void)read({}, 0, stream.get()), std::invalid_argument);
+  EXPECT_EQ(upload({}, 1, stream.get()).size(), 0U);
+  EXPECT_EQ(read({}, 1, stream.get()).size(), 0U);
 }
 
 TEST_F(ipc_upload, failed_upload_frees_its_memory)
@@ -213,25 +196,23 @@ TEST_F(ipc_upload, failed_upload_frees_its_memory)
                                "cudaEventSynchronize",
                                "cudaEventCreateWithFlags",
                                "sim::allocate"}) {
-    for (auto after = 0; after < 3; ++after) {
-      sim::reset(1);
-      auto const stream = lasting_stream{};
-      auto const none   = empty_pool{};
-      auto random       = std::mt19937{1};
-      auto const values = random_bytes(1000, random);
-      sim::fail_next(function, cudaErrorInvalidValue, after);
-      auto upload = std::unique_ptr<body_upload>{};
-      try {
-        upload = make(values.size(), 150, stream.get());
-        fill(*upload, values);
-        EXPECT_GT(after, 0) << function;
-      } catch (std::exception const&) {
-        if (upload) { EXPECT_THROW((void)upload->next(), std::logic_error); }
+    for (auto const from_memory : {false, true}) {
+      for (auto after = 0; after < 3; ++after) {
+        sim::reset(1);
+        auto const stream = lasting_stream{};
+        auto const none   = empty_pool{};
+        auto random       = std::mt19937{1};
+        auto const values = random_bytes(2000, random);
+        sim::fail_next(function, cudaErrorInvalidValue, after);
+        try {
+          (void)(from_memory ? upload(values, 150, stream.get()) : read(values, 150, stream.get()));
+          EXPECT_GT(after, 0) << function;
+        } catch (std::exception const&) {
+        }
+        settle();
+        EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
+        sim::reset(1);  // removes the remaining faults
       }
-      upload.reset();
-      settle();
-      EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
-      sim::reset(1);  // removes the remaining faults
     }
   }
 }
