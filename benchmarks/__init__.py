@@ -19,6 +19,7 @@ the garbage collector enabled, as in processing of a stream of batches. Reports 
 first, and performance goals refer to them. "Kept": all results of a sample are kept, so that each
 call allocates fresh memory. Each case also reports its peak memory (`memory.py`). `startup.py`
 measures the import of the package. `speed_page.py` writes the table of docs/speed.md.
+`cuda_calls.py` counts CUDA calls on the simulated CUDA runtime of the C++ tests.
 
 The transfers do not read or write the data, so their cost is only bookkeeping. `native/floor.cpp`
 implements its minimum, the floor: loops that create the nanoarrow structs or libcudf columns of a

@@ -21,6 +21,9 @@ for sanitizers in address,undefined thread; do
   ctest --test-dir "$tree" -E fuzz -j "$CMAKE_BUILD_PARALLEL_LEVEL" --no-tests=error --output-on-failure
 done
 
+step "Counts of CUDA calls"
+python -m benchmarks.cuda_calls --check build/address-undefined
+
 step "Hostile structs"
 cmake --build build/address-undefined --target cudf_arrow_bridge_fuzz
 fuzz=build/address-undefined/csrc/tests/fuzz/cudf_arrow_bridge_fuzz

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+from benchmarks import cuda_calls, wide_tables
 from benchmarks.reporting import speed_page
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +25,16 @@ ON_GPU = json.loads((RECORDED / "gpu-nvidia-h200.json").read_text())["speed"]["s
 def test_tables_of_the_page_show_the_recorded_results(results):
     """``python -m benchmarks --from benchmarks/results/host.json --markdown`` prints the first."""
     assert f"\n\n{speed_page.table(results)}\n\n" in PAGE
+
+
+def test_table_of_cuda_calls_shows_the_recorded_counts():
+    """``python -m benchmarks.cuda_calls --check`` compares the counts with those of a build."""
+    assert f"\n\n{cuda_calls.table(json.loads(cuda_calls.RECORD.read_text()))}\n\n" in PAGE
+
+
+def test_table_of_wide_tables_shows_the_recorded_results():
+    record = json.loads((RECORDED / "wide.json").read_text())
+    assert f"\n\n{wide_tables.table(record['columns'], record['results'])}\n\n" in PAGE
 
 
 def test_sentence_on_conversions_shows_the_recorded_results():

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of CUDA of each way, counted in the simulated runtime: ``python -m benchmarks.cuda_calls``.
+
+The argument is the folder of a build with ``CUDF_ARROW_BRIDGE_BUILD_TESTS=ON``. The counts are
+written to `results` and to docs/speed.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[1]
+RECORD = _ROOT / "benchmarks/results/cuda-calls.json"
+PAGE = _ROOT / "docs/speed.md"
+_COLUMNS = ("1", "100")
+
+#: The calls of each function, by way and number of columns.
+_Counts = dict[str, dict[str, dict[str, int]]]
+
+#: The calls that cannot be avoided, for 1 and 100 columns, and the reason.
+_FLOORS: dict[tuple[str, str], tuple[int, int, str]] = {
+    ("table, export", "cudaEventRecord"): (1, 1, "consumers wait for the event of the array"),
+    ("table, export", "cudaPointerGetAttributes"): (
+        2, 200, "the kind of memory of each buffer is not known",
+    ),
+    ("table, import", "cudaStreamWaitEvent"): (1, 1, "work on the stream follows the producer's"),
+    ("table, drop of the import", "cudaStreamQuery"): (
+        1, 1, "the producer is released after the work that reads its memory",
+    ),
+    ("host table, upload", "sim::allocate"): (1, 1, "one block for all columns"),
+    ("host table, upload", "cudaMemcpyAsync"): (1, 1, "one copy of the block"),
+    ("host table, upload", "cudaEventRecord"): (1, 1, "pinned memory is reused after its copy"),
+    ("IPC body, upload", "sim::allocate"): (1, 1, "the memory of the body"),
+    ("IPC body, upload", "cudaMemcpyAsync"): (1, 1, "for each 2 MiB"),
+    ("IPC body, upload", "cudaEventRecord"): (1, 1, "pinned memory is reused after its copy"),
+    ("IPC body, download", "cudaMemcpyAsync"): (2, 200, "each buffer has its own memory"),
+    ("IPC body, download", "cudaEventRecord"): (1, 1, "the host waits for this event"),
+    ("IPC body, download", "cudaEventSynchronize"): (1, 1, "the host reads the bytes"),
+}  # fmt: skip
+
+
+def count(tree: Path) -> _Counts:
+    """Run the test that counts, which records properties like ``table, import/100/cudaFree``."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        subprocess.run(
+            [
+                tree / "csrc/tests/sim/cudf_arrow_bridge_sim_tests",
+                "--gtest_filter=cuda_calls.*",
+                f"--gtest_output=json:{report.name}",
+            ],
+            check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        (suite,) = json.load(report)["testsuites"]
+    counts: _Counts = {}
+    for key, number in suite["testsuite"][0].items():
+        if key.count("/") == 2 and number.isdigit():
+            way, columns, function = key.split("/")
+            counts.setdefault(way, {}).setdefault(function, {})[columns] = int(number)
+    return counts
+
+
+def table(counts: _Counts) -> str:
+    """Format counts as Markdown for docs/speed.md."""
+    keys = {**{(way, name): None for way in counts for name in counts[way]}, **_FLOORS}
+    ways = list(counts)
+    rows = [
+        "| way | call | 1 column | floor | 100 columns | floor | reason for the floor |",
+        "| --- | --- | --: | --: | --: | --: | --- |",
+    ]
+    for way, name in sorted(keys, key=lambda key: (ways.index(key[0]), key[1])):
+        made = counts[way].get(name, {})
+        *floors, reason = _FLOORS.get((way, name), (0, 0, ""))
+        cells = (
+            cell
+            for columns, floor in zip(_COLUMNS, floors, strict=True)
+            for cell in (made.get(columns, 0), floor)
+        )
+        label = "allocation" if name == "sim::allocate" else f"`{name}`"
+        rows.append(f"| {way} | {label} | {' | '.join(map(str, cells))} | {reason} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cuda_calls", description=__doc__)
+    parser.add_argument("tree", type=Path, help="the folder of the build")
+    parser.add_argument("--check", action="store_true", help="fail if the record is not current")
+    options = parser.parse_args()
+    counts = count(options.tree)
+    before = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    if options.check:
+        if counts != before:
+            sys.exit(f"{RECORD}: expected the counts of this build; run without --check")
+        return
+    page = PAGE.read_text()
+    if before:
+        page = page.replace(table(before), table(counts))
+    RECORD.write_text(json.dumps(counts, indent=2) + "\n")
+    PAGE.write_text(page)
+    print(table(counts))
+
+
+if __name__ == "__main__":
+    main()
