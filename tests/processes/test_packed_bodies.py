@@ -20,6 +20,13 @@ CASES = {
 }
 
 
+def packed(body):
+    """Return the buffers of a body, each with zeros up to a multiple of 64 bytes."""
+    return b"".join(
+        bytes(buffer).ljust(-(-len(buffer) // 64) * 64, b"\0") for buffer in body.buffers()
+    )
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_unpack_reads_downloaded_bodies(name):
     """Each body is one buffer, dictionaries first. Empty bodies are omitted."""
@@ -27,11 +34,10 @@ def test_unpack_reads_downloaded_bodies(name):
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
         encoder = MessageEncoder(array._arrow_schema, "table", resolve_stream(None))
         bodies = [message.body for message in encoder.encode(array)]
-        buffers = [packing._download(body) for body in bodies if body.packed_size]
-        assert [buffer.nbytes for buffer in buffers] == [
+        buffers = [packed(body) for body in bodies if body.packed_size]
+        assert [len(buffer) for buffer in buffers] == [
             body.packed_size for body in bodies if body.packed_size
         ]
-        assert all(buffer.readonly for buffer in buffers)
         kind, device_type, _, *rest = packing.pack(array).header
         found = packing.unpack((kind, device_type, True, *rest), buffers)
         # `found` must not use the memory of the source.

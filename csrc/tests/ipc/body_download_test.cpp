@@ -21,7 +21,9 @@ TEST(BodyDownload, RejectsInvalidArguments)
   auto const download = [](ipc_body const& body, std::size_t chunk_size) {
     download_body(body, chunk_size, [](auto...) {}, no_stream());
   };
-  EXPECT_THROW(download({.location = {ARROW_DEVICE_CUDA, 0}}, 0), std::invalid_argument);
+  auto on_device     = ipc_body{};
+  on_device.location = {ARROW_DEVICE_CUDA, 0};
+  EXPECT_THROW(download(on_device, 0), std::invalid_argument);
   EXPECT_THROW(download(host_body({1}).body, 1), std::invalid_argument);
 }
 
