@@ -92,6 +92,20 @@ TEST_F(ipc_upload, default_streams_are_on_the_memorys_device)
   }
 }
 
+TEST_F(ipc_upload, uses_the_per_thread_default_stream_of_the_caller)
+{
+  auto random       = std::mt19937{1};
+  auto const values = random_bytes(1000, random);
+  auto slow         = std::optional<sim::slow_stream>{cudaStreamPerThread};
+  auto const memory = upload(values, 600, cudaStreamPerThread);
+  auto const seen   = std::span{static_cast<std::byte const*>(memory.data()), memory.size()};
+  sim::drain();
+  EXPECT_EQ(bytes_t(seen.begin(), seen.end()), bytes_t(1000, sim::fresh_byte));
+  slow.reset();
+  synchronize(cudaStreamPerThread);
+  EXPECT_EQ(bytes_t(seen.begin(), seen.end()), values);
+}
+
 TEST_F(ipc_upload, does_not_wait_if_it_reuses_no_piece)
 {
   auto const stream = lasting_stream{};
