@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All uses of cuDF's private API in this package.
 
-Each function has a test in ``tests/frames/test_cudf_private.py``, which shows what a new cuDF
-release breaks.
+Each function has a test in ``tests/frames/test_cudf_private.py`` or ``test_dtypes.py`` beside it,
+which shows what a new cuDF release breaks.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pylibcudf as plc
 from cudf.core._internals.timezones import get_compatible_timezone
 from cudf.core.abc import Serializable as Serializable
 from cudf.core.buffer import Buffer, BufferOwner, SpillableBuffer, SpillLock, as_buffer
+from cudf.core.buffer.buffer import _BufferAccessContext
 from cudf.core.buffer.spill_manager import get_global_manager
 from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
 from cudf.core.column import CategoricalColumn as CategoricalColumn
@@ -57,7 +58,6 @@ class _AlwaysShared:
 
 
 _ALWAYS_SHARED = _AlwaysShared()
-_BUFFERS = (Buffer, SpillableBuffer)
 
 
 def columns_of(obj: Any) -> Sequence[ColumnBase]:
@@ -100,31 +100,56 @@ def buffer_describer() -> BufferSharer:
     return BufferSharer(_LAYOUT, True)
 
 
-def make_column(column: plc.Column, dtype: Any, *, validate: bool = True) -> ColumnBase:
+def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
     """Wrap a pylibcudf column whose memory may be shared with its producer.
 
     Arrow memory is immutable, and the producer may still read it. Each buffer counts as shared, so
     that cuDF copies the memory before its first write.
 
     Memory of the producer is locked against spilling, which would not free it. Memory that the
-    import allocated can be spilled, and so can results that cuDF computes from the column. If
-    `validate` is set, cuDF checks that the column has the types of the dtype at every level.
+    import allocated can be spilled, and so can results that cuDF computes from the column. cuDF
+    checks that the column has the types of the dtype at every level.
     """
-    make_buffer = _buffer_of if get_global_manager() is None else _spillable_buffer_of
-    return ColumnBase.create(rebuild_all(column, make_buffer), dtype, validate=validate)
+    return ColumnBase.create(_with_buffers(column), dtype)
+
+
+def make_known_column(column: plc.Column, column_class: Any, dtype: Any) -> ColumnBase:
+    """Wrap a column as `make_column` does, without checks of its types.
+
+    `column_class` is the class of the column that `make_column` returned for a column of the same
+    types and this dtype.
+    """
+    made: ColumnBase = column_class.__new__(column_class)
+    made.plc_column = _with_buffers(column)
+    made._dtype = dtype
+    made._distinct_count = {}
+    made._has_nulls = {}
+    made._exposed_buffers = set()
+    return made
+
+
+def _with_buffers(column: plc.Column) -> plc.Column:
+    spills = get_global_manager() is not None
+    return rebuild_all(column, _spillable_buffer_of if spills else _buffer_of)
 
 
 def _buffer_of(span: Any) -> Buffer:
     """Wrap imported memory as cuDF's as_buffer does, but protected from writes."""
-    if type(span) in _BUFFERS:
+    if isinstance(span, Buffer):
         return span
-    # The constructor is not called, because it would set `_slices`.
+    # The constructors are not called, because they would create a WeakSet for `_slices`, and check
+    # sizes that are known.
     owner = BufferOwner.__new__(BufferOwner)
     owner._ptr = span.ptr
-    owner._size = span.size
     owner._owner = span
     owner._slices = _ALWAYS_SHARED
-    return Buffer(owner=owner)
+    buffer = Buffer.__new__(Buffer)
+    buffer._owner = owner
+    buffer._offset = 0
+    owner._size = buffer._size = span.size
+    buffer._access_mode_stack = []
+    buffer._access_context = _BufferAccessContext(buffer)
+    return buffer
 
 
 def _spillable_buffer_of(span: Any) -> Buffer:

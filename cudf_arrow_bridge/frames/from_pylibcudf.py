@@ -54,6 +54,7 @@ from .cudf_private import (
     compatible_timezone,
     dtype_from_pylibcudf_column,
     make_column,
+    make_known_column,
 )
 from .dtypes import with_hint
 from .labels import Json
@@ -129,8 +130,8 @@ class ColumnConverter:
         self._field = _zoned(field, hint)
         self._hint = hint
         self._is_default = _is_default(self._field)
-        #: The dtype of columns that need no conversion. Set after the first of them.
-        self._dtype: Any = None
+        #: The class and dtype of columns that need no conversion. Set after the first of them.
+        self._known: tuple[type[ColumnBase], Any] | None = None
 
     def __call__(self, column: plc.Column, stream: Any, may_copy: bool = True) -> ColumnBase:
         """Return an imported column as a cuDF column; convert it on `stream` if necessary.
@@ -142,8 +143,8 @@ class ColumnConverter:
         TypeError
             If cuDF does not support the type of the column.
         """
-        if self._dtype is not None:
-            result = make_column(column, self._dtype, validate=False)
+        if self._known is not None:
+            result = make_known_column(column, *self._known)
         else:
             result = self._convert(column, compute_location(column, stream=stream), may_copy)
         if not self._is_default:
@@ -158,8 +159,8 @@ class ColumnConverter:
         result = _make_hinted(converted, dtype, self._hint, default)
         if converted is column:
             # The dtype depends on the values only if the column was converted. All columns of the
-            # field that need no conversion have this dtype.
-            self._dtype = result.dtype
+            # field that need no conversion have this class and dtype.
+            self._known = type(result), result.dtype
         return result
 
 

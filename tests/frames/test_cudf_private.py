@@ -54,48 +54,6 @@ def test_make_column_marks_buffers_as_shared_at_every_depth():
     assert all(len(buffer.owner._slices) == 2 for buffer in buffers)
 
 
-@pytest.mark.parametrize(
-    ("array", "dtype"),
-    [
-        (INTS, np.dtype("int64")),
-        (pa.array(["a", None]), private.DEFAULT_STRING_DTYPE),
-        (pa.array([["a"], None, ["b", None]]), cudf.ListDtype(private.DEFAULT_STRING_DTYPE)),
-        (pa.array([{"x": 1}, None]), cudf.StructDtype({"x": "int64"})),
-        (INTS.cast(pa.timestamp("s", "UTC")), pd.DatetimeTZDtype("s", zoneinfo.ZoneInfo("UTC"))),
-    ],
-    ids=["int64", "string", "list", "struct", "timestamp"],
-)
-@pytest.mark.parametrize("spills", [False, True])
-def test_make_column_without_validation_makes_the_same_column(array, dtype, spills, monkeypatch):
-    if spills:
-        turn_on(monkeypatch)
-    checked = private.make_column(to_plc(array), dtype)
-    source = to_plc(array)
-    made = private.make_column(source, checked.dtype, validate=False)
-    assert type(made) is type(checked)
-    assert made.dtype is checked.dtype
-    attributes, expected = (dict(vars(column)) for column in (made, checked))
-    assert attributes.pop("plc_column") is not expected.pop("plc_column")
-    assert attributes == expected
-    assert addresses(made.plc_column) == addresses(source)
-    for one, other in zip(buffers_of(made), buffers_of(checked), strict=True):
-        assert type(one) is type(other)
-        assert vars(one).keys() == vars(other).keys()
-        assert vars(one.owner).keys() == vars(other.owner).keys()
-        assert (one.size, one.owner.size) == (other.size, other.owner.size)
-        assert one.owner is not other.owner
-        assert len(one.owner._slices) > 1
-
-
-def buffers_of(column):
-    """Return the buffers of a cuDF column at every depth."""
-    levels = [column.plc_column]
-    for level in levels:
-        levels += level.children()
-    spans = [span for level in levels for span in (level.data(), level.null_mask())]
-    return [span for span in spans if span is not None]
-
-
 def test_buffer_sharer_adds_a_reference_to_the_owner():
     buffer = column(INTS, np.dtype("int64")).data
     share_buffer = private.buffer_sharer()

@@ -10,9 +10,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from cudf_arrow_bridge.frames.cudf_private import make_column, make_known_column
 from cudf_arrow_bridge.frames.disassemble import disassemble
 from testing.host import addresses, arrays_of, schema_of, table_of, to_plc
 from testing.host_frames import assert_same_object, column, dtypes, frame, round_trip, series
+from testing.spilling import turn_on
 
 D = decimal.Decimal
 STRINGS = pa.array(["a", None, "ccc", "", "é" * 9])
@@ -132,6 +134,41 @@ CASES |= {
     },
 }
 SLICES = [(0, 5), (1, 5), (2, 4), (4, 5), (0, 0), (3, 3)]
+
+
+@pytest.mark.parametrize("spills", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_make_known_column_makes_the_column_that_cudf_makes(name, spills, monkeypatch):
+    if spills:
+        turn_on(monkeypatch)
+    array, dtype = CASES[name]
+    source = to_plc(array)
+    expected = make_column(source, dtype)
+    made = make_known_column(source, type(expected), expected.dtype)
+    attributes, others = dict(vars(made)), dict(vars(expected))
+    assert attributes.pop("plc_column") is not others.pop("plc_column")
+    assert attributes == others
+    assert not any(attributes[key] is others[key] for key in attributes.keys() - {"_dtype"})
+    assert addresses(made.plc_column) == addresses(source)
+    for one, other in zip(buffers_of(made), buffers_of(expected), strict=True):
+        assert type(one) is type(other)
+        assert type(one._access_context) is type(other._access_context)
+        assert one._access_context._buffer_ref() is one
+        assert vars(one).keys() == vars(other).keys()
+        assert vars(one.owner).keys() == vars(other.owner).keys()
+        assert (one._offset, one.size, one.owner.size) == (0, other.size, other.owner.size)
+        assert one._access_mode_stack == []
+        assert one.owner is not other.owner
+        assert len(one.owner._slices) > 1
+
+
+def buffers_of(column):
+    """Return the buffers of a cuDF column at every depth."""
+    levels = [column.plc_column]
+    for level in levels:
+        levels += level.children()
+    spans = [span for level in levels for span in (level.data(), level.null_mask())]
+    return [span for span in spans if span is not None]
 
 
 @pytest.mark.parametrize(("begin", "end"), SLICES)

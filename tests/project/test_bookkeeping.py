@@ -85,7 +85,7 @@ CALLS = {
     "table export": (9, 0),
     "table import": (20, 0),
     "frame export": (104, 0),
-    "frame import": (465, 41),
+    "frame import": (160, 10),
 }
 
 
