@@ -30,7 +30,7 @@ from cudf.utils.dtypes import DEFAULT_STRING_DTYPE as DEFAULT_STRING_DTYPE
 from cudf.utils.dtypes import cudf_dtype_from_pa_type as cudf_dtype_from_pa_type
 from cudf.utils.dtypes import dtype_from_pylibcudf_column as dtype_from_pylibcudf_column
 
-from .._core.export.shared_columns import BufferSharer, CudfLayout
+from .._core.export.shared_columns import BufferSharer
 from .._core.import_.columns import Span, main_span, rebuild_all
 from ..arrow.schemas import listed
 from . import unproxied_pandas as pd
@@ -58,6 +58,8 @@ class _AlwaysShared:
 
 
 _ALWAYS_SHARED = _AlwaysShared()
+#: The arguments of `BufferSharer`.
+_SHARED = (Buffer, BufferOwner, SpillableBufferOwner, SpillLock, _ALWAYS_SHARED, _ATTACHMENT)
 
 
 def columns_of(obj: Any) -> Sequence[ColumnBase]:
@@ -89,7 +91,7 @@ def buffer_sharer() -> BufferSharer:
     Spillable memory is unspilled and locked before its address is read. All spans of one export
     hold the same lock. The memory can be spilled again when the last span is deleted.
     """
-    return BufferSharer(_LAYOUT)
+    return BufferSharer(*_SHARED, False)
 
 
 def buffer_describer() -> BufferSharer:
@@ -97,7 +99,7 @@ def buffer_describer() -> BufferSharer:
 
     Its spans have no memory. It does not unspill, lock or reference buffers.
     """
-    return BufferSharer(_LAYOUT, True)
+    return BufferSharer(*_SHARED, True)
 
 
 def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
@@ -293,27 +295,3 @@ def attached_to_memory(column: plc.Column, default: Any) -> Any:
     """
     buffer = main_span(column)
     return default if buffer is None else getattr(buffer.owner, _ATTACHMENT, None)
-
-
-def _attached_to_column(column: ColumnBase) -> Any:
-    dtype, attachment = getattr(column, _ATTACHMENT, (None, None))
-    # If the dtype differs, the column object was changed in place and has other data.
-    return attachment if dtype is column.dtype else None
-
-
-_LAYOUT = CudfLayout(
-    plc_column="plc_column",
-    dtype="_dtype",
-    buffer=Buffer,
-    owner="_owner",
-    offset="_offset",
-    size="_size",
-    buffer_owner=BufferOwner,
-    ptr="_ptr",
-    references="_slices",
-    always_shared=_ALWAYS_SHARED,
-    spillable_owner=SpillableBufferOwner,
-    spill_lock=SpillLock,
-    attachment=_ATTACHMENT,
-    attached_to_column=_attached_to_column,
-)

@@ -6,14 +6,20 @@ import pylibcudf as plc
 
 from ..import_.columns import Span
 
-class CudfLayout:
-    def __init__(self, **members: Any) -> None: ...
-
 class SharedSpan(Span):
     owner: object
 
 class BufferSharer:
-    def __init__(self, layout: CudfLayout, is_schema_only: bool = False) -> None: ...
+    def __init__(
+        self,
+        buffer: type,
+        owner: type,
+        spillable_owner: type,
+        spill_lock: type,
+        always_shared: object,
+        attachment: str,
+        is_schema_only: bool,
+    ) -> None: ...
     def __call__(self, buffer: Any) -> Any: ...
 
 def share_columns(

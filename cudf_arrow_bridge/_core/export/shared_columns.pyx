@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sharing of the columns of cuDF frames with an export.
 
-`frames/cudf_private.py` provides the names of cuDF's classes and attributes.
+`frames/cudf_private.py` provides the classes of cuDF whose attributes are read here.
 """
 
 cimport cython
-from cpython.dict cimport PyDict_GetItemWithError
-from cpython.object cimport PyObject_GetAttr
-from cpython.ref cimport PyObject
+from cpython.object cimport PyObject
 from cpython.set cimport PySet_Add, PySet_Discard
 from libcpp.string cimport string
 from pylibcudf.column cimport Column
@@ -16,30 +14,8 @@ from cudf_arrow_bridge._core.import_.columns cimport Span, add_types, main_span_
 
 
 cdef extern from "Python.h":
-    dict PyObject_GenericGetDict(object, void*)
     object PyWeakref_NewRef(object, PyObject*)
     size_t PyLong_AsSize_t(object) except? <size_t>-1
-
-
-cdef class CudfLayout:
-    """The classes and attributes of cuDF's columns and buffers, as keyword arguments."""
-
-    #: Attributes of a column: the pylibcudf column, which has cuDF buffers, and the dtype.
-    cdef public object plc_column, dtype
-    #: The class of buffers, and their attributes: the owner, the offset in its memory, the size.
-    cdef public object buffer, owner, offset, size
-    #: The class of owners, and their attributes: the address, and the ``WeakSet`` of users of the
-    #: memory. `always_shared` is the value of `references` for memory that always has other users.
-    cdef public object buffer_owner, ptr, references, always_shared
-    #: The class of owners that can be spilled, and the class of the locks that prevent it.
-    cdef public object spillable_owner, spill_lock
-    #: The attribute that this package sets on owners, and a function that returns the attachment of
-    #: a column without memory, or None.
-    cdef public object attachment, attached_to_column
-
-    def __init__(self, **members):
-        for name, value in members.items():
-            setattr(self, name, value)
 
 
 # Owners do not reference their spans, so no cycle is possible. Otherwise the garbage collector
@@ -66,28 +42,45 @@ cdef class SharedSpan(Span):
 cdef size_t NO_ADDRESS = 256
 
 
-cdef object member(dict members, object name):
-    """Return an attribute of an object from its ``__dict__``."""
-    cdef PyObject* value = PyDict_GetItemWithError(members, name)
-    if value == NULL:
-        raise AttributeError(name)
-    return <object>value
-
-
 cdef class BufferSharer:
     """Shares cuDF buffers with one export; see `cudf_private.buffer_sharer`.
 
-    If it `is_schema_only`, the memory is not locked, unspilled or referenced, and the spans have an
-    address that is never read.
+    Parameters
+    ----------
+    buffer, owner, spillable_owner, spill_lock
+        cuDF's classes of buffers, of owners of memory, of owners of memory that can be spilled, and
+        of the locks that prevent it.
+    always_shared
+        The set of users of memory that always has other users.
+    attachment
+        The attribute that this package sets on columns and owners.
+    is_schema_only
+        Whether the memory is not locked, unspilled or referenced. The spans then have an address
+        that is never read.
     """
 
-    cdef CudfLayout layout
+    cdef object buffer, owner, spillable_owner, spill_lock, always_shared
+    cdef str attachment
     cdef bint is_schema_only
     #: Created for the first spillable buffer.
     cdef object lock
 
-    def __init__(self, CudfLayout layout not None, bint is_schema_only=False):
-        self.layout = layout
+    def __init__(
+        self,
+        buffer,
+        owner,
+        spillable_owner,
+        spill_lock,
+        always_shared,
+        str attachment not None,
+        bint is_schema_only,
+    ):
+        self.buffer = buffer
+        self.owner = owner
+        self.spillable_owner = spillable_owner
+        self.spill_lock = spill_lock
+        self.always_shared = always_shared
+        self.attachment = attachment
         self.is_schema_only = is_schema_only
 
     def __call__(self, buffer):
@@ -95,31 +88,27 @@ cdef class BufferSharer:
         return self.share(buffer)
 
     cdef object share(self, object buffer):
-        cdef CudfLayout layout = self.layout
-        cdef bint plain = type(buffer) is layout.buffer
-        if not plain and not isinstance(buffer, layout.buffer):
+        if type(buffer) is not self.buffer and not isinstance(buffer, self.buffer):
             return buffer
-        owner = PyObject_GetAttr(buffer, layout.owner)
-        plain = plain and type(owner) is layout.buffer_owner
         cdef SharedSpan span = SharedSpan.__new__(SharedSpan)
+        # Read these together, before the weak reference is created. That can run the garbage
+        # collector, and so code that replaces the owner of the buffer.
+        owner = buffer._owner
+        offset = buffer._offset
         span.owner = owner
+        span.size = PyLong_AsSize_t(buffer._size)
         if self.is_schema_only:
-            span.size = PyLong_AsSize_t(PyObject_GetAttr(buffer, layout.size))
             # Nested columns that libcudf made have an empty buffer, whose address must be null.
             span.ptr = NO_ADDRESS if span.size != 0 else 0
             return span
-        if not plain and isinstance(owner, layout.spillable_owner):
+        cdef bint plain = type(buffer) is self.buffer and type(owner) is self.owner
+        if not plain and isinstance(owner, self.spillable_owner):
             if self.lock is None:
-                self.lock = layout.spill_lock()
+                self.lock = self.spill_lock()
             owner.spill_lock(self.lock)
             span.lock = self.lock
-        # Read these together with the owner, before the weak reference is created. That can run the
-        # garbage collector, and so code that replaces the owner of the buffer.
-        offset = PyObject_GetAttr(buffer, layout.offset)
-        size = PyObject_GetAttr(buffer, layout.size)
-        cdef dict members = PyObject_GenericGetDict(owner, NULL)
-        references = member(members, layout.references)
-        if references is not layout.always_shared:
+        references = owner._slices
+        if references is not self.always_shared:
             # Like `WeakSet.add`, but the span removes the reference itself, because a callback
             # in Python would be slower than the rest of this function.
             span.references = references.data
@@ -129,9 +118,7 @@ cdef class BufferSharer:
         if plain or span.lock is not None:
             # Bypass the properties: during a write in cuDF, they would copy the memory and replace
             # the owner.
-            span.ptr = PyLong_AsSize_t(member(members, layout.ptr))
-            span.ptr += PyLong_AsSize_t(offset)
-            span.size = PyLong_AsSize_t(size)
+            span.ptr = PyLong_AsSize_t(owner._ptr) + PyLong_AsSize_t(offset)
         else:
             span.ptr = buffer.ptr
             span.size = buffer.size
@@ -153,13 +140,15 @@ cdef class BufferSharer:
         result._mask = None if column._mask is None else self.share(column._mask)
         return result
 
-    cdef object attached_to(self, object column, Column shared):
-        cdef object span = main_span_of(shared)
-        if span is None:
-            return self.layout.attached_to_column(column)
-        cdef dict members = PyObject_GenericGetDict((<SharedSpan?>span).owner, NULL)
-        cdef PyObject* attachment = PyDict_GetItemWithError(members, self.layout.attachment)
-        return None if attachment == NULL else <object>attachment
+
+cdef object attached_to(object column, Column shared, str name):
+    # The attribute of most objects is missing. An AttributeError would be slow.
+    cdef object span = main_span_of(shared)
+    if span is not None:
+        return (<SharedSpan?>span).owner.__dict__.get(name)
+    dtype, attachment = column.__dict__.get(name, (None, None))
+    # If the dtype differs, the column object was changed in place and has other data.
+    return attachment if dtype is column._dtype else None
 
 
 def share_columns(columns, BufferSharer sharer not None):
@@ -171,20 +160,17 @@ def share_columns(columns, BufferSharer sharer not None):
         pylibcudf columns that share the buffers, the dtypes, the types (see `types_of`), and by
         position the attachments of columns: of their memory, or of the column if it has none.
     """
-    cdef CudfLayout layout = sharer.layout
     cdef list shared_columns = []
     cdef list dtypes = []
     cdef dict attachments = {}
     cdef string types
     cdef Column shared
     for column in columns:
-        dtypes.append(PyObject_GetAttr(column, layout.dtype))
-        shared = sharer.share_column(
-            <Column?>PyObject_GetAttr(column, layout.plc_column)
-        )
-        shared_columns.append(shared)
-        add_types(types, shared)
-        attachment = sharer.attached_to(column, shared)
+        shared = sharer.share_column(<Column?>column.plc_column)
+        attachment = attached_to(column, shared, sharer.attachment)
         if attachment is not None:
-            attachments[len(shared_columns) - 1] = attachment
+            attachments[len(shared_columns)] = attachment
+        shared_columns.append(shared)
+        dtypes.append(column._dtype)
+        add_types(types, shared)
     return shared_columns, dtypes, <bytes>types, attachments
