@@ -15,6 +15,8 @@ cpdef bint is_struct(object capsule) except -1
 
 cdef class Schema:
     cdef core.shared_schema schema
+    #: A cache of objects that other modules derive from the schema, each with its own key.
+    cdef readonly dict derived
 
     @staticmethod
     cdef Schema wrap(core.shared_schema schema)
@@ -31,3 +33,7 @@ cdef class SchemaSpec:
     cdef Schema schema_of(
         self, vector[column_view]& columns, bint is_table, size_type num_rows, requested_schema
     )
+
+
+cpdef SchemaSpec cached_spec(object key)
+cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1

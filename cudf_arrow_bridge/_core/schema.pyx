@@ -114,6 +114,7 @@ cdef class Schema:
     cdef Schema wrap(core.shared_schema schema):
         cdef Schema self = Schema.__new__(Schema)
         self.schema = move(schema)
+        self.derived = {}
         return self
 
     def __arrow_c_schema__(self):
@@ -203,6 +204,30 @@ cdef class SchemaSpec:
         if requested_schema is None:
             self.schema = schema
         return schema
+
+
+#: The newest specs, each with its key and the objects that the key refers to. The tuple is replaced
+#: as a whole, so that no lock is needed.
+cdef tuple newest_specs = ()
+cdef Py_ssize_t MAX_SPECS = 48
+
+
+cpdef SchemaSpec cached_spec(object key):
+    """Return the spec that was cached with an equal key, or None."""
+    cdef tuple entry
+    for each in newest_specs:
+        entry = <tuple>each
+        if entry[0] == key:
+            return <SchemaSpec>entry[1]
+    return None
+
+
+cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1:
+    """Cache a spec, unless it is too large, and keep objects alive whose addresses are in the key."""
+    global newest_specs
+    if not spec.is_large():
+        newest_specs = ((key, spec, kept_alive), *newest_specs[: MAX_SPECS - 1])
+    return 0
 
 
 cpdef object as_capsule(object schema):

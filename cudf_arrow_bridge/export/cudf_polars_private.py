@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .._core.export.array_exporter import ExportInput
 from .._core.import_.columns import types_of
-from .._core.schema import SchemaSpec
+from .._core.schema import SchemaSpec, cache_spec, cached_spec
 from ..arrow.metadata import ColumnMetadata, from_field
 from ..cuda.ordering import order
 from ..cuda.streams import resolve_stream
@@ -62,20 +62,19 @@ def input_of_container(obj: Any, stream: Stream) -> ExportInput:
     if made_on is not None:
         order(stream.handle, made_on.handle)
     of_libcudf = [column.obj for column in columns]
-    fields = tuple((column.name or "", column.dtype.polars_type) for column in columns)
+    fields = [(column.name or "", column.dtype.polars_type) for column in columns]
+    key = "polars", types_of(of_libcudf), fields
+    spec = cached_spec(key)
+    if spec is None:
+        spec = SchemaSpec([_metadata_of(name, dtype) for name, dtype in fields], {})
+        cache_spec(key, spec, None)
     return ExportInput(
         "column" if is_column else "table",
         of_libcudf,
         obj.size if is_column else obj.num_rows,
-        _spec_of(fields, types_of(of_libcudf)),
+        spec,
         freed_on=made_on,
     )
-
-
-@lru_cache(maxsize=16)
-def _spec_of(fields: tuple[tuple[str, pl.DataType], ...], types: bytes) -> SchemaSpec:
-    """Return the spec of columns with these names, polars types and libcudf types."""
-    return SchemaSpec([_metadata_of(name, dtype) for name, dtype in fields], {})
 
 
 def _metadata_of(name: str, dtype: Any) -> ColumnMetadata:

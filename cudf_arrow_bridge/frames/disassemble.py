@@ -15,7 +15,7 @@ import pylibcudf as plc
 from .._core.export.array_exporter import ExportInput
 from .._core.export.shared_columns import BufferSharer, share_columns
 from .._core.import_.columns import OwningSpan, rebuild_all
-from .._core.schema import SchemaSpec
+from .._core.schema import SchemaSpec, cached_spec
 from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.metadata import ColumnMetadata
 from ..arrow.schemas import unique_positions
@@ -34,7 +34,7 @@ from .dtypes import dtype_hint
 from .host_frames import enable_host_frames
 from .labels import RowIndex, stringify
 from .layout import FrameLayout, ObjectType, encode_field, table_names
-from .schema_cache import SharedColumns, cache_spec, cached_spec, schema_key
+from .schema_cache import SharedColumns, cache_frame_spec, schema_key
 from .to_pylibcudf import column_to_pylibcudf
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _disassemble_column(
         metadata = encode_field(object_type, name, label, hint, row_index, objects)
         field = replace(field, metadata={**field.metadata, **metadata})
         spec = SchemaSpec([field], {}, tuple(objects))
-        cache_spec(key, spec)
+        cache_frame_spec(key, spec, shared)
     return ExportInput("column", columns, column.size, spec, made)
 
 
@@ -209,7 +209,7 @@ def _disassemble_table(
         exported, spec = _convert_table(
             object_type, labels, attrs, shared, _names_of(*kept), rows, sharer
         )
-        cache_spec(key, spec)
+        cache_frame_spec(key, spec, shared)
     return ExportInput("table", exported, len(index), spec, made)
 
 

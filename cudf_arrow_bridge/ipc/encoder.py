@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from .._core.ipc.body import IpcBody, describe_body
 from .._core.ipc.body_decoder import BodyDecoder
-from .._core.schema import MAX_CACHED_SIZE, Schema, marks_table
-from ..arrow.bounded_cache import BoundedCache
+from .._core.schema import Schema, marks_table
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
@@ -215,24 +214,11 @@ class MessageEncoder:
         yield EncodedBatch(body)
 
 
-#: The schema messages of the newest arrays, and whether these are record batches.
-_known: BoundedCache[tuple[Schema, Kind | None], tuple[bytes, bool]] = BoundedCache()
-
-
 def _metadata_of(schema: Any, kind: Kind | None) -> tuple[bytes, bool]:
     """Return the message of a schema, and whether it is the schema of record batches."""
-    if not isinstance(schema, Schema):
-        return _new_metadata(schema, kind)
-    known = _known.find(lambda key: key[1] == kind and key[0].shares(schema))
-    if known is None:
-        known = _new_metadata(schema, kind)
-        if len(known[0]) <= MAX_CACHED_SIZE:
-            _known.add((schema, kind), known)
-    return known
-
-
-def _new_metadata(schema: Any, kind: Kind | None) -> tuple[bytes, bool]:
-    is_table = marks_table(schema.__arrow_c_schema__()) if kind is None else kind == "table"
-    return schema_message(
-        as_schema(schema) if is_table else pa.schema([as_field(schema)])
-    ), is_table
+    derived: dict[Any, tuple[bytes, bool]] = schema.derived if isinstance(schema, Schema) else {}
+    if kind not in derived:
+        is_table = marks_table(schema.__arrow_c_schema__()) if kind is None else kind == "table"
+        of_batch = as_schema(schema) if is_table else pa.schema([as_field(schema)])
+        derived[kind] = schema_message(of_batch), is_table
+    return derived[kind]

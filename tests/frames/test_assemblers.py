@@ -222,17 +222,6 @@ def test_memory_is_released_before_its_stream_and_memory_resource(wraps, argumen
     assert set(log) == {"memory", *arguments}
 
 
-def test_import_of_many_columns_adds_few_objects_to_the_garbage_collector():
-    """The collector tracks only the table and the container of its columns."""
-    batch = pa.record_batch({str(i): [1] for i in range(500)})
-    imported(batch, to="pylibcudf")
-    gc.collect()
-    before = len(gc.get_objects())
-    table = imported(batch, to="pylibcudf")
-    assert table.num_columns() == 500
-    assert len(gc.get_objects()) - before < 20
-
-
 def test_second_batch_of_a_schema_has_its_own_values():
     """No value of the first batch is in the frame of the second."""
     for values in (np.arange(5), np.arange(5) * 10):

@@ -9,6 +9,7 @@ import io
 import mmap
 import pickle
 import sys
+import weakref
 
 import cudf
 import numpy as np
@@ -17,13 +18,14 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.arrow.bounded_cache import BoundedCache
-from cudf_arrow_bridge.frames import schema_cache
+from cudf_arrow_bridge._core.schema import SchemaSpec, cache_spec, cached_spec
 from cudf_arrow_bridge.ipc.metadata import read_schema, schema_message
 from testing.host_frames import column, frame, index, numbers, series
 from testing.peers.arrays import DeviceOnly
 
 STRINGS = pa.array(["a", None, "b"])
+#: The number of entries of the cache of specs.
+MAX_SPECS = 48
 
 
 def labelled(labels):
@@ -91,31 +93,31 @@ FRAMES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def empty_cache(monkeypatch):
-    monkeypatch.setattr(schema_cache, "_specs", BoundedCache(len(FRAMES)))
+def clear_cache():
+    """Replace all entries of the cache of specs."""
+    for _ in range(MAX_SPECS):
+        cache_spec(object(), SchemaSpec([], {}), None)
 
 
 def schema_of(obj):
     return bridge.to_arrow_device(obj).schema
 
 
-def schemas_alone(makers, monkeypatch):
+def schemas_alone(makers):
     """Return the schema of each object, which is the same with and without cached schemas."""
     made = {name: make() for name, make in makers.items()}
     alone = {}
     for name, obj in made.items():
-        with monkeypatch.context() as patch:
-            patch.setattr(schema_cache, "_specs", BoundedCache())
-            alone[name] = schema_of(obj)
+        clear_cache()
+        alone[name] = schema_of(obj)
     for _ in range(2):
         for name, obj in made.items():
             assert schema_of(obj).equals(alone[name], check_metadata=True), name
     return alone.values()
 
 
-def test_frames_that_differ_in_one_detail_have_different_schemas(monkeypatch):
-    schemas = schemas_alone(FRAMES, monkeypatch)
+def test_frames_that_differ_in_one_detail_have_different_schemas():
+    schemas = schemas_alone(FRAMES)
     assert len({schema.serialize().to_pybytes() for schema in schemas}) == len(FRAMES)
 
 
@@ -128,7 +130,6 @@ UNSHARED += ["a number as label", "a bool as label"]
 def test_equal_frames_share_a_cached_schema(name):
     first, second = (bridge.to_arrow_device(FRAMES[name]()) for _ in range(2))
     assert first._arrow_schema is second._arrow_schema
-    assert len(schema_cache._specs._entries) == 1
     assert first.schema.equals(second.schema, check_metadata=True)
 
 
@@ -154,8 +155,8 @@ ARRAYS = {
 }
 
 
-def test_series_that_differ_in_one_detail_have_different_schemas(monkeypatch):
-    fields = schemas_alone(ARRAYS, monkeypatch)
+def test_series_that_differ_in_one_detail_have_different_schemas():
+    fields = schemas_alone(ARRAYS)
     written = {pa.schema([field]).serialize().to_pybytes() for field in fields}
     assert len(written) == len(ARRAYS)
 
@@ -164,7 +165,6 @@ def test_series_that_differ_in_one_detail_have_different_schemas(monkeypatch):
 def test_equal_series_share_a_cached_schema(name):
     first, second = (bridge.to_arrow_device(ARRAYS[name]()) for _ in range(2))
     assert first._arrow_schema is second._arrow_schema
-    assert len(schema_cache._specs._entries) == 1
 
 
 def test_column_with_nulls_is_exported_as_nullable():
@@ -225,12 +225,29 @@ def test_export_distinguishes_the_schemas_of_peers():
             assert found.equals(batch.schema, check_metadata=True)
 
 
-def test_bounded_cache_removes_the_oldest_entry():
-    cache = BoundedCache(2)
-    for key in "abc":
-        cache.add(key, key.upper())
-    values = [cache.find(lambda k, wanted=wanted: k == wanted) for wanted in "abc"]
-    assert values == [None, "B", "C"]
+def test_cache_of_specs_removes_the_oldest_entry():
+    clear_cache()
+    specs = [SchemaSpec([], {}) for _ in range(MAX_SPECS + 1)]
+    for number, spec in enumerate(specs):
+        cache_spec(["a key", number], spec, None)
+    assert cached_spec(["a key", 0]) is None
+    assert all(cached_spec(["a key", i]) is specs[i] for i in range(1, len(specs)))
+
+
+def test_cache_of_specs_keeps_objects_alive_with_their_entry():
+    owner = column(pa.array([1]), np.dtype("int64"))
+    alive = weakref.ref(owner)
+    cache_spec("a key", SchemaSpec([], {}), owner)
+    del owner
+    assert alive() is not None
+    clear_cache()
+    assert alive() is None
+
+
+def test_cache_of_specs_keeps_no_large_spec():
+    for size, is_kept in ((1 << 19, True), (1 << 20, False)):
+        cache_spec(size, SchemaSpec([], {b"key": b"v" * size}), None)
+        assert (cached_spec(size) is not None) == is_kept
 
 
 def exchange(batch):

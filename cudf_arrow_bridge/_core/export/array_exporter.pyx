@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export of pylibcudf columns and tables as Arrow device arrays."""
 
-cimport cython
 from cuda.bindings.cyruntime cimport cudaStream_t, cudaStreamLegacy, cudaStreamPerThread
 from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
@@ -25,7 +24,7 @@ from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray, Expor
 from cudf_arrow_bridge._core.import_.columns cimport add_views, types_of
 from cudf_arrow_bridge._core.import_.imported_fields cimport fields_key
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec
+from cudf_arrow_bridge._core.schema cimport Schema, SchemaSpec, cache_spec, cached_spec
 
 
 cdef class ExportInput:
@@ -73,48 +72,27 @@ cdef class ExportInput:
                     return False
         return True
 
-    @staticmethod
-    cdef ExportInput of(str kind, tuple columns, size_type num_rows, spec_of):
-        """Construct without parsing Python arguments."""
-        cdef ExportInput self = ExportInput.__new__(ExportInput)
-        self.kind = kind
-        self.columns = columns
-        self.num_rows = num_rows
-        self.schema_spec = cached_spec(kind, columns, spec_of)
-        self.made = ()
-        return self
-
-
-#: Specs of recently exported columns, by their types and imported fields. Each entry also
-#: references the owners of the fields whose addresses are in its key.
-cdef dict newest_specs = {}
-cdef Py_ssize_t MAX_SPECS = 48
-
-
-cdef SchemaSpec cached_spec(str kind, tuple columns, spec_of):
-    cdef bytes key = types_of(columns) + fields_key(columns, kind == "table")
-    cdef tuple entry = newest_specs.get(key)
-    if entry is None:
-        entry = spec_of(kind, columns)
-        while len(newest_specs) >= MAX_SPECS:
-            newest_specs.pop(next(iter(newest_specs)), None)
-        if not (<SchemaSpec?>entry[0]).is_large():
-            newest_specs[key] = entry
-    return <SchemaSpec?>entry[0]
-
 
 def pylibcudf_input(obj, spec_of):
     """Return the `ExportInput` of a pylibcudf column or table, or None for any other object.
 
     `spec_of` returns the spec of columns and the owners of their imported fields.
     """
+    cdef str kind = "column" if isinstance(obj, Column) else "table"
+    cdef tuple columns
+    cdef size_type num_rows
     if isinstance(obj, Column):
-        return ExportInput.of("column", (obj,), (<Column>obj)._size, spec_of)
-    if isinstance(obj, Table):
-        return ExportInput.of(
-            "table", tuple((<Table>obj)._columns), (<Table>obj)._num_rows, spec_of
-        )
-    return None
+        columns, num_rows = (obj,), (<Column>obj)._size
+    elif isinstance(obj, Table):
+        columns, num_rows = tuple((<Table>obj)._columns), (<Table>obj)._num_rows
+    else:
+        return None
+    key = kind, types_of(columns), fields_key(columns)
+    spec = cached_spec(key)
+    if spec is None:
+        spec, owners = spec_of(kind, columns)
+        cache_spec(key, spec, owners)
+    return ExportInput(kind, columns, num_rows, spec)
 
 
 cdef class ExportArguments:
@@ -137,7 +115,6 @@ cdef class ExportArguments:
     cdef readonly object copy
     cdef core.copy_policy copy_policy
     cdef bint is_freed_by_thread
-    cdef uintptr_t first_handle
 
     def __cinit__(
         self, stream not None, bint compact=False, bint managed_as_cuda=False, mr=None, copy=None
@@ -150,27 +127,13 @@ cdef class ExportArguments:
         self.compact = compact
         self.managed_as_cuda = managed_as_cuda
         self.is_freed_by_thread = stream.is_freed_by_thread
-        self.first_handle = stream.handle
 
     @property
     def handle(self) -> int:
         """The handle of the stream on the calling thread."""
-        return self.handle_here()
-
-    cdef uintptr_t handle_here(self) except? 0:
-        # A stream whose memory is not freed by thread has the same handle on all threads.
-        return self.stream.handle if self.is_freed_by_thread else self.first_handle
+        return self.stream.handle
 
 
-#: Memory for views, reused from an earlier call. glibc's malloc consolidates freed small chunks
-#: before each allocation larger than 1 KiB, which is slower than creating the views.
-cdef vector[column_view] spare_views
-#: Memory for more views than this is freed.
-cdef size_t MAX_SPARE_VIEWS = 10_000
-
-
-# Never part of a reference cycle, so the garbage collector does not need to track it.
-@cython.no_gc
 cdef class ExportCall:
     """The arguments of one export, converted to C++ types."""
 
@@ -189,7 +152,6 @@ cdef class ExportCall:
         """Convert the arguments of an export."""
         cdef ExportCall self = ExportCall.__new__(ExportCall)
         cdef bint is_table = export_input.kind == "table"
-        self.views.swap(spare_views)
         add_views(self.views, export_input.columns)
         if is_table:
             self.input = core.export_input(self.views, export_input.num_rows)
@@ -210,7 +172,7 @@ cdef class ExportCall:
                 # The memory is a copy already, in the resource of copies.
                 self.options.copy = core.copy_policy.as_needed
             self.options.copy_owner = share_object((mr, arguments.stream))
-        cdef uintptr_t handle = arguments.handle_here()
+        cdef uintptr_t handle = arguments.stream.handle
         self.stream = core.stream_ref(<cudaStream_t>handle)
         self.resource = resource_of(mr)
         # Converted buffers are freed on the stream by the resource, so both must outlive them.
@@ -227,11 +189,6 @@ cdef class ExportCall:
         if freed_on is not None:
             self.owner = released_after_readers(move(self.owner), freed_on.handle, read_on)
         return self
-
-    def __dealloc__(self):
-        self.views.clear()
-        if spare_views.capacity() < self.views.capacity() <= MAX_SPARE_VIEWS:
-            self.views.swap(spare_views)
 
 
 cdef shared_ptr[const void] released_after_readers(

@@ -9,8 +9,5 @@ cdef class ImportArguments:
     cdef object stream
     cdef object reader
     cdef object mr
-    cdef bint has_objects
-    #: Without a GPU, all imports share one context.
-    cdef ImportContext host_context
 
     cdef ImportContext context(self)

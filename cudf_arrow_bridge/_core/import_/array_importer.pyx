@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Import of Arrow device arrays, and of columns of this process, as pylibcudf columns."""
 
-from cpython.tuple cimport PyTuple_GetItem
 from cython.operator cimport dereference
 from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
@@ -52,25 +51,15 @@ cdef class ImportArguments:
         self.stream = stream
         self.reader = reader
         self.mr = mr
-        # rmm's current resource is not an object of the caller.
-        self.has_objects = mr is not None
 
     cdef ImportContext context(self):
         """Return the context of an import on the calling thread."""
-        mr = resolve_resource(self.mr)
-        if mr is None and self.host_context is not None:
-            return self.host_context
-        cdef ImportContext context
-        context = ImportContext(
-            mr,
+        return ImportContext(
+            resolve_resource(self.mr),
             self.stream,
             self.reader,
-            self.has_objects,
             self.options.copy == core.copy_policy.always,
         )
-        if mr is None and not self.stream.is_freed_by_thread:
-            self.host_context = context
-        return context
 
     def share_columns(self, columns):
         """Return columns that share the memory of others; see `columns.share_columns`."""
@@ -167,9 +156,8 @@ cpdef ArrayImporter importer_of(schema):
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef tuple importers = newest_importers
     cdef ArrayImporter importer
-    cdef Py_ssize_t i
-    for i in range(len(importers)):
-        importer = <ArrayImporter>PyTuple_GetItem(importers, i)
+    for each in importers:
+        importer = <ArrayImporter>each
         if importer.importer.get().has_schema(dereference(c_schema)):
             return importer
     importer = ArrayImporter(schema)

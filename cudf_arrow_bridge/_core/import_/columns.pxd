@@ -41,7 +41,6 @@ cdef class ImportContext:
     cdef object mr
     cdef object freed_on
     cdef object read_on
-    cdef bint has_objects
     cdef bint copies
     cdef core.stream_ref stream
     cdef core.stream_ref reader

@@ -3,7 +3,6 @@
 
 cimport cython
 from cpython.ref cimport Py_XDECREF
-from cpython.tuple cimport PyTuple_GetItem
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t, uintptr_t
 from libcpp.memory cimport shared_ptr, static_pointer_cast, unique_ptr
@@ -82,7 +81,7 @@ cdef uintptr_t address_of(object span) except? 1:
 
 cdef int add_view(vector[column_view]& views, Column column) except -1:
     cdef vector[column_view] children
-    if column._num_children:  # faster than the length of the list
+    if column._num_children:
         add_views(children, tuple(column._children))
     views.emplace_back(
         column._data_type.c_obj,
@@ -98,11 +97,9 @@ cdef int add_view(vector[column_view]& views, Column column) except -1:
 
 cdef int add_views(vector[column_view]& views, tuple columns) except -1:
     """Append views of columns. Equivalent to `Column.view`, but faster."""
-    cdef Py_ssize_t i, size = len(columns)
-    views.reserve(views.size() + size)
-    for i in range(size):
-        # With the stable ABI, a loop over the tuple would use the slower sequence protocol.
-        add_view(views, <Column?>PyTuple_GetItem(columns, i))
+    views.reserve(views.size() + len(columns))
+    for column in columns:
+        add_view(views, <Column?>column)
     return 0
 
 
@@ -164,34 +161,20 @@ cdef void add_number(string& types, int32_t number) noexcept:
 
 
 cdef int add_types(string& types, Column column) except -1:
-    cdef data_type c_type = column._data_type.c_obj
-    cdef int32_t scale = c_type.scale()
-    cdef int32_t num_children = column._num_children
-    # Type ids are less than 64. The two bits above them indicate which numbers follow.
-    types.push_back(
-        <char>(<int>c_type.id() | (64 if scale != 0 else 0) | (128 if num_children != 0 else 0))
-    )
-    if scale != 0:
-        add_number(types, scale)
-    if num_children != 0:
-        add_number(types, num_children)
+    add_number(types, <int32_t>column._data_type.c_obj.id())
+    add_number(types, column._data_type.c_obj.scale())
+    add_number(types, column._num_children)
+    if column._num_children:
         for child in column._children:
             add_types(types, <Column?>child)
     return 0
 
 
 cpdef bytes types_of(object columns):
-    """Encode the types of columns and their children. Equal bytes mean equal types.
-
-    Most columns take one byte. The encoding is short because glibc's malloc consolidates its freed
-    small chunks, such as nanoarrow's structs, before each allocation larger than 1 KiB.
-    """
-    cdef tuple all_columns = tuple(columns)
-    cdef Py_ssize_t i, size = len(all_columns)
+    """Encode the types of columns and their children. Equal bytes mean equal types."""
     cdef string types
-    types.reserve(size)
-    for i in range(size):
-        add_types(types, <Column?>PyTuple_GetItem(all_columns, i))
+    for column in columns:
+        add_types(types, <Column?>column)
     return <bytes>types
 
 
@@ -200,14 +183,12 @@ cdef class ImportContext:
     """The memory resource and the streams of the buffers of an import. The buffers reference it.
 
     The buffers are freed on `stream`; `reader` is a second stream that reads them, or None.
-    `has_objects` is whether the resource is an object of the caller, which can reference the
-    buffers. `copies` is whether the import copies all memory.
+    `copies` is whether the import copies all memory.
     """
 
-    def __cinit__(self, mr, stream, reader, bint has_objects, bint copies):
+    def __cinit__(self, mr, stream, reader, bint copies):
         self.mr = mr
         self.copies = copies
-        self.has_objects = has_objects
         self.freed_on = stream
         self.read_on = reader
         # Resolve now, since per-thread default streams are different on other threads.
@@ -222,7 +203,6 @@ cdef class ImportContext:
 
 
 # `no_gc_clear`: __dealloc__ uses the referenced objects, so breaking a cycle must not clear them.
-# Each cycle contains an object of the caller, where the garbage collector can break it.
 @cython.no_gc_clear
 cdef class ProducerMemory:
     """The memory of a producer's array, released when the last column that uses it is deleted."""
@@ -238,8 +218,8 @@ cdef class ProducerMemory:
 cdef class ImportedSpan(Span):
     """A buffer of an imported column. Freeing it can release the producer's array.
 
-    It replaces rmm's `DeviceBuffer`, which requires a driver. The garbage collector does not track
-    it, since otherwise it would run several times during the import of a wide table.
+    It replaces rmm's `DeviceBuffer`, which requires a driver. The garbage collector tracks neither
+    it nor its column, since otherwise it would run several times during the import of a wide table.
     """
 
     #: The owner of a `device_buffer`; null for a view of `ProducerMemory`.
@@ -251,27 +231,9 @@ cdef class ImportedSpan(Span):
             drop_share(self.owner)
 
 
-@cython.no_gc_clear
-cdef class TrackedSpan(ImportedSpan):
-    """An `ImportedSpan` that the garbage collector tracks because it can be part of a cycle."""
-
-    cdef object tracked
-
-    def __dealloc__(self):
-        # Release the memory here: the base class would do it after `tracked` is cleared, which
-        # references the stream that the memory is freed on.
-        if self.owner.get() != NULL:
-            drop_share(self.owner)
-
-
-cdef ImportedSpan make_span(uintptr_t ptr, size_t size, object kept_alive, bint tracked):
-    cdef ImportedSpan self
-    if tracked:
-        self = TrackedSpan.__new__(TrackedSpan)
-        (<TrackedSpan>self).tracked = kept_alive
-    else:
-        self = ImportedSpan.__new__(ImportedSpan)
-        self.kept_alive = kept_alive
+cdef ImportedSpan make_span(uintptr_t ptr, size_t size, object kept_alive):
+    cdef ImportedSpan self = ImportedSpan.__new__(ImportedSpan)
+    self.kept_alive = kept_alive
     self.ptr = ptr
     self.size = size
     return self
@@ -281,7 +243,7 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportContext co
     if buffer.get() == NULL or buffer.get().size() == 0:
         return None
     cdef ImportedSpan self = make_span(
-        <uintptr_t>buffer.get().data(), buffer.get().size(), context, context.has_objects
+        <uintptr_t>buffer.get().data(), buffer.get().size(), context
     )
     # Adopted memory has a resource of its own.
     self.is_allocated = context.copies or is_from(buffer.get()[0], resource_of(context.mr))
@@ -294,9 +256,7 @@ cdef ImportedSpan wrap_buffer(unique_ptr[device_buffer] buffer, ImportContext co
 cdef ImportedSpan view_memory(const void* address, size_t size, ProducerMemory memory):
     if size == 0:
         return None
-    cdef ImportedSpan self = make_span(
-        <uintptr_t>address, size, memory, memory.context.has_objects
-    )
+    cdef ImportedSpan self = make_span(<uintptr_t>address, size, memory)
     self.is_allocated = memory.context.copies
     return self
 
@@ -330,7 +290,7 @@ def share_columns(tuple columns not None, ImportContext context not None):
     memory.context = context
 
     def share(span):
-        return make_span(span.ptr, span.size, memory, memory.context.has_objects)
+        return make_span(span.ptr, span.size, memory)
 
     return [rebuild_all(column, share) for column in columns]
 
@@ -340,8 +300,7 @@ cdef dict _dtypes = {}
 
 
 cdef DataType wrap_type(data_type c_type):
-    # One int for both: ids are less than 64, so id 27 with scale -2 is 27 - 128 = -101. Python
-    # preallocates the ints from -5 to 256, which covers all types other than decimals.
+    # One int for both: ids are less than 64, so id 27 with scale -2 is 27 - 128 = -101.
     key = <int>c_type.id() + 64 * c_type.scale()
     dtype = _dtypes.get(key)
     if dtype is None:
@@ -370,12 +329,6 @@ cdef Column wrap_column(
     return self
 
 
-cdef void untrack(Column made, ProducerMemory memory) noexcept:
-    """Stop tracking a column by the garbage collector if it cannot be part of a cycle."""
-    if not memory.context.has_objects:
-        hide_from_collector(made)
-
-
 cdef Column wrap_borrowed(
     core.borrowed_column& borrowed, ProducerMemory memory, list no_children
 ):
@@ -388,11 +341,10 @@ cdef Column wrap_borrowed(
     self._mask = view_memory(borrowed.mask, borrowed.mask_size, memory)
     if borrowed.offsets == NULL:
         self._children = no_children
-        self._num_children = 0
     else:
         self._children = [wrap_offsets(borrowed, memory, no_children)]
         self._num_children = 1
-    untrack(self, memory)
+    hide_from_collector(self)
     return self
 
 
@@ -404,7 +356,7 @@ cdef Column wrap_offsets(
     self._size = borrowed.offset + borrowed.size + 1
     self._data = view_memory(borrowed.offsets, borrowed.offsets_size, memory)
     self._children = no_children
-    untrack(self, memory)
+    hide_from_collector(self)
     return self
 
 

@@ -23,4 +23,4 @@ cdef class ImportedFields:
 
 
 cdef int remember(object columns, ImportedFields fields, bint is_table) except -1
-cdef bytes fields_key(tuple columns, bint is_table)
+cdef bytes fields_key(tuple columns)

@@ -172,54 +172,32 @@ cpdef bint has_own_nulls(Column column, Column parent):
     return column._size == parent._size and column._null_count > parent._null_count
 
 
-cdef struct Run:
-    PyObject* fields  # NULL: levels without a field
-    int32_t first  # level
-    int32_t size
-
-
-cdef void end_run(string& key, Run& run) noexcept:
-    key.append(<const char*>&run, sizeof(run))
-
-
-cdef int add_fields(string& key, Run& run, Column column, Column parent) except -1:
+cdef int add_fields(string& key, Column column, Column parent) except -1:
     cdef Span span = remembered(column)
     cdef PyObject* fields = NULL
     cdef int32_t level = 0
-    cdef bint has_forbidden_nulls = False
     if span is not None:
         fields = span.fields
         level = span.level
-        has_forbidden_nulls = (
-            has_own_nulls(column, parent)
-            and not (<ImportedFields><object>span.fields).levels[level].is_nullable
-        )
-    if fields == run.fields and (fields == NULL or level == run.first + run.size):
-        run.size += 1
-    else:
-        end_run(key, run)
-        (&run)[0] = Run(fields, level, 1)
-    if has_forbidden_nulls:
-        key.push_back(<char>1)
-        end_run(key, run)
-        (&run)[0] = Run(NULL, 0, 0)
+        if has_own_nulls(column, parent) and not (
+            (<ImportedFields><object>span.fields).levels[level].is_nullable
+        ):
+            level = ~level
+    key.append(<const char*>&fields, sizeof(fields))
+    key.append(<const char*>&level, sizeof(level))
     if column._num_children:
         parent = column if column._data_type.c_obj.id() == type_id.STRUCT else None
         for child in arrow_children(column):
-            add_fields(key, run, <Column?>child, parent)
+            add_fields(key, <Column?>child, parent)
     return 0
 
 
-cdef bytes fields_key(tuple columns, bint is_table):
-    """Encode the fields that columns were imported with.
+cdef bytes fields_key(tuple columns):
+    """Encode the fields that columns were imported with, and whether they have gained nulls.
 
-    For columns of the same types, equal keys mean equal fields while the fields are alive. The key
-    stores runs of consecutive levels, so it is short for the columns of a whole import.
+    For columns of the same types, equal keys mean equal fields while the fields are alive.
     """
     cdef string key
-    cdef Run run = Run(NULL, 0, 0)
-    key.push_back(<char>is_table)
     for column in columns:
-        add_fields(key, run, <Column?>column, None)
-    end_run(key, run)
+        add_fields(key, <Column?>column, None)
     return <bytes>key
