@@ -6,18 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from math import prod
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from .._core.export.array_exporter import BatchSource, single_batch
-from .._core.ipc.body_decoder import BatchParts, BodyDecoder
+from .._core.ipc.body_decoder import BatchParts
 from .._core.ipc.body_transfer import DeviceMemory, upload_memory
 from .._core.ipc.metadata import read_header
 from .._core.tensor import memory_of_dlpack
-from ..arrow.bounded_cache import cached_if_small
 from ..arrow.device_array import DeviceArray
 from ..cuda.ordering import order
 from ..cuda.residency import DeviceType
@@ -31,6 +29,7 @@ from .transport.framing import CHUNK_SIZE
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
+    from .._core.ipc.body_decoder import BodyDecoder
     from .._core.stream.stream_export import StreamState
     from ..cuda.streams import Stream
 
@@ -157,7 +156,7 @@ class MessageDecoder:
 
     def __init__(self, stored: StoredSchema, options: ReadOptions) -> None:
         self._options = options
-        self._decoder = _decoder_of(stored)
+        self._decoder = stored.decoder
         #: The schema of all batches.
         self.schema = self._decoder.schema
         count = self._decoder.num_dictionaries
@@ -250,11 +249,6 @@ class MessageDecoder:
             for buffer in buffers
             if buffer is not None
         )
-
-
-@cached_if_small(attrgetter("size"))
-def _decoder_of(stored: StoredSchema) -> BodyDecoder:
-    return BodyDecoder(stored.schema.__arrow_c_schema__())
 
 
 def _adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:

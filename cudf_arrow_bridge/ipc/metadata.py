@@ -14,14 +14,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from .._core.ipc.body_decoder import BodyDecoder
 from .._core.ipc.metadata import CODECS, V4, V5, Flatbuffer, bytes_of, schema_table
-from ..arrow.bounded_cache import cached_if_small
+from .._core.schema import MAX_CACHED_SIZE
 from ..arrow.schemas import with_map_names
 from .transport.framing import Block
 
@@ -36,15 +37,18 @@ PREFIX = struct.Struct("<Ii")
 CONTINUATION = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StoredSchema:
     """A schema with its dictionary ids, compared by identity."""
 
     schema: pa.Schema
     dictionary_ids: tuple[int, ...]
     """The dictionary ids of the fields, depth first; a field comes before those in its values."""
-    size: int
-    """The size in bytes of the message."""
+
+    @cached_property
+    def decoder(self) -> BodyDecoder:
+        """The decoder of bodies."""
+        return BodyDecoder(self.schema.__arrow_c_schema__())
 
 
 def schema_message(schema: pa.Schema) -> bytes:
@@ -65,10 +69,12 @@ def read_schema(metadata: BytesLike) -> StoredSchema:
     ValueError
         If it is not the metadata of a schema.
     """
-    return _read_schema(bytes_of(metadata))
+    metadata = bytes_of(metadata)
+    is_small = len(metadata) <= MAX_CACHED_SIZE
+    return (_read_schema if is_small else _read_schema.__wrapped__)(metadata)
 
 
-@cached_if_small(len)
+@lru_cache(maxsize=32)
 def _read_schema(metadata: bytes) -> StoredSchema:
     return stored_schema_of(schema_table(metadata), metadata)
 
@@ -87,7 +93,7 @@ def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
     except Exception as error:
         # Errors of pyarrow, and of extension types that read their metadata.
         raise ValueError(f"schema: {error}") from error
-    return StoredSchema(schema, ids, len(metadata))
+    return StoredSchema(schema, ids)
 
 
 #: All tables of a message, each after its vtable: Message, DictionaryBatch, RecordBatch and

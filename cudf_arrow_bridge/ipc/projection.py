@@ -102,7 +102,7 @@ class Projection:
         ends = list(accumulate((field.dictionaries for field in fields), initial=0))
         ids = [id_ for i in positions for id_ in stored.dictionary_ids[ends[i] : ends[i + 1]]]
         schema = pa.schema([whole.field(i) for i in positions], whole.metadata)
-        return cls(StoredSchema(schema, tuple(ids), stored.size), positions, fields)
+        return cls(StoredSchema(schema, tuple(ids)), positions, fields)
 
     def reduce(self, header: Header) -> Header:
         """Return the metadata of a batch of the selected columns in the same body."""

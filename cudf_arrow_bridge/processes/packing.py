@@ -7,7 +7,6 @@ batch. Absent buffers are not sent.
 
 from __future__ import annotations
 
-from operator import attrgetter
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
@@ -17,7 +16,6 @@ from .._core.ipc.body_decoder import aligned, take_buffers
 from .._core.ipc.body_transfer import download_to, upload_memory
 from .._core.ipc.metadata import read_header
 from .._core.schema import Schema
-from ..arrow.bounded_cache import cached_if_small
 from ..arrow.device_array import DeviceArray
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
@@ -25,7 +23,7 @@ from ..export.exporter import ArrayExporter
 from ..ipc.decoder import MessageDecoder
 from ..ipc.encoder import MessageEncoder
 from ..ipc.incoming import IncomingMessage, ReadOptions
-from ..ipc.metadata import StoredSchema, read_schema
+from ..ipc.metadata import read_schema
 from ..ipc.transport.framing import CHUNK_SIZE
 from ..ipc.transport.sources import copy_bytes
 
@@ -128,7 +126,10 @@ def unpack(
         raise ValueError(f"expected {position} buffers, got {len(buffers)}")
     schema = decoder.schema
     if kind == "column":
-        array, schema = array.children[0], _schema_of_column(stored)
+        if len(stored.schema) != 1:
+            raise ValueError(f"header: expected 1 column, got {len(stored.schema)}")
+        array = array.children[0]
+        schema = Schema.copy_of(stored.schema.field(0).__arrow_c_schema__())
     exporter = ArrayExporter(options.arguments, array, schema, kind)
     return DeviceArray(array, schema, kind, labels, first_row, exporter)
 
@@ -157,10 +158,3 @@ def _download(body: IpcBody) -> memoryview:
 
     download_to(write, body, CHUNK_SIZE)
     return memory.toreadonly()
-
-
-@cached_if_small(attrgetter("size"))
-def _schema_of_column(stored: StoredSchema) -> Schema:
-    if len(stored.schema) != 1:
-        raise ValueError(f"header: expected 1 column, got {len(stored.schema)}")
-    return Schema.copy_of(stored.schema.field(0).__arrow_c_schema__())

@@ -12,11 +12,13 @@ import pytest
 import rmm
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge._core.ipc.body_decoder import BodyDecoder
 from cudf_arrow_bridge._core.ipc.metadata import read_header
 from cudf_arrow_bridge.cuda.residency import DeviceType
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc import decoder
 from cudf_arrow_bridge.ipc.incoming import IncomingMessage, ReadOptions
+from cudf_arrow_bridge.ipc.metadata import StoredSchema
 from testing.ipc.metadata import messages_of
 from testing.ipc.samples import written
 from testing.peers.dlpack import Producer
@@ -126,13 +128,12 @@ NO_WORDS = pa.DictionaryArray.from_arrays(pa.array([None] * 3, "int32"), pa.arra
 )
 def test_memory_without_bytes_counts_as_memory_like_that_with_bytes(arrays, monkeypatch):
     recorders = []
-    original = decoder._decoder_of
 
     def decoder_of(stored):
-        recorders.append(Recorder(original(stored)))
+        recorders.append(Recorder(BodyDecoder(stored.schema.__arrow_c_schema__())))
         return recorders[-1]
 
-    monkeypatch.setattr(decoder, "_decoder_of", decoder_of)
+    monkeypatch.setattr(StoredSchema, "decoder", property(decoder_of))
     monkeypatch.setattr(decoder, "BatchParts", PartsElsewhere)
     batches = [pa.record_batch([array], ["a"]) for array in arrays]
     sent = messages_of(written(batches[0].schema, batches))
