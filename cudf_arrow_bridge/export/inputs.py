@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
@@ -49,7 +48,6 @@ from .cudf_polars_private import input_of_container, is_container, is_result, ta
 
 if TYPE_CHECKING:
     from .._core.export.array_exporter import MadeMemory
-    from .._core.protocols import Stream
 
 
 def export_input_of(
@@ -94,7 +92,10 @@ def _input_of_rapids(
     found: ExportInput | None = pylibcudf_input(obj, _spec_of)
     if found is not None:
         return found
-    return _disassemble()(obj, preserve_index, arguments.stream, arguments.copy)
+    # Imported here because it imports cuDF.
+    from ..frames.disassemble import disassemble
+
+    return disassemble(obj, preserve_index, arguments.stream, arguments.copy)
 
 
 def _exporter_of(obj: Any) -> InputExporter:
@@ -139,14 +140,6 @@ def memory_type(obj: Any) -> DeviceType | None:
 
     buffer = first_buffer(obj)
     return None if buffer is None else DeviceType(device_type(buffer.ptr))
-
-
-@cache
-def _disassemble() -> Callable[[Any, bool | None, Stream, bool | None], ExportInput]:
-    # Imported here because it imports cuDF.
-    from ..frames.disassemble import disassemble
-
-    return disassemble
 
 
 def _input_of_stream(obj: Any, arguments: ExportArguments) -> ExportInput:

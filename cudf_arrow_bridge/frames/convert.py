@@ -95,7 +95,7 @@ def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) ->
         return
     codes, values = codes_of(dictionary), dictionary.children()[1]
     if location.host:
-        bounds = pc.min_max(_integers_to_arrow(codes)).as_py().values()
+        bounds = pc.min_max(to_arrow(codes)).as_py().values()
     else:
         minmax = plc.reduce.minmax(codes, location.stream)
         bounds = [scalar.to_py(location.stream) for scalar in minmax]
@@ -105,18 +105,6 @@ def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) ->
                 f"column {quoted(path)}: expected indices of {values.size()} dictionary values, "
                 f"got {code}"
             )
-
-
-def _integers_to_arrow(column: plc.Column) -> pa.Array:
-    # Several times faster than `to_arrow`.
-    mask = _as_buffer(column.null_mask()) if column.null_count() else None
-    buffers = [mask, _as_buffer(column.data())]
-    arrow_type = column.type().to_arrow()
-    return pa.Array.from_buffers(arrow_type, column.size(), buffers, offset=column.offset())
-
-
-def _as_buffer(span: Any) -> pa.Buffer:
-    return pa.foreign_buffer(span.ptr, span.size, base=span)
 
 
 def _as_integers(data: plc.Column, rows: plc.Column, dtype: plc.DataType) -> plc.Column:
@@ -139,7 +127,7 @@ def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocati
 
 def count_nulls(mask: Any, offset: int, size: int) -> int:
     """Count the nulls in a range of rows of a validity bitmap in host memory."""
-    bits = _as_buffer(mask)
+    bits = pa.foreign_buffer(mask.ptr, mask.size, base=mask)
     array = pa.Array.from_buffers(pa.bool_(), size, [bits, bits], offset=offset)
     return int(array.null_count)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pylibcudf as plc
 
@@ -16,9 +16,6 @@ from ..arrow.options import Kind, check_option
 from ..cuda.ordering import order
 from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE, resolve_stream
 from ..frames.proxies import as_proxy, check_active
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 #: Columns, and their number of rows.
 ImportedColumns = tuple[list[plc.Column], int]
@@ -106,7 +103,10 @@ class Importer:
         """
         if not self.makes_frames:
             return parsed.table if kind == "table" else parsed.column
-        assemble_on_stream = _frames().assembler_of(parsed, kind, labels)
+        # Imported only for frames, because importing cuDF takes about a second.
+        from ..frames.assemble import assembler_of
+
+        assemble_on_stream = assembler_of(parsed, kind, labels)
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
             return self.finish(
@@ -131,11 +131,3 @@ class Importer:
 @cache
 def _default_importer(to: str) -> Importer:
     return Importer(None, None, to, copy=None, validate="minimal", sanitize=True)
-
-
-@cache
-def _frames() -> ModuleType:
-    # Imported only for frames, because importing cuDF takes about a second.
-    from ..frames import assemble
-
-    return assemble
