@@ -14,7 +14,7 @@ from .._core.schema import SchemaSpec, cache_spec
 from . import unproxied_pandas as pd
 from .layout import ObjectType
 
-#: Dtypes for which `SchemaKey` is not sufficient: the schema also depends on the types of
+#: Dtypes for which the key is not sufficient: the schema also depends on the types of
 #: categories, or on the imported fields of children.
 _UNCACHED = (
     cudf.CategoricalDtype,
