@@ -11,16 +11,16 @@
 #include <rmm/error.hpp>
 #include <rmm/mr/per_device_resource.hpp>
 
+#include <cuda.h>
 #include <cuda/memory_resource>
 #include <cuda/stream>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <iterator>
 #include <limits>
 #include <new>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -28,33 +28,21 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-/// The driver's `cuMemGetAddressRange`, which the runtime does not wrap.
-using address_range_function = int (*)(unsigned long long* base,
-                                       std::size_t* size,
-                                       unsigned long long pointer);
-
-/// @return The driver's function; null if the driver does not have it
-address_range_function address_range()
+/// @return The driver's `cuPointerGetAttributes`, which the runtime does not wrap; null if there is
+/// none
+auto pointer_attributes()
 {
+  using signature            = decltype(&cuPointerGetAttributes);
   static auto const function = [] {
     constexpr unsigned int cuda_12 = 12000;
     void* entry_point              = nullptr;
     auto result                    = cudaDriverEntryPointQueryResult{};
     auto const status              = cudaGetDriverEntryPointByVersion(
-      "cuMemGetAddressRange", &entry_point, cuda_12, cudaEnableDefault, &result);
+      "cuPointerGetAttributes", &entry_point, cuda_12, cudaEnableDefault, &result);
     if (status != cudaSuccess) { (void)cudaGetLastError(); }
-    return status == cudaSuccess ? reinterpret_cast<address_range_function>(entry_point) : nullptr;
+    return status == cudaSuccess ? reinterpret_cast<signature>(entry_point) : nullptr;
   }();
   return function;
-}
-
-/// @return The allocation that contains an address; none if the driver does not know it
-std::optional<allocation_range> find_allocation(std::uintptr_t address)
-{
-  auto base = 0ULL;
-  auto size = std::size_t{0};
-  if (address_range() == nullptr || address_range()(&base, &size, address) != 0) { return {}; }
-  return allocation_range{base, base + size};
 }
 
 /// Allocates from a resource to find its device, which it does not report.
@@ -72,17 +60,46 @@ void check_device(rmm::cuda_device_id device, rmm::device_async_resource_ref mr)
 
 }  // namespace
 
-allocation_range allocation_around(void const* pointer)
+allocation allocation_at(void const* pointer)
 {
-  auto const address = reinterpret_cast<std::uintptr_t>(pointer);
-  return find_allocation(address).value_or(allocation_range{address, address + 1});
+  auto result = allocation{};
+  if (!has_gpu()) { return result; }
+  auto kind       = CUmemorytype{};  // stays 0 for memory that CUDA does not know
+  auto is_managed = 0U;
+  auto device     = 0;
+  auto names      = std::array{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                               CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                               CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                               CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  auto values     = std::array<void*, 5>{&kind, &is_managed, &device, &result.begin, &result.size};
+  if (auto const ask = pointer_attributes();
+      ask == nullptr ||
+      ask(names.size(), names.data(), values.data(), reinterpret_cast<std::uintptr_t>(pointer)) !=
+        CUDA_SUCCESS) {
+    auto attributes = cudaPointerAttributes{};
+    RMM_CUDA_TRY(cudaPointerGetAttributes(&attributes, pointer));
+    // The runtime numbers host and device memory as the driver does.
+    is_managed = attributes.type == cudaMemoryTypeManaged ? 1 : 0;
+    kind       = static_cast<CUmemorytype>(attributes.type);
+    device     = attributes.device;
+    result     = {};
+  }
+  if (is_managed != 0) {
+    result.location = {ARROW_DEVICE_CUDA_MANAGED, device};
+  } else if (kind == CU_MEMORYTYPE_DEVICE) {
+    result.location = {ARROW_DEVICE_CUDA, device};
+  } else if (kind == CU_MEMORYTYPE_HOST) {
+    result.location = {ARROW_DEVICE_CUDA_HOST, device};
+  }
+  return result;
 }
 
 bool ends_before(void const* pointer, std::size_t size)
 {
-  auto const address    = reinterpret_cast<std::uintptr_t>(pointer);
-  auto const allocation = find_allocation(address);
-  return allocation && allocation->end < address + size;
+  auto const found = allocation_at(pointer);
+  auto const after = reinterpret_cast<std::uintptr_t>(pointer) - found.begin;
+  return found.size > 0 && found.size - after < size;
 }
 
 rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr)
@@ -102,18 +119,12 @@ rmm::device_async_resource_ref resource_on_device(memory_location const& locatio
 
 memory_location location_finder::find(void const* pointer)
 {
-  auto const address = reinterpret_cast<std::uintptr_t>(pointer);
-  auto const next    = allocations_.upper_bound(address);
-  if (next != allocations_.begin()) {
-    auto const& candidate = std::prev(next)->second;
-    if (address < candidate.end) { return candidate.location; }
-  }
-  auto const location     = locate(pointer);
-  auto const [begin, end] = location.device_type == ARROW_DEVICE_CPU
-                              ? allocation_range{address, address + 1}
-                              : allocation_around(pointer);
-  allocations_.insert_or_assign(begin, allocation{end, location});
-  return location;
+  auto const known = std::find_if(recent_.begin(), recent_.end(), [&](allocation const& one) {
+    return reinterpret_cast<std::uintptr_t>(pointer) - one.begin < one.size;
+  });
+  if (known != recent_.end()) { return known->location; }
+  newest_ = (newest_ + 1) % recent_.size();
+  return (recent_[newest_] = allocation_at(pointer)).location;
 }
 
 void location_finder::add(cudf::column_view const& column)
@@ -253,18 +264,7 @@ bool has_gpu()
   return is_available;
 }
 
-memory_location locate(void const* pointer)
-{
-  if (!has_gpu()) { return {}; }
-  cudaPointerAttributes attributes{};
-  RMM_CUDA_TRY(cudaPointerGetAttributes(&attributes, pointer));
-  switch (attributes.type) {
-    case cudaMemoryTypeDevice: return {ARROW_DEVICE_CUDA, attributes.device};
-    case cudaMemoryTypeManaged: return {ARROW_DEVICE_CUDA_MANAGED, attributes.device};
-    case cudaMemoryTypeHost: return {ARROW_DEVICE_CUDA_HOST, attributes.device};
-    default: return {};
-  }
-}
+memory_location locate(void const* pointer) { return detail::allocation_at(pointer).location; }
 
 std::string to_string(memory_location const& location)
 {

@@ -8,23 +8,27 @@
 #include <rmm/cuda_device.hpp>
 #include <rmm/resource_ref.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
 
-/// A half-open range of addresses.
-struct allocation_range {
+/// An allocation of memory that CUDA knows. Its size is 0 if only the location is known.
+struct allocation {
   std::uintptr_t begin;
-  std::uintptr_t end;
+  std::size_t size;
+  memory_location location;
 };
 
-/// @return The allocation that contains an address, according to the CUDA driver; the one byte at
-/// the address if the driver does not know it
-allocation_range allocation_around(void const* pointer);
+/**
+ * @return The allocation that contains an address; CPU memory without a size if CUDA does not know
+ * it
+ * @throws rmm::cuda_error as `locate` does
+ */
+allocation allocation_at(void const* pointer);
 
 /// @return Whether the allocation at `pointer` is known to end before `size` bytes
 bool ends_before(void const* pointer, std::size_t size);
@@ -60,9 +64,9 @@ inline std::optional<rmm::cuda_set_device_raii> guard_device(memory_location con
 /**
  * @brief Finds the kind and device of the memory that holds all buffers of some columns.
  *
- * CUDA is asked once per allocation, not per buffer: all columns of a table from a memory pool may
- * be in one. The results are kept only during the lifetime of the finder, because addresses may be
- * freed and reused for another kind of memory.
+ * CUDA is asked once for consecutive buffers in a few allocations: all columns of a table from a
+ * memory pool may be in one. The results are kept only during the lifetime of the finder, because
+ * addresses may be freed and reused for another kind of memory.
  */
 class location_finder {
  public:
@@ -71,7 +75,7 @@ class location_finder {
    *
    * @throws std::invalid_argument if their memory is of another kind or device than that added
    * before
-   * @throws rmm::cuda_error if `cudaPointerGetAttributes` fails
+   * @throws rmm::cuda_error if CUDA fails
    */
   void add(cudf::column_view const& column);
 
@@ -79,15 +83,11 @@ class location_finder {
   [[nodiscard]] memory_location result() const;
 
  private:
-  struct allocation {
-    std::uintptr_t end;
-    memory_location location;
-  };
-
   memory_location find(void const* pointer);
 
-  std::map<std::uintptr_t, allocation> allocations_;  ///< by their first address
-  std::optional<memory_location> location_;           ///< of the buffers added so far
+  std::array<allocation, 8> recent_{};       ///< replaced in turn
+  std::size_t newest_{0};                    ///< index of the allocation found last
+  std::optional<memory_location> location_;  ///< of the buffers added so far
 };
 
 /**

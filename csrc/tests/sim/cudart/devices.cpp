@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/detail/machine.hpp"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <string_view>
@@ -8,23 +9,6 @@
 
 using sim::detail::call;
 using sim::detail::current_device;
-
-namespace {
-
-/// `cuMemGetAddressRange`, the only driver function that the core looks up.
-int address_range(unsigned long long* base, std::size_t* size, unsigned long long address)
-{
-  constexpr int not_found = 500;
-  auto& all               = sim::detail::machine::instance();
-  auto const lock         = std::unique_lock{all.mutex};
-  auto const* block       = all.memory.find(reinterpret_cast<void const*>(address));
-  if (block == nullptr || block->kind == sim::memory_kind::pageable) { return not_found; }
-  *base = reinterpret_cast<std::uintptr_t>(block->data);
-  *size = block->size;
-  return 0;
-}
-
-}  // namespace
 
 cudaError_t cudaGetDeviceCount(int* count)
 {
@@ -87,8 +71,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(char const* symbol,
                                              cudaDriverEntryPointQueryResult* result)
 {
   return call(__func__, [&](auto&, auto&) {
-    auto const known = std::string_view{symbol} == "cuMemGetAddressRange";
-    *function        = known ? reinterpret_cast<void*>(&address_range) : nullptr;
+    auto const known = std::string_view{symbol} == "cuPointerGetAttributes";
+    *function        = known ? reinterpret_cast<void*>(&cuPointerGetAttributes) : nullptr;
     if (result != nullptr) {
       *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/detail/machine.hpp"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 using sim::memory_kind;
@@ -107,4 +108,46 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void con
     }
     return cudaSuccess;
   });
+}
+
+/// The only driver function that the core looks up.
+CUresult cuPointerGetAttributes(unsigned int count,
+                                CUpointer_attribute* names,
+                                void** values,
+                                CUdeviceptr address)
+{
+  auto& all       = sim::detail::machine::instance();
+  auto const lock = std::unique_lock{all.mutex};
+  // Errors have the same numbers as those of the runtime.
+  if (auto const status = all.begin_call(__func__); status != cudaSuccess) {
+    return static_cast<CUresult>(status);
+  }
+  auto const* block = all.memory.find(reinterpret_cast<void const*>(address));
+  // The attributes of memory that CUDA does not know are 0, which is not an error.
+  auto const unknown = sim::detail::block{nullptr, 0, memory_kind::pageable, 0};
+  if (block == nullptr || block->kind == memory_kind::pageable) { block = &unknown; }
+  for (auto i = 0U; i < count; ++i) {
+    switch (names[i]) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *static_cast<CUmemorytype*>(values[i]) = block == &unknown ? CUmemorytype{}
+                                                 : block->kind == memory_kind::pinned
+                                                   ? CU_MEMORYTYPE_HOST
+                                                   : CU_MEMORYTYPE_DEVICE;
+        break;
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *static_cast<unsigned int*>(values[i]) = block->kind == memory_kind::managed ? 1 : 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *static_cast<int*>(values[i]) = block->device;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *static_cast<CUdeviceptr*>(values[i]) = reinterpret_cast<CUdeviceptr>(block->data);
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *static_cast<std::size_t*>(values[i]) = block->size;
+        break;
+      default: return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return CUDA_SUCCESS;
 }

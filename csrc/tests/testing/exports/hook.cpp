@@ -15,9 +15,8 @@ using namespace cudf_arrow_bridge;
 /// Return the allocation that contains an address. The driver knows only device memory.
 std::span<std::byte const> allocation_of(void const* address)
 {
-  auto const range = detail::allocation_around(address);
-  if (range.end - range.begin <= 1) { return {}; }
-  return {reinterpret_cast<std::byte const*>(range.begin), range.end - range.begin};
+  auto const found = detail::allocation_at(address);
+  return {reinterpret_cast<std::byte const*>(found.begin), found.size};
 }
 
 /// Return whether the test decodes messages: the sender chose the memory of these arrays.

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Exports report the kind and the device of their memory, and query CUDA once per allocation.
+#include "cuda/location/location.hpp"
+
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf/table/table_view.hpp>
 
+#include <rmm/error.hpp>
+
+#include <array>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -97,11 +102,37 @@ TEST_F(location, error_for_a_table_in_mixed_memory_names_both_locations)
 TEST_F(location, export_queries_cuda_once_per_allocation)
 {
   auto const stream = lasting_stream{};
-  auto const owner = std::shared_ptr<cudf::column>{column_in(memory_kind::device, 0, stream.get())};
-  auto const table = cudf::table_view{std::vector<cudf::column_view>(100, owner->view())};
-  auto const before = sim::calls("cudaPointerGetAttributes");
-  (void)to_arrow_device(table, owner, {}, stream.get(), pool_);
-  EXPECT_EQ(sim::calls("cudaPointerGetAttributes"), before + 1);
+  auto columns      = std::vector<cudf::column_view>{};
+  auto const two =
+    std::array{std::shared_ptr<cudf::column>{column_in(memory_kind::device, 0, stream.get())},
+               std::shared_ptr<cudf::column>{column_in(memory_kind::device, 0, stream.get())}};
+  for (auto i = 0U; i < 100; ++i) { columns.push_back(two[i % 2]->view()); }
+  auto const runtime = sim::calls("cudaPointerGetAttributes");
+  auto const driver  = sim::calls("cuPointerGetAttributes");
+  (void)to_arrow_device(cudf::table_view{columns}, two[0], {}, stream.get(), pool_);
+  EXPECT_EQ(sim::calls("cudaPointerGetAttributes"), runtime);
+  EXPECT_EQ(sim::calls("cuPointerGetAttributes"), driver + 2);
+}
+
+TEST_F(location, is_that_of_the_runtime_if_the_driver_cannot_tell)
+{
+  auto const stream = lasting_stream{};
+  for (auto const& [kind, type] : {std::pair{memory_kind::device, ARROW_DEVICE_CUDA},
+                                   std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
+                                   std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}}) {
+    auto const column = column_in(kind, 1, stream.get());
+    sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized);
+    EXPECT_EQ(locate(column->view().head<void>()), (memory_location{type, 1}));
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+    sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized);
+    EXPECT_FALSE(detail::ends_before(column->view().head<void>(), 1U << 20)) << "size unknown";
+  }
+  auto const here = 0;
+  sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized);
+  EXPECT_EQ(locate(&here), memory_location{});
+  sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized);
+  sim::fail_next("cudaPointerGetAttributes", cudaErrorInvalidValue);
+  EXPECT_THROW((void)locate(&here), rmm::cuda_error);
 }
 
 }  // namespace

@@ -2,6 +2,10 @@
 #include "sim/tests/runtime/filled_memory.hpp"
 #include "sim/world_test.hpp"
 
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <array>
 #include <cstddef>
 
 namespace {
@@ -151,23 +155,30 @@ TEST_F(memory, driver_returns_the_range_of_an_allocation)
   void* function = nullptr;
   auto result    = cudaDriverEntryPointQueryResult{};
   EXPECT_EQ(cudaGetDriverEntryPointByVersion(
-              "cuMemGetAddressRange", &function, 12000, cudaEnableDefault, &result),
+              "cuPointerGetAttributes", &function, 12000, cudaEnableDefault, &result),
             cudaSuccess);
   ASSERT_EQ(result, cudaDriverEntryPointSuccess);
-  auto const range =
-    reinterpret_cast<int (*)(unsigned long long*, std::size_t*, unsigned long long)>(function);
-  auto* data         = sim::allocate(memory_kind::device, 0, filled_size);
-  auto const address = reinterpret_cast<unsigned long long>(data);
-  auto base          = 0ULL;
+  auto const ask     = reinterpret_cast<decltype(&cuPointerGetAttributes)>(function);
+  auto type          = CUmemorytype{};
+  auto base          = CUdeviceptr{};
   auto length        = std::size_t{0};
-  EXPECT_EQ(range(&base, &length, address + 7), 0);
+  auto names         = std::array{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                  CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                  CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  auto values        = std::array<void*, 3>{&type, &base, &length};
+  auto* data         = sim::allocate(memory_kind::device, 0, filled_size);
+  auto const address = reinterpret_cast<CUdeviceptr>(data);
+  EXPECT_EQ(ask(3, names.data(), values.data(), address + 7), CUDA_SUCCESS);
+  EXPECT_EQ(type, CU_MEMORYTYPE_DEVICE);
   EXPECT_EQ(base, address);
   EXPECT_EQ(length, filled_size);
   auto const found = sim::allocation_of(static_cast<std::byte*>(data) + 7);
   EXPECT_EQ(found.data(), data);
   EXPECT_EQ(found.size(), filled_size);
   sim::deallocate(data);
-  EXPECT_NE(range(&base, &length, address), 0);
+  EXPECT_EQ(ask(3, names.data(), values.data(), address), CUDA_SUCCESS);
+  EXPECT_EQ(type, CUmemorytype{});
+  EXPECT_EQ(length, 0U);
   EXPECT_TRUE(sim::allocation_of(data).empty());
 }
 
