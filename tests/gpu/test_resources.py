@@ -69,6 +69,21 @@ def test_upload_allocates_from_the_current_resource(resource):
     assert rows(exported) == [1, None, 3]
 
 
+def test_upload_of_small_columns_allocates_one_block_until_the_last_is_freed(counted):
+    batch = pa.record_batch({str(i): pa.array([i, None, 3]) for i in range(100)})
+    before = counted.allocation_counts
+    table = bridge.from_arrow_device(batch, to="pylibcudf")
+    after = counted.allocation_counts
+    assert after.total_count - before.total_count == 1
+    last = table.columns()[7]
+    del table
+    assert counted.allocation_counts.current_count == after.current_count
+    assert pylibcudf_rows(last) == [7, None, 3]
+    del last
+    bridge.drain_releases()
+    assert counted.allocation_counts.current_count == before.current_count
+
+
 def test_import_allocates_conversions_from_the_given_resource(resource):
     import rmm.mr
 

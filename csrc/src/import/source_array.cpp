@@ -2,6 +2,7 @@
 #include "import/source_array.hpp"
 
 #include "arrays/array_tree.hpp"
+#include "arrays/foreign_array.hpp"
 #include "arrays/tree_copy.hpp"
 #include "base/errors.hpp"
 #include "base/structure.hpp"
@@ -16,6 +17,7 @@
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
 
+#include <rmm/aligned.hpp>
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/device_buffer.hpp>
@@ -24,7 +26,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -92,59 +96,119 @@ void validate_copy(import_call const& call,
   validate_contents(call.types, copy->array, true, call.path);
 }
 
-std::size_t num_buffers(cudf::column_view const& column)
-{
-  auto result = std::size_t{column.head<void>() != nullptr} + std::size_t{column.nullable()};
-  for (auto child = column.child_begin(); child != column.child_end(); ++child) {
-    result += num_buffers(*child);
+constexpr auto least_alone   = std::size_t{1} << 20;  ///< bytes; smaller buffers share a block
+constexpr auto most_of_block = std::size_t{1} << 26;
+
+/// The bytes of a block that a buffer takes. It is aligned like an allocation of rmm.
+std::size_t packed_size(std::size_t size)
+{ return rmm::align_up(size, rmm::CUDA_ALLOCATION_ALIGNMENT); }
+
+/// A level of a host column. Its children follow it.
+struct host_level {
+  cudf::data_type type;
+  cudf::size_type size;
+  cudf::size_type null_count;
+  cudf::column::contents contents;
+
+  [[nodiscard]] std::size_t mask_size() const
+  {
+    auto const is_empty = contents.null_mask->is_empty();
+    return is_empty ? 0 : static_cast<std::size_t>(padded_mask_size(size));
   }
-  return result;
+};
+
+void add_levels(std::vector<host_level>& levels, std::unique_ptr<cudf::column> source)
+{
+  auto const index = levels.size();
+  levels.push_back({source->type(), source->size(), source->null_count(), source->release()});
+  for (std::size_t i = 0; i < levels[index].contents.children.size(); ++i) {
+    add_levels(levels, std::move(levels[index].contents.children[i]));
+  }
 }
 
+/// Copies host columns to the current device. Small buffers are packed into blocks, which their
+/// columns share as they would share a producer's array.
 class uploader {
  public:
-  uploader(std::size_t capacity, cuda::stream_ref stream, rmm::device_async_resource_ref mr)
-    : upload_{capacity, stream}, stream_{stream}, mr_{mr}
+  uploader(std::vector<host_level> const& levels,
+           cuda::stream_ref stream,
+           rmm::device_async_resource_ref mr)
+    : next_{levels.begin()}, stream_{stream}, mr_{mr}
   {
+    for (auto const& level : levels) {
+      for (auto const size : {level.contents.data->size(), level.mask_size()}) {
+        total_ += packed_size(size);
+        if (size < least_alone) { to_pack_ += packed_size(size); }
+      }
+    }
   }
 
-  std::unique_ptr<cudf::column> column(std::unique_ptr<cudf::column> source)
+  /// @return A copy of the next column
+  std::unique_ptr<cudf::column> column()
   {
-    auto const type       = source->type();
-    auto const size       = source->size();
-    auto const null_count = source->null_count();
-    auto contents         = source->release();
-    auto const& data      = *sources_.emplace_back(std::move(contents.data));
-    auto const& mask      = *sources_.emplace_back(std::move(contents.null_mask));
-    auto const mask_size  = mask.is_empty() ? 0 : static_cast<std::size_t>(padded_mask_size(size));
-    for (auto& child : contents.children) { child = column(std::move(child)); }
-    return std::make_unique<cudf::column>(type,
-                                          size,
-                                          buffer(data, data.size()),
-                                          buffer(mask, mask_size),
-                                          null_count,
-                                          std::move(contents.children));
+    auto const& level = *next_++;
+    auto data         = buffer(*level.contents.data, level.contents.data->size());
+    auto mask         = buffer(*level.contents.null_mask, level.mask_size());
+    auto children     = std::vector<std::unique_ptr<cudf::column>>(level.contents.children.size());
+    for (auto& child : children) { child = column(); }
+    return std::make_unique<cudf::column>(level.type,
+                                          level.size,
+                                          std::move(data),
+                                          std::move(mask),
+                                          level.null_count,
+                                          std::move(children));
+  }
+
+  /// Enqueues the last copies.
+  void finish()
+  {
+    if (copies_) { copies_->finish(); }
   }
 
  private:
+  /// Copies a host buffer to one of `size` bytes, which ends with zeros.
   rmm::device_buffer buffer(rmm::device_buffer const& source, std::size_t size)
   {
-    auto result       = rmm::device_buffer{size, stream_, mr_};
-    auto const copied = std::min(size, source.size());
-    if (copied > 0) { upload_.copy(result.data(), source.data(), copied); }
-    if (size > copied) {
-      auto* rest = static_cast<std::byte*>(result.data()) + copied;
-      RMM_CUDA_TRY(cudaMemsetAsync(rest, 0, size - copied, stream_.get()));
+    if (size == 0) { return rmm::device_buffer{0, stream_, mr_}; }
+    if (!copies_) { copies_.emplace(total_, stream_); }
+    if (size >= least_alone) {
+      auto result = rmm::device_buffer{size, stream_, mr_};
+      copies_->copy(result.data(), source.data(), source.size(), size);
+      return result;
     }
-    return result;
+    auto const taken = packed_size(size);
+    if (taken > left_) { start_block(); }
+    auto* const target = std::exchange(block_, block_ + taken);
+    left_ -= taken;
+    to_pack_ -= taken;
+    copies_->copy(target, source.data(), source.size(), taken);
+    return adopt(share_->copy(), target, static_cast<std::int64_t>(size), stream_, mr_);
   }
 
-  // Declared before `upload_` and so destroyed after it, because its destructor waits while CUDA
-  // reads them.
-  std::vector<std::unique_ptr<rmm::device_buffer>> sources_;
-  host_upload upload_;
+  /// Allocates a block for the buffers that are not packed yet. An array owns it.
+  void start_block()
+  {
+    left_                   = std::min(to_pack_, most_of_block);
+    auto const tree         = std::make_shared<array_tree>();
+    tree->location          = current_location();
+    tree->is_freed_in_order = true;
+    auto& memory            = tree->conversions.emplace_back(left_, stream_, mr_);
+    block_                  = static_cast<std::byte*>(memory.data());
+    tree->record_ready(stream_);
+    tree->nodes[tree->add_nodes(1)] = {};
+    auto array                      = array_tree::to_arrow(tree, 0);
+    share_.emplace(new foreign_array{array.get(), false}, stream_);
+  }
+
+  std::vector<host_level>::const_iterator next_;
   cuda::stream_ref stream_;
   rmm::device_async_resource_ref mr_;
+  std::optional<host_upload> copies_;
+  std::optional<foreign_share> share_;  ///< of the newest block
+  std::byte* block_{nullptr};           ///< its unused bytes
+  std::size_t left_{0};                 ///< number of these
+  std::size_t to_pack_{0};              ///< bytes of the buffers that are not packed yet
+  std::size_t total_{0};                ///< bytes of all buffers
 };
 
 }  // namespace
@@ -194,16 +258,11 @@ void upload(std::span<borrowed_column> columns,
             cuda::stream_ref stream,
             rmm::device_async_resource_ref mr)
 {
-  constexpr auto most_padding = host_upload::staged_size(1);
-  auto capacity               = std::size_t{0};
-  for (auto const& column : columns) {
-    auto const& storage = *column.imported.storage;
-    capacity += storage.alloc_size() + num_buffers(storage.view()) * most_padding;
-  }
-  auto all = uploader{capacity, stream, mr};
-  for (auto& column : columns) {
-    column.imported.storage = all.column(std::move(column.imported.storage));
-  }
+  auto levels = std::vector<host_level>{};
+  for (auto& column : columns) { add_levels(levels, std::move(column.imported.storage)); }
+  auto all = uploader{levels, stream, mr};
+  for (auto& column : columns) { column.imported.storage = all.column(); }
+  all.finish();
 }
 
 }  // namespace cudf_arrow_bridge::detail

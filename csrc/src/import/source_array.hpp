@@ -55,8 +55,10 @@ source_array open_source(import_call const& call);
 /**
  * @brief Replaces columns in host memory by copies on the current device, with one upload.
  *
- * The copies are enqueued without synchronization, except for large uploads (see `host_upload`).
- * The host columns are freed when this returns. Masks are padded to libcudf's mask size.
+ * Buffers of less than 1 MiB are packed into blocks of at most 64 MiB, which live until the last
+ * buffer in them is freed. The copies are enqueued without synchronization, except for large
+ * uploads (see `host_upload`). The host columns are freed when this returns. Masks are padded to
+ * libcudf's mask size.
  */
 void upload(std::span<borrowed_column> columns,
             cuda::stream_ref stream,

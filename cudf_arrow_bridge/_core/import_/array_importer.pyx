@@ -95,6 +95,9 @@ cdef class ArrayImporter:
         cdef ImportContext context = arguments.context()
         cdef device_async_resource_ref resource = resource_of(context.mr)
         cdef core.borrowed_table imported
+        # An upload copies all memory. With a GPU, each import has its own context.
+        if c_array.device_type == core.ARROW_DEVICE_CPU and core.has_gpu():
+            context.copies = True
         with nogil:
             if is_table:
                 imported = move(

@@ -94,16 +94,24 @@ joined_masks join(std::span<bit_range const> ranges, execution const& exec)
 rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 { return std::move(*column->release().data); }
 
+/// Copies host memory to a new buffer.
+rmm::device_buffer upload(void const* source, std::size_t size, execution const& exec)
+{
+  auto result = rmm::device_buffer{size, exec.stream, exec.mr};
+  auto copies = host_upload{size, exec.stream};
+  copies.copy(result.data(), source, size, size);
+  copies.finish();
+  return result;
+}
+
 /// A column of `count` equal values. libcudf's functions on scalars could create it, but they
 /// synchronize.
 template <typename T>
 std::unique_ptr<cudf::column> constant(T value, std::int64_t count, execution const& exec)
 {
-  auto buffer = rmm::device_buffer{sizeof value, exec.stream, exec.mr};
-  host_upload{host_upload::staged_size(sizeof value), exec.stream}.copy(
-    buffer.data(), &value, sizeof value);
-  auto const view = flat_view(cudf::type_to_id<T>(), 1, buffer.data());
-  auto result     = cudf::repeat(
+  auto const buffer = upload(&value, sizeof value, exec);
+  auto const view   = flat_view(cudf::type_to_id<T>(), 1, buffer.data());
+  auto result       = cudf::repeat(
     cudf::table_view{{view}}, static_cast<cudf::size_type>(count), exec.stream, exec.mr);
   return std::move(result->release().front());
 }
@@ -255,14 +263,13 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
     return result;
   }();
   // A table of all 65,536 halves, indexed by their bits.
-  auto values = rmm::device_buffer{sizeof every_half, exec.stream, exec.scratch().mr};
-  host_upload{values.size(), exec.stream}.copy(values.data(), every_half.data(), values.size());
-  auto const table = flat_view(cudf::type_id::FLOAT32, std::ssize(every_half), values.data());
-  auto gathered    = cudf::gather(cudf::table_view{{table}},
-                                  flat_view(cudf::type_id::UINT16, size, halves),
-                                  cudf::out_of_bounds_policy::DONT_CHECK,
-                                  exec.stream,
-                                  exec.mr);
+  auto const values = upload(every_half.data(), sizeof every_half, exec.scratch());
+  auto const table  = flat_view(cudf::type_id::FLOAT32, std::ssize(every_half), values.data());
+  auto gathered     = cudf::gather(cudf::table_view{{table}},
+                                   flat_view(cudf::type_id::UINT16, size, halves),
+                                   cudf::out_of_bounds_policy::DONT_CHECK,
+                                   exec.stream,
+                                   exec.mr);
   return take_data(std::move(gathered->release().front()));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/transfer/pinned_chunks.hpp"
 
+#include <rmm/aligned.hpp>
 #include <rmm/detail/error.hpp>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ pinned_chunks::pinned_chunks(std::size_t total,
   : stream_{stream},
     piece_size_{std::min({total, chunk_size, largest_chunk})},
     num_pieces_{total > piece_size_ ? 2U : 1U},
-    step_{host_upload::staged_size(piece_size_)},
+    step_{rmm::align_up(piece_size_, 64)},
     memory_{1, num_pieces_ * step_, transfer_kind::body, stream, std::move(owner)}
 {
   if (memory_.bytes().size() < num_pieces_ * step_) {

@@ -2,6 +2,7 @@
 #include "cuda/transfer/staging.hpp"
 
 #include "cuda/ordering/captures.hpp"
+#include "cuda/ordering/events.hpp"
 #include "cuda/ordering/process.hpp"
 #include "cuda/release/deferred_release.hpp"
 
@@ -144,7 +145,7 @@ class transfer_block : private deferred_release {
   {
     if (pinned_.data() != nullptr) {
       bytes_ = {pinned_.data(), pinned_.size()};
-    } else if (kind != transfer_kind::upload) {
+    } else {
       pageable_ = std::make_unique_for_overwrite<std::byte[]>(most);
       bytes_    = {pageable_.get(), most};
     }
@@ -187,32 +188,43 @@ void transfer_memory::copy(void* target, void const* source, std::size_t size)
   RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyDefault, stream_.get()));
 }
 
-host_upload::host_upload(std::size_t capacity, cuda::stream_ref stream) : stream_{stream}
+host_upload::host_upload(std::size_t size, cuda::stream_ref stream)
+  : stream_{stream},
+    capacity_{std::min(size, pinned_size)},
+    staged_{capacity_, capacity_, transfer_kind::body, stream}
 {
-  if (capacity > 0 && capacity <= pinned_size) {
-    staged_.emplace(capacity, capacity, transfer_kind::upload, stream);
+}
+
+void host_upload::copy(void* target, void const* source, std::size_t count, std::size_t size)
+{
+  if (target != target_ + (used_ - begin_)) {
+    finish();
+    target_ = static_cast<std::byte*>(target);
+  }
+  for (auto const* next = static_cast<std::byte const*>(source); size > 0;) {
+    if (used_ == capacity_) {
+      finish();
+      RMM_CUDA_TRY(synchronize(stream_));
+      used_ = begin_ = 0;
+    }
+    auto* const staged = staged_.bytes().data() + used_;
+    auto const piece   = std::min(size, capacity_ - used_);
+    auto const copied  = std::min(count, piece);
+    std::memcpy(staged, next, copied);
+    std::memset(staged + copied, 0, piece - copied);
+    next += copied;
+    count -= copied;
+    size -= piece;
+    used_ += piece;
   }
 }
 
-host_upload::~host_upload()
+void host_upload::finish()
 {
-  // CUDA may read pageable memory late, and the caller may free the source after this.
-  if (!reads_source_) { return; }
-  auto const relaxed = relaxed_captures{};
-  (void)cudaStreamSynchronize(stream_.get());
-}
-
-void host_upload::copy(void* target, void const* source, std::size_t size)
-{
-  if (staged_ && !staged_->bytes().empty()) {
-    auto* const staged = staged_->bytes().data() + used_;
-    std::memcpy(staged, source, size);
-    used_ += staged_size(size);
-    staged_->copy(target, staged, size);
-  } else {
-    reads_source_ = true;
-    RMM_CUDA_TRY(cudaMemcpyAsync(target, source, size, cudaMemcpyDefault, stream_.get()));
-  }
+  if (used_ == begin_) { return; }
+  staged_.copy(target_, staged_.bytes().data() + begin_, used_ - begin_);
+  target_ += used_ - begin_;
+  begin_ = used_;
 }
 
 }  // namespace cudf_arrow_bridge::detail

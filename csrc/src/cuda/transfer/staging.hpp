@@ -6,25 +6,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 namespace cudf_arrow_bridge::detail {
 
 class transfer_block;
 
-/// What is copied. Selects the pool of pinned memory, and what is used if the pool has too little.
+/// What is copied. Selects the pool of pinned memory.
 enum class transfer_kind : std::uint8_t {
-  upload,    ///< buffers to the device: the pool of 64 MiB; otherwise no memory
-  body,      ///< message bodies in both directions: the pool of 64 MiB; otherwise pageable memory
-  read_back  ///< integers from the device: the pool of 1 MiB; otherwise pageable memory
+  body,      ///< buffers to the device, and message bodies in both directions: the pool of 64 MiB
+  read_back  ///< integers from the device: the pool of 1 MiB
 };
 
 /// Pinned host memory, borrowed from a pool.
 class pinned_memory {
  public:
   /// Borrows memory for an upload.
-  explicit pinned_memory(std::size_t size) : pinned_memory{size, size, transfer_kind::upload} {}
+  explicit pinned_memory(std::size_t size) : pinned_memory{size, size, transfer_kind::body} {}
 
   /// Borrows `most` bytes, or the largest piece available, but at least `least` bytes.
   pinned_memory(std::size_t least, std::size_t most, transfer_kind kind);
@@ -53,7 +51,7 @@ class pinned_memory {
 class transfer_memory {
  public:
   /// Takes `most` bytes of pinned memory, or fewer, but at least `least`. Otherwise the memory is
-  /// pageable, or empty for an upload. `owner` keeps the source of the copies alive.
+  /// pageable. `owner` keeps the source of the copies alive.
   transfer_memory(std::size_t least,
                   std::size_t most,
                   transfer_kind kind,
@@ -79,40 +77,35 @@ class transfer_memory {
 };
 
 /**
- * @brief Copies pageable host memory to a GPU, without synchronizing if possible.
+ * @brief Copies pageable host memory to a GPU, without synchronizing if it has at most 64 MiB.
  *
- * The bytes are staged in pinned memory, so that the source may be freed once the upload is
- * destroyed. The pinned memory returns to its pool when the copies from it are done. The first
- * upload of a process pins the large pool, which may synchronize with the device.
+ * The bytes are staged, in pinned memory if the pool has enough, so that the source may be freed
+ * after each call. The staging memory is kept until the copies from it are done. The first upload
+ * of a process pins the large pool, which may synchronize with the device.
  */
 class host_upload {
  public:
   /**
-   * @param capacity Sum of the `staged_size` of all copies. If that much pinned memory is not
-   *   available, CUDA stages the copies and the destructor waits for them.
+   * @param size Bytes of all copies. If they are more than 64 MiB, the host waits for the stream
+   *   after each 64 MiB.
    * @param stream Stream that the copies are enqueued on
    */
-  host_upload(std::size_t capacity, cuda::stream_ref stream);
+  host_upload(std::size_t size, cuda::stream_ref stream);
 
-  host_upload(host_upload const&)            = delete;
-  host_upload& operator=(host_upload const&) = delete;
-  ~host_upload();
+  /// Copies `count` bytes of the source, and zeros up to `size` bytes. Copies to adjacent memory
+  /// are enqueued as one, so the last one is enqueued by `finish`.
+  void copy(void* target, void const* source, std::size_t count, std::size_t size);
 
-  /// Enqueues one copy.
-  void copy(void* target, void const* source, std::size_t size);
-
-  /// @return The number of bytes of pinned memory that one copy needs
-  [[nodiscard]] static constexpr std::size_t staged_size(std::size_t size)
-  {
-    constexpr auto alignment = std::size_t{64};
-    return (size + alignment - 1) / alignment * alignment;
-  }
+  /// Enqueues the copies that are staged.
+  void finish();
 
  private:
   cuda::stream_ref stream_;
-  std::optional<transfer_memory> staged_;  ///< without bytes, CUDA stages the copies
-  std::size_t used_{0};
-  bool reads_source_{false};  ///< whether a copy in flight may read its source
+  std::size_t capacity_;
+  transfer_memory staged_;
+  std::size_t begin_{0};        ///< first staged byte that is not enqueued
+  std::size_t used_{0};         ///< staged bytes
+  std::byte* target_{nullptr};  ///< of the byte at `begin_`
 };
 
 }  // namespace cudf_arrow_bridge::detail

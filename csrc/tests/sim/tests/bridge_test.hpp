@@ -271,7 +271,7 @@ class bridge_test : public sim::world_test {
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, pool_);
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, far_pool_);
     // The first upload and the first read-back pin memory and may wait. Tests must not count that.
-    for (auto const kind : {detail::transfer_kind::upload, detail::transfer_kind::read_back}) {
+    for (auto const kind : {detail::transfer_kind::body, detail::transfer_kind::read_back}) {
       EXPECT_NE((detail::pinned_memory{1, 1, kind}.data()), nullptr);
     }
   }

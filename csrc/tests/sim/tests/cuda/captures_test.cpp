@@ -356,7 +356,7 @@ TEST_F(graph_captures, uploads_of_pageable_memory_do_not_invalidate_them)
   auto structs =
     to_arrow_device(host->view(), host, {}, test::stream(), host_memory_resource()).to_arrow();
   auto const all_pinned =
-    detail::pinned_memory{1, all_pinned_memory, detail::transfer_kind::upload};
+    detail::pinned_memory{1, all_pinned_memory, detail::transfer_kind::body};
   auto capture  = stream_capture{captured.get()};
   auto imported = import(structs.get(), *integer_schema().get(), stream.get());
   EXPECT_EQ(capture.end(), empty_graph);

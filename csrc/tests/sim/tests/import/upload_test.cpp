@@ -3,6 +3,10 @@
 /// Host arrays are uploaded and device arrays copied to the host, with waits only where documented.
 #include "sim/tests/bridge_test.hpp"
 
+#include <cudf_arrow_bridge/ordering.hpp>
+
+#include <cudf/table/table_view.hpp>
+
 #include <rmm/error.hpp>
 
 #include <array>
@@ -189,7 +193,155 @@ TEST_F(upload, freed_pinned_memory_is_merged_in_any_order)
   }
 }
 
-TEST_F(upload, large_arrays_are_uploaded_without_pinned_memory)
+/// A table in host memory, exported.
+class host_table {
+ public:
+  explicit host_table(std::vector<std::unique_ptr<cudf::column>> columns)
+    : owner_{std::make_shared<std::vector<std::unique_ptr<cudf::column>>>(std::move(columns))}
+  {
+    auto views = std::vector<cudf::column_view>{};
+    for (auto const& column : *owner_) { views.push_back(column->view()); }
+    auto const table = cudf::table_view{views};
+    schema           = to_arrow_schema(table, std::vector<column_metadata>(views.size()), {});
+    array = to_arrow_device(table, owner_, {}, stream(), host_memory_resource()).to_arrow();
+  }
+
+  unique_schema schema;
+  unique_device_array array;
+
+ private:
+  std::shared_ptr<std::vector<std::unique_ptr<cudf::column>>> owner_;
+};
+
+rmm::device_buffer host_buffer(std::size_t size)
+{ return rmm::device_buffer{size, cuda::stream_ref{cudaStream_t{}}, host_memory_resource()}; }
+
+/// A host column of `size` equal bytes.
+std::unique_ptr<cudf::column> bytes_of(std::size_t size,
+                                       int value,
+                                       cudf::type_id type = cudf::type_id::INT8)
+{
+  auto data = host_buffer(size);
+  std::memset(data.data(), value, size);
+  auto const rows = static_cast<cudf::size_type>(size / cudf::size_of(cudf::data_type{type}));
+  return std::make_unique<cudf::column>(
+    cudf::data_type{type}, rows, std::move(data), host_buffer(0), 0);
+}
+
+/// Counts of what an import does.
+struct import_costs {
+  std::size_t allocations{sim::live_allocations()};
+  std::size_t copies{sim::calls("cudaMemcpyAsync")};
+  std::size_t waits{sim::host_syncs_here()};
+
+  [[nodiscard]] import_costs since() const
+  {
+    auto const now = import_costs{};
+    return {now.allocations - allocations, now.copies - copies, now.waits - waits};
+  }
+
+  bool operator==(import_costs const&) const = default;
+};
+
+TEST_F(upload, small_buffers_share_one_allocation_and_one_copy)
+{
+  auto const types = std::array{flat("int32"), flat("string"), flat("bool8")};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto columns      = std::vector<std::unique_ptr<cudf::column>>{};
+    for (auto i = 0U; i < 100; ++i) {
+      columns.push_back(make_column(types[i % 3], samples(types[i % 3], 20, i)));
+    }
+    auto source       = host_table{std::move(columns)};
+    auto const before = import_costs{};
+    auto table        = from_arrow_device_table(
+      *source.schema.get(), source.array.get(), {}, cuda::stream_ref{stream.get()}, pool_);
+    EXPECT_EQ(before.since(), (import_costs{1, 1, 0}));
+    for (auto i = 100U; i-- > 0;) {
+      auto const& type = types[i % 3];
+      auto const seen  = read_later(table.columns.back().view(), type, stream.get());
+      EXPECT_EQ(sim::live_allocations(), before.allocations + 1);
+      table.columns.pop_back();
+      if (i % 20 == 0) { synchronize(stream.get()); }
+      if (i % 20 == 0) { EXPECT_EQ(*seen, samples(type, 20, i)); }
+    }
+    EXPECT_EQ(sim::live_allocations(), before.allocations) << "freed with the last column";
+  }
+}
+
+TEST_F(upload, blocks_are_freed_after_the_reads_of_all_columns)
+{
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const one   = lasting_stream{};
+    auto const other = lasting_stream{};
+    auto columns     = std::vector<std::unique_ptr<cudf::column>>{};
+    for (auto i = 0; i < 2; ++i) {
+      columns.push_back(make_column(flat("int32"), integer_rows({i, i + 1})));
+    }
+    auto source = host_table{std::move(columns)};
+    auto table  = from_arrow_device_table(
+      *source.schema.get(), source.array.get(), {}, cuda::stream_ref{one.get()}, pool_);
+    order_after(cuda::stream_ref{other.get()}, cuda::stream_ref{one.get()});
+    enqueue_long_kernel(other.get());
+    auto const first  = read_later(table.columns[0].view(), flat("int32"), other.get());
+    auto const second = read_later(table.columns[1].view(), flat("int32"), one.get());
+    auto contents     = table.columns[0].storage->release();
+    contents.data->set_stream(cuda::stream_ref{other.get()});
+    contents = {};
+    table.columns.clear();
+    auto const reused = to_arrow(column(flat("int32"), integer_rows({7}), one.get()), one.get());
+    synchronize(one.get());
+    synchronize(other.get());
+    EXPECT_EQ(*first, integer_rows({0, 1}));
+    EXPECT_EQ(*second, integer_rows({1, 2}));
+  }
+}
+
+TEST_F(upload, large_buffers_have_their_own_allocations)
+{
+  constexpr auto large = std::size_t{1} << 20;
+  auto const stream    = lasting_stream{};
+  auto columns         = std::vector<std::unique_ptr<cudf::column>>{};
+  columns.push_back(bytes_of(large / 8, 1));
+  columns.push_back(bytes_of(large / 2, 2, cudf::type_id::INT32));
+  columns.push_back(bytes_of(large, 3, cudf::type_id::INT64));
+  auto source       = host_table{std::move(columns)};
+  auto const before = import_costs{};
+  auto table        = from_arrow_device_table(
+    *source.schema.get(), source.array.get(), {}, cuda::stream_ref{stream.get()}, pool_);
+  EXPECT_EQ(before.since(), (import_costs{2, 2, 0}));
+  table.columns.pop_back();
+  EXPECT_EQ(sim::live_allocations(), before.allocations + 1);
+  table.columns.clear();
+  EXPECT_EQ(sim::live_allocations(), before.allocations);
+}
+
+TEST_F(upload, blocks_have_at_most_64_mebibytes)
+{
+  constexpr auto size = (std::size_t{1} << 20) - 256;
+  auto const stream   = lasting_stream{};
+  auto columns        = std::vector<std::unique_ptr<cudf::column>>{};
+  for (auto i = 0; i < 66; ++i) { columns.push_back(bytes_of(size, i)); }
+  auto source       = host_table{std::move(columns)};
+  auto const before = import_costs{};
+  auto table        = from_arrow_device_table(
+    *source.schema.get(), source.array.get(), {}, cuda::stream_ref{stream.get()}, pool_);
+  EXPECT_EQ(sim::live_allocations(), before.allocations + 2);
+  auto right = std::array<bool, 66>{};
+  sim::enqueue(stream.get(), [&] {
+    for (auto i = 0U; i < right.size(); ++i) {
+      auto const* data = table.columns[i].view().head<std::byte>();
+      right[i]         = data[0] == std::byte{static_cast<unsigned char>(i)} &&
+                         std::memcmp(data, data + 1, size - 1) == 0;
+    }
+  });
+  synchronize(stream.get());
+  for (auto const one : right) { EXPECT_TRUE(one); }
+}
+
+TEST_F(upload, large_arrays_are_uploaded_in_pieces)
 {
   constexpr auto count = (std::size_t{1} << 24) + 1;
   constexpr auto bytes = count * sizeof(std::int32_t);
@@ -202,6 +354,7 @@ TEST_F(upload, large_arrays_are_uploaded_without_pinned_memory)
                                          std::free(all);
                                        }};
     std::memset(owner.get(), 5, bytes);
+    std::memset(static_cast<std::byte*>(owner.get()) + bytes - 4, 6, 4);  // in the second piece
     auto const view = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
                                         static_cast<cudf::size_type>(count),
                                         owner.get(),
@@ -214,7 +367,8 @@ TEST_F(upload, large_arrays_are_uploaded_without_pinned_memory)
     EXPECT_EQ(sim::calls("cudaHostAlloc"), uses);
     auto right = false;
     sim::enqueue(stream.get(), [&, data = imported.view().head<std::byte>()] {
-      right = data[0] == std::byte{5} && std::memcmp(data, data + 1, bytes - 1) == 0;
+      right = data[0] == std::byte{5} && std::memcmp(data, data + 1, bytes - 5) == 0 &&
+              data[bytes - 4] == std::byte{6};
     });
     synchronize(stream.get());
     EXPECT_TRUE(right);
