@@ -125,7 +125,7 @@ def test_files_that_a_page_names_exist(page):
     folders |= {path.name for path in places[1].iterdir()}
     for name in re.findall(r"`([\w.-]+/[\w./-]*\w)/?`", page.read_text()):
         if name.partition("/")[0] in folders:
-            # Some names omit the suffix, as in `base/struct_memory`.
+            # Some names omit the suffix, as in `cuda/ordering/events`.
             assert any([*place.glob(f"{name}*")] for place in places), name
 
 

@@ -55,10 +55,6 @@ struct memory_location {
  *
  * Used in place of a device resource for columns in host memory. Stream arguments are ignored:
  * allocation and deallocation take effect immediately.
- *
- * Blocks of 4 MiB and more get huge pages if the kernel has them. The last freed blocks of 32 to
- * 128 MiB, up to 256 MiB in total, are kept for allocations of about their size, and the kernel may
- * take back their pages.
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT rmm::device_async_resource_ref host_memory_resource();
 

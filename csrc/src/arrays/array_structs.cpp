@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
 #include "base/errors.hpp"
-#include "base/struct_memory.hpp"
 
 #include <nanoarrow/nanoarrow.h>
 
@@ -14,7 +13,7 @@ namespace {
 
 void check(ArrowErrorCode code) { check_nanoarrow(code, "an array"); }
 
-/// Deallocator of all buffers: the memory of the structs owns the tree.
+/// Deallocator of all buffers, which belong to the tree.
 void free_nothing(ArrowBufferAllocator*, std::uint8_t*, std::int64_t) noexcept {}
 
 void set_buffers(ArrowArray& array, array_node const& node)
@@ -35,9 +34,24 @@ void set_buffers(ArrowArray& array, array_node const& node)
   }
 }
 
-void make_array(array_tree const& tree, std::size_t index, ArrowArray& array)
+/// The private data of an exported array: nanoarrow's, and the tree that owns the buffers.
+struct exported_array {
+  std::shared_ptr<array_tree const> tree;
+  void* private_data;
+  void (*release)(ArrowArray*);
+};
+
+void release_exported(ArrowArray* array) noexcept
 {
-  auto const& node = tree.nodes[index];
+  auto const held =
+    std::unique_ptr<exported_array>{static_cast<exported_array*>(array->private_data)};
+  array->private_data = held->private_data;
+  held->release(array);
+}
+
+void make_array(std::shared_ptr<array_tree const> const& tree, std::size_t index, ArrowArray& array)
+{
+  auto const& node = tree->nodes[index];
   check(ArrowArrayInitFromType(&array, static_cast<ArrowType>(node.layout)));
   set_buffers(array, node);
   array.length     = node.length;
@@ -61,21 +75,10 @@ void make_array(array_tree const& tree, std::size_t index, ArrowArray& array)
     check(ArrowArrayAllocateDictionary(&array));
     make_array(tree, node.dictionary, *array.dictionary);
   }
+  array.private_data =
+    std::make_unique<exported_array>(tree, array.private_data, array.release).release();
+  array.release = release_exported;
 }
-
-/// nanoarrow's release callback, a different function in each library; null if memory runs out.
-auto release_of_nanoarrow() noexcept
-{
-  auto array         = ArrowArray{};
-  auto const code    = ArrowArrayInitFromType(&array, NANOARROW_TYPE_NA);
-  auto* const result = code == NANOARROW_OK ? array.release : nullptr;
-  if (result != nullptr) { result(&array); }
-  return result;
-}
-
-/// The number of bytes that nanoarrow allocates for an array, including the header of each
-/// allocation.
-constexpr auto bytes_of_array = std::size_t{450};
 
 }  // namespace
 
@@ -83,11 +86,7 @@ unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const
                                          std::size_t node)
 {
   unique_device_array result;
-  {
-    auto const num_arrays = tree->nodes[node].num_children + 1;
-    auto const together   = struct_arena_scope{num_arrays * bytes_of_array, tree};
-    make_array(*tree, node, result->array);
-  }
+  make_array(tree, node, result->array);
   result->device_type = tree->location.device_type;
   result->device_id   = tree->location.device_id;
   // Consumers must not modify the event, although `sync_event` is a pointer to non-const.
@@ -98,9 +97,8 @@ unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const
 
 array_tree const* array_tree::tree_of(ArrowArray const& array) noexcept
 {
-  static auto* const release = release_of_nanoarrow();
-  if (release == nullptr || array.release != release) { return nullptr; }
-  return static_cast<array_tree const*>(owner_of_struct(array.private_data));
+  if (array.release != release_exported) { return nullptr; }
+  return static_cast<exported_array const*>(array.private_data)->tree.get();
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -33,8 +33,8 @@ array_tree::~array_tree()
 
 std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const> const& source)
 {
-  auto tree = std::make_shared<array_tree>();
-  tree->nodes.add_copies_of(source->nodes);
+  auto tree               = std::make_shared<array_tree>();
+  tree->nodes             = source->nodes;
   tree->location          = source->location;
   tree->derived_from      = source->derived_from == nullptr ? source : source->derived_from;
   tree->made              = source->made;
@@ -48,7 +48,7 @@ std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const>
 std::size_t array_tree::add_nodes(std::size_t count)
 {
   auto const first = nodes.size();
-  nodes.add(count);
+  nodes.resize(first + count);
   return first;
 }
 

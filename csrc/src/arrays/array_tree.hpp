@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "arrays/node_list.hpp"
 #include "base/array_layout.hpp"
 #include "base/copy_log.hpp"
 #include "base/parsed_type.hpp"
@@ -23,6 +22,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -76,7 +76,7 @@ struct array_node : tree_links {
 /// A column, table or tensor in Arrow's layout, exported, copied or viewed: immutable once built,
 /// shared by all C structs made from it.
 struct array_tree {
-  node_list<array_node> nodes;  ///< the root is node 0
+  std::deque<array_node> nodes;  ///< the root is node 0
   memory_location location;
   std::shared_ptr<void const> owner;                         ///< keeps the source's buffers alive
   std::shared_ptr<array_tree const> derived_from;            ///< owns all buffers, if not null
@@ -101,7 +101,7 @@ struct array_tree {
   /// Creates a tree with the nodes of another tree, whose buffers it shares and keeps alive.
   static std::shared_ptr<array_tree> derive(std::shared_ptr<array_tree const> const& source);
 
-  /// Appends siblings, uninitialized. @return The index of the first
+  /// Appends siblings: empty arrays of the null type. @return The index of the first
   std::size_t add_nodes(std::size_t count);
 
   /// Gives a node of the views layout `count` buffers, all null.

@@ -3,7 +3,6 @@
 
 #include "base/errors.hpp"
 #include "base/parsed_type.hpp"
-#include "base/struct_memory.hpp"
 #include "base/structure.hpp"
 #include "schema/negotiate.hpp"
 
@@ -54,13 +53,7 @@ void add_dictionary(ArrowSchema& schema)
 }
 
 void copy_struct(ArrowSchema const& source, ArrowSchema& target)
-{
-  // For a field: its struct, the pointer to it, a format and a name.
-  constexpr auto bytes_of_field = std::size_t{180};
-  auto const num_fields         = static_cast<std::size_t>(source.n_children) + 1;
-  auto const together           = struct_arena_scope{num_fields * bytes_of_field};
-  check(ArrowSchemaDeepCopy(&source, &target));
-}
+{ check(ArrowSchemaDeepCopy(&source, &target)); }
 
 namespace {
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/struct_memory.hpp"
 #include "testing/consumer.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -26,26 +25,30 @@ bool must_fail(std::int64_t size)
 
 }  // namespace
 
-// The linker replaces the functions in base/struct_memory.cpp with these.
+// The linker calls these instead of nanoarrow's functions, whose names are then `__real_...`.
 extern "C" {
+void* __real_cudfArrowMalloc(std::int64_t size);
+void* __real_cudfArrowRealloc(void* memory, std::int64_t size);
+void __real_cudfArrowFree(void* memory);
+
 void* __wrap_cudfArrowMalloc(std::int64_t size)
 {
   if (must_fail(size)) { return nullptr; }
   ++num_live;
   ++num_made;
-  return cudf_arrow_bridge::detail::allocate_struct(size);
+  return __real_cudfArrowMalloc(size);
 }
 
 void* __wrap_cudfArrowRealloc(void* memory, std::int64_t size)
 {
   if (memory == nullptr) { ++num_live; }
-  return cudf_arrow_bridge::detail::reallocate_struct(memory, size);
+  return __real_cudfArrowRealloc(memory, size);
 }
 
 void __wrap_cudfArrowFree(void* memory)
 {
   if (memory != nullptr) { --num_live; }
-  cudf_arrow_bridge::detail::free_struct(memory);
+  __real_cudfArrowFree(memory);
 }
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/location/location.hpp"
 
-#include "cuda/location/large_blocks.hpp"
-
 #include <cudf_arrow_bridge/memory.hpp>
 
 #include <rmm/cuda_device.hpp>
@@ -225,17 +223,13 @@ struct host_resource {
   {
     auto const step = std::max(alignment, arrow_alignment);
     if (bytes > std::numeric_limits<std::size_t>::max() - step) { throw std::bad_alloc{}; }
-    if (auto* spare = detail::take_spare_block(bytes, step)) { return spare; }
     auto* memory = std::aligned_alloc(step, (bytes + step - 1) / step * step);
     if (memory == nullptr && bytes > 0) { throw std::bad_alloc{}; }
-    detail::use_huge_pages(memory, bytes);
     return memory;
   }
 
   static void deallocate_sync(void* memory, std::size_t, std::size_t = arrow_alignment) noexcept
-  {
-    if (!detail::keep_spare_block(memory)) { std::free(memory); }
-  }
+  { std::free(memory); }
 
   static void* allocate(cuda::stream_ref,
                         std::size_t bytes,
