@@ -23,6 +23,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -32,17 +33,6 @@ namespace {
 using namespace host;
 
 constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
-
-template <typename From, typename To>
-rmm::device_buffer scale(void const* values, cudf::size_type size, To factor, execution const& exec)
-{
-  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(To)}, exec);
-  auto* out   = static_cast<To*>(result.data());
-  for (std::int64_t i = 0; i < size; ++i) {
-    out[i] = static_cast<To>(static_cast<To>(load<From>(values, i)) * factor);
-  }
-  return result;
-}
 
 /// The 8 bools of each value of a byte, in its bits' order.
 constexpr auto bools_of_byte = [] {
@@ -59,16 +49,7 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
 {
   if (!exec.host) { return device::pack_bools(bools, size, exec); }
   auto const* source = static_cast<std::uint8_t const*>(bools);
-  return make_bits(size, exec, [=](std::int64_t word) {
-    auto const* first = source + word * word_bits;
-    auto const count  = std::min(word_bits, size - word * word_bits);
-    if (count == word_bits) {
-      if (auto const packed = pack(first); packed.is_normal) { return packed.word; }
-    }
-    auto normal = std::array<std::uint8_t, word_bits>{};
-    std::transform(first, first + count, normal.begin(), [](auto byte) { return byte != 0; });
-    return pack(normal.data()).word;
-  });
+  return make_bits_of(size, exec, [=](std::int64_t i) { return source[i] != 0; });
 }
 
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
@@ -119,7 +100,7 @@ cudf::size_type count_nulls(bit_range const& range, execution const& exec)
   if (!exec.host) { return device::count_nulls(range, exec); }
   auto const words = bit_words{range};
   auto valid       = std::int64_t{0};
-  for (std::int64_t i = 0; i < words.size(); ++i) { valid += count_ones(words[i]); }
+  for (std::int64_t i = 0; i < words.size(); ++i) { valid += std::popcount(words[i]); }
   return static_cast<cudf::size_type>(range.size - valid);
 }
 
@@ -156,13 +137,14 @@ rmm::device_buffer cast_values(void const* values,
     return device::cast_values(aligned.data(), size, from, to, exec);
   }
   if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
-    return scale<std::int32_t, std::int64_t>(values, size, 86'400, exec);
+    return map_values<std::int32_t, std::int64_t>(
+      values, size, exec, [](std::int64_t days) { return days * 86'400; });
   }
   auto const storage =
     to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS ? type_id::INT64 : to;
   return with_integer(from, [&](auto source) {
     return with_integer(storage, [&](auto target) {
-      return scale<decltype(source), decltype(target)>(values, size, 1, exec);
+      return map_values<decltype(source), decltype(target)>(values, size, exec, std::identity{});
     });
   });
 }
@@ -174,12 +156,7 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
     auto const aligned   = aligned_bytes{halves, size * width, width, exec};
     return device::widen_halves(aligned.data(), size, exec);
   }
-  auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(float)}, exec);
-  auto* out   = static_cast<float*>(result.data());
-  for (cudf::size_type i = 0; i < size; ++i) {
-    out[i] = half_to_float(load<std::uint16_t>(halves, i));
-  }
-  return result;
+  return map_values<std::uint16_t, float>(halves, size, exec, half_to_float);
 }
 
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution const& exec)
@@ -271,14 +248,8 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
   if (!exec.host) { return device::rebase_offsets(offsets, base, to, exec); }
   return with_integer(offsets.type, [&](auto source) {
     return with_integer(to, [&](auto target) {
-      using source_type = decltype(source);
-      using target_type = decltype(target);
-      auto rebased      = allocate(offsets.count * std::int64_t{sizeof(target_type)}, exec);
-      auto* out         = static_cast<target_type*>(rebased.data());
-      for (std::int64_t i = 0; i < offsets.count; ++i) {
-        out[i] = static_cast<target_type>(load<source_type>(offsets.first, i) - base);
-      }
-      return rebased;
+      return map_values<decltype(source), decltype(target)>(
+        offsets.first, offsets.count, exec, [=](auto offset) { return offset - base; });
     });
   });
 }

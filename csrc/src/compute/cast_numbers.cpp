@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/bits.hpp"
 #include "compute/cast.hpp"
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <type_traits>
@@ -37,46 +35,24 @@ auto with_ticks_a_day(type_id unit, Use use)
   }
 }
 
-/// Divides and rounds down. Negative values are divided by their complement, which is not negative:
-/// -1 by 10 is ~(~-1 / 10) = ~(0 / 10) = -1. Unsigned constants take fewer instructions.
+/// Divides and rounds down.
 template <std::int64_t By>
 std::int64_t floor_divide(std::int64_t value, ticks<By>)
-{
-  auto const sign      = value < 0 ? std::int64_t{-1} : 0;
-  auto const magnitude = static_cast<std::uint64_t>(value ^ sign);
-  return static_cast<std::int64_t>(magnitude / std::uint64_t{By}) ^ sign;
-}
+{ return value / By - (value % By < 0 ? 1 : 0); }
 
 /// The greatest value; its complement is the least. `std::numeric_limits` does not support 128-bit
 /// integers.
 template <typename T>
 constexpr T max_of = static_cast<T>(~(static_cast<__uint128_t>(1) << (8 * sizeof(T) - 1)));
 
-/// Calls `use` with a value of the integer type that stores a number, decimal, duration or
-/// timestamp.
-template <typename Use>
-auto with_storage(cudf::data_type type, Use use)
-{
-  switch (cudf::size_of(type)) {
-    case 1: return use(std::int8_t{});
-    case 2: return use(std::int16_t{});
-    case 4: return use(std::int32_t{});
-    case 8: return use(std::int64_t{});
-    case 16: return use(__int128_t{});
-    default: throw cudf::logic_error{"neither a decimal nor a time"};
-  }
-}
-
 /// Calls `use` with each valid value.
 template <typename T, typename Use>
 void visit_valid(cudf::column_view const& column, Use use)
 {
   auto const* values = column.head<T>() + column.offset();
-  if (column.null_count() == 0) {
-    for (std::int64_t i = 0; i < column.size(); ++i) { use(load<T>(values, i)); }
-  } else {
-    for_each_one({column.null_mask(), column.offset(), column.size()},
-                 [&](std::int64_t i) { use(load<T>(values, i)); });
+  auto const* mask   = column.null_count() == 0 ? nullptr : column.null_mask();
+  for (std::int64_t i = 0; i < column.size(); ++i) {
+    if (mask == nullptr || bit_at(mask, column.offset() + i)) { use(load<T>(values, i)); }
   }
 }
 
@@ -85,22 +61,15 @@ rmm::device_buffer transform(cudf::column_view const& column,
                              execution const& exec,
                              Convert convert)
 {
-  auto result        = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(To)}, exec);
-  auto const* values = column.head<From>() + column.offset();
-  auto* out          = static_cast<To*>(result.data());
-  for (std::int64_t i = 0; i < column.size(); ++i) {
-    // NOLINTNEXTLINE(bugprone-signed-char-misuse): 8-bit values are numbers here.
-    out[i] = static_cast<To>(convert(load<From>(values, i)));
-  }
-  return result;
+  return map_values<From, To>(column.head<From>() + column.offset(), column.size(), exec, convert);
 }
 
 rmm::device_buffer cast_decimals(cudf::column_view const& column,
                                  cudf::data_type type,
                                  execution const& exec)
 {
-  return with_storage(column.type(), [&](auto from) {
-    return with_storage(type, [&](auto to) {
+  return with_width(column.type(), [&](auto from) {
+    return with_width(type, [&](auto to) {
       return transform<decltype(from), decltype(to)>(column, exec, std::identity{});
     });
   });
@@ -125,20 +94,6 @@ rmm::device_buffer cast_timestamps(cudf::column_view const& column,
   });
 }
 
-/// The least and the greatest of some values; reversed if there are none.
-template <typename T>
-struct extremes {
-  T least{max_of<T>};
-  T greatest{static_cast<T>(~max_of<T>)};
-
-  void add(T value) { add({value, value}); }
-  void add(extremes const& other)
-  {
-    least    = std::min(least, other.least);
-    greatest = std::max(greatest, other.greatest);
-  }
-};
-
 }  // namespace
 
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
@@ -158,27 +113,14 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
 value_range range_of(cudf::column_view const& column, execution const& exec)
 {
   if (!exec.host) { return device::range_of(column, exec); }
-  return with_storage(column.type(), [&](auto stored) {
+  return with_width(column.type(), [&](auto stored) {
     using value_type = decltype(stored);
-    // With a single pair, every value would depend on the previous one.
-    auto lanes = std::array<extremes<value_type>, 4>{};
-    if (column.null_count() == 0) {
-      auto const* values = column.head<value_type>() + column.offset();
-      auto const count   = static_cast<std::size_t>(column.size());
-      auto const whole   = count - count % lanes.size();
-      for (std::size_t i = 0; i < whole; i += lanes.size()) {
-        for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-          lanes[lane].add(load<value_type>(values, static_cast<std::int64_t>(i + lane)));
-        }
-      }
-      for (auto i = whole; i < count; ++i) {
-        lanes.front().add(load<value_type>(values, static_cast<std::int64_t>(i)));
-      }
-    } else {
-      visit_valid<value_type>(column, [&](auto value) { lanes.front().add(value); });
-    }
-    for (auto const& lane : lanes) { lanes.front().add(lane); }
-    auto const [least, greatest] = lanes.front();
+    auto least       = max_of<value_type>;
+    auto greatest    = static_cast<value_type>(~least);
+    visit_valid<value_type>(column, [&](auto value) {
+      least    = std::min(least, value);
+      greatest = std::max(greatest, value);
+    });
     return least > greatest ? value_range{false, 0, 0} : value_range{true, least, greatest};
   });
 }

@@ -147,18 +147,10 @@ class gatherer {
     auto sized         = sizes_to_offsets(map, offsets);
     auto result        = allocate(sized.total, exec_);
     auto const* chars  = source.head<std::byte>();
-    auto const last    = source.offset() + source.size();
-    auto const* end =
-      source.size() == 0 ? chars : chars + offsets_of<Offset>(source, last).begin(0);
-    auto* out        = static_cast<std::byte*>(result.data());
-    auto const* stop = out + sized.total;
+    auto* out          = static_cast<std::byte*>(result.data());
     for (auto const row : map) {
       auto const size = offsets.length(row);
-      if (size > 0) {
-        auto const* first = chars + offsets.begin(row);
-        copy_string({first, static_cast<std::size_t>(size)}, end, out, stop);
-      }
-      out += size;
+      if (size > 0) { out = std::copy_n(chars + offsets.begin(row), size, out); }
     }
     children.push_back(std::move(sized.offsets));
     return result;

@@ -67,25 +67,24 @@ std::int64_t read_index(
 inline bool bit_at(void const* bits, std::int64_t index)
 { return ((static_cast<std::uint8_t const*>(bits)[index / 8] >> (index % 8)) & 1) != 0; }
 
-/// Copies a string to `out`. Most strings are short, and calling `memcpy` takes longer than copying
-/// them. If both buffers have 16 more bytes, all 16 are copied. So strings must be written in
-/// order.
-inline void copy_string(std::span<std::byte const> string,
-                        std::byte const* source_end,
-                        std::byte* out,
-                        std::byte const* out_end)
-{
-  constexpr auto block = std::size_t{16};
-  auto const room      = std::min(source_end - string.data(), out_end - out);
-  if (string.size() <= block && room >= std::int64_t{block}) {
-    std::memcpy(out, string.data(), block);
-  } else if (!string.empty()) {
-    std::memcpy(out, string.data(), string.size());
-  }
-}
-
 inline rmm::device_buffer allocate(std::int64_t size, execution const& exec)
 { return rmm::device_buffer{static_cast<std::size_t>(size), exec.stream, exec.mr}; }
+
+/// A buffer of the results of `convert` for `size` values.
+template <typename From, typename To, typename Convert>
+rmm::device_buffer map_values(void const* values,
+                              std::int64_t size,
+                              execution const& exec,
+                              Convert convert)
+{
+  auto result = allocate(size * std::int64_t{sizeof(To)}, exec);
+  auto* out   = static_cast<To*>(result.data());
+  for (std::int64_t i = 0; i < size; ++i) {
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): 8-bit values are numbers here.
+    out[i] = static_cast<To>(convert(load<From>(values, i)));
+  }
+  return result;
+}
 
 /// A column of `size` fixed-width values without nulls.
 inline std::unique_ptr<cudf::column> make_column(cudf::data_type type,

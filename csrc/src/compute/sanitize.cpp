@@ -2,12 +2,10 @@
 #include "compute/sanitize.hpp"
 
 #include "base/child_column.hpp"
-#include "compute/bits.hpp"
 #include "compute/gather.hpp"
 #include "compute/host_access.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -34,11 +32,10 @@ bool may_be_dirty(cudf::column_view const& column)
 template <typename Offset>
 bool has_nonempty_nulls(cudf::column_view const& column, void const* offsets)
 {
-  auto const valid = host::bit_words{{column.null_mask(), 0, column.size()}};
-  for (std::int64_t word = 0; word < valid.size(); ++word) {
-    for (auto nulls = valid.zeros(word); nulls != 0; nulls &= nulls - 1) {
-      auto const row = word * host::word_bits + std::countr_zero(nulls);
-      if (host::load<Offset>(offsets, row) != host::load<Offset>(offsets, row + 1)) { return true; }
+  for (cudf::size_type row = 0; row < column.size(); ++row) {
+    if (!host::bit_at(column.null_mask(), row) &&
+        host::load<Offset>(offsets, row) != host::load<Offset>(offsets, row + 1)) {
+      return true;
     }
   }
   return false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/null_counts.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -21,21 +20,15 @@ void null_counts::count(execution const& exec)
 {
   if (ranges_.empty()) { return; }
   auto const counts = count_nulls(ranges_, exec);
-  counts_.reserve(counts.size());
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    counts_.emplace_back(key_of(ranges_[i]), counts[i]);
+    counts_.emplace(key_of(ranges_[i]), counts[i]);
   }
-  std::sort(counts_.begin(), counts_.end());
 }
 
 std::int64_t null_counts::find(bit_range const& range) const
 {
-  auto const wanted = key_of(range);
-  auto const found =
-    std::lower_bound(counts_.begin(), counts_.end(), wanted, [](auto const& entry, key const& k) {
-      return entry.first < k;
-    });
-  return found != counts_.end() && found->first == wanted ? found->second : -1;
+  auto const found = counts_.find(key_of(range));
+  return found == counts_.end() ? -1 : found->second;
 }
 
 }  // namespace cudf_arrow_bridge::detail

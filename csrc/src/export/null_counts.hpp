@@ -13,6 +13,7 @@
 #include <cuda/stream>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -52,7 +53,7 @@ class null_counts {
   }
 
   std::vector<bit_range> ranges_;
-  std::vector<std::pair<key, cudf::size_type>> counts_;  ///< sorted
+  std::map<key, cudf::size_type> counts_;
 };
 
 /// Counts nulls on the device of the columns, whose masks the ranges are in. Waits once on a

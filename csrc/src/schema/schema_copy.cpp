@@ -13,7 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,25 +30,7 @@ std::string_view text(char const* value) { return value == nullptr ? "" : value;
 bool equal_metadata(char const* one, char const* other)
 {
   if (one == nullptr || other == nullptr) { return one == other; }
-  auto const read_size = [&] {
-    auto size = std::int32_t{0};
-    std::memcpy(&size, one, sizeof(size));
-    return size;
-  };
-  auto const next_are_equal = [&](std::size_t size) {
-    auto const result = std::memcmp(one, other, size) == 0;
-    one += size;
-    other += size;
-    return result;
-  };
-  auto texts = std::int64_t{read_size()} * 2;
-  if (!next_are_equal(sizeof(std::int32_t))) { return false; }
-  for (; texts > 0; --texts) {
-    auto const size = static_cast<std::size_t>(read_size());
-    // Compare the sizes first, because the other text may be shorter.
-    if (!next_are_equal(sizeof(std::int32_t)) || !next_are_equal(size)) { return false; }
-  }
-  return true;
+  return std::equal(one, one + ArrowMetadataSizeOf(one), other, std::equal_to{});
 }
 
 /// Sets missing names to "" and clears unknown flags. The specification allows both, but some

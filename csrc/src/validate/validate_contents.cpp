@@ -88,7 +88,8 @@ class level_checker {
     auto nulls = std::int64_t{0};
     if (auto const* mask = array_.buffers[0]; mask != nullptr) {
       auto const words = host::bit_words{{mask, array_.offset, array_.length}};
-      for (std::int64_t i = 0; i < words.size(); ++i) { nulls += host::count_ones(words.zeros(i)); }
+      nulls            = array_.length;
+      for (std::int64_t i = 0; i < words.size(); ++i) { nulls -= std::popcount(words[i]); }
     }
     if (nulls != array_.null_count) {
       fail_invalid(path_,
