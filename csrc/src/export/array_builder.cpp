@@ -27,10 +27,10 @@ column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& 
 
 }  // namespace
 
-inline array_validity array_builder::validity_of(cudf::column_view const& column,
-                                                 column_rows const& rows,
-                                                 bool compact,
-                                                 column_path const& path)
+array_validity array_builder::validity_of(cudf::column_view const& column,
+                                          column_rows const& rows,
+                                          bool compact,
+                                          column_path const& path)
 {
   auto const before = compact ? 0 : rows_before(column, rows);
   auto const begin  = rows.begin - before;
@@ -44,41 +44,6 @@ inline array_validity array_builder::validity_of(cudf::column_view const& column
     return {copy, copy_reason::mask_position, rows.null_count, 0, begin};
   }
   return {mask + begin / 8, in_copy_, rows.null_count, before, begin};
-}
-
-inline bool array_builder::share_values(array_node& node,
-                                        cudf::column_view const& column,
-                                        column_rows const& rows,
-                                        schema_node const* target)
-{
-  auto const bits = target == nullptr ? shared_bits(column.type().id()) : target->step.shared_bits;
-  if (bits == 0 || (target != nullptr && column.type() != target->step.column)) { return false; }
-  // If masks must not be copied, `fill` knows the path for the error.
-  if (copies_.are_forbidden()) { return false; }
-  auto const validity = validity_of(column, rows, options_.compact, column_path{});
-  // Set in one assignment for speed: most columns take this path.
-  node = {{},
-          array_layout::fixed,
-          {validity.copied, in_copy_, in_copy_},
-          0,
-          rows.size,
-          validity.null_count,
-          validity.offset,
-          {validity.mask, row_of(column, validity.begin, bits), nullptr},
-          nullptr,
-          bits};
-  return true;
-}
-
-inline void array_builder::fill_field(std::size_t index,
-                                      cudf::column_view const& column,
-                                      column_rows const& rows,
-                                      schema_node const* target,
-                                      column_path const& parent,
-                                      std::size_t position)
-{
-  if (share_values(tree_.nodes[index], column, rows, target)) { return; }
-  fill(index, column, rows, target, path_of(parent, target, position));
 }
 
 void array_builder::add_column(cudf::column_view const& column)
@@ -111,7 +76,8 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
   for (std::size_t i = 0; i < columns.size(); ++i) {
     auto const& column = columns[i];
     copies_.collect([&] {
-      fill_field(root.first_child + i, column, own_rows(column), level_below(target, i), top, i);
+      auto const* field = level_below(target, i);
+      fill(root.first_child + i, column, own_rows(column), field, path_of(top, field, i));
     });
   }
   copies_.check();
@@ -293,8 +259,8 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
                    "expected at least " + std::to_string(begin + size) +
                      " rows, as many as the struct has, got " + std::to_string(child.size()));
     }
-    fill_field(
-      node.first_child + i, child, field_rows(child, begin, size, rows, outer), field, path, i);
+    auto const child_rows = field_rows(child, begin, size, rows, outer);
+    fill(node.first_child + i, child, child_rows, field, path_of(path, field, i));
   }
 }
 

@@ -7,7 +7,6 @@
 #include "compute/buffers.hpp"
 #include "export/column_rows.hpp"
 #include "export/null_counts.hpp"
-#include "schema/negotiate.hpp"
 #include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -60,7 +59,6 @@ class array_builder {
       options_{options},
       known_{known},
       exec_{exec},
-      shared_bits_{shared_bits_of_types()},
       copies_{options.copy}
   {
   }
@@ -78,22 +76,6 @@ class array_builder {
             column_rows const& rows,
             schema_node const* target,
             column_path const& path);
-
-  /// Fills the node of a field of a table or struct. Its path, used only in errors, is created only
-  /// if `share_values` does not apply.
-  void fill_field(std::size_t index,
-                  cudf::column_view const& column,
-                  column_rows const& rows,
-                  schema_node const* target,
-                  column_path const& parent,
-                  std::size_t position);
-
-  /// Fills a node with pointers to a fixed-width column's buffers.
-  /// @return False, with the node untouched, if the column must be checked or converted
-  bool share_values(array_node& node,
-                    cudf::column_view const& column,
-                    column_rows const& rows,
-                    schema_node const* target);
 
   /// Checks and casts a column as its step says, then fills the node from the result.
   void prepare_and_fill(std::size_t index, export_level const& level);
@@ -123,12 +105,6 @@ class array_builder {
                     std::int64_t begin,
                     std::int64_t num_keys,
                     export_level const& level);
-
-  [[nodiscard]] std::int64_t shared_bits(cudf::type_id type) const
-  {
-    auto const index = static_cast<std::size_t>(type);
-    return index < shared_bits_.size() ? shared_bits_[index] : 0;
-  }
 
   [[nodiscard]] schema_node const* level_below(schema_node const* target, std::size_t index) const
   { return target == nullptr ? nullptr : &schema_->nodes[target->first_child + index]; }
@@ -160,7 +136,6 @@ class array_builder {
   export_options const& options_;
   null_counts const& known_;
   execution const& exec_;
-  std::span<std::int64_t const> shared_bits_;
   copy_log copies_;
   copy_reason in_copy_{};  ///< why the current level belongs to a created column, if it does
 };

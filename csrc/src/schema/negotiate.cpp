@@ -14,7 +14,6 @@
 #include <cudf/utilities/traits.hpp>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <string_view>
 
@@ -186,57 +185,31 @@ bool holds_indices(cudf::column_view const& column, export_step const& step)
   return keys <= max_keys(step.index);
 }
 
-/// The plain step of a type. For a dictionary, the caller adds what depends on its indices.
-export_step step_of(cudf::data_type type)
-{
-  auto step = export_step{.column = type, .layout = array_layout::fixed};
-  switch (type.id()) {
-    case type_id::EMPTY: step.layout = array_layout::null; break;
-    case type_id::STRING: step.layout = array_layout::string32; break;
-    case type_id::LIST: step.layout = array_layout::offsets32; break;
-    case type_id::STRUCT: step.layout = array_layout::validity; break;
-    case type_id::BOOL8: step.element_bits = 1; break;
-    case type_id::DURATION_DAYS: step.element_bits = 64; break;  // Arrow counts them in seconds
-    case type_id::DICTIONARY32: break;
-    default: step.element_bits = bits_of(type);
-  }
-  return step;
-}
-
 }  // namespace
 
 export_step plain_step(cudf::column_view const& column, column_path const& path)
 {
-  auto step = step_of(column.type());
-  if (column.type().id() == type_id::DICTIONARY32) {
-    constexpr auto indices = cudf::dictionary_column_view::indices_column_index;
-    auto const type        = child_of(column, indices, path).type();
-    step.index             = type.id();
-    step.element_bits      = bits_of(type);
-  } else if (has_large_offsets(column)) {
-    step.layout = array_layout::string64;
+  auto const type = column.type();
+  auto step       = export_step{.column = type, .layout = array_layout::fixed};
+  switch (type.id()) {
+    case type_id::EMPTY: step.layout = array_layout::null; break;
+    case type_id::STRING:
+      step.layout = has_large_offsets(column) ? array_layout::string64 : array_layout::string32;
+      break;
+    case type_id::LIST: step.layout = array_layout::offsets32; break;
+    case type_id::STRUCT: step.layout = array_layout::validity; break;
+    case type_id::BOOL8: step.element_bits = 1; break;
+    case type_id::DURATION_DAYS: step.element_bits = 64; break;  // Arrow counts them in seconds
+    case type_id::DICTIONARY32: {
+      constexpr auto indices = cudf::dictionary_column_view::indices_column_index;
+      auto const index       = child_of(column, indices, path).type();
+      step.index             = index.id();
+      step.element_bits      = bits_of(index);
+      break;
+    }
+    default: step.element_bits = bits_of(type);
   }
   return step;
-}
-
-std::span<std::int64_t const> shared_bits_of_types()
-{
-  static auto const bits = [] {
-    auto result = std::array<std::int64_t, static_cast<std::size_t>(type_id::NUM_TYPE_IDS)>{};
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      result[i] = shared_bits(step_of(cudf::data_type{static_cast<type_id>(i)}));
-    }
-    return result;
-  }();
-  return bits;
-}
-
-std::int64_t shared_bits(export_step const& step)
-{
-  auto const is_fixed = step.layout == array_layout::fixed && step.is_plain() &&
-                        step.column.id() != type_id::DICTIONARY32 &&
-                        step.column.id() != type_id::LIST && step.index == type_id::EMPTY;
-  return is_fixed && bits_of(step.column) == step.element_bits ? step.element_bits : 0;
 }
 
 chosen_type plain_type(cudf::column_view const& column,

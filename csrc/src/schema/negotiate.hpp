@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,13 +29,6 @@ struct chosen_type {
 /// The step that exports a column with its plain type, which depends on `cudf::data_type` and the
 /// widths of offsets and indices. It describes only this level, not its children.
 export_step plain_step(cudf::column_view const& column, column_path const& path);
-
-/// @return Bits of a value, if the step exports fixed-width values zero-copy and without checks;
-///   else 0
-std::int64_t shared_bits(export_step const& step);
-
-/// `shared_bits` of the plain step of each type, indexed by `cudf::type_id`.
-std::span<std::int64_t const> shared_bits_of_types();
 
 /**
  * @brief The plain Arrow type of a column, which is exported if no schema is requested.

@@ -202,7 +202,6 @@ class schema_builder {
       agreed &= fill_children(index, children, metadata.children, below, path);
     }
     tree_->nodes[index].step.checks_below = checks_below(index);
-    tree_->nodes[index].step.shared_bits  = shared_bits(step);
     set_negotiated_metadata(schema, metadata.metadata, asked.wanted, agreed);
     return agreed;
   }

@@ -45,8 +45,7 @@ struct export_step {
   int digits{0};
   bool trusted{true};  ///< lists are known to have the fixed size
   null_rule nulls{null_rule::allowed};
-  bool checks_below{false};     ///< whether values or nulls of a lower level are checked
-  std::int64_t shared_bits{0};  ///< bits of a value if shared without checks, otherwise 0
+  bool checks_below{false};  ///< whether values or nulls of a lower level are checked
 
   [[nodiscard]] bool forbids_nulls() const noexcept { return nulls != null_rule::allowed; }
 
