@@ -4,6 +4,7 @@
 
 #include <nanoarrow/nanoarrow.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,26 +35,35 @@ void set_buffers(ArrowArray& array, array_node const& node)
   }
 }
 
-/// The private data of an exported array: nanoarrow's, and the tree that owns the buffers.
-struct exported_array {
+/// The tree that owns the buffers of the structs of one export. Consumers may move each of these
+/// structs, so each has a share.
+struct exported_tree {
   std::shared_ptr<array_tree const> tree;
-  void* private_data;
-  void (*release)(ArrowArray*);
+  std::atomic<std::size_t> num_shares{0};
 };
 
-void release_exported(ArrowArray* array) noexcept
+/// Deallocator of one buffer of each struct.
+void drop_share(ArrowBufferAllocator* allocator, std::uint8_t*, std::int64_t) noexcept
 {
-  auto const held =
-    std::unique_ptr<exported_array>{static_cast<exported_array*>(array->private_data)};
-  array->private_data = held->private_data;
-  held->release(array);
+  auto* const exported = static_cast<exported_tree*>(allocator->private_data);
+  if (exported->num_shares.fetch_sub(1, std::memory_order_acq_rel) == 1) { delete exported; }
 }
 
-void make_array(std::shared_ptr<array_tree const> const& tree, std::size_t index, ArrowArray& array)
+/// The callback of this library's copy of nanoarrow; null before the first export.
+std::atomic<void (*)(ArrowArray*)> release_of_exports{nullptr};
+
+void add_share(ArrowBufferAllocator& allocator, exported_tree& exported) noexcept
 {
-  auto const& node = tree->nodes[index];
+  exported.num_shares.fetch_add(1, std::memory_order_relaxed);
+  allocator = ArrowBufferDeallocator(&drop_share, &exported);
+}
+
+void make_array(exported_tree& exported, std::size_t index, ArrowArray& array)
+{
+  auto const& node = exported.tree->nodes[index];
   check(ArrowArrayInitFromType(&array, static_cast<ArrowType>(node.layout)));
   set_buffers(array, node);
+  add_share(ArrowArrayValidityBitmap(&array)->buffer.allocator, exported);
   array.length     = node.length;
   array.offset     = node.offset;
   array.null_count = node.null_count;
@@ -68,16 +78,13 @@ void make_array(std::shared_ptr<array_tree const> const& tree, std::size_t index
     }
     for (std::size_t i = 0; i < node.num_children; ++i) {
       // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): they are allocated.
-      make_array(tree, node.first_child + i, *array.children[i]);
+      make_array(exported, node.first_child + i, *array.children[i]);
     }
   }
   if (node.dictionary != tree_links::no_dictionary) {
     check(ArrowArrayAllocateDictionary(&array));
-    make_array(tree, node.dictionary, *array.dictionary);
+    make_array(exported, node.dictionary, *array.dictionary);
   }
-  array.private_data =
-    std::make_unique<exported_array>(tree, array.private_data, array.release).release();
-  array.release = release_exported;
 }
 
 }  // namespace
@@ -85,8 +92,14 @@ void make_array(std::shared_ptr<array_tree const> const& tree, std::size_t index
 unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const& tree,
                                          std::size_t node)
 {
+  auto own             = ArrowBufferAllocator{};
+  auto* const exported = new exported_tree{tree};
+  add_share(own, *exported);
+  auto const drop = std::unique_ptr<ArrowBufferAllocator, void (*)(ArrowBufferAllocator*)>{
+    &own, [](auto* share) { drop_share(share, nullptr, 0); }};
   unique_device_array result;
-  make_array(tree, node, result->array);
+  make_array(*exported, node, result->array);
+  release_of_exports  = result->array.release;
   result->device_type = tree->location.device_type;
   result->device_id   = tree->location.device_id;
   // Consumers must not modify the event, although `sync_event` is a pointer to non-const.
@@ -97,8 +110,11 @@ unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const
 
 array_tree const* array_tree::tree_of(ArrowArray const& array) noexcept
 {
-  if (array.release != release_exported) { return nullptr; }
-  return static_cast<exported_array const*>(array.private_data)->tree.get();
+  if (array.release == nullptr || array.release != release_of_exports) { return nullptr; }
+  auto const& allocator =
+    ArrowArrayValidityBitmap(const_cast<ArrowArray*>(&array))->buffer.allocator;
+  if (allocator.free != &drop_share) { return nullptr; }
+  return static_cast<exported_tree const*>(allocator.private_data)->tree.get();
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -197,7 +197,7 @@ class uploader {
     tree->record_ready(stream_);
     tree->nodes[tree->add_nodes(1)] = {};
     auto array                      = array_tree::to_arrow(tree, 0);
-    share_.emplace(new foreign_array{array.get(), false}, stream_);
+    share_.emplace(array.get(), false, stream_);
   }
 
   std::vector<host_level>::const_iterator next_;
