@@ -2,7 +2,6 @@
 """Fences in CUDA streams, and use of exported arrays on another stream."""
 
 from cuda.bindings.cyruntime cimport cudaEvent_t
-from libc.stdint cimport uint64_t
 from libcpp.memory cimport shared_ptr, unique_ptr
 from libcpp.optional cimport optional
 from libcpp.utility cimport move

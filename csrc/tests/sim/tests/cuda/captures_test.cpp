@@ -355,10 +355,9 @@ TEST_F(graph_captures, uploads_of_pageable_memory_do_not_invalidate_them)
   auto const host     = std::shared_ptr{make_column(flat("int32"), integer_rows({1, 2}))};
   auto structs =
     to_arrow_device(host->view(), host, {}, test::stream(), host_memory_resource()).to_arrow();
-  auto const all_pinned =
-    detail::pinned_memory{1, all_pinned_memory, detail::transfer_kind::body};
-  auto capture  = stream_capture{captured.get()};
-  auto imported = import(structs.get(), *integer_schema().get(), stream.get());
+  auto const all_pinned = detail::pinned_memory{1, all_pinned_memory, detail::transfer_kind::body};
+  auto capture          = stream_capture{captured.get()};
+  auto imported         = import(structs.get(), *integer_schema().get(), stream.get());
   EXPECT_EQ(capture.end(), empty_graph);
   auto const seen = read_later(imported.view(), flat("int32"), stream.get());
   synchronize(stream.get());
