@@ -223,7 +223,7 @@ cpdef SchemaSpec cached_spec(object key):
 
 
 cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1:
-    """Cache a spec, unless it is too large, and keep alive the objects whose addresses it has."""
+    """Cache a spec, unless it is too large. Keep alive the objects with addresses in the key."""
     global newest_specs
     if not spec.is_large():
         newest_specs = ((key, spec, kept_alive), *newest_specs[: MAX_SPECS - 1])
