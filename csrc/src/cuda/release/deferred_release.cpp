@@ -259,7 +259,12 @@ void deferred_release::release_when_ready() noexcept
     return;
   }
   auto guard = std::optional<rmm::cuda_set_device_raii>{};
-  if (device_) { guard.emplace(*device_); }
+  // Other threads may be capturing while the producer frees its memory.
+  auto relaxed = std::optional<relaxed_captures>{};
+  if (device_) {
+    guard.emplace(*device_);
+    relaxed.emplace();
+  }
   delete this;
 }
 

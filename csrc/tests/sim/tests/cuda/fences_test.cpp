@@ -185,6 +185,7 @@ TEST_F(fences, keep_their_array_until_they_are_reached)
   EXPECT_FALSE(watch.expired());
   slow.reset();
   expect_reached(fences_, {second});
+  settle_fences();
   drain_releases();
   EXPECT_TRUE(watch.expired());
 }

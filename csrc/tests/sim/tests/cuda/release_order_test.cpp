@@ -261,6 +261,7 @@ TEST_F(release_order, producer_is_released_after_a_sticky_error)
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
   auto imported     = import(source, stream.get());
+  synchronize(stream.get());  // the simulation does not stop work after an error
   source.when_released([] { sim::fail_all(cudaSuccess); });
   sim::fail_all(cudaErrorIllegalAddress);
   imported.storage.reset();
