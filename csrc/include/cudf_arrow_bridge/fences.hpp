@@ -48,7 +48,7 @@ struct fence_result {
  * @brief Fences in streams, whose completion is signaled through one file descriptor.
  *
  * For event loops: the descriptor is readable while `poll` has results. It is an eventfd. While
- * fences are unfinished, a thread of the library queries their events every 30 microseconds. Each
+ * fences are unfinished, a thread of the library queries their events every 50 microseconds. Each
  * fence is independent of the others.
  *
  * A handle: copies refer to the same set. Any number of threads may use it. When the last handle is

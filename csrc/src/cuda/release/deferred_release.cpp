@@ -28,7 +28,7 @@ constexpr auto no_device = rmm::cuda_device_id{-1};  ///< rmm's guard ignores ne
 /// A release that never completes must not prevent the process from exiting.
 constexpr auto drain_timeout = std::chrono::seconds{30};
 
-constexpr auto shortest_interval = microseconds{30};
+constexpr auto shortest_interval = microseconds{50};
 
 /// The id of points that are recorded after a capture. The ids of streams are small.
 constexpr auto id_after_captures = ~0ULL;
