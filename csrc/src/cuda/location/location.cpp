@@ -62,7 +62,7 @@ allocation allocation_at(void const* pointer)
 {
   auto result = allocation{};
   if (!has_gpu()) { return result; }
-  auto kind       = CUmemorytype{};  // stays 0 for memory that CUDA does not know
+  auto kind       = 0U;  // a `CUmemorytype`; stays 0 for memory that CUDA does not know
   auto is_managed = 0U;
   auto device     = 0;
   auto names      = std::array{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
@@ -79,7 +79,7 @@ allocation allocation_at(void const* pointer)
     RMM_CUDA_TRY(cudaPointerGetAttributes(&attributes, pointer));
     // The runtime numbers host and device memory as the driver does.
     is_managed = attributes.type == cudaMemoryTypeManaged ? 1 : 0;
-    kind       = static_cast<CUmemorytype>(attributes.type);
+    kind       = static_cast<unsigned int>(attributes.type);
     device     = attributes.device;
     result     = {};
   }
