@@ -22,7 +22,7 @@ for sanitizers in address,undefined thread; do
 done
 
 step "Counts of CUDA calls"
-python -m benchmarks.cuda_calls --check build/address-undefined
+python -m benchmarks.reporting.cuda_calls --check build/address-undefined
 
 step "Hostile structs"
 cmake --build build/address-undefined --target cudf_arrow_bridge_fuzz

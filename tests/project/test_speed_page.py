@@ -10,8 +10,8 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from benchmarks import cuda_calls, wide_tables
-from benchmarks.reporting import speed_page
+from benchmarks import wide_tables
+from benchmarks.reporting import cuda_calls, speed_page
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/speed.md").read_text()
@@ -28,7 +28,7 @@ def test_tables_of_the_page_show_the_recorded_results(results):
 
 
 def test_table_of_cuda_calls_shows_the_recorded_counts():
-    """``python -m benchmarks.cuda_calls --check`` compares the counts with those of a build."""
+    """``benchmarks.reporting.cuda_calls --check`` compares the counts with those of a build."""
     assert f"\n\n{cuda_calls.table(json.loads(cuda_calls.RECORD.read_text()))}\n\n" in PAGE
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Counts the calls of CUDA. `python -m benchmarks.cuda_calls` shows the counts in docs/speed.md.
+/// Counts the calls of CUDA. `python -m benchmarks.reporting.cuda_calls` shows the counts in
+/// docs/speed.md.
 #include "sim/detail/machine.hpp"
 #include "sim/tests/ipc/bodies.hpp"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of CUDA of each way, counted in the simulated runtime: ``python -m benchmarks.cuda_calls``.
+"""Calls of CUDA of each way, counted in the simulated runtime.
 
-The argument is the folder of a build with ``CUDF_ARROW_BRIDGE_BUILD_TESTS=ON``. The counts are
-written to `results` and to docs/speed.md.
+Run ``python -m benchmarks.reporting.cuda_calls FOLDER``. FOLDER is a build with
+``CUDF_ARROW_BRIDGE_BUILD_TESTS=ON``. The counts are written to `results` and to docs/speed.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 RECORD = _ROOT / "benchmarks/results/cuda-calls.json"
 PAGE = _ROOT / "docs/speed.md"
 _COLUMNS = ("1", "100")
@@ -96,7 +96,7 @@ def table(counts: _Counts) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cuda_calls", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tree", type=Path, help="the folder of the build")
     parser.add_argument("--check", action="store_true", help="fail if the record is not current")
     options = parser.parse_args()
