@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cudf_arrow_bridge as bridge
+from testing.device import wait_until
 
 TABLE = pa.table({"a": range(10), "b": [str(i) for i in range(10)]})
 
@@ -81,7 +82,16 @@ def make(tmp_path):
     yield make
     for source in opened:
         if hasattr(source, "close"):
-            source.close()
+            assert wait_until(lambda source=source: is_closed(source))
+
+
+def is_closed(source):
+    """Close a source. Return False while a thread of pyarrow still has a piece of it."""
+    try:
+        source.close()
+    except BufferError:
+        return False
+    return True
 
 
 def rows(obj):
