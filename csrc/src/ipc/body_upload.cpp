@@ -2,6 +2,7 @@
 #include "base/nvtx.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
+#include "cuda/release/deferred_release.hpp"
 #include "cuda/transfer/pinned_chunks.hpp"
 
 #include <cudf_arrow_bridge/ipc.hpp>
@@ -26,6 +27,7 @@ void require_upload(std::size_t chunk_size, cuda::stream_ref stream)
   if (!has_gpu()) { throw std::logic_error{"expected a GPU for an upload, got none"}; }
   if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: expected at least 1, got 0"}; }
   detail::require_no_capture(stream);
+  detail::finish_ready_releases();  // the pinned memory of earlier uploads can be used again
 }
 
 memory_location current_device()
