@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sharing of the columns of cuDF frames with an export.
 
-`frames/cudf_private.py` provides the classes of cuDF whose attributes are read here.
+`frames/cudf_private.py` provides cuDF's classes, and the functions that read their attributes.
 """
 
 cimport cython
@@ -50,6 +50,9 @@ cdef class BufferSharer:
     buffer, owner, spillable_owner, spill_lock
         cuDF's classes of buffers, of owners of memory, of owners of memory that can be spilled, and
         of the locks that prevent it.
+    read_buffer, read_owner, read_column
+        Functions that return the owner, offset and size of a buffer, the address and users of an
+        owner, and the pylibcudf column and dtype of a cuDF column.
     always_shared
         The set of users of memory that always has other users.
     attachment
@@ -59,7 +62,8 @@ cdef class BufferSharer:
         that is never read.
     """
 
-    cdef object buffer, owner, spillable_owner, spill_lock, always_shared
+    cdef object buffer, owner, spillable_owner, spill_lock
+    cdef object read_buffer, read_owner, read_column, always_shared
     cdef str attachment
     cdef bint is_schema_only
     #: Created for the first spillable buffer.
@@ -71,6 +75,9 @@ cdef class BufferSharer:
         owner,
         spillable_owner,
         spill_lock,
+        read_buffer,
+        read_owner,
+        read_column,
         always_shared,
         str attachment not None,
         bint is_schema_only,
@@ -79,6 +86,9 @@ cdef class BufferSharer:
         self.owner = owner
         self.spillable_owner = spillable_owner
         self.spill_lock = spill_lock
+        self.read_buffer = read_buffer
+        self.read_owner = read_owner
+        self.read_column = read_column
         self.always_shared = always_shared
         self.attachment = attachment
         self.is_schema_only = is_schema_only
@@ -93,10 +103,9 @@ cdef class BufferSharer:
         cdef SharedSpan span = SharedSpan.__new__(SharedSpan)
         # Read these together, before the weak reference is created. That can run the garbage
         # collector, and so code that replaces the owner of the buffer.
-        owner = buffer._owner
-        offset = buffer._offset
+        owner, offset, size = self.read_buffer(buffer)
         span.owner = owner
-        span.size = PyLong_AsSize_t(buffer._size)
+        span.size = PyLong_AsSize_t(size)
         if self.is_schema_only:
             # Nested columns that libcudf made have an empty buffer, whose address must be null.
             span.ptr = NO_ADDRESS if span.size != 0 else 0
@@ -107,7 +116,7 @@ cdef class BufferSharer:
                 self.lock = self.spill_lock()
             owner.spill_lock(self.lock)
             span.lock = self.lock
-        references = owner._slices
+        address, references = self.read_owner(owner)
         if references is not self.always_shared:
             # Like `WeakSet.add`, but the span removes the reference itself, because a callback
             # in Python would be slower than the rest of this function.
@@ -118,7 +127,7 @@ cdef class BufferSharer:
         if plain or span.lock is not None:
             # Bypass the properties: during a write in cuDF, they would copy the memory and replace
             # the owner.
-            span.ptr = PyLong_AsSize_t(owner._ptr) + PyLong_AsSize_t(offset)
+            span.ptr = PyLong_AsSize_t(address) + PyLong_AsSize_t(offset)
         else:
             span.ptr = buffer.ptr
             span.size = buffer.size
@@ -141,14 +150,14 @@ cdef class BufferSharer:
         return result
 
 
-cdef object attached_to(object column, Column shared, str name):
+cdef object attached_to(object column, object column_dtype, Column shared, str name):
     # The attribute of most objects is missing. An AttributeError would be slow.
     cdef object span = main_span_of(shared)
     if span is not None:
         return (<SharedSpan?>span).owner.__dict__.get(name)
     dtype, attachment = column.__dict__.get(name, (None, None))
     # If the dtype differs, the column object was changed in place and has other data.
-    return attachment if dtype is column._dtype else None
+    return attachment if dtype is column_dtype else None
 
 
 def share_columns(columns, BufferSharer sharer not None):
@@ -166,11 +175,12 @@ def share_columns(columns, BufferSharer sharer not None):
     cdef string types
     cdef Column shared
     for column in columns:
-        shared = sharer.share_column(<Column?>column.plc_column)
-        attachment = attached_to(column, shared, sharer.attachment)
+        inner, dtype = sharer.read_column(column)
+        shared = sharer.share_column(<Column?>inner)
+        attachment = attached_to(column, dtype, shared, sharer.attachment)
         if attachment is not None:
             attachments[len(shared_columns)] = attachment
         shared_columns.append(shared)
-        dtypes.append(column._dtype)
+        dtypes.append(dtype)
         add_types(types, shared)
     return shared_columns, dtypes, <bytes>types, attachments
