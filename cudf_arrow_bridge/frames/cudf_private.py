@@ -12,7 +12,6 @@ import zoneinfo
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from copy import deepcopy
-from operator import attrgetter
 from typing import Any
 
 import cudf
@@ -61,11 +60,13 @@ class _AlwaysShared:
 _ALWAYS_SHARED = _AlwaysShared()
 #: The arguments of `BufferSharer`.
 _SHARED = (
-    *(Buffer, BufferOwner, SpillableBufferOwner, SpillLock),
-    attrgetter("_owner", "_offset", "_size"),
-    attrgetter("_ptr", "_slices"),
-    attrgetter("plc_column", "_dtype"),
-    *(_ALWAYS_SHARED, _ATTACHMENT),
+    Buffer,
+    BufferOwner,
+    SpillableBufferOwner,
+    SpillLock,
+    ("_owner", "_offset", "_size", "_ptr", "_slices", "plc_column", "_dtype"),
+    _ALWAYS_SHARED,
+    _ATTACHMENT,
 )
 
 

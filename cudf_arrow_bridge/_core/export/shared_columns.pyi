@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pylibcudf as plc
@@ -16,9 +16,7 @@ class BufferSharer:
         owner: type,
         spillable_owner: type,
         spill_lock: type,
-        read_buffer: Callable[[Any], tuple[Any, Any, Any]],
-        read_owner: Callable[[Any], tuple[Any, Any]],
-        read_column: Callable[[Any], tuple[Any, Any]],
+        attributes: tuple[str, ...],
         always_shared: object,
         attachment: str,
         is_schema_only: bool,

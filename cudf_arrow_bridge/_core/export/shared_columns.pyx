@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sharing of the columns of cuDF frames with an export.
 
-`frames/cudf_private.py` provides cuDF's classes, and the functions that read their attributes.
+`frames/cudf_private.py` provides cuDF's classes, and the names of their attributes.
 """
 
 cimport cython
@@ -50,9 +50,9 @@ cdef class BufferSharer:
     buffer, owner, spillable_owner, spill_lock
         cuDF's classes of buffers, of owners of memory, of owners of memory that can be spilled, and
         of the locks that prevent it.
-    read_buffer, read_owner, read_column
-        Functions that return the owner, offset and size of a buffer, the address and users of an
-        owner, and the pylibcudf column and dtype of a cuDF column.
+    attributes
+        The names of the attributes of a buffer (owner, offset, size), of an owner (address, users)
+        and of a column (pylibcudf column, dtype).
     always_shared
         The set of users of memory that always has other users.
     attachment
@@ -62,8 +62,9 @@ cdef class BufferSharer:
         that is never read.
     """
 
-    cdef object buffer, owner, spillable_owner, spill_lock
-    cdef object read_buffer, read_owner, read_column, always_shared
+    cdef object buffer, owner, spillable_owner, spill_lock, always_shared
+    cdef str owner_of_buffer, offset_of_buffer, size_of_buffer, address_of_owner, users_of_owner
+    cdef str plc_column_of_column, dtype_of_column
     cdef str attachment
     cdef bint is_schema_only
     #: Created for the first spillable buffer.
@@ -75,9 +76,7 @@ cdef class BufferSharer:
         owner,
         spillable_owner,
         spill_lock,
-        read_buffer,
-        read_owner,
-        read_column,
+        attributes,
         always_shared,
         str attachment not None,
         bint is_schema_only,
@@ -86,9 +85,9 @@ cdef class BufferSharer:
         self.owner = owner
         self.spillable_owner = spillable_owner
         self.spill_lock = spill_lock
-        self.read_buffer = read_buffer
-        self.read_owner = read_owner
-        self.read_column = read_column
+        self.owner_of_buffer, self.offset_of_buffer, self.size_of_buffer = attributes[:3]
+        self.address_of_owner, self.users_of_owner = attributes[3:5]
+        self.plc_column_of_column, self.dtype_of_column = attributes[5:]
         self.always_shared = always_shared
         self.attachment = attachment
         self.is_schema_only = is_schema_only
@@ -103,9 +102,10 @@ cdef class BufferSharer:
         cdef SharedSpan span = SharedSpan.__new__(SharedSpan)
         # Read these together, before the weak reference is created. That can run the garbage
         # collector, and so code that replaces the owner of the buffer.
-        owner, offset, size = self.read_buffer(buffer)
+        owner = getattr(buffer, self.owner_of_buffer)
+        offset = getattr(buffer, self.offset_of_buffer)
         span.owner = owner
-        span.size = PyLong_AsSize_t(size)
+        span.size = PyLong_AsSize_t(getattr(buffer, self.size_of_buffer))
         if self.is_schema_only:
             # Nested columns that libcudf made have an empty buffer, whose address must be null.
             span.ptr = NO_ADDRESS if span.size != 0 else 0
@@ -116,7 +116,7 @@ cdef class BufferSharer:
                 self.lock = self.spill_lock()
             owner.spill_lock(self.lock)
             span.lock = self.lock
-        address, references = self.read_owner(owner)
+        references = getattr(owner, self.users_of_owner)
         if references is not self.always_shared:
             # Like `WeakSet.add`, but the span removes the reference itself, because a callback
             # in Python would be slower than the rest of this function.
@@ -127,6 +127,7 @@ cdef class BufferSharer:
         if plain or span.lock is not None:
             # Bypass the properties: during a write in cuDF, they would copy the memory and replace
             # the owner.
+            address = getattr(owner, self.address_of_owner)
             span.ptr = PyLong_AsSize_t(address) + PyLong_AsSize_t(offset)
         else:
             span.ptr = buffer.ptr
@@ -175,8 +176,8 @@ def share_columns(columns, BufferSharer sharer not None):
     cdef string types
     cdef Column shared
     for column in columns:
-        inner, dtype = sharer.read_column(column)
-        shared = sharer.share_column(<Column?>inner)
+        dtype = getattr(column, sharer.dtype_of_column)
+        shared = sharer.share_column(<Column?>getattr(column, sharer.plc_column_of_column))
         attachment = attached_to(column, dtype, shared, sharer.attachment)
         if attachment is not None:
             attachments[len(shared_columns)] = attachment
