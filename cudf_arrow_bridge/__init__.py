@@ -3,7 +3,7 @@
 
 import lazy_loader
 
-from .registration import register_when_imported
+from .registration import register_all
 
 _attribute, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
@@ -21,4 +21,4 @@ def __getattr__(name: str) -> object:
         raise AttributeError(str(error)) from error
 
 
-register_when_imported()
+register_all()

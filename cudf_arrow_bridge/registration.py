@@ -1,28 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registration with cuDF, Dask and dask-cuda, in either import order."""
+"""Registration with the layer of arrays, and with cuDF, Dask and dask-cuda in any import order."""
 
 from __future__ import annotations
 
 import importlib.abc
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .arrow.higher_layers import higher_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
+    from .arrow.device_array import DeviceArray
+
 _ACCESSOR = "arrow_device"
 
 
-def register_when_imported() -> None:
-    """Register with cuDF, cudf.pandas, Dask and dask-cuda now, or when they are imported."""
+def register_all() -> None:
+    """Set the functions of higher layers, and register with cuDF, cudf.pandas, Dask and dask-cuda.
+
+    Register with these libraries now, or when they are imported.
+    """
+    higher_layers.export = _export
+    higher_layers.export_again = _export_again
+    higher_layers.reduce = _reduce
     # cudf.pandas creates the proxies of cuDF's classes when it is activated.
     run_after_import("cudf.pandas._wrappers.pandas", _register_accessors_of_proxies)
     run_after_import("cudf", _register_accessors)
     run_after_import("distributed.protocol", _register_serializers)
     run_after_import("dask_cuda.is_device_object", _register_device_objects)
+
+
+def _export(obj: Any) -> DeviceArray:
+    from .to_arrow import to_arrow_device
+
+    return to_arrow_device(obj)
+
+
+def _export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
+    from .export.exporter import export_again
+
+    return export_again(array, requested_schema)
+
+
+def _reduce(array: DeviceArray, protocol: int) -> tuple[Any, ...]:
+    from .processes.packing import reduce
+
+    return reduce(array, protocol)
 
 
 def _register_accessors() -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core.schema import Schema, as_capsule
@@ -12,7 +11,7 @@ from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import check_max_rows, export_arguments
 from .cuda.residency import DeviceType
-from .export.exporter import ArrayExporter, export_object
+from .export.exporter import export_object
 from .export.stream_sources import open_source
 from .export.streams import ObjectStreamSource
 
@@ -292,4 +291,4 @@ def to_arrow_device_stream(
     source = open_source(source, columns, filter, memory_map, format)
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
     passes = ObjectStreamSource(source, arguments, max_rows, preserve_index, requested)
-    return DeviceArrayStream(passes, partial(ArrayExporter, arguments))
+    return DeviceArrayStream(passes, arguments)

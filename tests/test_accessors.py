@@ -162,7 +162,7 @@ def test_hasattr_exports_nothing(method, obj, monkeypatch):
 
 def test_second_registration_changes_nothing():
     before = cudf.Series.__dict__["arrow_device"]
-    registration.register_when_imported()
+    registration.register_all()
     assert cudf.Series.__dict__["arrow_device"] is before
 
 
@@ -179,9 +179,9 @@ def test_accessor_is_registered_when_cudf_is_imported_later():
     done = run(
         """
         import importlib.util, sys
-        from cudf_arrow_bridge.registration import register_when_imported
-        register_when_imported()
-        register_when_imported()
+        from cudf_arrow_bridge.registration import register_all
+        register_all()
+        register_all()
         assert "cudf" not in sys.modules and "pandas" not in sys.modules
         assert importlib.util.find_spec("cudf") is not None
         assert "cudf" not in sys.modules
@@ -199,8 +199,8 @@ def test_accessor_is_registered_when_cudf_is_already_imported():
     done = run(
         """
         import cudf
-        from cudf_arrow_bridge.registration import register_when_imported
-        register_when_imported()
+        from cudf_arrow_bridge.registration import register_all
+        register_all()
         assert cudf.DataFrame.arrow_device
         """
     )
@@ -211,8 +211,8 @@ def test_registration_keeps_the_import_error_of_a_missing_cudf():
     done = run(
         """
         import sys
-        from cudf_arrow_bridge.registration import register_when_imported
-        register_when_imported()
+        from cudf_arrow_bridge.registration import register_all
+        register_all()
         sys.meta_path[1:] = []
         try:
             import cudf

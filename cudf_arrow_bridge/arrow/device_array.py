@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex
+from operator import index
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 from .._core.stream.fences import BorrowGuard
 from .._core.tensor import BufferProtocol, tensor_of
 from ..cuda.streams import Stream, resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
+from .higher_layers import higher_layers
 from .report import Report
 from .schemas import as_field, missing_name
 from .table_methods import TableMethods, available_if
@@ -20,17 +20,6 @@ from .tensor_protocols import TensorProtocols
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.tensor import Tensor
-    from .options import Kind
-
-
-class Exporter(Protocol):
-    """A function that exports the data of a `DeviceArray` again, with another schema."""
-
-    def __call__(self, requested_schema: object) -> DeviceArray:
-        """Export with the schema in a capsule, converting each field if possible."""
-
-    def over(self, array: ExportedArray, schema: Any, kind: Kind) -> Exporter | None:
-        """Return the exporter of a child or copy of the array; None if it cannot be exported."""
 
 
 class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
@@ -65,8 +54,12 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
     first_row
         For a batch of a stream: the number of rows before it, at which its part of a range index
         starts. None for a single array.
-    exporter
-        Exports the same data again with a requested schema. None if this is not possible.
+    arguments
+        The `ExportArguments` of exports with another schema. None: there are none, and a requested
+        schema is ignored.
+    source
+        The columns that such exports start from, as an `InputExporter`, or for a copy in host
+        memory the array that was copied. None: they start from this array.
     """
 
     @available_if(TableMethods._check_readable)
@@ -239,11 +232,10 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         """
         return BorrowContext(self, resolve_stream(stream))
 
-    def _over(self, array: ExportedArray, exporter: Exporter | None) -> DeviceArray:
+    def _over(self, array: ExportedArray, source: Any) -> DeviceArray:
         """Return another `DeviceArray` with the same rows."""
-        return DeviceArray(
-            array, self._arrow_schema, self._kind, self._labels, self._first_row, exporter
-        )
+        rows = self._labels, self._first_row
+        return DeviceArray(array, self._arrow_schema, self._kind, *rows, self._arguments, source)
 
     def to_host(self, *, stream: Any = None) -> DeviceArray:
         """Copy the array to host memory.
@@ -264,8 +256,7 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
             buffers.
         """
         array = self._array.to_host(resolve_stream(stream))
-        exporter = None if self._exporter is None else _HostExporter(self._exporter, stream)
-        return self._over(array, exporter)
+        return self._over(array, self.__copy__())
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         """Return the state for `pickle`; see docs/processes.md.
@@ -280,10 +271,7 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         ValueError
             After `release`.
         """
-        # In a layer above this module, and slow to import.
-        packing: Any = import_module("cudf_arrow_bridge.processes.packing")
-        reduced: tuple[Any, ...] = packing.reduce(self, protocol)
-        return reduced
+        return higher_layers.reduce(self, index(protocol))
 
     def __copy__(self) -> DeviceArray:
         """Return another array that shares the buffers and is released independently.
@@ -295,7 +283,7 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         """
         if self.is_released:
             raise ValueError("expected an array with data, got a released array")
-        return self._over(self._array.share(), self._exporter)
+        return self._over(self._array.share(), self._source)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DeviceArray:
         """Return a copy of the array and of the buffers of its rows, on the same device.
@@ -306,7 +294,8 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
             After `release`.
         """
         array = self._array.copy(resolve_stream(None))
-        return self._over(array, self._exporter_over(array, self._arrow_schema, self._kind))
+        rows = self._labels, self._first_row
+        return self._of_part(array, self._arrow_schema, self._kind, *rows)
 
     def __len__(self) -> int:
         return self._array.length
@@ -316,21 +305,6 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
 
     def _repr_html_(self) -> str:
         return display.html(self)
-
-
-@dataclass(frozen=True)
-class _HostExporter:
-    """An exporter that exports on the device of the data and copies the result to host memory."""
-
-    exporter: Exporter
-    stream: Any
-
-    def __call__(self, requested_schema: object) -> DeviceArray:
-        return self.exporter(requested_schema).to_host(stream=self.stream)
-
-    def over(self, array: ExportedArray, schema: Any, kind: Kind) -> None:
-        # A new export of a child imports it first, which would copy it to the GPU if there is one.
-        return None
 
 
 class BorrowContext:
@@ -349,7 +323,7 @@ class BorrowContext:
             )
         array = self._array
         guard = BorrowGuard(array._array, self._stream)
-        borrowed = array._over(array._array.on_stream(self._stream), array._exporter)
+        borrowed = array._over(array._array.on_stream(self._stream), array._source)
         self._entered = guard, borrowed
         return borrowed
 

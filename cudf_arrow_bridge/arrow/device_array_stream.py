@@ -15,7 +15,7 @@ from .._core.schema import Schema, as_capsule
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType, has_gpu
 from . import display
-from .device_array import DeviceArray, Exporter
+from .device_array import DeviceArray
 from .errors import NotPicklable
 from .options import Kind
 from .schemas import as_field, as_schema_or_field, check_num_fields
@@ -23,10 +23,8 @@ from .table_methods import available_if
 from .text import printable
 
 if TYPE_CHECKING:
+    from .._core.export.array_exporter import ExportArguments
     from .._core.export.exported_array import ExportedArray
-
-#: Creates the exporter of a batch from its array, schema and kind.
-ExporterOf = Callable[["ExportedArray", Schema, Kind], Exporter]
 
 
 class ReplayableSource(Protocol):
@@ -72,13 +70,13 @@ class DeviceArrayStream(NotPicklable):
     ----------
     source
         The source of the batches.
-    exporter_of
-        Creates the exporter of a batch from its array, schema and kind.
+    arguments
+        The arguments with which batches are exported again, if another schema is requested.
     """
 
-    def __init__(self, source: ReplayableSource, exporter_of: ExporterOf) -> None:
+    def __init__(self, source: ReplayableSource, arguments: ExportArguments) -> None:
         self._source = source
-        self._exporter_of = exporter_of
+        self._arguments = arguments
         # The pass for the next consumer, or of a consumer that may return it. Loops have their own.
         self._waiting: ExportedStream | None = source.open()
         self._newest_state = self._waiting.state
@@ -226,8 +224,7 @@ class DeviceArrayStream(NotPicklable):
     ) -> DeviceArray:
         schema, array, first_row = batch
         kind: Kind = "table" if schema.is_table else "column"
-        exporter = self._exporter_of(array, schema, kind)
-        return DeviceArray(array, schema, kind, labels, first_row, exporter)
+        return DeviceArray(array, schema, kind, labels, first_row, self._arguments)
 
     @property
     def schema(self) -> pa.Schema | pa.Field:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from importlib import import_module
 from operator import index
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -15,10 +14,11 @@ import pyarrow as pa
 from .._core.capsules import check_keywords
 from .._core.export.array_exporter import single_batch
 from .._core.export.exported_array import DescribedArray
-from .._core.schema import Schema, metadata_of
+from .._core.schema import Schema, as_capsule, metadata_of
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType
 from .dictionaries import for_pandas, types_mapper
+from .higher_layers import higher_layers
 from .metadata import of_rows, without_extension
 from .schemas import as_field, as_schema, listed, missing_name, positions_of
 
@@ -97,7 +97,9 @@ class TableMethods(DescribedArray):
         if self._first_row is None:
             return self
         schema = Schema.copy_of(self.__arrow_c_schema__())
-        return type(self)(self._array, schema, self._kind, self._labels, None, self._exporter)
+        return type(self)(
+            self._array, schema, self._kind, self._labels, None, self._arguments, self._source
+        )
 
     @property
     def device_type(self) -> DeviceType:
@@ -125,8 +127,7 @@ class TableMethods(DescribedArray):
         rows = self._array.offset, self._array.length
         if isinstance(fields, pa.StructType) and rows != (0, array.length):
             array = array.slice(*rows, False)
-        exporter = self._exporter_over(array, field, "column")
-        return type(self)(array, field, "column", exporter=exporter)
+        return self._of_part(array, field, "column")
 
     def _check_readable(self, name: str) -> None:
         """Hide a method if the CPU cannot read the memory."""
@@ -144,6 +145,32 @@ class TableMethods(DescribedArray):
     def _check_readable_table(self, name: str) -> None:
         self._check_table(name)
         self._check_readable(name)
+
+    def as_requested(self, requested: object | None) -> Self:
+        """Return this array with the schema that a consumer requests.
+
+        Parameters
+        ----------
+        requested
+            None, an ``arrow_schema`` PyCapsule, or an object with ``__arrow_c_schema__``; see
+            `to_arrow_device`. The export converts to it where it can.
+
+        Returns
+        -------
+        DeviceArray
+            This array if `requested` is None, or if this array is a child or a deep copy of an
+            array that `to_host` returned. Otherwise another array that shares buffers if it can.
+
+        Raises
+        ------
+        ValueError, OverflowError
+            If the data contradicts the requested schema; see `to_arrow_device`.
+        """
+        if requested is None or self._arguments is None:
+            return self
+        exported: Any = higher_layers.export_again(self, as_capsule(requested))
+        described: Self = exported._described_as(self)
+        return described
 
     @available_if(_check_table)
     def __arrow_c_device_stream__(
@@ -253,8 +280,21 @@ class TableMethods(DescribedArray):
         """Return the first `n` rows, sharing the buffers; all but the last ``-n`` if negative."""
         return self[:n]
 
-    def _exporter_over(self, array: ExportedArray, schema: Any, kind: Kind) -> Any:
-        return None if self._exporter is None else self._exporter.over(array, schema, kind)
+    def _of_part(
+        self,
+        array: ExportedArray,
+        schema: Any,
+        kind: Kind,
+        labels: tuple[Any, ...] = (),
+        first_row: int | None = None,
+    ) -> Self:
+        """Return a `DeviceArray` of a part or a copy of this one.
+
+        An export with another schema starts from its own memory. For a copy in host memory there is
+        none, because it would copy the part to the GPU if there is one.
+        """
+        arguments = None if isinstance(self._source, DescribedArray) else self._arguments
+        return type(self)(array, schema, kind, labels, first_row, arguments)
 
     def _rows(self, rows: slice) -> Self:
         start, stop, step = rows.indices(self.num_rows)
@@ -262,8 +302,7 @@ class TableMethods(DescribedArray):
             raise ValueError(f"expected a slice with step 1, got step {step}")
         array = self._array.slice(start, max(stop - start, 0), self._kind == "table")
         first_row = (self._first_row or 0) + start
-        exporter = self._exporter_over(array, self._arrow_schema, self._kind)
-        return type(self)(array, self._arrow_schema, self._kind, self._labels, first_row, exporter)
+        return self._of_part(array, self._arrow_schema, self._kind, self._labels, first_row)
 
     def _columns(self, names: list[str]) -> Self:
         if self._kind != "table":
@@ -274,8 +313,7 @@ class TableMethods(DescribedArray):
         positions = positions_of(names, whole.names)
         array = self._array.select(positions)
         schema = pa.schema([whole.field(i) for i in positions], whole.metadata)
-        exporter = self._exporter_over(array, schema, "table")
-        return type(self)(array, schema, "table", self._labels, self._first_row, exporter)
+        return self._of_part(array, schema, "table", self._labels, self._first_row)
 
     def __contains__(self, name: object) -> bool:
         """Return whether a table has a column, or a struct column a field, with a name."""
@@ -356,9 +394,8 @@ class TableMethods(DescribedArray):
             return bool(pa.chunked_array([mine]).equals(_chunked(other)))
         except _NOT_ARROW:
             pass
-        to_arrow: Any = import_module("cudf_arrow_bridge.to_arrow")  # in a layer above this module
         try:
-            return self.equals(to_arrow.to_arrow_device(other))
+            return self.equals(higher_layers.export(other))
         except _NOT_ARROW:
             return False
 
@@ -367,7 +404,7 @@ class TableMethods(DescribedArray):
 
         Further calls have no effect.
         """
-        self._exporter = None
+        self._source = self._arguments = None
         self._array.release()
 
     @property

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from .._core.export.array_exporter import ExportArguments, InputExporter
 from ..arrow.device_array import DeviceArray
-from ..arrow.options import Kind
 from ..arrow.sources import open_array
 from .inputs import export_input_of, export_input_of_source
-
-if TYPE_CHECKING:
-    from .._core.export.exported_array import ExportedArray
 
 
 def export_object(
@@ -29,7 +24,7 @@ def export_object(
     if is_array and can_reuse_export(obj, arguments, requested_schema):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, arguments)
-    exported = ObjectExporter(export_input, arguments)(requested_schema)
+    exported = export_columns(InputExporter(export_input, arguments), requested_schema)
     return exported._described_as(obj) if is_array else exported
 
 
@@ -43,48 +38,17 @@ def can_reuse_export(
     return arguments.copy is None or (arguments.copy is False and requested_schema is None)
 
 
-class ObjectExporter(InputExporter):
-    """The exporter of an array that was made from an object; see `Exporter`."""
-
-    __slots__ = ()
-
-    def __call__(self, requested_schema: object | None) -> DeviceArray:
-        """Export with the schema in a capsule; see `Exporter`."""
-        exported = self.export(requested_schema, DeviceArray)
-        if self.arguments.copy:
-            # The result does not keep its source. A later export starts from the copy.
-            exported._exporter = self.over(exported._array, exported._arrow_schema, exported._kind)
-        return exported
-
-    def over(self, array: ExportedArray, schema: Any, kind: Kind) -> ArrayExporter:
-        """Return the exporter of a child or copy; see `Exporter`."""
-        return ArrayExporter(self.arguments, array, schema, kind)
+def export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
+    """Export the data of an array with the schema in a capsule; see `DeviceArray.as_requested`."""
+    source, arguments = array._source, array._arguments
+    if isinstance(source, DeviceArray):
+        return source.as_requested(requested_schema).to_host(stream=arguments.stream)
+    if source is None:
+        export_input = export_input_of_source(open_array(array), arguments, array._kind)
+        source = InputExporter(export_input, arguments)
+    return export_columns(source, requested_schema)
 
 
-@dataclass(slots=True)
-class ArrayExporter:
-    """The exporter of an array without its columns. It imports the array first.
-
-    `schema` is an object with ``__arrow_c_schema__``.
-    """
-
-    arguments: ExportArguments
-    array: ExportedArray
-    schema: Any
-    kind: Kind
-
-    def __post_init__(self) -> None:
-        # Several arrays share an exporter. Each can be released.
-        self.array = self.array.share()
-
-    def __arrow_c_device_array__(self) -> tuple[object, object]:
-        return self.schema.__arrow_c_schema__(), self.array.device_array_capsule()
-
-    def __call__(self, requested_schema: object | None) -> DeviceArray:
-        """Export with the schema in a capsule; see `Exporter`."""
-        export_input = export_input_of_source(open_array(self), self.arguments, self.kind)
-        return ObjectExporter(export_input, self.arguments)(requested_schema)
-
-    def over(self, array: ExportedArray, schema: Any, kind: Kind) -> ArrayExporter:
-        """Return the exporter of a child or copy; see `Exporter`."""
-        return ArrayExporter(self.arguments, array, schema, kind)
+def export_columns(columns: InputExporter, requested_schema: object | None) -> DeviceArray:
+    """Export columns with the schema in a capsule, or with their own."""
+    return columns.export(requested_schema, DeviceArray)

@@ -19,7 +19,6 @@ from .._core.tensor import memory_of_dlpack
 from ..arrow.device_array import DeviceArray
 from ..cuda.ordering import order
 from ..cuda.residency import DeviceType
-from ..export.exporter import ArrayExporter
 from ..export.streams import StreamExporter
 from ..import_.tensors import producing_handle, request_capsule, row_major
 from .compression import decompress
@@ -210,8 +209,7 @@ class MessageDecoder:
         return None if array is None else self._wrap(array, 0)
 
     def _wrap(self, array: ExportedArray, first_row: int) -> DeviceArray:
-        exporter = ArrayExporter(self._options.arguments, array, self.schema, "table")
-        return DeviceArray(array, self.schema, "table", (), first_row, exporter)
+        return DeviceArray(array, self.schema, "table", (), first_row, self._options.arguments)
 
     def read_array(self, message: IncomingMessage) -> ExportedArray | None:
         """Read one message; return a record batch as a struct array if it is one."""

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
-from ..export.exporter import ArrayExporter
 from .decoder import MessageDecoder
 from .incoming import IncomingMessage, ReadOptions
 
@@ -32,7 +30,7 @@ def stream_of_messages(
         return MessageDecoder.begin(received, options), received
 
     source = MessageStreamSource(start, single_use_reason)
-    return DeviceArrayStream(source, partial(ArrayExporter, options.arguments))
+    return DeviceArrayStream(source, options.arguments)
 
 
 class MessageStreamSource:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import pairwise
 from threading import Lock
 from typing import Any, Literal, overload
@@ -15,7 +14,6 @@ from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
-from ..export.exporter import ArrayExporter
 from .decoder import MessageDecoder
 from .incoming import Checks, IncomingMessage, MemoryLimit, ReadOptions, receive
 from .message_source import MessageStreamSource
@@ -216,9 +214,7 @@ class DeviceArrayFile(DeviceArrayStream):
     ) -> None:
         # A pass references the reader. The cycle of a file and its own pass would not be collected.
         self._reader = reader = _FileReader(source, options, columns)
-        super().__init__(
-            MessageStreamSource(reader.start), partial(ArrayExporter, options.arguments)
-        )
+        super().__init__(MessageStreamSource(reader.start), options.arguments)
 
     @property
     def num_rows(self) -> int:

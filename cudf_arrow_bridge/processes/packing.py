@@ -8,7 +8,7 @@ batch. Absent buffers are not sent.
 from __future__ import annotations
 
 from pickle import PickleBuffer
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,7 +19,6 @@ from .._core.schema import Schema
 from ..arrow.device_array import DeviceArray
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
-from ..export.exporter import ArrayExporter
 from ..ipc.decoder import MessageDecoder
 from ..ipc.encoder import MessageEncoder
 from ..ipc.incoming import IncomingMessage, ReadOptions
@@ -130,14 +129,13 @@ def unpack(
             raise ValueError(f"header: expected 1 column, got {len(stored.schema)}")
         array = array.children[0]
         schema = Schema.copy_of(stored.schema.field(0).__arrow_c_schema__())
-    exporter = ArrayExporter(options.arguments, array, schema, kind)
-    return DeviceArray(array, schema, kind, labels, first_row, exporter)
+    return DeviceArray(array, schema, kind, labels, first_row, options.arguments)
 
 
-def reduce(array: DeviceArray, protocol: SupportsIndex) -> tuple[Callable[..., Any], Any]:
+def reduce(array: DeviceArray, protocol: int) -> tuple[Callable[..., Any], Any]:
     """Return the result of `DeviceArray.__reduce_ex__`: buffers are out of band in protocol 5."""
     header, buffers = pack(array)
-    as_pickled = PickleBuffer if int(protocol) >= WITH_BUFFERS else bytes
+    as_pickled = PickleBuffer if protocol >= WITH_BUFFERS else bytes
     return restore, (header, array._labels, *map(as_pickled, buffers))
 
 

@@ -19,8 +19,8 @@ from cudf_arrow_bridge.cuda.streams import (
     resolve_stream,
     stream_handle,
 )
+from cudf_arrow_bridge.export import exporter
 from cudf_arrow_bridge.export import streams as export_streams
-from cudf_arrow_bridge.export.exporter import ObjectExporter
 from cudf_arrow_bridge.export.sources import datasets
 from testing.peers import chunked_reader
 from testing.peers.streams import Delayed
@@ -97,7 +97,7 @@ def used(monkeypatch):
 
         monkeypatch.setattr(where, name, noting)
 
-    note(ObjectExporter, "export", lambda exporter, *_: exporter.arguments)
+    note(exporter, "export_columns", lambda columns, _schema: columns.arguments)
     note(export_streams, "export_slices", lambda _input, _rows, arguments, _schema: arguments)
     return handles
 

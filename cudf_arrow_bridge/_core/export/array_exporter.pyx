@@ -228,7 +228,9 @@ cdef class InputExporter:
             )
         # Skip the constructor, which would parse the arguments again.
         cdef DescribedArray result = <DescribedArray?>array_type.__new__(array_type)
-        result._exporter = self
+        # A copy does not keep its source. A later export starts from the copy.
+        result._source = None if self.arguments.copy else self
+        result._arguments = self.arguments
         result._array = ExportedArray.wrap(move(array), self.arguments.stream)
         result._arrow_schema = call.schema
         result._kind = self.export_input.kind

@@ -14,7 +14,8 @@ cdef class ExportedArray:
 
 cdef class DescribedArray:
     #: Declared first, so that it is dropped before `_array`, whose owner the exit waits for.
-    cdef public object _exporter
+    cdef public object _source
+    cdef public object _arguments
     cdef public ExportedArray _array
     cdef public object _arrow_schema
     cdef public str _kind

@@ -29,7 +29,8 @@ class ExportedArray:
     def buffers(self) -> list[tuple[str, int, int, str]]: ...
 
 class DescribedArray:
-    _exporter: Any
+    _source: Any
+    _arguments: Any
     _array: ExportedArray
     _arrow_schema: Any
     _kind: Literal["table", "column"]
@@ -42,10 +43,10 @@ class DescribedArray:
         kind: str,
         labels: tuple[Any, ...] = (),
         first_row: int | None = None,
-        exporter: Any = None,
+        arguments: Any = None,
+        source: Any = None,
     ) -> None: ...
     def __arrow_c_device_array__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> tuple[object, object]: ...
-    def as_requested(self, requested: object | None) -> Self: ...
     def _described_as(self, other: DescribedArray) -> Self: ...

@@ -173,9 +173,11 @@ cdef class DescribedArray:
         str kind not None,
         tuple labels not None=(),
         first_row=None,
-        exporter=None,
+        arguments=None,
+        source=None,
     ):
-        self._exporter = exporter
+        self._source = source
+        self._arguments = arguments
         self._array = array
         self._arrow_schema = arrow_schema
         self._kind = kind
@@ -226,31 +228,6 @@ cdef class DescribedArray:
             array = move(handle.to_arrow())
             schema = move(shared.to_arrow())
         return schema_to_capsule(schema), device_array_to_capsule(array)
-
-    def as_requested(self, requested):
-        """Return this array with the schema that a consumer requests.
-
-        Parameters
-        ----------
-        requested
-            None, an ``arrow_schema`` PyCapsule, or an object with ``__arrow_c_schema__``; see
-            `to_arrow_device`. The export converts to it where it can.
-
-        Returns
-        -------
-        DeviceArray
-            This array if `requested` is None, or if this array is a child or a deep copy of an
-            array that `to_host` returned. Otherwise another array that shares buffers if it can.
-
-        Raises
-        ------
-        ValueError, OverflowError
-            If the data contradicts the requested schema; see `to_arrow_device`.
-        """
-        if requested is None or self._exporter is None:
-            return self
-        exported = <DescribedArray?>self._exporter(as_capsule(requested))
-        return exported._described_as(self)
 
     def _described_as(self, DescribedArray other not None):
         """Copy the labels and the first row of an array of the same data, and return this array."""

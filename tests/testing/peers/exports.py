@@ -13,7 +13,7 @@ import pyarrow as pa
 from cudf_arrow_bridge.arrow.device_array import DeviceArray
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream
 from cudf_arrow_bridge.arrow.schemas import as_field
-from cudf_arrow_bridge.export.exporter import ObjectExporter
+from cudf_arrow_bridge.export import exporter
 from cudf_arrow_bridge.export.streams import ObjectStreamSource
 from testing.peers.arrays import struct_of
 
@@ -22,11 +22,11 @@ CPU = 1
 
 def watch(monkeypatch, note):
     """Check every export in host memory, and call `note` with its violations."""
-    export, wrap = ObjectExporter.export, DeviceArrayStream._wrap
+    export, wrap = exporter.export_columns, DeviceArrayStream._wrap
 
-    def export_checked(self, *args):
-        array = export(self, *args)
-        note(violations(array, compact=self.arguments.compact))
+    def export_checked(columns, requested_schema):
+        array = export(columns, requested_schema)
+        note(violations(array, compact=columns.arguments.compact))
         return array
 
     def wrap_checked(self, *args):
@@ -34,7 +34,7 @@ def watch(monkeypatch, note):
         note(violations(array, compact=_is_compact(self._source)))
         return array
 
-    monkeypatch.setattr(ObjectExporter, "export", export_checked)
+    monkeypatch.setattr(exporter, "export_columns", export_checked)
     monkeypatch.setattr(DeviceArrayStream, "_wrap", wrap_checked)
 
 
