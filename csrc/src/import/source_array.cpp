@@ -28,7 +28,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -170,7 +169,7 @@ class uploader {
   rmm::device_buffer buffer(rmm::device_buffer const& source, std::size_t size)
   {
     if (size == 0) { return rmm::device_buffer{0, stream_, mr_}; }
-    if (!copies_) { copies_.emplace(total_, stream_); }
+    if (!copies_) { copies_ = std::make_unique<host_upload>(total_, stream_); }
     if (size >= least_alone) {
       auto result = rmm::device_buffer{size, stream_, mr_};
       copies_->copy(result.data(), source.data(), source.size(), size);
@@ -197,18 +196,18 @@ class uploader {
     tree->record_ready(stream_);
     tree->nodes[tree->add_nodes(1)] = {};
     auto array                      = array_tree::to_arrow(tree, 0);
-    share_.emplace(array.get(), false, stream_);
+    share_                          = std::make_unique<foreign_share>(array.get(), false, stream_);
   }
 
   std::vector<host_level>::const_iterator next_;
   cuda::stream_ref stream_;
   rmm::device_async_resource_ref mr_;
-  std::optional<host_upload> copies_;
-  std::optional<foreign_share> share_;  ///< of the newest block
-  std::byte* block_{nullptr};           ///< its unused bytes
-  std::size_t left_{0};                 ///< number of these
-  std::size_t to_pack_{0};              ///< bytes of the buffers that are not packed yet
-  std::size_t total_{0};                ///< bytes of all buffers
+  std::unique_ptr<host_upload> copies_;
+  std::unique_ptr<foreign_share> share_;  ///< of the newest block
+  std::byte* block_{nullptr};             ///< its unused bytes
+  std::size_t left_{0};                   ///< number of these
+  std::size_t to_pack_{0};                ///< bytes of the buffers that are not packed yet
+  std::size_t total_{0};                  ///< bytes of all buffers
 };
 
 }  // namespace
