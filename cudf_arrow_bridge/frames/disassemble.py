@@ -17,9 +17,9 @@ from .._core.export.shared_columns import BufferSharer, share_columns
 from .._core.import_.columns import OwningSpan, rebuild_all
 from .._core.schema import SchemaSpec, cached_spec
 from ..arrow.errors import CopyRefusedError, copy_error
-from ..arrow.metadata import ColumnMetadata
+from ..arrow.options import Kind
 from ..arrow.schemas import unique_positions
-from ..cuda.residency import ComputeLocation, compute_location
+from ..cuda.residency import compute_location
 from . import convert, pandas_metadata
 from . import unproxied_pandas as pd
 from .cudf_private import (
@@ -33,7 +33,7 @@ from .cudf_private import (
 from .dtypes import dtype_hint
 from .host_frames import enable_host_frames
 from .labels import RowIndex, stringify
-from .layout import FrameLayout, ObjectType, encode_field, table_names
+from .layout import FrameLayout, ObjectType, single_label, table_names
 from .schema_cache import SharedColumns, cache_frame_spec, schema_key
 from .to_pylibcudf import column_to_pylibcudf
 
@@ -77,40 +77,59 @@ def disassemble(
     """
     if sharer is None:
         sharer = buffer_sharer()
+    object_type: ObjectType = "index"
+    labels: pd.Index | None = None
+    index: cudf.Index | None = None
+    attrs: dict[Any, Any] = {}
+    made: Sequence[MadeMemory] = ()
     if isinstance(obj, cudf.DataFrame):
-        return _disassemble_table(
-            "frame",
-            columns_of(obj),
-            obj.columns,
-            obj.index,
-            obj.attrs,
-            preserve_index,
-            stream,
-            copy,
-            sharer,
-        )
-    if isinstance(obj, cudf.Series):
-        index = obj.index
+        object_type, columns = "frame", columns_of(obj)
+        labels, index, attrs = obj.columns, obj.index, obj.attrs
+    elif isinstance(obj, cudf.Series):
+        object_type, columns = "series", columns_of(obj)
         if preserve_index:
-            labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
-            return _disassemble_table(
-                "series", columns_of(obj), labels, index, obj.attrs, True, stream, copy, sharer
-            )
-        (column,) = columns_of(obj)
-        keep = preserve_index is None and isinstance(index, cudf.RangeIndex)
-        return _disassemble_column("series", column, obj.name, index if keep else None, sharer)
-    if isinstance(obj, cudf.MultiIndex):
+            index, attrs = obj.index, obj.attrs
+        elif preserve_index is None and _is_own_range(obj.index):
+            index = obj.index
+    elif isinstance(obj, cudf.MultiIndex):
+        preserve_index, columns = None, columns_of(obj)
         labels, index = level_labels(obj.names), cudf.RangeIndex(len(obj))
-        return _disassemble_table(
-            "index", columns_of(obj), labels, index, {}, None, stream, copy, sharer
-        )
-    if isinstance(obj, cudf.RangeIndex):
-        column, made = _write_out(obj, compute_location(stream=stream), copy)
-        return _disassemble_column("index", column, obj.name, None, sharer, made)
-    if isinstance(obj, cudf.Index):
-        (column,) = columns_of(obj)
-        return _disassemble_column("index", column, obj.name, None, sharer)
-    raise TypeError(f"expected a cuDF DataFrame, Series or Index, got {type(obj).__name__}")
+    elif isinstance(obj, cudf.Index):
+        columns, made = _index_columns(obj, (), sharer, stream, copy)
+    else:
+        raise TypeError(f"expected a cuDF DataFrame, Series or Index, got {type(obj).__name__}")
+    kind: Kind = "column"
+    if labels is not None or (object_type == "series" and preserve_index):
+        kind = "table"
+    names = _names_of(obj if labels is None else labels)
+    index_names: list[Hashable] = []
+    rows = None
+    levels: Sequence[ColumnBase] = ()
+    if index is not None and preserve_index is not False:
+        index_names = _names_of(index)
+        if preserve_index is None and isinstance(index, cudf.RangeIndex):
+            rows = range_of(index)
+        else:
+            levels, made = _index_columns(index, columns, sharer, stream, copy)
+    shared = share_columns([*columns, *levels], sharer)
+    exported = shared[0]
+    key = None
+    texts = tuple(pandas_metadata.schema_metadata(attrs).items()) if attrs else ()
+    # Other attrs can be any objects, which may not be comparable.
+    if len(texts) == len(attrs):
+        key = schema_key(object_type, labels, [*names, *index_names], rows, shared, texts)
+    spec = cached_spec(key)
+    if spec is None:
+        row_index = None
+        if index_names:
+            row_index = RowIndex(index_names, rows, [*range(len(columns), len(exported))])
+        if labels is None:
+            labels = single_label(obj.name)
+        hints = [dtype_hint(dtype) for dtype in shared[1]]
+        layout = FrameLayout(object_type, labels, hints, row_index, attrs)
+        exported, spec = _convert(kind, layout, shared, sharer)
+        cache_frame_spec(key, spec, shared)
+    return ExportInput(kind, exported, len(obj), spec, made)
 
 
 def describe(
@@ -146,113 +165,40 @@ def _buffers(columns: Iterable[plc.Column]) -> Iterator[Any]:
         yield from _buffers(column.children())
 
 
-def _disassemble_column(
-    object_type: ObjectType,
-    column: ColumnBase,
-    label: Hashable,
-    index: cudf.RangeIndex | None,
-    sharer: BufferSharer,
-    made: Sequence[MadeMemory] = (),
-) -> ExportInput:
-    row_index = None
-    names = [label]
-    rows = None
-    if index is not None and not (index.name is None and range_of(index) == range(column.size)):
-        rows = range_of(index)
-        row_index = RowIndex([index.name], rows)
-        names.append(index.name)
-    shared = share_columns([column], sharer)
-    key = schema_key(object_type, None, names, rows, shared)
-    spec = cached_spec(key)
-    columns = shared[0]
-    if spec is None:
-        name = "" if label is None else stringify(label)
-        objects: list[Any] = []
-        columns, (field,) = _convert(shared, [name], sharer)
-        hint = dtype_hint(column.dtype)
-        metadata = encode_field(object_type, name, label, hint, row_index, objects)
-        field = replace(field, metadata={**field.metadata, **metadata})
-        spec = SchemaSpec([field], {}, tuple(objects))
-        cache_frame_spec(key, spec, shared)
-    return ExportInput("column", columns, column.size, spec, made)
-
-
-def _disassemble_table(
-    object_type: ObjectType,
-    columns: Sequence[ColumnBase],
-    labels: pd.Index,
-    index: cudf.Index,
-    attrs: dict[Any, Any],
-    preserve_index: bool | None,
-    stream: Any,
-    copy: bool | None,
-    sharer: BufferSharer,
-) -> ExportInput:
-    """Return columns and a row index as a table."""
-    rows = None
-    levels: Sequence[ColumnBase] = ()
-    made: Sequence[MadeMemory] = ()
-    kept = () if preserve_index is False else (index,)
-    if preserve_index is None and isinstance(index, cudf.RangeIndex):
-        rows = range_of(index)
-    elif kept:
-        levels, made = _index_columns(index, columns, sharer, stream, copy)
-    shared = share_columns([*columns, *levels], sharer)
-    exported = shared[0]
-    key = None
-    texts = tuple(pandas_metadata.schema_metadata(attrs).items()) if attrs else ()
-    # Other attrs can be any objects, which may not be comparable.
-    if len(texts) == len(attrs):
-        key = schema_key(object_type, labels, _names_of(labels, *kept), rows, shared, texts)
-    spec = cached_spec(key)
-    if spec is None:
-        exported, spec = _convert_table(
-            object_type, labels, attrs, shared, _names_of(*kept), rows, sharer
-        )
-        cache_frame_spec(key, spec, shared)
-    return ExportInput("table", exported, len(index), spec, made)
-
-
-def _convert_table(
-    object_type: ObjectType,
-    labels: pd.Index,
-    attrs: dict[Any, Any],
-    shared: SharedColumns,
-    index_names: list[Hashable],
-    rows: range | None,
-    sharer: BufferSharer,
+def _convert(
+    kind: Kind, layout: FrameLayout, shared: SharedColumns, sharer: BufferSharer
 ) -> tuple[list[plc.Column], SchemaSpec]:
-    """Return the columns of a table and its index levels, and their schema spec.
-
-    Without a row index there are no `index_names`.
-    """
-    _, dtypes, _, _ = shared
-    names, shown_names = table_names(labels, index_names, rows)
-    row_index = None
-    if index_names:
-        row_index = RowIndex(index_names, rows, list(range(len(labels), len(dtypes))))
-    columns, fields = _convert(shared, names, sharer)
+    """Return shared columns as they are exported, and their schema spec."""
+    columns, dtypes, _, imported = shared
+    row_index = layout.row_index
+    index_names, rows = (row_index.names, row_index.range) if row_index else ([], None)
+    names, shown_names = table_names(layout.labels, index_names, rows)
+    if kind == "column" and layout.labels[0] is None:
+        names = [""]
+    converted = [
+        column_to_pylibcudf(column, dtype, name, sharer, imported.get(position))
+        for position, (column, dtype, name) in enumerate(zip(columns, dtypes, names, strict=True))
+    ]
+    columns = [column for column, _ in converted]
+    fields = [field for _, field in converted]
+    objects: list[Any] = []
+    if kind == "column":
+        (field,), (name,) = fields, names
+        metadata = {**field.metadata, **layout.field_metadata(name, objects)}
+        return columns, SchemaSpec([replace(field, metadata=metadata)], {}, tuple(objects))
     entries = [
         pandas_metadata.column_entry(shown_name, name, dtype, field.timezone)
         for shown_name, name, dtype, field in zip(shown_names, names, dtypes, fields, strict=True)
     ]
-    hints = [dtype_hint(dtype) for dtype in dtypes]
-    objects: list[Any] = []
-    layout = FrameLayout(object_type, labels, hints, row_index, attrs)
     metadata = layout.schema_metadata(names, entries, objects)
     return columns, SchemaSpec(fields, metadata, tuple(objects))
 
 
-def _convert(
-    shared: SharedColumns, names: Sequence[str], sharer: BufferSharer
-) -> tuple[list[plc.Column], list[ColumnMetadata]]:
-    """Return shared columns as they are exported, and their metadata."""
-    columns, dtypes, _, fields = shared
-    converted = [
-        column_to_pylibcudf(column, dtype, name, sharer, fields.get(position))
-        for position, (column, dtype, name) in enumerate(zip(columns, dtypes, names, strict=True))
-    ]
-    return [column for column, _ in converted], [metadata for _, metadata in converted]
+def _is_own_range(index: cudf.Index) -> bool:
+    """Return whether an index is a range that differs from the default index."""
+    return isinstance(index, cudf.RangeIndex) and not (
+        index.name is None and range_of(index) == range(len(index))
+    )
 
 
 def _index_columns(
@@ -262,42 +208,33 @@ def _index_columns(
     stream: Any,
     copy: bool | None,
 ) -> tuple[Sequence[ColumnBase], Sequence[MadeMemory]]:
-    """Return the levels of a row index as columns, and the memory allocated for them."""
+    """Return an index as columns, and the memory allocated for them.
+
+    A range index becomes a column in the same memory as `columns`.
+    """
     if not isinstance(index, cudf.RangeIndex):
         return columns_of(index), ()
-    # Allocate in the same memory as the columns. Reading addresses requires the spill lock.
-    locked, *_ = share_columns(columns, sharer)
-    column, made = _write_out(index, compute_location(*locked, stream=stream), copy)
-    return [column], made
-
-
-def _write_out(
-    index: cudf.RangeIndex, location: ComputeLocation, copy: bool | None
-) -> tuple[ColumnBase, list[MadeMemory]]:
-    """Return a range index as a column, and the memory allocated for it."""
     if copy is False and len(index):
-        raise copy_error(
-            [CopyRefusedError("" if index.name is None else stringify(index.name), _NO_RANGES)]
-        )
+        name = "" if index.name is None else stringify(index.name)
+        raise copy_error([CopyRefusedError(name, _NO_RANGES)])
+    # Reading addresses requires the spill lock.
+    locked, *_ = share_columns(columns, sharer)
     values, dtype = range_of(index), index.dtype
     numbers = (values.start, values.step, *values[-1:])
     if not np.iinfo(dtype).min <= min(numbers) <= max(numbers) <= np.iinfo(dtype).max:
         # cuDF has an option for int32 labels, and would change labels that do not fit.
         dtype = np.dtype("int64")
     enable_host_frames()
-    column = convert.sequence(values, dtype, location)
+    column = convert.sequence(values, dtype, compute_location(*locked, stream=stream))
     made = [(column.data().ptr, len(index) * dtype.itemsize, _NO_RANGES)] if len(index) else []
     # Not spillable: cuDF spills on its own stream, which does not wait for that of the sequence.
     column = rebuild_all(column, lambda span: OwningSpan(span.ptr, span.size, span))
-    return make_column(column, dtype), made
+    return [make_column(column, dtype)], made
 
 
-def _names_of(*indexes: cudf.Index | pd.Index) -> list[Hashable]:
-    names: list[Hashable] = []
-    for index in indexes:
-        # For a single name, both libraries return a pandas FrozenList, which is slower.
-        names += index.names if isinstance(index, _MULTI_INDEXES) else (index.name,)
-    return names
+def _names_of(obj: cudf.Series | cudf.Index | pd.Index) -> list[Hashable]:
+    # For a single name, both libraries return a pandas FrozenList, which is slower.
+    return list(obj.names) if isinstance(obj, _MULTI_INDEXES) else [obj.name]
 
 
 def level_labels(names: Sequence[Hashable]) -> pd.Index:

@@ -90,6 +90,18 @@ class FrameLayout:
             BRIDGE_KEY: self._encode(names, objects),
         }
 
+    def field_metadata(self, name: str, objects: list[Any]) -> dict[bytes, bytes]:
+        """Return the metadata of the field of an array, empty if its name and type are sufficient.
+
+        The only label is the name of the series or index. If it has no JSON form, it is appended to
+        `objects`.
+        """
+        (label,), (hint,) = self.labels, self.hints
+        is_label = type(label) is str and label == name != ""
+        if hint is None and self.row_index is None and (is_label or label is None):
+            return {}
+        return {BRIDGE_KEY: self._encode([name], objects)}
+
     def _encode(self, names: Sequence[str], objects: list[Any]) -> bytes:
         common, entries = encode_index(self.labels, objects)
         document = {
@@ -151,7 +163,8 @@ def _distinct(labels: pd.Index) -> bool:
 def _decode(
     document: dict[str, Json], names: list[str], objects: Sequence[Any], attrs: dict[str, Any]
 ) -> FrameLayout:
-    _check_version(document)
+    if document["version"] != _VERSION:
+        raise ValueError(f"expected metadata of version {_VERSION}, got {document['version']}")
     # For each field of the schema, its position when the metadata was written.
     written = _match(document["fields"], names)
     # The columns are written first, then the index.
@@ -217,41 +230,26 @@ def encode_field(
     row_index: RowIndex | None,
     objects: list[Any],
 ) -> dict[bytes, bytes]:
-    """Return the metadata of the field of an array, empty if its name and type are sufficient.
-
-    The label is the name of the series or index. If it has no JSON form, it is appended to
-    `objects`. A row index of None is the default index.
-    """
-    is_label = type(label) is str and label == name != ""
-    if hint is None and row_index is None and (is_label or label is None):
-        return {}
-    document = {
-        "version": _VERSION,
-        "kind": object_type,
-        "field": name,
-        "label": encode_label(label, objects),
-        "hint": hint,
-        "index": _encode_row_index(row_index, objects),
-    }
-    return {BRIDGE_KEY: json.dumps(document).encode()}
+    """Return the metadata of the field of an array; see `FrameLayout.field_metadata`."""
+    layout = FrameLayout(object_type, single_label(label), [hint], row_index)
+    return layout.field_metadata(name, objects)
 
 
-def decode_field(schema_field: pa.Field, objects: Sequence[Any] = ()) -> FrameLayout:
+def decode_field(field: pa.Field, objects: Sequence[Any] = ()) -> FrameLayout:
     """Read the layout of an array, which becomes a series, from our key or from its field name."""
-    document = pandas_metadata.load_json(schema_field.metadata, BRIDGE_KEY)
-    label, hint, row_index = schema_field.name or None, None, None
+    name = field.name
+    label = name or None
+    document = pandas_metadata.load_json(field.metadata, BRIDGE_KEY)
     try:
-        _check_version(document)
-        index = _decode_row_index(document["index"], (), objects)
-        renamed = document["field"] != schema_field.name
-        known = label if renamed else decode_label(document["label"], objects)
-        label, hint, row_index = known, document["hint"], index
+        (written,) = document["fields"]
+        layout = _decode(document, [written], objects, {})
+        (known,) = layout.labels
+        label = known if written == name else label
+        return FrameLayout("series", single_label(label), layout.hints, layout.row_index)
     except _DAMAGED:
-        pass
-    labels = pd.Index([label], dtype=object, tupleize_cols=False)
-    return FrameLayout("series", labels, [hint], row_index)
+        return FrameLayout("series", single_label(label), [None])
 
 
-def _check_version(document: dict[str, Json]) -> None:
-    if document["version"] != _VERSION:
-        raise ValueError(f"expected metadata of version {_VERSION}, got {document['version']}")
+def single_label(label: Hashable) -> pd.Index:
+    """Return the label of a series or index as the labels of a frame with one column."""
+    return pd.Index([label], dtype=object, tupleize_cols=False)

@@ -220,7 +220,8 @@ DEFAULTS = {
 def test_import_ignores_a_dtype_hint_that_does_not_match_the_type(name, form):
     array, expected = DEFAULTS[name]
     hint = arrow(array.type) if form == "itself" else form
-    ours = {"version": 1, "kind": "series", "field": "x", "label": 5, "hint": hint, "index": None}
+    ours = {"version": 1, "kind": "series", "fields": ["x"], "entries": [5], "hints": [hint]}
+    ours |= {"labels": {"name": None, "dtype": "object"}, "index": None}
     field = pa.field("x", array.type, metadata={BRIDGE_KEY: json.dumps(ours).encode()})
     found = assemble_series(to_plc(array), field)
     assert found.name == 5
