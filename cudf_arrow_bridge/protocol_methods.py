@@ -14,24 +14,9 @@ from .cuda.streams import cudf_handle_of_all_threads
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 
-def _device_array(
-    self: Any, requested_schema: object | None = None, **kwargs: Any
-) -> tuple[object, object]:
-    """Export through the Arrow C device data interface with cudf_arrow_bridge."""
-    return ArrowDeviceAccessor(self).__arrow_c_device_array__(requested_schema, **kwargs)
-
-
-def _device_stream(self: Any, requested_schema: object | None = None, **kwargs: Any) -> object:
-    """Export through the Arrow C device stream interface with cudf_arrow_bridge."""
-    return ArrowDeviceAccessor(self).__arrow_c_device_stream__(requested_schema, **kwargs)
-
-
-def _host_array(self: Any) -> Any:
-    """Export host-accessible memory through the Arrow C data interface with cudf_arrow_bridge.
-
-    ``hasattr`` returns False for this method if the CPU cannot read the memory.
-    """
-    return ArrowDeviceAccessor(self).__arrow_c_array__
+def _of_accessor(name: str) -> property:
+    """Return a method of `ArrowDeviceAccessor` as an attribute of cuDF objects."""
+    return property(lambda self: getattr(ArrowDeviceAccessor(self), name))
 
 
 def _host_stream(self: Any, requested_schema: object | None = None) -> object:
@@ -59,13 +44,12 @@ def _on_host(obj: Any, requested_schema: Any) -> DeviceArray:
 
 #: Methods that are added only to cuDF classes that do not define them.
 _ADDED = {
-    "__arrow_c_device_array__": _device_array,
-    "__arrow_c_device_stream__": _device_stream,
+    name: _of_accessor(name) for name in ("__arrow_c_device_array__", "__arrow_c_device_stream__")
 }
 #: Methods that replace those of cuDF. cuDF's stream always copies to the host and uses libcudf's
 #: conversion. Its ``__arrow_array__`` always raises, and pyarrow calls it first.
 _REPLACED = {
-    "__arrow_c_array__": property(_host_array),
+    "__arrow_c_array__": _of_accessor("__arrow_c_array__"),
     "__arrow_c_stream__": _host_stream,
     "__arrow_array__": _arrow_array,
 }
