@@ -58,14 +58,15 @@ def is_host_memory(*columns: plc.Column) -> bool:
     Columns without buffers count as columns in the memory of new columns: on the GPU if there is
     one.
     """
-    for pointer in _pointers(columns):
-        return device_type(pointer) == DeviceType.CPU
+    for buffer in buffers_of(columns):
+        return device_type(buffer.ptr) == DeviceType.CPU
     return not has_gpu()
 
 
-def _pointers(columns: Iterable[plc.Column]) -> Iterator[int]:
+def buffers_of(columns: Iterable[plc.Column]) -> Iterator[Any]:
+    """Yield the buffers of columns at every level, except empty ones."""
     for column in columns:
-        for span in (column.data(), column.null_mask()):
-            if span is not None and span.ptr:
-                yield span.ptr
-        yield from _pointers(column.children())
+        for buffer in (column.data(), column.null_mask()):
+            if buffer is not None and buffer.size:
+                yield buffer
+        yield from buffers_of(column.children())

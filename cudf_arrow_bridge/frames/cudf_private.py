@@ -26,6 +26,8 @@ from cudf.core.buffer.spillable_buffer import SpillableBufferOwner
 from cudf.core.column import CategoricalColumn as CategoricalColumn
 from cudf.core.column import ColumnBase as ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
+from cudf.core.frame import Frame as Frame
+from cudf.core.single_column_frame import SingleColumnFrame as SingleColumnFrame
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE as DEFAULT_STRING_DTYPE
 from cudf.utils.dtypes import cudf_dtype_from_pa_type as cudf_dtype_from_pa_type
 from cudf.utils.dtypes import dtype_from_pylibcudf_column as dtype_from_pylibcudf_column

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from .._core.schema import SchemaSpec, cached_spec
 from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.options import Kind
 from ..arrow.schemas import unique_positions
-from ..cuda.residency import compute_location
+from ..cuda.residency import buffers_of, compute_location
 from . import convert, pandas_metadata
 from . import unproxied_pandas as pd
 from .cudf_private import (
@@ -153,16 +153,8 @@ def first_buffer(obj: cudf.DataFrame | cudf.Series | cudf.Index) -> Any:
     """
     if isinstance(obj, cudf.RangeIndex):
         return None
-    buffer = next(_buffers(column.plc_column for column in columns_of(obj)), None)
+    buffer = next(buffers_of(column.plc_column for column in columns_of(obj)), None)
     return None if buffer is None else buffer_sharer()(buffer)
-
-
-def _buffers(columns: Iterable[plc.Column]) -> Iterator[Any]:
-    for column in columns:
-        for buffer in (column.data(), column.null_mask()):
-            if buffer is not None and buffer.size:
-                yield buffer
-        yield from _buffers(column.children())
 
 
 def _convert(

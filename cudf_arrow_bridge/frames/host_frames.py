@@ -29,11 +29,12 @@ from . import unproxied_pandas as pd
 from .cudf_private import (
     CategoricalColumn,
     ColumnBase,
+    Frame,
     Serializable,
+    SingleColumnFrame,
     buffer_sharer,
     columns_of,
     make_column,
-    range_of,
 )
 from .to_pylibcudf import column_to_pylibcudf
 
@@ -55,7 +56,8 @@ def shown_frame(self: cudf.DataFrame) -> SimpleNamespace:
         # pandas prints the first labels of an empty frame.
         most_rows = most_columns = None
     parts = _parts(len(self), most_rows)
-    positions = _picked(range(len(labels)), _parts(len(labels), most_columns))
+    numbers = range(len(labels))
+    positions = [i for part in _parts(len(labels), most_columns) for i in numbers[part]]
     columns = columns_of(self)
     values = {i: _values(columns[position], parts) for i, position in enumerate(positions)}
     frame = pd.DataFrame(values, index=_labels(self.index, parts))
@@ -93,16 +95,13 @@ def _parts(number: int, limit: int | None) -> list[slice]:
     return [slice(0, count), slice(number - count, number)]
 
 
-def _picked(numbers: range, parts: Sequence[slice]) -> list[int]:
-    return [number for part in parts for number in numbers[part]]
-
-
 def _labels(index: cudf.Index, parts: Sequence[slice]) -> pd.Index:
-    if len(parts) == 1 and isinstance(index, cudf.RangeIndex | cudf.DatetimeIndex):
+    if isinstance(index, cudf.RangeIndex) or (
+        isinstance(index, cudf.DatetimeIndex) and len(parts) == 1
+    ):
         # Keeps the range, or the frequency.
-        return index.to_pandas()
-    if isinstance(index, cudf.RangeIndex):
-        return pd.Index(_picked(range_of(index), parts), dtype=index.dtype, name=index.name)
+        shown = index.to_pandas()
+        return shown if len(parts) == 1 else shown[parts[0]].append(shown[parts[1]])
     levels = [_values(column, parts) for column in columns_of(index)]
     if isinstance(index, cudf.MultiIndex):
         return pd.MultiIndex.from_arrays(levels, names=index.names)
@@ -271,23 +270,6 @@ def _driver_loader() -> list[tuple[Any, str, Any]]:
     return [(driver, name, _explaining(getattr(driver, name)))] if hasattr(driver, name) else []
 
 
-def _conversions_to_cupy() -> list[tuple[Any, str, Any]]:
-    """Return the entries for cuDF methods that call cupy, which reports a missing driver itself."""
-    classes = dict.fromkeys(
-        (*cudf.DataFrame.__mro__, *cudf.Series.__mro__, *cudf.RangeIndex.__mro__)
-    )
-    replacements: list[tuple[Any, str, Any]] = []
-    for owner in classes:
-        if "to_cupy" in vars(owner):
-            replacements.append((owner, "to_cupy", _explaining(vars(owner)["to_cupy"])))
-        values = vars(owner).get("values")
-        # A property, or a cached property of range indexes.
-        getter = getattr(values, "fget", getattr(values, "func", None))
-        if getter is not None:
-            replacements.append((owner, "values", property(_explaining(getter))))
-    return replacements
-
-
 #: The owner and name of each replaced attribute, and the replacement.
 REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (plc.copying, "slice", _slice),
@@ -308,7 +290,11 @@ REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (cudf.MultiIndex, "__repr__", repr_index),
     (Serializable, "__reduce_ex__", _reduce),
     *_driver_loader(),
-    *_conversions_to_cupy(),
+    # These call cupy, which reports a missing driver itself.
+    (Frame, "to_cupy", _explaining(Frame.to_cupy)),
+    (SingleColumnFrame, "to_cupy", _explaining(SingleColumnFrame.to_cupy)),
+    (SingleColumnFrame, "values", property(_explaining(SingleColumnFrame.values.__get__))),
+    (cudf.RangeIndex, "values", property(_explaining(cudf.RangeIndex.values.__get__))),
 )
 
 _enabled = False

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,9 +89,7 @@ def _convert(
             name, timezone=timezone, precision=getattr(leaf, "precision", None) or 0
         )
     children = arrow_children(column)
-    fields = _imported_child_fields(field)
-    if len(fields) != len(children):
-        fields = [None] * len(children)
+    fields = _imported_child_fields(field, len(children))
     is_struct = column.type().id() == plc.TypeId.STRUCT
     converted = []
     for child, child_field, (child_name, child_dtype) in zip(
@@ -119,15 +117,13 @@ def _zone_of(field: pa.Field) -> str | None:
     return zone
 
 
-def _imported_child_fields(field: pa.Field | None) -> list[pa.Field | None]:
-    """Return the imported fields of the children of a list or struct, if any."""
-    if field is None:
-        return []
-    fields = child_fields(field.type)
-    if pa.types.is_dictionary(storage_type_of(field.type)):
+def _imported_child_fields(field: pa.Field | None, count: int) -> Sequence[pa.Field | None]:
+    """Return the imported fields of the children of a list or struct, or Nones."""
+    fields = [] if field is None else child_fields(field.type)
+    if field is not None and pa.types.is_dictionary(storage_type_of(field.type)):
         # The dictionary was decoded. The column has the children of the values.
         fields = child_fields(fields[0].type)
-    return fields
+    return fields if len(fields) == count else [None] * count
 
 
 def _convert_category(
