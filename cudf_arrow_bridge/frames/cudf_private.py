@@ -30,6 +30,7 @@ from cudf.core.frame import Frame as Frame
 from cudf.core.single_column_frame import SingleColumnFrame as SingleColumnFrame
 from cudf.utils.dtypes import DEFAULT_STRING_DTYPE as DEFAULT_STRING_DTYPE
 from cudf.utils.dtypes import cudf_dtype_from_pa_type as cudf_dtype_from_pa_type
+from cudf.utils.dtypes import cudf_dtype_to_pa_type as cudf_dtype_to_pa_type
 from cudf.utils.dtypes import dtype_from_pylibcudf_column as dtype_from_pylibcudf_column
 
 from .._core.export.shared_columns import BufferSharer

@@ -129,7 +129,8 @@ def disassemble(
         layout = FrameLayout(object_type, labels, hints, row_index, attrs)
         exported, spec = _convert(kind, layout, shared, sharer)
         cache_frame_spec(key, spec, shared)
-    return ExportInput(kind, exported, len(obj), spec, made)
+    num_rows = columns[0].size if columns else len(obj)
+    return ExportInput(kind, exported, num_rows, spec, made)
 
 
 def describe(
@@ -163,10 +164,12 @@ def _convert(
     """Return shared columns as they are exported, and their schema spec."""
     columns, dtypes, _, imported = shared
     row_index = layout.row_index
-    index_names, rows = (row_index.names, row_index.range) if row_index else ([], None)
-    names, shown_names = table_names(layout.labels, index_names, rows)
-    if kind == "column" and layout.labels[0] is None:
-        names = [""]
+    if kind == "column":
+        (label,) = layout.labels
+        names = ["" if label is None else stringify(label)]
+    else:
+        index_names, rows = (row_index.names, row_index.range) if row_index else ([], None)
+        names, shown_names = table_names(layout.labels, index_names, rows)
     converted = [
         column_to_pylibcudf(column, dtype, name, sharer, imported.get(position))
         for position, (column, dtype, name) in enumerate(zip(columns, dtypes, names, strict=True))
@@ -188,9 +191,10 @@ def _convert(
 
 def _is_own_range(index: cudf.Index) -> bool:
     """Return whether an index is a range that differs from the default index."""
-    return isinstance(index, cudf.RangeIndex) and not (
-        index.name is None and range_of(index) == range(len(index))
-    )
+    if not isinstance(index, cudf.RangeIndex):
+        return False
+    rows = range_of(index)
+    return index.name is not None or rows != range(len(rows))
 
 
 def _index_columns(

@@ -14,22 +14,16 @@ from typing import Any
 import cudf
 import numpy as np
 import pyarrow as pa
+from pyarrow.pandas_compat import get_logical_type
 
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from ..arrow.schemas import unique_positions
 from . import unproxied_pandas as pd
-from .cudf_private import codes_dtype
+from .cudf_private import codes_dtype, cudf_dtype_to_pa_type
 from .dtypes import child_dtypes, dtype_hint
 from .labels import Json, RowIndex, column_positions, decode_range, stringify
 from .proxies import without_proxies
 
-_ARROW_NAMES = {
-    "float": "float32",
-    "double": "float64",
-    "string": "unicode",
-    "large_string": "unicode",
-    "null": "empty",
-}
 _GENERATED = re.compile(r"__index_level_\d+__")
 
 
@@ -136,42 +130,33 @@ def _entry_of_dtype(dtype: Any) -> dict[str, Json]:
         return _entry_of_numpy(dtype)
     if isinstance(dtype, cudf.CategoricalDtype):
         codes = np.dtype(f"i{codes_dtype(dtype).itemsize}")
-        metadata = {"num_categories": len(dtype.categories), "ordered": bool(dtype.ordered)}
-        return _type_entry("categorical", str(codes), metadata)
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        zone = {"timezone": str(dtype.tz)}
-        return _type_entry("datetimetz", f"datetime64[{dtype.unit}]", zone)
-    pandas_name, metadata = _pandas_name(dtype)
-    return _type_entry(pandas_name, _numpy_type(dtype), metadata)
+        order = {"num_categories": len(dtype.categories), "ordered": bool(dtype.ordered)}
+        return _type_entry("categorical", str(codes), order)
+    if (children := child_dtypes(dtype)) is not None:
+        pandas_type = "object"
+        if cudf.api.types.is_list_dtype(dtype):
+            (element,) = children.values()
+            pandas_type = f"list[{_entry_of_dtype(element)['pandas_type']}]"
+        return _type_entry(pandas_type, _numpy_type(dtype))
+    numpy_type = _numpy_type(dtype)
+    if isinstance(dtype, pd.ArrowDtype):
+        arrow_type = dtype.pyarrow_dtype
+    else:
+        arrow_type = cudf_dtype_to_pa_type(dtype)
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            numpy_type = f"datetime64[{dtype.unit}]"
+    metadata: Json = None
+    if pa.types.is_decimal(arrow_type):
+        metadata = {"precision": arrow_type.precision, "scale": arrow_type.scale}
+    elif pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
+        metadata = {"timezone": arrow_type.tz}
+    return _type_entry(get_logical_type(arrow_type), numpy_type, metadata)
 
 
 @cache
 def _entry_of_numpy(dtype: np.dtype[Any]) -> dict[str, Json]:
     # Cached, because NumPy is slow to format a dtype and few dtypes are common.
-    if dtype.kind == "O":
-        return _type_entry("unicode", "object")
-    pandas_name = {"M": "datetime", "m": "timedelta"}.get(dtype.kind, str(dtype))
-    return _type_entry(pandas_name, str(dtype))
-
-
-def _pandas_name(dtype: Any) -> tuple[str, Json]:
-    if (children := child_dtypes(dtype)) is not None:
-        if not cudf.api.types.is_list_dtype(dtype):
-            return "object", None
-        (element,) = children.values()
-        return f"list[{_entry_of_dtype(element)['pandas_type']}]", None
-    arrow_type = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else None
-    decimal = dtype if arrow_type is None else arrow_type
-    if hasattr(decimal, "precision"):
-        return "decimal", {"precision": int(decimal.precision), "scale": int(decimal.scale)}
-    if arrow_type is None:
-        return "unicode" if isinstance(dtype, pd.StringDtype) else str(dtype.numpy_dtype), None
-    if pa.types.is_timestamp(arrow_type):
-        zone = arrow_type.tz
-        return ("datetime", None) if zone is None else ("datetimetz", {"timezone": zone})
-    if pa.types.is_duration(arrow_type):
-        return "timedelta", None
-    return _ARROW_NAMES.get(str(arrow_type), str(arrow_type)), None
+    return _type_entry(get_logical_type(cudf_dtype_to_pa_type(dtype)), str(dtype))
 
 
 def _numpy_type(dtype: Any) -> str:
