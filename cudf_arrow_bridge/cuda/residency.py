@@ -48,19 +48,14 @@ class ComputeLocation:
 
 
 def compute_location(*columns: plc.Column, stream: Any = None) -> ComputeLocation:
-    """Return the location of conversions of these columns."""
-    return ComputeLocation(is_host_memory(*columns), stream)
-
-
-def is_host_memory(*columns: plc.Column) -> bool:
-    """Return whether columns are in host memory.
+    """Return the location of conversions of these columns.
 
     Columns without buffers count as columns in the memory of new columns: on the GPU if there is
     one.
     """
     for buffer in buffers_of(columns):
-        return device_type(buffer.ptr) == DeviceType.CPU
-    return not has_gpu()
+        return ComputeLocation(device_type(buffer.ptr) == DeviceType.CPU, stream)
+    return ComputeLocation(not has_gpu(), stream)
 
 
 def buffers_of(columns: Iterable[plc.Column]) -> Iterator[Any]:

@@ -14,6 +14,8 @@ from ..cuda.residency import ComputeLocation
 from . import convert
 
 _INT32 = plc.DataType(plc.TypeId.INT32)
+#: Nulls are equal to each other, and so are NaNs.
+_EQUAL = (plc.types.NullEquality.EQUAL, plc.types.NanEquality.ALL_EQUAL)
 
 
 def concatenate_on_gpu(
@@ -54,15 +56,8 @@ def _concatenate_dictionaries(
             convert.decode(old, new, location) for old, new in zip(codes, new_codes, strict=True)
         ]
     all_codes = plc.concatenate.concatenate(codes, stream, mr)
-    return plc.Column(
-        plc.DataType(plc.TypeId.DICTIONARY32),
-        all_codes.size(),
-        None,
-        all_codes.null_mask(),
-        all_codes.null_count(),
-        0,
-        [all_codes.with_mask(None, 0), values],
-    )
+    children = [all_codes.with_mask(None, 0), values]
+    return convert.with_rows_of(all_codes, convert.DICTIONARY, None, children)
 
 
 def distinct_values(
@@ -77,12 +72,9 @@ def distinct_values(
     if location.host:
         found = dictionaries.distinct_values(convert.to_arrow(values))
         return found and tuple(convert.from_arrow(array, location) for array in found)
+    keep = plc.stream_compaction.DuplicateKeepOption.KEEP_ANY
     indices = plc.stream_compaction.distinct_indices(
-        plc.Table([values]),
-        plc.stream_compaction.DuplicateKeepOption.KEEP_ANY,
-        plc.types.NullEquality.EQUAL,
-        plc.types.NanEquality.ALL_EQUAL,
-        location.stream,
+        plc.Table([values]), keep, *_EQUAL, location.stream
     )
     if indices.size() == values.size():
         return None
@@ -105,15 +97,8 @@ def _distinct_values(
     Dictionaries (b, a) and (a, c) give values (b, a, c) and positions (0, 1) and (1, 2).
     """
     all_values = plc.Table([plc.concatenate.concatenate(list(dictionaries), stream, mr)])
-    values = plc.stream_compaction.stable_distinct(
-        all_values,
-        [0],
-        plc.stream_compaction.DuplicateKeepOption.KEEP_FIRST,
-        plc.types.NullEquality.EQUAL,
-        plc.types.NanEquality.ALL_EQUAL,
-        stream,
-        mr,
-    )
+    keep = plc.stream_compaction.DuplicateKeepOption.KEEP_FIRST
+    values = plc.stream_compaction.stable_distinct(all_values, [0], keep, *_EQUAL, stream, mr)
     left, right = plc.join.left_join(all_values, values, plc.types.NullEquality.EQUAL, stream, mr)
     zero = plc.Scalar.from_py(0, _INT32, stream)
     zeros = plc.Column.from_scalar(zero, all_values.num_rows(), stream)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import is_
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..cuda.residency import ComputeLocation
 from ..cuda.spans import HostSpan, view_host
 from ..cuda.streams import resolve_stream
 
+DICTIONARY = plc.DataType(plc.TypeId.DICTIONARY32)
 _INT32 = plc.DataType(plc.TypeId.INT32)
 _STRING = plc.DataType(plc.TypeId.STRING)
 #: The factors from days to seconds, and from seconds to milliseconds.
@@ -64,8 +66,7 @@ def cast(column: plc.Column, dtype: plc.DataType, location: ComputeLocation) -> 
     new = np.empty(end, f"i{plc.types.size_of(dtype)}")
     factor = _FACTORS.get(dtype.id(), 1)
     np.multiply(old[begin:], factor, out=new[begin:], dtype=new.dtype, casting="unsafe")
-    span, mask = HostSpan(new), column.null_mask()
-    return plc.Column(dtype, column.size(), span, mask, column.null_count(), begin, [])
+    return with_rows_of(column, dtype, HostSpan(new))
 
 
 def with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column:
@@ -78,7 +79,7 @@ def with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column:
 def codes_of(dictionary: plc.Column) -> plc.Column:
     """Return the indices of a dictionary column, with its mask, size and offset."""
     indices = dictionary.children()[0]
-    return _as_integers(indices, dictionary, indices.type())
+    return with_rows_of(dictionary, indices.type(), indices.data())
 
 
 def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) -> None:
@@ -107,11 +108,12 @@ def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) ->
             )
 
 
-def _as_integers(data: plc.Column, rows: plc.Column, dtype: plc.DataType) -> plc.Column:
-    """Return the data of one column as integers, with the mask, size and offset of another."""
-    return plc.Column(
-        dtype, rows.size(), data.data(), rows.null_mask(), rows.null_count(), rows.offset(), []
-    )
+def with_rows_of(
+    column: plc.Column, dtype: plc.DataType, data: Any, children: Sequence[plc.Column] = ()
+) -> plc.Column:
+    """Return a column of a buffer and children, with the mask, size and offset of another."""
+    mask, null_count, offset = column.null_mask(), column.null_count(), column.offset()
+    return plc.Column(dtype, column.size(), data, mask, null_count, offset, list(children))
 
 
 def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocation) -> plc.Column:
@@ -121,15 +123,8 @@ def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocati
     """
     stored = plc.DataType.from_arrow(pa.from_numpy_dtype(dtype))
     if plc.types.size_of(column.type()) == dtype.itemsize:
-        return _as_integers(column, column, stored)
+        return with_rows_of(column, stored, column.data())
     return cast(column, stored, location)
-
-
-def count_nulls(mask: Any, offset: int, size: int) -> int:
-    """Count the nulls in a range of rows of a validity bitmap in host memory."""
-    bits = pa.foreign_buffer(mask.ptr, mask.size, base=mask)
-    array = pa.Array.from_buffers(pa.bool_(), size, [bits, bits], offset=offset)
-    return int(array.null_count)
 
 
 def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:

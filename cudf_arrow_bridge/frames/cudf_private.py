@@ -187,17 +187,16 @@ class FrameLabels:
 
     def __init__(self, labels: pd.Index) -> None:
         self._labels = list(labels)
-        self._hierarchical = labels if isinstance(labels, pd.MultiIndex) else None
+        levels = getattr(labels, "levels", None)
+        self._hierarchical = None if levels is None else labels
         self._options: dict[str, Any] = {
+            "multiindex": levels is not None,
             "level_names": tuple(labels.names),
             "rangeindex": isinstance(labels, pd.RangeIndex),
+            "label_dtype": labels.dtype if levels is None else None,
+            "level_dtypes": levels and tuple(level.dtype for level in levels),
             "verify": False,
         }
-        if self._hierarchical is None:
-            self._options["label_dtype"] = labels.dtype
-        else:
-            self._options["multiindex"] = True
-            self._options["level_dtypes"] = tuple(level.dtype for level in labels.levels)
 
     def accessor(self, columns: Sequence[ColumnBase]) -> ColumnAccessor:
         """Return the accessor of a frame, or raise TypeError if two labels are equal.

@@ -33,7 +33,7 @@ from .cudf_private import (
 from .dtypes import dtype_hint
 from .host_frames import enable_host_frames
 from .labels import RowIndex, stringify
-from .layout import FrameLayout, ObjectType, single_label, table_names
+from .layout import FrameLayout, ObjectType, encode_field, single_label, table_names
 from .schema_cache import SharedColumns, cache_frame_spec, schema_key
 from .to_pylibcudf import column_to_pylibcudf
 
@@ -179,7 +179,9 @@ def _convert(
     objects: list[Any] = []
     if kind == "column":
         (field,), (name,) = fields, names
-        metadata = {**field.metadata, **layout.field_metadata(name, objects)}
+        (hint,) = layout.hints
+        ours = encode_field(layout.object_type, name, label, hint, row_index, objects)
+        metadata = {**field.metadata, **ours}
         return columns, SchemaSpec([replace(field, metadata=metadata)], {}, tuple(objects))
     entries = [
         pandas_metadata.column_entry(shown_name, name, dtype, field.timezone)

@@ -113,10 +113,7 @@ def with_hint(dtype: Any, hint: Json) -> Any:
         case {"list": inner} if isinstance(dtype, cudf.ListDtype):
             return cudf.ListDtype(with_hint(dtype.element_type, inner))
         case {"struct": list(inner)} if isinstance(dtype, cudf.StructDtype):
-            return cudf.StructDtype(
-                {
-                    name: with_hint(field, field_hint)
-                    for (name, field), field_hint in zip(dtype.fields.items(), inner, strict=True)
-                }
-            )
+            hints = dict(zip(dtype.fields, inner, strict=True))
+            fields = {name: with_hint(field, hints[name]) for name, field in dtype.fields.items()}
+            return cudf.StructDtype(fields)
     raise ValueError(f"expected a hint for {dtype}, got {hint!r}")

@@ -146,21 +146,18 @@ class ColumnConverter:
         if self._known is not None:
             result = make_known_column(column, *self._known)
         else:
-            result = self._convert(column, compute_location(column, stream=stream), may_copy)
+            field, location = self._field, compute_location(column, stream=stream)
+            level = _Level(field, location, field.name, may_copy, self._hint, is_top=True)
+            converted, dtype = _convert(column, level)
+            # cuDF uses the default string dtype for pa.nulls(), but object for nested null arrays.
+            default = DEFAULT_STRING_DTYPE if dtype is _NULLS else dtype
+            result = _make_hinted(converted, dtype, self._hint, default)
+            if converted is column:
+                # The dtype depends on the values only if the column was converted. All columns of
+                # the field that need no conversion have this class and dtype.
+                self._known = type(result), result.dtype
         if not self._is_default:
             _attach_field(result, self._field)
-        return result
-
-    def _convert(self, column: plc.Column, location: ComputeLocation, may_copy: bool) -> ColumnBase:
-        level = _Level(self._field, location, self._field.name, may_copy, self._hint, is_top=True)
-        converted, dtype = _convert(column, level)
-        # cuDF uses the default string dtype for pa.nulls(), but object for nested null arrays.
-        default = DEFAULT_STRING_DTYPE if dtype is _NULLS else dtype
-        result = _make_hinted(converted, dtype, self._hint, default)
-        if converted is column:
-            # The dtype depends on the values only if the column was converted. All columns of the
-            # field that need no conversion have this class and dtype.
-            self._known = type(result), result.dtype
         return result
 
 

@@ -143,7 +143,10 @@ def _rows(column: plc.Column, begin: int, end: int) -> plc.Column:
     if not 0 <= begin <= end <= column.size():
         raise IndexError(f"expected rows in 0 to {column.size()}, got {begin} to {end}")
     mask, offset, size = column.null_mask(), column.offset() + begin, end - begin
-    null_count = convert.count_nulls(mask, offset, size) if column.null_count() else 0
+    null_count = 0
+    if column.null_count():
+        bits = pa.foreign_buffer(mask.ptr, mask.size, base=mask)
+        null_count = pa.Array.from_buffers(pa.bool_(), size, [bits] * 2, offset=offset).null_count
     return plc.Column(
         column.type(), size, column.data(), mask, null_count, offset, column.children()
     )

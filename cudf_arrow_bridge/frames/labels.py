@@ -187,12 +187,10 @@ _DECODERS = {key: decode for key, _, decode in _FORMS.values()}
 
 def decode_range(start: Json, stop: Json, step: Json) -> range:
     """Return the range of a RangeIndex, or raise ValueError if it cannot be one."""
-    if not all(type(number) is int for number in (start, stop, step)):
-        raise ValueError(f"not a range: {[start, stop, step]}")
-    result = range(start, stop, step)
-    if any(abs(number) >= 1 << 62 for number in (start, stop, step)):
-        raise ValueError(f"not the range of an index: {result}")
-    return result
+    for number in (start, stop, step):
+        if type(number) is not int or abs(number) >= 1 << 62:
+            raise ValueError(f"not a number in the range of an index: {number!r}")
+    return range(start, stop, step)
 
 
 def stringify(label: Hashable) -> str:

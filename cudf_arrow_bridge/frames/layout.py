@@ -87,22 +87,11 @@ class FrameLayout:
         return {
             **pandas_metadata.schema_metadata(self.attrs),
             PANDAS_KEY: pandas_metadata.encode(self.labels, entries, index_columns, self.attrs),
-            BRIDGE_KEY: self._encode(names, objects),
+            BRIDGE_KEY: self.encode(names, objects),
         }
 
-    def field_metadata(self, name: str, objects: list[Any]) -> dict[bytes, bytes]:
-        """Return the metadata of the field of an array, empty if its name and type are sufficient.
-
-        The only label is the name of the series or index. If it has no JSON form, it is appended to
-        `objects`.
-        """
-        (label,), (hint,) = self.labels, self.hints
-        is_label = type(label) is str and label == name != ""
-        if hint is None and self.row_index is None and (is_label or label is None):
-            return {}
-        return {BRIDGE_KEY: self._encode([name], objects)}
-
-    def _encode(self, names: Sequence[str], objects: list[Any]) -> bytes:
+    def encode(self, names: Sequence[str], objects: list[Any]) -> bytes:
+        """Return the value of our key, for fields with these names."""
         common, entries = encode_index(self.labels, objects)
         document = {
             "version": _VERSION,
@@ -230,9 +219,16 @@ def encode_field(
     row_index: RowIndex | None,
     objects: list[Any],
 ) -> dict[bytes, bytes]:
-    """Return the metadata of the field of an array; see `FrameLayout.field_metadata`."""
+    """Return the metadata of the field of an array, empty if its name and type are sufficient.
+
+    The label is the name of the series or index. If it has no JSON form, it is appended to
+    `objects`. A row index of None is the default index.
+    """
+    is_label = type(label) is str and label == name != ""
+    if hint is None and row_index is None and (is_label or label is None):
+        return {}
     layout = FrameLayout(object_type, single_label(label), [hint], row_index)
-    return layout.field_metadata(name, objects)
+    return {BRIDGE_KEY: layout.encode([name], objects)}
 
 
 def decode_field(field: pa.Field, objects: Sequence[Any] = ()) -> FrameLayout:

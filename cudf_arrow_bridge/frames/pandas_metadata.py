@@ -43,11 +43,12 @@ def encode(
         json.dumps(attrs, allow_nan=False)
     except (TypeError, ValueError):
         attrs = {}
+    names = [json_name(name, (bool, int)) for name in labels.names]
     document = {
         "index_columns": list(index_columns),
         "column_indexes": [
-            _level_entry(level, name)
-            for level, name in zip(getattr(labels, "levels", [labels]), labels.names, strict=True)
+            {"name": name, "field_name": name, **_type_of_level(level)}
+            for level, name in zip(getattr(labels, "levels", [labels]), names, strict=True)
         ],
         "columns": list(columns),
         "attributes": attrs,
@@ -103,13 +104,8 @@ def column_names(labels: pd.Index) -> list[Json]:
     return [str(label) for label in zip(*parts, strict=True)]
 
 
-def _level_entry(level: pd.Index, name: Hashable) -> dict[str, Json]:
-    """Return the entry of a level of the labels of columns."""
-    name = json_name(name, (bool, int))
-    return {"name": name, "field_name": name, **_type_of_level(level)}
-
-
 def _type_of_level(level: pd.Index) -> dict[str, Json]:
+    """Return the types in the entry of a level of the labels of columns."""
     dtype = level.dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
         return _entry_of_dtype(dtype)

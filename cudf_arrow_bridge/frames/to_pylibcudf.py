@@ -24,7 +24,7 @@ from ..arrow.metadata import (
     storage_type_of,
 )
 from . import unproxied_pandas as pd
-from .convert import with_children
+from .convert import DICTIONARY, with_children, with_rows_of
 from .cudf_private import attached_to_memory, category_values
 from .dtypes import child_dtypes
 from .from_pylibcudf import timezone_dtype
@@ -135,25 +135,9 @@ def _convert_category(
     if values.size() <= 1 << (8 * plc.types.size_of(codes_type) - 1):
         # The signed type of the same width: INT8 for UINT8.
         codes_type = plc.DataType(plc.TypeId[codes_type.id().name.removeprefix("U")])
-    codes = plc.Column(
-        codes_type,
-        # The codes start at the start of the buffer. The dictionary column has the offset.
-        column.offset() + column.size(),
-        column.data(),
-        None,
-        0,
-        0,
-        [],
-    )
-    dictionary = plc.Column(
-        plc.DataType(plc.TypeId.DICTIONARY32),
-        column.size(),
-        None,
-        column.null_mask(),
-        column.null_count(),
-        column.offset(),
-        [codes, values],
-    )
+    # The codes start at the start of the buffer. The dictionary column has the offset.
+    codes = plc.Column(codes_type, column.offset() + column.size(), column.data(), None, 0, 0, [])
+    dictionary = with_rows_of(column, DICTIONARY, None, [codes, values])
     return dictionary, ColumnMetadata(name, ordered=bool(dtype.ordered), children=(metadata,))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pylibcudf as plc
 import pytest
 
-from cudf_arrow_bridge.cuda.residency import device_type, has_gpu, is_host_memory
+from cudf_arrow_bridge.cuda.residency import compute_location, device_type, has_gpu
 from cudf_arrow_bridge.cuda.spans import HostSpan, view_host
 
 
@@ -53,6 +53,6 @@ def test_numpy_memory_is_host_memory():
     column = plc.Column(plc.DataType(plc.TypeId.INT64), 4, HostSpan(array), None, 0, 0, [])
     empty = plc.Column(plc.DataType(plc.TypeId.EMPTY), 4, None, None, 4, 0, [])
     nested = plc.Column(plc.DataType(plc.TypeId.STRUCT), 4, None, None, 0, 0, [column])
-    assert is_host_memory(column)
-    assert is_host_memory(nested)
-    assert is_host_memory(empty) is is_host_memory() is (not has_gpu())
+    assert compute_location(column).host
+    assert compute_location(nested).host
+    assert compute_location(empty).host is compute_location().host is (not has_gpu())
