@@ -93,9 +93,9 @@ def _input_of_rapids(
     if found is not None:
         return found
     # Imported here because it imports cuDF.
-    from ..frames.disassemble import disassemble
+    from ..frames.frame_to_columns import frame_to_columns
 
-    return disassemble(obj, preserve_index, arguments.stream, arguments.copy)
+    return frame_to_columns(obj, preserve_index, arguments.stream, arguments.copy)
 
 
 def _exporter_of(obj: Any) -> InputExporter:
@@ -123,7 +123,7 @@ def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema
     """
     described: ExportInput | None = pylibcudf_input(obj, _spec_of)
     if described is None and is_of_rapids(obj):
-        from ..frames.disassemble import describe as describe_frame
+        from ..frames.frame_to_columns import describe_frame
 
         described = describe_frame(obj, preserve_index)
     return None if described is None else (described.kind, schema_of_input(described))
@@ -136,7 +136,7 @@ def memory_type(obj: Any) -> DeviceType | None:
     """
     if not is_of_rapids(obj := unwrapped(obj)):
         return None
-    from ..frames.disassemble import first_buffer
+    from ..frames.frame_to_columns import first_buffer
 
     buffer = first_buffer(obj)
     return None if buffer is None else DeviceType(device_type(buffer.ptr))

@@ -36,7 +36,7 @@ from cudf.utils.dtypes import dtype_from_pylibcudf_column as dtype_from_pylibcud
 from .._core.export.shared_columns import BufferSharer
 from .._core.import_.columns import Span, main_span, rebuild_all
 from ..arrow.schemas import listed
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 
 #: The attribute in which this package attaches objects to columns and buffer owners.
 _ATTACHMENT = "_cudf_arrow_bridge"

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..arrow.metadata import child_fields
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .cudf_private import (
     DEFAULT_STRING_DTYPE,
     categorical_dtype,

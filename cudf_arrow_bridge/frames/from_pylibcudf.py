@@ -42,7 +42,7 @@ from ..arrow.types import (
 )
 from ..cuda.residency import ComputeLocation, compute_location
 from . import convert
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .concatenate import distinct_values
 from .cudf_private import (
     DEFAULT_STRING_DTYPE,

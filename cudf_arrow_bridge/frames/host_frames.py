@@ -25,7 +25,7 @@ from .._core.import_.columns import rebuild_all
 from ..cuda.residency import ComputeLocation, has_gpu
 from ..cuda.spans import HostSpan, view_host
 from . import convert
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .cudf_private import (
     CategoricalColumn,
     ColumnBase,

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .proxies import is_proxy
 
 Json = Any

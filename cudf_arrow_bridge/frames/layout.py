@@ -18,7 +18,7 @@ import pyarrow as pa
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from ..arrow.schemas import unique_positions
 from . import pandas_metadata
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .labels import (
     Json,
     RowIndex,

@@ -18,7 +18,7 @@ from pyarrow.pandas_compat import get_logical_type
 
 from ..arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from ..arrow.schemas import unique_positions
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .cudf_private import codes_dtype, cudf_dtype_to_pa_type
 from .dtypes import child_dtypes, dtype_hint
 from .labels import Json, RowIndex, column_positions, decode_range, stringify

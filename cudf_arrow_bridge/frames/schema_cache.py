@@ -11,7 +11,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.schema import SchemaSpec, cache_spec
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .layout import ObjectType
 
 #: Dtypes for which the key is not sufficient: the schema also depends on the types of

@@ -23,7 +23,7 @@ from ..arrow.metadata import (
     own_metadata,
     storage_type_of,
 )
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .convert import DICTIONARY, with_children, with_rows_of
 from .cudf_private import attached_to_memory, category_values
 from .dtypes import child_dtypes

@@ -104,9 +104,9 @@ class Importer:
         if not self.makes_frames:
             return parsed.table if kind == "table" else parsed.column
         # Imported only for frames, because importing cuDF takes about a second.
-        from ..frames.assemble import assembler_of
+        from ..frames.columns_to_frame import frame_maker_of
 
-        assemble_on_stream = assembler_of(parsed, kind, labels)
+        assemble_on_stream = frame_maker_of(parsed, kind, labels)
 
         def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
             return self.finish(

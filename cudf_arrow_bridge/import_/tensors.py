@@ -126,12 +126,12 @@ def assemble(
     if not importer.makes_frames:
         return table_of(columns, num_rows) if is_table else columns[0]
     # Imported only for frames, because importing cuDF takes about a second.
-    from ..frames.assemble import Assembler
+    from ..frames.columns_to_frame import FrameMaker
 
     importer.compute_after_import()
     fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
     schema = pa.schema(fields) if is_table else fields[0].with_name("")
-    result = Assembler(schema)(columns, num_rows, None, importer.computing)
+    result = FrameMaker(schema)(columns, num_rows, None, importer.computing)
     if is_table:
         result.columns = range(len(columns))
     return importer.finish(result)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cudf_arrow_bridge.frames.cudf_private import make_column, make_known_column
-from cudf_arrow_bridge.frames.disassemble import disassemble
+from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import addresses, arrays_of, schema_of, table_of, to_plc
 from testing.host_frames import assert_same_object, column, dtypes, frame, round_trip, series
 from testing.spilling import turn_on
@@ -202,7 +202,7 @@ def test_round_trip_of_a_series_keeps_its_index(name):
 def test_exported_values_equal_the_source_values(name, begin, end):
     array, dtype = CASES[name]
     part = array.slice(begin, end - begin)
-    (found,) = arrays_of(disassemble(series(column(part, dtype))))
+    (found,) = arrays_of(frame_to_columns(series(column(part, dtype))))
     if isinstance(found, pa.ExtensionArray):
         found = found.storage
     # The time zone does not change the stored values, which are in UTC.
@@ -231,13 +231,13 @@ def test_exported_values_equal_the_source_values(name, begin, end):
 )
 def test_export_of_a_dtype_has_the_expected_arrow_type(name, expected):
     array, dtype = CASES[name]
-    assert schema_of(disassemble(series(column(array, dtype)))).field(0).type == expected
+    assert schema_of(frame_to_columns(series(column(array, dtype)))).field(0).type == expected
 
 
 @pytest.mark.parametrize(("begin", "end"), SLICES)
 def test_exported_codes_of_a_slice_begin_at_the_start_of_the_buffer(begin, end):
     array, dtype = CASES["category"]
-    (made,) = disassemble(series(column(array.slice(begin, end - begin), dtype))).columns
+    (made,) = frame_to_columns(series(column(array.slice(begin, end - begin), dtype))).columns
     codes, _ = made.children()
     assert (made.offset(), made.size()) == (begin, end - begin)
     assert (codes.offset(), codes.size(), codes.null_mask()) == (0, end, None)
@@ -247,7 +247,7 @@ def test_interval_is_exported_with_the_extension_type_of_pandas():
     source = frame({"i": column(*CASES["interval"])})
     pandas = pd.DataFrame({"i": pd.arrays.IntervalArray.from_tuples([(1, 5)], closed="left")})
     expected = pa.Schema.from_pandas(pandas).field("i").type
-    assert schema_of(disassemble(source)).field("i").type == expected.__class__(pa.int64(), "left")
+    assert schema_of(frame_to_columns(source)).field("i").type == expected.__class__(pa.int64(), "left")
 
 
 PANDAS = {
@@ -284,7 +284,7 @@ def test_pandas_reads_the_dtype_of_the_exported_table(name):
     array, dtype = CASES[name]
     # Rows without nulls: pandas' intervals and NumPy ints cannot store nulls.
     source = frame({"x": column(array.slice(2, 2), dtype)})
-    found = table_of(disassemble(source)).to_pandas()
+    found = table_of(frame_to_columns(source)).to_pandas()
     assert found["x"].dtype == PANDAS[name]
     assert found.columns.tolist() == ["x"]
 
@@ -313,7 +313,7 @@ def test_write_to_the_frame_does_not_change_the_export(name, monkeypatch):
     source = frame({"x": column(*CASES[name])})
     (written,) = source._columns
     before = addresses(written.plc_column)
-    export_input = disassemble(source)
+    export_input = frame_to_columns(source)
     exported = addresses(export_input.columns[0])
     with written.access(mode="write", scope="internal"):
         after = addresses(written.plc_column)
@@ -325,7 +325,7 @@ def test_write_to_the_frame_does_not_change_the_export(name, monkeypatch):
 def test_cudf_writes_in_place_after_the_export_is_deleted():
     (written,) = frame({"x": column(INTS, np.dtype("int64"))})._columns
     owner = written.plc_column.data().owner
-    export_input = disassemble(series(written))
+    export_input = frame_to_columns(series(written))
     assert len(owner._slices) > 1
     del export_input
     assert len(owner._slices) == 1
@@ -339,7 +339,7 @@ def test_imported_memory_is_never_written_in_place():
 
 def test_export_keeps_the_memory_of_a_deleted_frame():
     memory = pa.array(np.arange(1000))
-    export_input = disassemble(frame({"x": column(memory, np.dtype("int64"))}))
+    export_input = frame_to_columns(frame({"x": column(memory, np.dtype("int64"))}))
     address = memory.buffers()[1].address
     expected = memory.to_pylist()
     del memory

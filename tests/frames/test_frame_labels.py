@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
-from cudf_arrow_bridge.frames.disassemble import disassemble
+from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import schema_of, table_of
 from testing.host_frames import (
     assemble_frame,
@@ -82,7 +82,7 @@ def test_label_without_a_json_form_is_kept_only_within_the_process():
 
 def test_labels_that_differ_only_in_type_have_equal_field_names():
     source = labelled(pd.Index([1, "1", None, "None"], dtype=object))
-    assert schema_of(disassemble(source)).names == ["1", "1", "None", "None"]
+    assert schema_of(frame_to_columns(source)).names == ["1", "1", "None", "None"]
     assert_same_object(round_trip(source), source)
 
 
@@ -97,7 +97,7 @@ def test_pandas_reads_the_exported_labels(name):
     labels = INDEXES[name]
     if name == "tuple name":
         labels = labels.rename("n")
-    found = table_of(disassemble(labelled(labels))).to_pandas()
+    found = table_of(frame_to_columns(labelled(labels))).to_pandas()
     pd.testing.assert_index_equal(found.columns, labels, exact="equiv", check_names=True)
     assert found.iloc[0].tolist() == [10 * i for i in range(len(labels))]
 
@@ -107,7 +107,7 @@ def test_pandas_reads_exported_labels_as_well_as_those_of_pyarrow(name):
     """The export keeps at least what pyarrow keeps of the same labels."""
     labels = INDEXES[name]
     own = pd.DataFrame(np.zeros((3, len(labels)), "int64"), columns=labels)
-    found = table_of(disassemble(labelled(labels))).to_pandas()
+    found = table_of(frame_to_columns(labelled(labels))).to_pandas()
     assert len(found.columns) == len(labels)
     try:
         # For labels that pyarrow cannot keep, it warns or fails. The test then compares nothing.
@@ -172,7 +172,7 @@ def test_round_trip_keeps_the_index(name):
 @pytest.mark.parametrize("name", rows())
 def test_pandas_reads_the_exported_index(name):
     source = frame({"a": numbers(), "b": STRINGS}, index=rows()[name])
-    found = table_of(disassemble(source)).to_pandas()
+    found = table_of(frame_to_columns(source)).to_pandas()
     assert found.columns.tolist() == ["a", "b"]
     names = [n.decode("utf-8", "backslashreplace") if isinstance(n, bytes) else n
              for n in source.index.names]  # fmt: skip
@@ -191,7 +191,7 @@ def test_pandas_reads_the_exported_index(name):
 @pytest.mark.parametrize("preserve", [True, False])
 def test_preserve_index_decides_whether_the_index_is_exported(name, preserve):
     source = frame({"a": numbers()}, index=rows()[name])
-    export_input = disassemble(source, preserve)
+    export_input = frame_to_columns(source, preserve)
     found = round_trip(source, preserve)
     if not preserve:
         assert schema_of(export_input).names == ["a"]
@@ -209,7 +209,7 @@ def test_preserve_index_decides_whether_the_index_is_exported(name, preserve):
 @pytest.mark.parametrize("count", [0, 3])
 def test_round_trip_keeps_the_rows_of_a_frame_without_columns(count):
     source = frame([], pd.Index([], dtype="str", name="n"), cudf.RangeIndex(5, 5 + count))
-    export_input = disassemble(source)
+    export_input = frame_to_columns(source)
     assert (export_input.num_rows, export_input.columns) == (count, ())
     assert_same_object(round_trip(source), source)
     only_index = frame([], pd.RangeIndex(0), index(STRINGS, "i"))
@@ -230,7 +230,7 @@ def test_round_trip_keeps_attrs_that_json_can_store():
     source = frame({"a": numbers()})
     source.attrs = {"unit": "m", "deep": [1, {"x": None}]}
     assert round_trip(source).attrs == source.attrs
-    assert table_of(disassemble(source)).to_pandas().attrs == source.attrs
+    assert table_of(frame_to_columns(source)).to_pandas().attrs == source.attrs
     source.attrs = {"f": len}
     assert round_trip(source).attrs == {}
 
@@ -257,17 +257,17 @@ def test_round_trip_keeps_the_rangeindex_of_a_series():
 
 
 def test_export_of_a_plain_series_writes_no_metadata():
-    (field,) = disassemble(series(numbers(), "x")).schema_spec.fields
+    (field,) = frame_to_columns(series(numbers(), "x")).schema_spec.fields
     assert (field.name, dict(field.metadata)) == ("x", {})
-    (field,) = disassemble(series(numbers())).schema_spec.fields
+    (field,) = frame_to_columns(series(numbers())).schema_spec.fields
     assert (field.name, dict(field.metadata)) == ("", {})
 
 
 def test_series_with_an_index_is_exported_without_it_or_as_a_table():
     source = series(numbers(), "x", index(STRINGS, "i"))
-    assert disassemble(source).kind == "column"
+    assert frame_to_columns(source).kind == "column"
     assert_same_object(round_trip(source), series(numbers(), "x"))
-    export_input = disassemble(source, True)
+    export_input = frame_to_columns(source, True)
     assert export_input.kind == "table"
     found = table_of(export_input).to_pandas()
     assert found["x"].to_dict() == {"p": 0, "q": 1, "r": 2}
@@ -312,13 +312,13 @@ def test_exported_pandas_metadata_equals_that_of_pyarrow():
         },
         index=index(STRINGS, "i"),
     )
-    found = json.loads(disassemble(source).schema_spec.metadata[PANDAS_KEY])
+    found = json.loads(frame_to_columns(source).schema_spec.metadata[PANDAS_KEY])
     del expected["creator"], found["creator"]
     assert found == expected
 
 
 def test_export_writes_both_metadata_keys_as_ascii_json():
-    metadata = disassemble(
+    metadata = frame_to_columns(
         labelled(pd.Index(["a", "\ud800", "b\0"], dtype=object))
     ).schema_spec.metadata
     assert set(metadata) == {PANDAS_KEY, BRIDGE_KEY}
@@ -327,7 +327,7 @@ def test_export_writes_both_metadata_keys_as_ascii_json():
 
 
 def test_import_rejects_two_columns_with_one_name():
-    export_input = disassemble(frame({"a": numbers(), "b": numbers()}))
+    export_input = frame_to_columns(frame({"a": numbers(), "b": numbers()}))
     schema = pa.schema([("a", pa.int64()), ("a", pa.int64())])
     with pytest.raises(TypeError, match=r"\['a'\].*pylibcudf"):
         assemble_frame(export_input.columns, schema, 3)
@@ -335,7 +335,7 @@ def test_import_rejects_two_columns_with_one_name():
 
 def test_disassemble_rejects_an_object_that_is_not_of_cudf():
     with pytest.raises(TypeError, match=r"expected a cuDF DataFrame.*list"):
-        disassemble([1])
+        frame_to_columns([1])
 
 
 @pytest.mark.parametrize(

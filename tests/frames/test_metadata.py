@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from cudf_arrow_bridge.frames import layout
-from cudf_arrow_bridge.frames.disassemble import disassemble
+from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import schema_of, to_plc
 from testing.host_frames import (
     assemble_frame,
@@ -65,7 +65,7 @@ def test_a_renamed_column_loses_only_its_own_label_and_dtype():
 
 
 def test_dropped_and_reordered_columns_keep_labels_and_dtypes():
-    export_input = disassemble(source())
+    export_input = frame_to_columns(source())
     schema = schema_of(export_input)
     picked = [3, 2, 0]
     fields = [schema.field(i) for i in picked]
@@ -81,7 +81,7 @@ def test_dropped_and_reordered_columns_keep_labels_and_dtypes():
 
 
 def test_dropped_index_is_replaced_by_a_rangeindex():
-    export_input = disassemble(source())
+    export_input = frame_to_columns(source())
     schema = schema_of(export_input)
     found = assemble_frame(export_input.columns[:3], schema.remove(3), 3)
     assert isinstance(found.index, cudf.RangeIndex)
@@ -89,7 +89,7 @@ def test_dropped_index_is_replaced_by_a_rangeindex():
 
 
 def test_column_of_a_changed_type_gets_the_dtype_of_that_type():
-    export_input = disassemble(source())
+    export_input = frame_to_columns(source())
     schema = schema_of(export_input)
     schema = schema.set(1, pa.field("2.5", pa.float64())).set(2, pa.field("('t', '0')", pa.int8()))
     columns = list(export_input.columns)
@@ -104,7 +104,7 @@ def test_range_of_another_length_is_replaced_by_a_default_range():
         frame({"a": numbers()}, index=cudf.RangeIndex(2, 8, 2)),
         series(numbers(), "a", cudf.RangeIndex(2, 8, 2)),
     ):
-        export_input = disassemble(obj)
+        export_input = frame_to_columns(obj)
         shorter = [to_plc(pa.array([1, 2]))]
         if export_input.kind == "table":
             found = assemble_frame(shorter, schema_of(export_input), 2)
@@ -114,7 +114,7 @@ def test_range_of_another_length_is_replaced_by_a_default_range():
 
 
 def test_renamed_series_takes_the_name_of_the_field():
-    field = pa.field("new", pa.int64(), metadata=schema_of(disassemble(series(numbers(), 5)))
+    field = pa.field("new", pa.int64(), metadata=schema_of(frame_to_columns(series(numbers(), 5)))
                      .field(0).metadata)  # fmt: skip
     assert assemble_series(to_plc(pa.array([1])), field).name == "new"
 
@@ -169,7 +169,7 @@ JSON = st.recursive(
 @given(st.data())
 def test_import_succeeds_with_arbitrary_metadata(data):
     """Replace one entry of one of the keys by any JSON value."""
-    export_input = disassemble(source())
+    export_input = frame_to_columns(source())
     schema = schema_of(export_input)
     key = data.draw(st.sampled_from([BRIDGE_KEY, PANDAS_KEY]))
     form = json.loads(schema.metadata[key])
@@ -235,7 +235,7 @@ def test_import_ignores_a_dtype_hint_that_does_not_match_the_type(name, form):
     [[0, 3], ["0", 3, 1], [0, 3, 0], [0, 2**70, 1], [-(2**63), 2**63, 1], None, [0, 3, True]],
 )
 def test_import_ignores_an_invalid_range(span):
-    export_input = disassemble(frame({7: numbers()}))
+    export_input = frame_to_columns(frame({7: numbers()}))
     schema = schema_of(export_input)
     ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"index": {"names": [None], "range": span}}
     theirs = json.loads(schema.metadata[PANDAS_KEY])
@@ -296,14 +296,14 @@ def test_import_restores_the_index_from_the_metadata_of_cudf():
     schema = pa.schema(
         [("a", pa.int64()), ("index", pa.int64())], {PANDAS_KEY: json.dumps(metadata)}
     )
-    export_input = disassemble(frame({"a": numbers(), "b": numbers(start=5)}))
+    export_input = frame_to_columns(frame({"a": numbers(), "b": numbers(start=5)}))
     found = assemble_frame(export_input.columns, schema, 3)
     assert found.columns.tolist() == ["a"]
     assert content(found.index) == [[5, 6, 7]]
 
 
 def test_field_names_replace_labels_that_are_equal():
-    export_input = disassemble(frame({"a": numbers(), "b": numbers()}))
+    export_input = frame_to_columns(frame({"a": numbers(), "b": numbers()}))
     schema = schema_of(export_input)
     ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"entries": ["a", "a"]}
     schema = schema.with_metadata({BRIDGE_KEY: json.dumps(ours)})
@@ -312,7 +312,7 @@ def test_field_names_replace_labels_that_are_equal():
 
 def test_import_rejects_two_fields_with_the_name_of_the_index():
     """The metadata is ambiguous, so neither field gets the dtype or becomes the index."""
-    export_input = disassemble(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
+    export_input = frame_to_columns(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
     fields = [pa.field("i", pa.string()), pa.field("i", pa.string())]
     schema = pa.schema(fields, metadata=schema_of(export_input).metadata)
     with pytest.raises(TypeError, match=r"\['i'\]"):

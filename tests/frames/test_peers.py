@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge.frames.disassemble import disassemble
+from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import addresses, to_plc
 from testing.host_frames import (
     assemble_frame,
@@ -209,11 +209,11 @@ EXTENSIONS = {
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_round_trip_keeps_the_metadata_of_an_extension_type(name):
     array, field, expected = EXTENSIONS[name]
-    export_input = disassemble(assemble_series(to_plc(array), field))
+    export_input = frame_to_columns(assemble_series(to_plc(array), field))
     assert dict(export_input.schema_spec.fields[0].metadata) == expected
     whole = assemble_frame([to_plc(array)], pa.schema([field]), len(array))
-    assert dict(disassemble(whole).schema_spec.fields[0].metadata) == expected
-    assert dict(disassemble(whole["x"]).schema_spec.fields[0].metadata) == expected
+    assert dict(frame_to_columns(whole).schema_spec.fields[0].metadata) == expected
+    assert dict(frame_to_columns(whole["x"]).schema_spec.fields[0].metadata) == expected
 
 
 def test_import_reads_the_interval_extension_from_field_metadata():

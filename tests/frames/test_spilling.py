@@ -17,7 +17,7 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.frames import disassemble
+from cudf_arrow_bridge.frames import frame_to_columns
 from testing.host_frames import column, frame, index, multi, numbers, series
 from testing.owners import Counted
 from testing.peers.arrays import SchemaOnly
@@ -269,9 +269,9 @@ def test_written_range_index_cannot_be_spilled(moving, monkeypatch):
         assert moving.spill_device_memory(10**9) == 0
         return share_columns(*arguments)
 
-    share_columns = disassemble.share_columns
-    monkeypatch.setattr(disassemble.convert, "sequence", on_device)
-    monkeypatch.setattr(disassemble, "share_columns", share_later)
+    share_columns = frame_to_columns.share_columns
+    monkeypatch.setattr(frame_to_columns.convert, "sequence", on_device)
+    monkeypatch.setattr(frame_to_columns, "share_columns", share_later)
     exported = bridge.to_arrow_device(cudf.RangeIndex(2, 8, 3))
     assert exported.to_pylist() == [2, 5]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from cudf.core.column import ColumnBase
 from cudf.core.column_accessor import ColumnAccessor
 
-from cudf_arrow_bridge.frames.assemble import Assembler
-from cudf_arrow_bridge.frames.disassemble import disassemble
+from cudf_arrow_bridge.frames.columns_to_frame import FrameMaker
+from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import arrays_of, field_of, schema_of, to_plc
 from testing.labels import are_same_labels
 
@@ -57,20 +57,20 @@ def multi(columns, names):
 
 def assemble_frame(columns, schema, num_rows, labels=()):
     """A frame of the columns of one record batch."""
-    return Assembler(schema, labels)(columns, num_rows, None)
+    return FrameMaker(schema, labels)(columns, num_rows, None)
 
 
 def assemble_series(column, field, labels=()):
     """A series of one array."""
-    return Assembler(field, labels)([column], column.size(), None)
+    return FrameMaker(field, labels)([column], column.size(), None)
 
 
 def round_trip(obj, preserve_index=None, *, peer=lambda schema: schema, objects=True):
-    """Disassemble an object and assemble it again, like an export and an import.
+    """Return an object made from its exported columns, like an export and an import.
 
     ``peer`` changes the schema in between. Without ``objects``, labels are read from the metadata.
     """
-    export_input = disassemble(obj, preserve_index)
+    export_input = frame_to_columns(obj, preserve_index)
     labels = export_input.schema_spec.labels if objects else ()
     if export_input.kind == "table":
         return assemble_frame(
@@ -86,7 +86,7 @@ def round_trip(obj, preserve_index=None, *, peer=lambda schema: schema, objects=
 
 def content(obj):
     """Return all values of an object's columns, which pyarrow reads from the exported memory."""
-    return [array.to_pylist() for array in arrays_of(disassemble(obj))]
+    return [array.to_pylist() for array in arrays_of(frame_to_columns(obj))]
 
 
 def shape_of_dtype(dtype):

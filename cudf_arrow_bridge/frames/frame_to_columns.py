@@ -21,7 +21,7 @@ from ..arrow.options import Kind
 from ..arrow.schemas import unique_positions
 from ..cuda.residency import buffers_of, compute_location
 from . import convert, pandas_metadata
-from . import unproxied_pandas as pd
+from . import real_pandas as pd
 from .cudf_private import (
     ColumnBase,
     buffer_describer,
@@ -45,7 +45,7 @@ _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 _NO_RANGES = "Arrow has no ranges: the range index is written out"
 
 
-def disassemble(
+def frame_to_columns(
     obj: cudf.DataFrame | cudf.Series | cudf.Index,
     preserve_index: bool | None = None,
     stream: Any = None,
@@ -133,7 +133,7 @@ def disassemble(
     return ExportInput(kind, exported, num_rows, spec, made)
 
 
-def describe(
+def describe_frame(
     obj: cudf.DataFrame | cudf.Series | cudf.Index, preserve_index: bool | None = None
 ) -> ExportInput | None:
     """Return the schema spec of an export, with columns that have no memory.
@@ -144,7 +144,7 @@ def describe(
         return None
     if preserve_index and isinstance(getattr(obj, "index", None), cudf.RangeIndex):
         return None
-    return disassemble(obj, preserve_index, sharer=buffer_describer())
+    return frame_to_columns(obj, preserve_index, sharer=buffer_describer())
 
 
 def first_buffer(obj: cudf.DataFrame | cudf.Series | cudf.Index) -> Any:

@@ -15,7 +15,7 @@ import rmm.mr
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.import_.array_importer import importer_of
-from cudf_arrow_bridge.frames import assemble, from_pylibcudf
+from cudf_arrow_bridge.frames import columns_to_frame, from_pylibcudf
 from testing.host_frames import content, frame, numbers
 from testing.peers.arrays import DeviceOnly
 
@@ -57,7 +57,7 @@ def reads(monkeypatch):
         return noted
 
     for name in ("decode_schema", "decode_field"):
-        monkeypatch.setattr(assemble, name, noting("schemas", getattr(assemble, name)))
+        monkeypatch.setattr(columns_to_frame, name, noting("schemas", getattr(columns_to_frame, name)))
     monkeypatch.setattr(from_pylibcudf, "_convert", noting("dtypes", from_pylibcudf._convert))
     return count
 

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from ..arrow.options import Kind
 
 
-def assembler_of(parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
-    """Return the assembler for arrays of one schema, cached on the importer of the schema."""
-    key = ("assembler", kind)
-    assembler: Assembler | None = parsed.derived.get(key)
-    if assembler is None or not are_same_objects(assembler.labels, labels):
+def frame_maker_of(parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> FrameMaker:
+    """Return the maker of frames for arrays of one schema, cached on the importer of the schema."""
+    key = ("frame maker", kind)
+    maker: FrameMaker | None = parsed.derived.get(key)
+    if maker is None or not are_same_objects(maker.labels, labels):
         as_pyarrow = as_schema if kind == "table" else as_field
-        assembler = parsed.derived[key] = Assembler(as_pyarrow(parsed.schema), labels)
-    return assembler
+        maker = parsed.derived[key] = FrameMaker(as_pyarrow(parsed.schema), labels)
+    return maker
 
 
-class Assembler:
+class FrameMaker:
     """Makes frames and series from the columns of arrays of one schema. Thread-safe.
 
     Parameters
