@@ -8,8 +8,8 @@ import pyarrow as pa
 from ..arrow.sources import SourceArray
 from ..arrow.text import shortened
 from ..frames import real_pandas as pd
-from ..frames.frame_to_columns import level_labels
 from ..frames.dtypes import dtype_hint
+from ..frames.frame_to_columns import level_labels
 from ..frames.labels import RowIndex, stringify
 from ..frames.layout import FrameLayout, ObjectType, encode_field, table_names
 

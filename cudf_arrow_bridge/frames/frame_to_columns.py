@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import cudf
 import numpy as np
+import pyarrow as pa
 import pylibcudf as plc
 
 from .._core.export.array_exporter import ExportInput
 from .._core.export.shared_columns import BufferSharer, share_columns
 from .._core.import_.columns import OwningSpan, rebuild_all
-from .._core.schema import SchemaSpec, cached_spec
+from .._core.schema import SchemaSpec, cache_spec, cached_spec
 from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.options import Kind
 from ..arrow.schemas import unique_positions
@@ -34,7 +35,6 @@ from .dtypes import dtype_hint
 from .host_frames import enable_host_frames
 from .labels import RowIndex, stringify
 from .layout import FrameLayout, ObjectType, encode_field, single_label, table_names
-from .schema_cache import SharedColumns, cache_frame_spec, schema_key
 from .to_pylibcudf import column_to_pylibcudf
 
 if TYPE_CHECKING:
@@ -43,6 +43,20 @@ if TYPE_CHECKING:
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 
 _NO_RANGES = "Arrow has no ranges: the range index is written out"
+
+#: Dtypes for which the key is not sufficient: the schema also depends on the types of
+#: categories, or on the imported fields of children.
+_UNCACHED = (
+    cudf.CategoricalDtype,
+    cudf.IntervalDtype,
+    cudf.ListDtype,
+    cudf.StructDtype,
+    pd.ArrowDtype,
+)
+
+#: The result of `share_columns`: the columns, their dtypes, their libcudf types, and by position
+#: their imported fields.
+SharedColumns = tuple[list[plc.Column], list[Any], bytes, dict[int, pa.Field]]
 
 
 def frame_to_columns(
@@ -117,7 +131,7 @@ def frame_to_columns(
     texts = tuple(pandas_metadata.schema_metadata(attrs).items()) if attrs else ()
     # Other attrs can be any objects, which may not be comparable.
     if len(texts) == len(attrs):
-        key = schema_key(object_type, labels, [*names, *index_names], rows, shared, texts)
+        key = _schema_key(object_type, labels, [*names, *index_names], rows, shared, texts)
     spec = cached_spec(key)
     if spec is None:
         row_index = None
@@ -128,7 +142,9 @@ def frame_to_columns(
         hints = [dtype_hint(dtype) for dtype in shared[1]]
         layout = FrameLayout(object_type, labels, hints, row_index, attrs)
         exported, spec = _convert(kind, layout, shared, sharer)
-        cache_frame_spec(key, spec, shared)
+        is_uncached = any(isinstance(dtype, _UNCACHED) for dtype in shared[1])
+        if not (key is None or spec.labels or is_uncached):
+            cache_spec(key, spec, list(shared[3].values()))
     num_rows = columns[0].size if columns else len(obj)
     return ExportInput(kind, exported, num_rows, spec, made)
 
@@ -156,6 +172,52 @@ def first_buffer(obj: cudf.DataFrame | cudf.Series | cudf.Index) -> Any:
         return None
     buffer = next(buffers_of(column.plc_column for column in columns_of(obj)), None)
     return None if buffer is None else buffer_sharer()(buffer)
+
+
+class _Labels:
+    """The labels of columns, compared without the names of the pandas Index, which can change."""
+
+    def __init__(self, labels: pd.Index | None) -> None:
+        self._labels = labels
+
+    def __eq__(self, other: object) -> bool:
+        one: Any = self._labels
+        two: Any = other._labels if isinstance(other, _Labels) else None
+        if one is two or one is None or type(one) is not type(two):
+            return one is two
+        # Other labels can be equal but have different JSON forms, such as 1, 1.0 and True.
+        is_comparable = isinstance(one, pd.RangeIndex) or isinstance(one.dtype, pd.StringDtype)
+        return is_comparable and one.dtype == two.dtype and bool(one.equals(two))
+
+
+def _schema_key(
+    object_type: ObjectType,
+    labels: pd.Index | None,
+    names: Sequence[Hashable],
+    rows: range | None,
+    shared: SharedColumns,
+    texts: Hashable = (),
+) -> object:
+    """Return the key of the spec of an object, or None if its schema has other inputs.
+
+    `labels` are those of the columns of a frame. `names` are the names of the labels, or the name
+    of a series or index; then the names of the row index, unless it is dropped. `rows` is the range
+    of a row index that is kept. `shared` has all columns, including those of the row index. `texts`
+    are the ``attrs`` of a frame.
+    """
+    for name in names:
+        # Other labels can be equal but have different JSON forms, such as 1, 1.0 and True.
+        if name is not None and type(name) is not str:
+            return None
+    columns, dtypes, types, fields = shared
+    # Do not compare ranges: all empty ranges are equal.
+    bounds = None if rows is None else (rows.start, rows.stop, rows.step)
+    imported = fields and [
+        (position, id(field), field.nullable or nulls > 0, nulls == columns[position].size())
+        for position, field in fields.items()
+        for nulls in (columns[position].null_count(),)
+    ]
+    return object_type, *names, bounds, types, texts, imported, dtypes, _Labels(labels)
 
 
 def _convert(

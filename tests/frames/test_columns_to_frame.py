@@ -57,7 +57,9 @@ def reads(monkeypatch):
         return noted
 
     for name in ("decode_schema", "decode_field"):
-        monkeypatch.setattr(columns_to_frame, name, noting("schemas", getattr(columns_to_frame, name)))
+        monkeypatch.setattr(
+            columns_to_frame, name, noting("schemas", getattr(columns_to_frame, name))
+        )
     monkeypatch.setattr(from_pylibcudf, "_convert", noting("dtypes", from_pylibcudf._convert))
     return count
 

@@ -247,7 +247,9 @@ def test_interval_is_exported_with_the_extension_type_of_pandas():
     source = frame({"i": column(*CASES["interval"])})
     pandas = pd.DataFrame({"i": pd.arrays.IntervalArray.from_tuples([(1, 5)], closed="left")})
     expected = pa.Schema.from_pandas(pandas).field("i").type
-    assert schema_of(frame_to_columns(source)).field("i").type == expected.__class__(pa.int64(), "left")
+    assert schema_of(frame_to_columns(source)).field("i").type == expected.__class__(
+        pa.int64(), "left"
+    )
 
 
 PANDAS = {

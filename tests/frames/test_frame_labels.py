@@ -333,7 +333,7 @@ def test_import_rejects_two_columns_with_one_name():
         assemble_frame(export_input.columns, schema, 3)
 
 
-def test_disassemble_rejects_an_object_that_is_not_of_cudf():
+def test_frame_to_columns_rejects_an_object_that_is_not_of_cudf():
     with pytest.raises(TypeError, match=r"expected a cuDF DataFrame.*list"):
         frame_to_columns([1])
 

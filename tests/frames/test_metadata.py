@@ -312,7 +312,9 @@ def test_field_names_replace_labels_that_are_equal():
 
 def test_import_rejects_two_fields_with_the_name_of_the_index():
     """The metadata is ambiguous, so neither field gets the dtype or becomes the index."""
-    export_input = frame_to_columns(frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i")))
+    export_input = frame_to_columns(
+        frame({"a": numbers()}, index=index(column(STRINGS, DEFAULT), "i"))
+    )
     fields = [pa.field("i", pa.string()), pa.field("i", pa.string())]
     schema = pa.schema(fields, metadata=schema_of(export_input).metadata)
     with pytest.raises(TypeError, match=r"\['i'\]"):
