@@ -83,11 +83,7 @@ def _register_serializers() -> None:
     from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
     from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
-    for dispatcher in (
-        *(dask_serialize, dask_deserialize),
-        *(cuda_serialize, cuda_deserialize),
-        sizeof,
-    ):
+    for dispatcher in (dask_serialize, dask_deserialize, cuda_serialize, cuda_deserialize, sizeof):
         dispatcher.register_lazy("cudf_arrow_bridge", _import_serializers)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pylibcudf as plc
@@ -106,9 +106,7 @@ def _distinct_values(
     (positions,) = plc.copying.scatter(
         plc.Table([right]), left, plc.Table([zeros]), stream, mr
     ).columns()
-    ends = [0]
-    for dictionary in dictionaries:
-        ends.append(ends[-1] + dictionary.size())
+    ends = accumulate((dictionary.size() for dictionary in dictionaries), initial=0)
     bounds = [bound for pair in pairwise(ends) for bound in pair]
     (column,) = values.columns()
     return column, plc.copying.slice(positions, bounds, stream)
