@@ -5,6 +5,7 @@ The tests count how often names are listed or compared, for some columns and for
 """
 
 import tracemalloc
+from types import SimpleNamespace
 
 import pandas as pd
 import pyarrow as pa
@@ -173,7 +174,7 @@ def test_memory_of_reading_one_column_does_not_depend_on_the_number_of_columns(k
 def test_added_dictionary_is_not_compared_with_those_of_other_columns():
     decoder = RecordingDecoder()
     ids = tuple(map(CountedId, range(MANY)))
-    dictionaries = ReadDictionaries(decoder, ids, "none", None, None)
+    dictionaries = ReadDictionaries(decoder, ids, SimpleNamespace(checks="none", stream=None))
     CountedId.comparisons = 0
     for dictionary_id in range(MANY):
         dictionaries.add(dictionary_id, f"values {dictionary_id}", False)

@@ -7,7 +7,8 @@ Source: Arrow columnar format, "Compression".
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -52,21 +53,14 @@ def _compressed(codec: pa.Codec, buffer: BodyBuffer) -> bytes:
     return b"".join((SIZE.pack(NOT_COMPRESSED), buffer))
 
 
-class CompressedBuffer(NamedTuple):
-    """A buffer of a compressed body."""
+def decompress(
+    header: Header, buffers: list[Any], check_size: Callable[[int], object]
+) -> tuple[list[Any], int]:
+    """Decompress the buffers of a message, or of its packed body; return also their size in bytes.
 
-    data: memoryview
-    """Its bytes, without their uncompressed size."""
-    size: int
-    """The number of bytes after decompression."""
-    is_compressed: bool
-
-
-def compressed_buffers(header: Header, buffers: list[Any]) -> list[CompressedBuffer]:
-    """Return the buffers of a compressed message, or of its packed body, with their sizes.
-
-    Raise TypeError for other than host memory; ValueError if a buffer lies outside the body, or
-    does not match its size.
+    The size is at least that of the body. `check_size` is called with it before memory is
+    allocated. Raise TypeError for other than host memory; ValueError if a buffer lies outside the
+    body, or does not match its size or its codec.
     """
     assert header.codec is not None
     pairs = np.frombuffer(header.metadata, "<i8", 2 * header.num_buffers, header.buffers).reshape(
@@ -79,7 +73,7 @@ def compressed_buffers(header: Header, buffers: list[Any]) -> list[CompressedBuf
     views = [_bytes_of(buffer) for buffer in buffers]
     if len(views) == 1:
         _check_apart(pairs)
-    result = []
+    found = []
     for i, (offset, size) in enumerate(pairs.tolist()):
         view, first = (views[0], offset) if len(views) == 1 else (views[i], 0)
         if first < 0 or size < 0 or first + size > len(view):
@@ -88,16 +82,13 @@ def compressed_buffers(header: Header, buffers: list[Any]) -> list[CompressedBuf
                 f"{first:,} to {first + size:,}"
             )
         try:
-            result.append(_compressed_buffer(header.codec, view[first : first + size]))
+            found.append(_data_and_size(header.codec, view[first : first + size]))
         except ValueError as error:
             raise ValueError(f"buffer {i}: {error}") from error
-    return result
-
-
-def decompress(header: Header, buffers: list[CompressedBuffer]) -> list[Any]:
-    """Decompress the buffers of a message; raise ValueError if one does not match its codec."""
+    total = max(header.body_length, sum(size for _, size, _ in found))
+    check_size(total)
     result: list[Any] = []
-    for i, (data, size, is_compressed) in enumerate(buffers):
+    for i, (data, size, is_compressed) in enumerate(found):
         if not size or not is_compressed:
             result.append(data if size else None)
             continue
@@ -107,7 +98,7 @@ def decompress(header: Header, buffers: list[CompressedBuffer]) -> list[Any]:
             raise
         except (OSError, pa.ArrowException) as error:
             raise ValueError(f"buffer {i}: {header.codec}: {error}") from error
-    return result
+    return result, total
 
 
 def _check_apart(pairs: np.ndarray[Any, np.dtype[np.int64]]) -> None:
@@ -132,16 +123,17 @@ def _bytes_of(buffer: Any) -> memoryview:
         ) from None
 
 
-def _compressed_buffer(name: Codec, data: memoryview) -> CompressedBuffer:
+def _data_and_size(name: Codec, data: memoryview) -> tuple[memoryview, int, bool]:
+    """Return the data of a buffer, its decompressed size, and whether it is compressed."""
     if not data:
-        return CompressedBuffer(data, 0, False)
+        return data, 0, False
     if len(data) < SIZE.size:
         raise ValueError(f"expected at least {SIZE.size} bytes, got {len(data)}")
     (size,) = SIZE.unpack_from(data)
     rest = data[SIZE.size :]
     if size == NOT_COMPRESSED:
-        return CompressedBuffer(rest, len(rest), False)
+        return rest, len(rest), False
     most = len(rest) * MOST_BYTES[name]
     if not 0 <= size <= most:
         raise ValueError(f"expected an uncompressed size of 0 to {most:,} bytes, got {size:,}")
-    return CompressedBuffer(rest, size, True)
+    return rest, size, True

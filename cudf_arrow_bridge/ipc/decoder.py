@@ -4,53 +4,118 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from .._core.export.array_exporter import BatchSource, single_batch
+from .._core.export.array_exporter import BatchSource, ExportArguments, single_batch
 from .._core.ipc.body_decoder import BatchParts
 from .._core.ipc.body_transfer import DeviceMemory, upload_memory
 from .._core.ipc.metadata import read_header
 from .._core.tensor import memory_of_dlpack
 from ..arrow.device_array import DeviceArray
+from ..arrow.options import check_max_bytes, check_option
 from ..cuda.ordering import order
-from ..cuda.residency import DeviceType
+from ..cuda.residency import DeviceType, has_gpu
+from ..cuda.streams import Stream, resolve_stream
 from ..export.streams import StreamExporter
 from ..import_.tensors import producing_handle, request_capsule, row_major
 from .compression import decompress
-from .incoming import IncomingMessage, ReadOptions
 from .metadata import StoredSchema, read_schema
-from .transport.framing import CHUNK_SIZE
+from .transport.framing import CHUNK_SIZE, check_chunk_size
+from .transport.sources import Source
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.ipc.body_decoder import BodyDecoder
+    from .._core.ipc.metadata import Header
     from .._core.stream.stream_export import StreamState
-    from ..cuda.streams import Stream
 
+#: The checks of a batch before it is used; see `from_messages`.
+Checks = Literal["sizes", "minimal", "full"]
+#: A message: its metadata, and the buffers of its body, one with the packed body, or the source at
+#: whose position the body is.
+Received = tuple["Header", list[Any] | Source]
 #: Arrow's device type, and the device id.
 Location = tuple[int, int]
 _CPU: Location = (DeviceType.CPU, -1)
 
 
+@dataclass(slots=True)
+class ReadOptions:
+    """Options for reading and decoding messages.
+
+    Attributes
+    ----------
+    stream
+        The CUDA stream for copies to a device, and that waits for received buffers.
+    checks
+        The checks.
+    mr
+        The memory resource for device memory, and for conversions if a consumer requests another
+        schema.
+    on_device
+        Whether the first body counts as memory of the current device if it has no bytes.
+    chunk_size
+        The number of bytes that are copied to a device at a time.
+    max_bytes
+        The limit of the bytes of a record batch and of the dictionaries that were read before it.
+    uploads
+        Whether bodies of sources are read to the current device.
+    arguments
+        The arguments of the exports of the arrays.
+    """
+
+    stream: Stream
+    checks: Checks
+    mr: Any = None
+    on_device: bool = False
+    chunk_size: int = CHUNK_SIZE
+    max_bytes: int | None = None
+    uploads: bool = False
+    arguments: ExportArguments = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_option("validate", self.checks, ("sizes", "minimal", "full"))
+        check_chunk_size(self.chunk_size)
+        self.max_bytes = check_max_bytes(self.max_bytes)
+        self.arguments = ExportArguments(self.stream, mr=self.mr)
+
+    @classmethod
+    def of(
+        cls,
+        stream: Any,
+        checks: Checks,
+        mr: Any,
+        device_type: Any,
+        chunk_size: int,
+        max_bytes: int | None,
+    ) -> ReadOptions:
+        """Create options from the arguments of a caller after validation."""
+        known = (DeviceType.CPU, DeviceType.CUDA)
+        wanted = known[has_gpu()] if device_type is None else DeviceType(device_type)
+        if wanted not in known:
+            raise ValueError(f"device_type: expected None, 'cpu' or 'cuda', got {device_type!r}")
+        if wanted == DeviceType.CUDA and not has_gpu():
+            raise ValueError("device_type='cuda': expected a CUDA device, got none in this process")
+        on_device = wanted == DeviceType.CUDA
+        return cls(resolve_stream(stream), checks, mr, on_device, chunk_size, max_bytes, on_device)
+
+
 class ReadDictionaries:
     """The values of all dictionaries of a schema, whose ids are listed depth first."""
 
-    def __init__(
-        self, decoder: BodyDecoder, ids: tuple[int, ...], checks: str, stream: Stream, mr: Any
-    ) -> None:
+    def __init__(self, decoder: BodyDecoder, ids: tuple[int, ...], options: ReadOptions) -> None:
         self._decoder = decoder
         self._ids = ids
         self._indices: dict[int, list[int]] = {}
         for index, dictionary_id in enumerate(ids):
             self._indices.setdefault(dictionary_id, []).append(index)
-        self._checks = checks
-        self._stream = stream
-        self._mr = mr
+        self._options = options
         #: The parts of each id: the first message, and the deltas to append.
         self._parts: dict[int, list[BatchParts]] = {}
         #: The cached values of each index with their number of parts; None if they contain other
@@ -102,15 +167,15 @@ class ReadDictionaries:
     ) -> ExportedArray:
         count, joined = self._joined.get(index, (0, None))
         # Values are read when they are concatenated, so they must be valid.
-        checks = self._checks if len(parts) == 1 else "full"
-        if checks != self._checks and count == 1:
+        checks = self._options.checks if len(parts) == 1 else "full"
+        if checks != self._options.checks and count == 1:
             count, joined = 0, None
         is_leaf = self._decoder.end_of_dictionary(index) == index + 1
         # Only dictionaries within its values are used; a dictionary without others needs no list.
         within = [] if is_leaf else values
         arrays = [] if joined is None else [joined]
         arrays += [
-            self._decoder.decode(part, within, checks, self._stream, location, index)
+            self._decoder.decode(part, within, checks, self._options.stream, location, index)
             for part in parts[count:]
         ]
         result = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays, within)
@@ -121,11 +186,12 @@ class ReadDictionaries:
     def _concatenate(
         self, index: int, arrays: list[ExportedArray], within: list[ExportedArray | None]
     ) -> ExportedArray:
-        schema, stream = self._decoder.dictionary_schema(index), self._stream
+        schema, options = self._decoder.dictionary_schema(index), self._options
+        stream = options.stream
         on_host = [DeviceArray(array.to_host(stream), schema, "column") for array in arrays]
         location = arrays[0].device_type, arrays[0].device_id
         joined = pa.concat_arrays(map(pa.array, on_host))
-        return dictionary_of(joined, self._decoder, index, within, stream, location, self._mr)
+        return dictionary_of(joined, self._decoder, index, within, stream, location, options.mr)
 
 
 def dictionary_of(
@@ -163,29 +229,29 @@ class MessageDecoder:
             # For fields whose children do not match their types.
             found = len(stored.dictionary_ids)
             raise ValueError(f"schema: expected {count} dictionary ids, got {found}")
-        self._dictionaries = ReadDictionaries(
-            self._decoder, stored.dictionary_ids, options.checks, options.stream, options.mr
-        )
+        self._dictionaries = ReadDictionaries(self._decoder, stored.dictionary_ids, options)
         self._adopt = partial(_adopt_device_memory, options.stream)
         #: The location of the memory so far; without bytes so far, that of the first message.
         self._location: Location | None = None
+        #: The bytes of the dictionary with each id, and of its deltas.
+        self._dictionary_bytes: dict[int, int] = {}
 
     @classmethod
-    def begin(cls, received: Iterator[IncomingMessage], options: ReadOptions) -> MessageDecoder:
+    def begin(cls, received: Iterator[Received], options: ReadOptions) -> MessageDecoder:
         """Read the first message of a stream, which contains the schema."""
         first = next(received, None)
         if first is None:
             raise ValueError("expected a message with the schema, got none")
-        return cls(read_schema(first.header.metadata), options)
+        return cls(read_schema(first[0].metadata), options)
 
     def batch_sources(
-        self, received: Iterable[IncomingMessage], state: StreamState
+        self, received: Iterable[Received], state: StreamState
     ) -> Iterator[BatchSource]:
         """Yield the record batches of messages for a stream, each decoded when it is requested."""
         schema = self.schema
         state.stream, first_row = self._options.stream, 0
         for message in received:
-            array = self.read_array(message)
+            array = self.read_array(*message)
             # A suspended generator must not keep buffers alive that its consumer has released.
             del message
             if array is None:
@@ -203,26 +269,27 @@ class MessageDecoder:
             yield source
             del source
 
-    def read(self, message: IncomingMessage) -> DeviceArray | None:
+    def read(self, header: Header, body: list[Any]) -> DeviceArray | None:
         """Read one message; return a record batch if it is one; see `read_array`."""
-        array = self.read_array(message)
+        array = self.read_array(header, body)
         return None if array is None else self._wrap(array, 0)
 
     def _wrap(self, array: ExportedArray, first_row: int) -> DeviceArray:
         return DeviceArray(array, self.schema, "table", (), first_row, self._options.arguments)
 
-    def read_array(self, message: IncomingMessage) -> ExportedArray | None:
+    def read_array(self, header: Header, body: list[Any] | Source) -> ExportedArray | None:
         """Read one message; return a record batch as a struct array if it is one."""
-        header = message.header
         if header.kind == "schema":
             raise ValueError("expected record batches and dictionaries, got a second schema")
-        parts = self._parts_of(message)
+        options = self._options
+        if isinstance(body, Source):
+            body = self.read_body(header, body)
+        parts = self._parts_of(header, body)
         if parts.has_bytes or self._location is None:
             self._location = parts.location
         if header.kind == "dictionary":
             self._dictionaries.add(header.dictionary_id, parts, header.is_delta)
             return None
-        options = self._options
         return self._decoder.decode(
             parts,
             self._dictionaries.values(self._location),
@@ -231,13 +298,42 @@ class MessageDecoder:
             self._location,
         )
 
-    def _parts_of(self, message: IncomingMessage) -> BatchParts:
-        header, buffers, is_decompressed = message
-        if header.codec is not None and not is_decompressed:
-            buffers, is_decompressed = decompress(header, buffers), True
-        on_device = self._options.on_device
-        frees = on_device and self._frees(buffers)
-        return BatchParts(header, buffers, self._adopt, on_device, is_decompressed, frees)
+    def read_body(self, header: Header, source: Source) -> list[Any]:
+        """Read the body of a message at the position of a source, without decompressing it."""
+        size, options = header.body_length, self._options
+        if size == 0:
+            return [None]
+        self._check_size(header, size)
+        if options.uploads and header.codec is None:
+            return [source.upload(size, options.stream, options.mr, options.chunk_size)]
+        return [source.take(size)]
+
+    def _parts_of(self, header: Header, buffers: list[Any]) -> BatchParts:
+        options, size = self._options, header.body_length
+        if header.codec is not None:
+            buffers, size = decompress(header, buffers, partial(self._check_size, header))
+            if options.uploads:
+                target = options.stream, options.mr, options.chunk_size
+                buffers = [buffer and upload_memory(buffer, *target) for buffer in buffers]
+        self._check_size(header, size)
+        if header.kind == "dictionary":
+            before = self._dictionary_bytes.get(header.dictionary_id, 0) if header.is_delta else 0
+            self._dictionary_bytes[header.dictionary_id] = before + size
+        frees = options.on_device and self._frees(buffers)
+        return BatchParts(header, buffers, self._adopt, options.on_device, frees)
+
+    def _check_size(self, header: Header, size: int) -> None:
+        """Raise ValueError if a message of `size` bytes would exceed `max_bytes`."""
+        max_bytes = self._options.max_bytes
+        if max_bytes is None:
+            return
+        is_batch = header.kind == "batch"
+        total = size + sum(self._dictionary_bytes.values())
+        if not (is_batch or header.is_delta):
+            total -= self._dictionary_bytes.get(header.dictionary_id, 0)
+        if total > max_bytes:
+            subject = "the record batch takes" if is_batch else "the dictionaries take"
+            raise ValueError(f"{subject} {total:,} bytes, more than max_bytes={max_bytes}")
 
     def _frees(self, buffers: list[Any]) -> bool:
         """Return whether all memory is freed in the order of the decoding stream."""
@@ -256,33 +352,21 @@ def _adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
     """
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is not None:
-        return _of_cuda_array(stream, obj, interface)
-    if hasattr(obj, "__dlpack__"):
-        return _of_tensor(stream, obj)
-    raise TypeError(
-        "expected a buffer with the buffer protocol, __cuda_array_interface__ or "
-        f"__dlpack__, got an object of type {type(obj).__name__}"
-    )
-
-
-def _of_cuda_array(stream: Stream, obj: Any, interface: dict[str, Any]) -> tuple[int, int, Any]:
-    itemsize = np.dtype(interface["typestr"]).itemsize
-    size = _contiguous_size(tuple(interface["shape"]), interface.get("strides"), itemsize)
-    made_on = producing_handle(interface)
-    if made_on is not None:
-        order(stream.handle, made_on)
-    return interface["data"][0] or 0, size, obj
-
-
-def _of_tensor(stream: Stream, obj: Any) -> tuple[int, int, Any]:
-    capsule = request_capsule(obj, stream, copy=False)
-    address, shape, strides, itemsize, owner = memory_of_dlpack(capsule)
-    return address, _contiguous_size(shape, strides, itemsize), owner
-
-
-def _contiguous_size(shape: tuple[int, ...], strides: Any, itemsize: int) -> int:
-    """Return the number of bytes of elements that follow one another in memory."""
+        owner, address = obj, interface["data"][0] or 0
+        shape, strides = tuple(interface["shape"]), interface.get("strides")
+        itemsize = np.dtype(interface["typestr"]).itemsize
+        made_on = producing_handle(interface)
+        if made_on is not None:
+            order(stream.handle, made_on)
+    elif hasattr(obj, "__dlpack__"):
+        capsule = request_capsule(obj, stream, copy=False)
+        address, shape, strides, itemsize, owner = memory_of_dlpack(capsule)
+    else:
+        raise TypeError(
+            "expected a buffer with the buffer protocol, __cuda_array_interface__ or "
+            f"__dlpack__, got an object of type {type(obj).__name__}"
+        )
     size = prod(shape) * itemsize
     if size and strides is not None and tuple(strides) != row_major(shape, itemsize):
         raise ValueError(f"expected a contiguous buffer, got strides {strides}")
-    return size
+    return address, size, owner

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import eq
@@ -19,11 +19,11 @@ from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
 from ..cuda.residency import DeviceType
-from ..cuda.streams import Stream
+from ..cuda.streams import Stream, resolve_stream
 from ..export.inputs import describe
 from ..to_arrow import to_arrow_device_stream
 from .decoder import dictionary_of
-from .metadata import StoredSchema, batch_message, read_schema, schema_message
+from .metadata import batch_message, read_schema, schema_message
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
@@ -48,36 +48,43 @@ class _Written:
     """A written dictionary; it keeps its memory alive, so that its addresses are not reused."""
 
     values: ExportedArray
-    body: IpcBody
+    places: tuple[list[int], list[tuple[int, int]]]
     on_host: pa.Array | None = None
 
 
-class WrittenDictionaries:
-    """Finds the dictionaries of batches that are not written yet; see `MessageEncoder`."""
+class MessageEncoder:
+    """Encodes arrays of one schema, an object with ``__arrow_c_schema__``.
+
+    A column becomes a batch of one column. Without a kind, the schema marks columns and tables.
+    Dictionaries in CPU memory, and all dictionaries of a file, are compared with those before.
+    Others are sent again unless they share memory. The file format cannot replace a dictionary.
+    With `is_downloaded`, only `download_to` may read bodies in device memory.
+    """
 
     def __init__(
         self,
-        stored: StoredSchema,
+        schema: Any,
+        kind: Kind | None,
         stream: Stream,
-        is_file: bool,
-        describe_array: Callable[[ExportedArray, bool], IpcBody],
+        is_file: bool = False,
+        is_downloaded: bool = False,
     ) -> None:
-        self._describe = describe_array
-        self._stored = stored
-        self._stream = stream
+        self.stream = stream
+        self.schema_metadata, self._is_table = _metadata_of(schema, kind)
+        self._stored = read_schema(self.schema_metadata)
+        self._describe = partial(describe_body, stream=stream, is_downloaded=is_downloaded)
         self._is_file = is_file
         self._written: dict[int, _Written] = {}
 
-    def new_in(self, body: IpcBody) -> list[tuple[IpcBody, int, bool]]:
-        """Return the values, the id, and whether they are a delta, in the order to write them."""
-        if not self._stored.dictionary_ids:
-            return []
-        found: list[tuple[IpcBody, int, bool]] = []
-        self._visit(body, iter(range(len(self._stored.dictionary_ids))), found)
-        return found
+    def encode(self, array: DeviceArray) -> list[EncodedBatch]:
+        """Return the messages of a batch, after the dictionaries that it needs."""
+        found: list[EncodedBatch] = []
+        body = self._describe(array._array, self._is_table)
+        self._add_dictionaries(body, iter(range(len(self._stored.dictionary_ids))), found)
+        return [*found, EncodedBatch(body)]
 
-    def _visit(
-        self, body: IpcBody, indices: Iterator[int], found: list[tuple[IpcBody, int, bool]]
+    def _add_dictionaries(
+        self, body: IpcBody, indices: Iterator[int], found: list[EncodedBatch]
     ) -> bool:
         """Add the new dictionaries of a body; return whether there are any."""
         before = len(found)
@@ -86,40 +93,36 @@ class WrittenDictionaries:
             described = self._describe(values, False)
             # Dictionaries within the values come first. Dictionaries that refer to new ones are
             # written again.
-            is_changed = self._visit(described, indices, found)
-            news = self._news(index, values, described, is_changed)
-            if news is not None:
-                new, is_delta = news
-                found.append((new, self._stored.dictionary_ids[index], is_delta))
+            is_changed = self._add_dictionaries(described, indices, found)
+            new = self._new_values(index, values, described, is_changed)
+            if new is not None:
+                found.append(new)
         return len(found) > before
 
-    def _news(
+    def _new_values(
         self, index: int, values: ExportedArray, body: IpcBody, is_changed: bool
-    ) -> tuple[IpcBody, bool] | None:
-        """Return the values to write, and whether they are a delta; None if there are none."""
+    ) -> EncodedBatch | None:
+        """Return the values to write; None if there are none."""
         known = self._written.get(index)
-        new = _Written(values, body)
-        if known is None:
-            self._written[index] = new
-            return body, False
-        if not is_changed:
-            if known.body.is_over_memory_of(body):
+        new = _Written(values, body.places())
+        is_delta = False
+        if known is not None and not is_changed:
+            if known.places == body.places():
                 return None
             # Dictionaries of a device are read only if they must be equal.
             if self._is_file or values.device_type == DeviceType.CPU:
                 if _are_equal(self._on_host(index, new), self._on_host(index, known)):
                     return None
                 if (delta := self._delta(index, known, new)) is not None:
-                    self._written[index] = new
-                    return delta, True
-        if self._is_file:
+                    body, is_delta = delta, True
+        if self._is_file and known is not None and not is_delta:
             raise ValueError(
                 f"dictionary {index} of the schema: expected the values of the batches "
                 "before, with more at the end, got other values: a file cannot replace "
                 "dictionaries, write_stream can"
             )
         self._written[index] = new
-        return body, False
+        return EncodedBatch(body, (self._stored.dictionary_ids[index], is_delta))
 
     def _delta(self, index: int, known: _Written, new: _Written) -> IpcBody | None:
         """Return the appended values; None if the dictionaries differ in another way."""
@@ -131,12 +134,12 @@ class WrittenDictionaries:
         written = map(self._written.get, range(self._decoder.num_dictionaries))
         within = [None if known is None else known.values for known in written]
         appended = after.slice(len(before))
-        array = dictionary_of(appended, self._decoder, index, within, self._stream)
+        array = dictionary_of(appended, self._decoder, index, within, self.stream)
         return self._describe(array, False)
 
     def _on_host(self, index: int, written: _Written) -> pa.Array:
         if written.on_host is None:
-            values = written.values.to_host(self._stream)
+            values = written.values.to_host(self.stream)
             written.on_host = pa.array(
                 DeviceArray(values, self._decoder.dictionary_schema(index), "column")
             )
@@ -145,6 +148,37 @@ class WrittenDictionaries:
     @cached_property
     def _decoder(self) -> BodyDecoder:
         return BodyDecoder(self._stored.schema.__arrow_c_schema__())
+
+
+def encoder_of(
+    source: Any,
+    stream: Any,
+    preserve_index: bool | None,
+    max_rows: int | None,
+    is_file: bool = False,
+    is_downloaded: bool = False,
+) -> tuple[DeviceArrayStream, MessageEncoder]:
+    """Return the arrays of a source of `to_arrow_device_stream`, and the encoder for them.
+
+    Device arrays are unchanged.
+    """
+    arrays = source
+    if not isinstance(source, DeviceArrayStream) or max_rows is not None:
+        arrays = to_arrow_device_stream(
+            source, stream=stream, preserve_index=preserve_index, max_rows=max_rows
+        )
+    schema = arrays._schema_handle()
+    encoding_stream = resolve_stream(stream)
+    return arrays, MessageEncoder(schema, _kind_of(source), encoding_stream, is_file, is_downloaded)
+
+
+def _kind_of(source: Any) -> Kind | None:
+    """Return the kind of an array or cuDF object; None if its schema marks columns and tables."""
+    if isinstance(source, DeviceArray):
+        return source._kind
+    # Frames, whose description is slow, have two dimensions.
+    described = None if getattr(source, "ndim", 1) == 2 else describe(source)
+    return None if described is None else described[0]
 
 
 def _are_equal(one: pa.Array, other: pa.Array) -> bool:
@@ -181,37 +215,6 @@ def kind_of(source: Any) -> Kind | None:
     # Frames, whose description is slow, have two dimensions.
     described = None if getattr(source, "ndim", 1) == 2 else describe(source)
     return None if described is None else described[0]
-
-
-class MessageEncoder:
-    """Encodes arrays of one schema, an object with ``__arrow_c_schema__``.
-
-    A column becomes a batch of one column. Without a kind, the schema marks columns and tables.
-    Dictionaries in CPU memory, and all dictionaries of a file, are compared with those before.
-    Others are sent again unless they share memory. The file format cannot replace a dictionary.
-    With `is_downloaded`, only `download_to` may read bodies in device memory.
-    """
-
-    def __init__(
-        self,
-        schema: Any,
-        kind: Kind | None,
-        stream: Stream,
-        is_file: bool = False,
-        is_downloaded: bool = False,
-    ) -> None:
-        self.stream = stream
-        self.schema_metadata, self._is_table = _metadata_of(schema, kind)
-        stored = read_schema(self.schema_metadata)
-        self._describe = partial(describe_body, stream=stream, is_downloaded=is_downloaded)
-        self._dictionaries = WrittenDictionaries(stored, stream, is_file, self._describe)
-
-    def encode(self, array: DeviceArray) -> Iterator[EncodedBatch]:
-        """Yield the messages of a batch, after the dictionaries that it needs."""
-        body = self._describe(array._array, self._is_table)
-        for values, dictionary_id, is_delta in self._dictionaries.new_in(body):
-            yield EncodedBatch(values, (dictionary_id, is_delta))
-        yield EncodedBatch(body)
 
 
 def _metadata_of(schema: Any, kind: Kind | None) -> tuple[bytes, bool]:

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from .._core.ipc.metadata import read_header
+from .._core.schema import Schema
+from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import has_gpu
 from ..cuda.streams import resolve_stream
-from .incoming import Checks, IncomingMessage, MemoryLimit, ReadOptions
-from .message_source import stream_of_messages
+from .decoder import Checks, MessageDecoder, ReadOptions, Received
+
+#: Reads the first message and returns the decoder and the messages after the schema.
+Start = Callable[[], tuple[MessageDecoder, Iterator[Received]]]
 
 
 def from_messages(
@@ -88,14 +91,11 @@ def from_messages(
     if isinstance(messages, Iterator):
         single_use_reason = f"a {type(messages).__name__} of messages can be consumed once"
 
-    def receive() -> Iterator[IncomingMessage]:
-        # Unlike a generator, map keeps no reference to the message that it has returned.
-        return map(partial(_receive, MemoryLimit(options.max_bytes)), messages)
-
-    return stream_of_messages(receive, options, single_use_reason)
+    # Unlike a generator, map keeps no reference to the message that it has returned.
+    return stream_of_messages(lambda: map(_receive, messages), options, single_use_reason)
 
 
-def _receive(limit: MemoryLimit, message: Any) -> IncomingMessage:
+def _receive(message: Any) -> Received:
     if isinstance(message, pa.ipc.Message):
         metadata, buffers = message.metadata, [message.body]
     elif isinstance(message, tuple):
@@ -107,4 +107,56 @@ def _receive(limit: MemoryLimit, message: Any) -> IncomingMessage:
             "expected a message with metadata and buffers, or a pair of them, got an "
             f"object of type {type(message).__name__}"
         )
-    return limit.accept(read_header(metadata), list(buffers))
+    return read_header(metadata), list(buffers)
+
+
+def stream_of_messages(
+    receive: Callable[[], Iterator[Received]],
+    options: ReadOptions,
+    single_use_reason: str = "",
+) -> DeviceArrayStream:
+    """Return the record batches of messages as a stream. Reads the schema immediately.
+
+    `receive` returns all messages. If it can be called only once, `single_use_reason` says why.
+    """
+
+    def start() -> tuple[MessageDecoder, Iterator[Received]]:
+        received = receive()
+        return MessageDecoder.begin(received, options), received
+
+    source = MessageStreamSource(start, single_use_reason)
+    return DeviceArrayStream(source, options.arguments)
+
+
+class MessageStreamSource:
+    """Opens iterations over the batches of messages; see `ReplayableSource`."""
+
+    def __init__(self, start: Start, single_use_reason: str = "") -> None:
+        self._start: Start | None = start
+        self._why_once = single_use_reason
+        self._schema: Schema | None = None
+
+    @property
+    def single_use_reason(self) -> str:
+        """The reason why no other iteration can be opened; empty if one can."""
+        return self._why_once if self._schema is not None else ""
+
+    def open(self) -> ExportedStream:
+        """Open an iteration; see `ReplayableSource`."""
+        if self._start is None:
+            raise ValueError("expected an open stream, got a released stream")
+        decoder, received = self._start()
+        self._schema = decoder.schema
+        state = StreamState()
+        stream = ExportedStream(decoder.batch_sources(received, state), state, decoder.schema)
+        # The batches already have it, because there is no request.
+        state.given_schema = state.requested_schema = None
+        return stream
+
+    def known_schema(self) -> Schema | None:
+        """Return the schema of the messages; see `ReplayableSource`."""
+        return self._schema
+
+    def release(self) -> None:
+        """Release the source; see `ReplayableSource`."""
+        self._start = None

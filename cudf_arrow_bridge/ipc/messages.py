@@ -9,8 +9,7 @@ from typing import Any
 
 from .._core.ipc.body import ALIGNMENT, BodyBuffer
 from ..arrow.options import check_max_rows
-from ..cuda.streams import resolve_stream
-from .encoder import MessageEncoder, arrays_of, kind_of
+from .encoder import encoder_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +96,7 @@ def messages(
     True
     """
     max_rows = check_max_rows(max_rows, max_chunksize)
-    arrays = arrays_of(source, stream, preserve_index, max_rows)
-    encoder = MessageEncoder(arrays._schema_handle(), kind_of(source), resolve_stream(stream))
+    arrays, encoder = encoder_of(source, stream, preserve_index, max_rows)
     yield Message(encoder.schema_metadata, [])
     for array in arrays:
         for batch in encoder.encode(array):

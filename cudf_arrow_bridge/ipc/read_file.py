@@ -14,9 +14,8 @@ from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
-from .decoder import MessageDecoder
-from .incoming import Checks, IncomingMessage, MemoryLimit, ReadOptions, receive
-from .message_source import MessageStreamSource
+from .decoder import Checks, MessageDecoder, ReadOptions, Received
+from .from_messages import MessageStreamSource
 from .metadata import Footer, read_footer
 from .projection import PartialBody, Projection
 from .transport.framing import (
@@ -115,7 +114,6 @@ class _FileReader:
     ) -> None:
         self._file = source
         self._options = options
-        self._limit = MemoryLimit(options.max_bytes)
         #: Guards the position of the source.
         self._lock = Lock()
         self.footer = _read_footer(source)
@@ -129,11 +127,11 @@ class _FileReader:
     def __del__(self) -> None:
         self._file.close()
 
-    def start(self) -> tuple[MessageDecoder, Iterator[IncomingMessage]]:
+    def start(self) -> tuple[MessageDecoder, Iterator[Received]]:
         """Return the decoder and the messages of all batches."""
         return self._decoder, self._receive()
 
-    def _receive(self) -> Iterator[IncomingMessage]:
+    def _receive(self) -> Iterator[Received]:
         self._read_dictionaries()
         yield from map(self._read, self.footer.batches)
 
@@ -159,8 +157,8 @@ class _FileReader:
                                 f"{header.dictionary_id} and deltas, got another dictionary"
                             )
                         known.add(header.dictionary_id)
-                    message = self._receive_body(header, self._file)
-                self._decoder.read(message)
+                    body = self._decoder.read_body(header, self._file)
+                self._decoder.read_array(header, body)
             self._has_dictionaries = True
 
     def _skips(self, dictionary_id: int) -> bool:
@@ -168,24 +166,23 @@ class _FileReader:
         known = dictionary_id in self.footer.schema.dictionary_ids
         return known and dictionary_id not in self._stored.dictionary_ids
 
-    def _read(self, block: Block) -> IncomingMessage:
+    def _read(self, block: Block) -> tuple[Header, list[Any]]:
         """Read a message at a position of the footer."""
         with self._lock:
-            header = _header_at(block, self._file)
-            if self._projection is None or header.kind != "batch":
-                return self._receive_body(header, self._file)
-            if self._file.is_memory and not self._options.on_device:
-                return self._receive_body(self._projection.reduce(header), self._file)
-            packed, ranges = self._projection.pack(header)
-            return self._receive_body(packed, PartialBody(self._file, ranges))
-
-    def _receive_body(self, header: Header, source: Source) -> IncomingMessage:
-        return receive(header, source, self._options, self._limit)
+            source = self._file
+            header = _header_at(block, source)
+            if self._projection is not None and header.kind == "batch":
+                if source.is_memory and not self._options.on_device:
+                    header = self._projection.reduce(header)
+                else:
+                    header, ranges = self._projection.pack(header)
+                    source = PartialBody(source, ranges)
+            return header, self._decoder.read_body(header, source)
 
     def read(self, index: int) -> DeviceArray:
         """Read one batch."""
         self._read_dictionaries()
-        batch = self._decoder.read(self._read(self.footer.batches[index]))
+        batch = self._decoder.read(*self._read(self.footer.batches[index]))
         if batch is None:
             raise ValueError(f"batch {index}: expected a record batch, got a dictionary")
         return batch

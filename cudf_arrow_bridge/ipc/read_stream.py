@@ -11,8 +11,8 @@ import pyarrow as pa
 from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
-from .incoming import Checks, IncomingMessage, MemoryLimit, ReadOptions, receive
-from .message_source import stream_of_messages
+from .decoder import Checks, ReadOptions, Received
+from .from_messages import stream_of_messages
 from .metadata import read_schema
 from .transport.framing import CHUNK_SIZE, read_message
 from .transport.sources import Source, is_read_once, open_source
@@ -89,16 +89,13 @@ def open_stream(
     single_use_reason = ""
     if is_read_once(source):
         single_use_reason = f"a {type(source).__name__} can be read once"
-    return stream_of_messages(
-        lambda: _receive(source, memory_map, options), options, single_use_reason
-    )
+    return stream_of_messages(lambda: _receive(source, memory_map), options, single_use_reason)
 
 
-def _receive(source: Any, memory_map: bool, options: ReadOptions) -> Iterator[IncomingMessage]:
-    limit = MemoryLimit(options.max_bytes)
+def _receive(source: Any, memory_map: bool) -> Iterator[Received]:
     with open_source(source, memory_map) as opened:
         while (header := _next_header(opened)) is not None:
-            yield receive(header, opened, options, limit)
+            yield header, opened
 
 
 def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:

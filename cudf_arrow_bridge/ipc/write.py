@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..arrow.options import check_max_rows
-from ..cuda.streams import resolve_stream
 from .compression import Compression, check_compression, compress
-from .encoder import MessageEncoder, arrays_of, kind_of
+from .encoder import MessageEncoder, encoder_of
 from .metadata import make_footer
 from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
 from .transport.sinks import Sink, open_sink
@@ -132,9 +131,7 @@ def _write(
 ) -> None:
     codec = check_compression(compression)
     check_chunk_size(chunk_size)
-    arrays = arrays_of(source, stream, preserve_index, max_rows)
-    kind = kind_of(source)
-    encoder = MessageEncoder(arrays._schema_handle(), kind, resolve_stream(stream), is_file, True)
+    arrays, encoder = encoder_of(source, stream, preserve_index, max_rows, is_file, True)
     with open_sink(sink) as out:
         if is_file:
             out.write(MAGIC + bytes(2))

@@ -19,9 +19,8 @@ from .._core.schema import Schema
 from ..arrow.device_array import DeviceArray
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
-from ..ipc.decoder import MessageDecoder
+from ..ipc.decoder import MessageDecoder, ReadOptions
 from ..ipc.encoder import MessageEncoder
-from ..ipc.incoming import IncomingMessage, ReadOptions
 from ..ipc.metadata import read_schema
 from ..ipc.transport.framing import CHUNK_SIZE
 from ..ipc.transport.sources import copy_bytes
@@ -66,7 +65,7 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
     device_type = array._array.device_type
     is_packed = to_host and device_type != DeviceType.CPU
     encoder = MessageEncoder(array._arrow_schema, array._kind, stream, is_downloaded=is_packed)
-    encoded = list(encoder.encode(array))
+    encoded = encoder.encode(array)
     buffers: list[Any]
     if is_packed:
         buffers = [_download(batch.body) for batch in encoded if batch.body.packed_size]
@@ -118,7 +117,7 @@ def unpack(
             position += 1
         else:
             body = [None]
-        array = decoder.read_array(IncomingMessage(message, body))
+        array = decoder.read_array(message, body)
     if array is None:
         raise ValueError("header: expected a record batch as the last message, got none")
     if position != len(buffers):

@@ -17,7 +17,6 @@ from cudf_arrow_bridge._core.ipc.metadata import read_header
 from cudf_arrow_bridge.cuda.residency import DeviceType
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc import decoder
-from cudf_arrow_bridge.ipc.incoming import IncomingMessage, ReadOptions
 from cudf_arrow_bridge.ipc.metadata import StoredSchema
 from testing.ipc.metadata import messages_of
 from testing.ipc.samples import written
@@ -53,16 +52,16 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
     stream = resolve_stream(None)
     made_on = stream if is_of_stream else resolve_stream(None)
     schema, body = messages_of(written(batch.schema, [batch]))
-    options = ReadOptions(stream, "minimal", on_device=True)
+    options = decoder.ReadOptions(stream, "minimal", on_device=True)
     received = iter(
         [
-            IncomingMessage(read_header(schema[0]), []),
-            IncomingMessage(read_header(body[0]), [Memory(body[1], made_on)]),
+            (read_header(schema[0]), []),
+            (read_header(body[0]), [Memory(body[1], made_on)]),
         ]
     )
     reader = decoder.MessageDecoder.begin(received, options)
     (message,) = received
-    found = reader.read(message)
+    found = reader.read(*message)
     assert pa.record_batch(found).equals(batch)
     assert told == [is_of_stream]
 

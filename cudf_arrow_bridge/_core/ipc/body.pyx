@@ -107,22 +107,10 @@ cdef class IpcBody:
         """List the values of each dictionary as `ExportedArray`."""
         return [ExportedArray.wrap(values, self.stream) for values in self.body.dictionaries]
 
-    def is_over_memory_of(self, IpcBody other not None) -> bool:
-        """Return whether both have the same buffers at the same addresses."""
-        cdef size_t i
-        if self.body.buffers.size() != other.body.buffers.size():
-            return False
-        if self.body.nodes.size() != other.body.nodes.size():
-            return False
-        for i in range(self.body.nodes.size()):
-            if self.body.nodes[i].length != other.body.nodes[i].length:
-                return False
-        for i in range(self.body.buffers.size()):
-            if self.body.buffers[i].address != other.body.buffers[i].address:
-                return False
-            if self.body.buffers[i].size != other.body.buffers[i].size:
-                return False
-        return True
+    def places(self) -> tuple:
+        """Return the lengths of the nodes, and the addresses and sizes of the buffers."""
+        lengths = [node.length for node in self.body.nodes]
+        return lengths, [(<uintptr_t>buffer.address, buffer.size) for buffer in self.body.buffers]
 
     def with_buffers(self, list buffers not None) -> IpcBody:
         """Return a body with `bytes` objects as its buffers, such as compressed buffers."""

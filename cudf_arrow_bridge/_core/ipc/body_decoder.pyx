@@ -20,7 +20,6 @@ from cudf_arrow_bridge._core.capsules cimport schema_from_capsule
 from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.ipc.body cimport BodyBuffer
-from cudf_arrow_bridge._core.ipc.metadata cimport Header
 from cudf_arrow_bridge._core.schema cimport Schema
 
 cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
@@ -65,17 +64,20 @@ cpdef aligned(buffer):
     return PyBytes_FromStringAndSize(<const char*>held.view.buf, held.view.len)
 
 
-def take_buffers(list buffers not None, size_t position, Header header not None) -> tuple:
+def take_buffers(list buffers not None, size_t position, header) -> tuple:
     """List the buffers of a message, with None for absent buffers, which were not sent.
 
     Those of earlier messages are before `position`. Also return the position of the next message.
     Host memory whose address is not a multiple of 8 is copied.
     """
-    cdef const char* sizes = PyBytes_AsString(header.metadata) + header.buffers + sizeof(int64_t)
+    cdef bytes metadata = header.metadata
+    cdef int64_t first = header.buffers
+    cdef const char* sizes = PyBytes_AsString(metadata) + first + sizeof(int64_t)
+    cdef int64_t num_buffers = header.num_buffers
     cdef int64_t size
     cdef int64_t i
     cdef list taken = []
-    for i in range(header.num_buffers):
+    for i in range(num_buffers):
         memcpy(&size, sizes + i * sizeof(int64_t[2]), sizeof(size))
         if size == 0:
             taken.append(None)
@@ -98,14 +100,13 @@ cdef class BatchParts:
         The metadata of the message.
     buffers
         Objects with the buffer protocol, or that `adopt_device` supports: all buffers, or one with
-        the packed body. An absent buffer is None or empty.
+        the packed body. An absent buffer is None or empty. Those of a message with a codec are
+        decompressed, so the sizes in the metadata are not theirs.
     adopt_device
         A function that returns the address, size and owner of device memory.
     on_device
         Whether memory without bytes counts as memory of the current device if all buffers are
         absent.
-    is_decompressed
-        Whether the buffers were decompressed. The sizes in the metadata are then not theirs.
     frees_on_stream
         Whether the memory is freed in the order of the stream that the batch is decoded on.
 
@@ -116,10 +117,11 @@ cdef class BatchParts:
         of 8 bytes in the body, as the specification requires (Columnar Format, IPC).
     """
 
-    cdef int64_t length
-    cdef vector[core.ipc_node] nodes
+    #: The metadata, with the nodes of the batch.
+    cdef bytes metadata
     cdef vector[core.ipc_buffer] buffers
     cdef vector[int64_t] variadic_counts
+    cdef core.ipc_batch batch
     cdef core.ipc_memory memory
     #: Whether there are bytes. Memory without bytes fits any location.
     cdef readonly bint has_bytes
@@ -128,31 +130,34 @@ cdef class BatchParts:
 
     def __init__(
         self,
-        Header header not None,
+        header,
         list buffers not None,
         adopt_device not None,
         bint on_device=False,
-        bint is_decompressed=False,
         bint frees_on_stream=False,
     ):
-        cdef const char* data = PyBytes_AsString(header.metadata)
         cdef vector[core.ipc_buffer] received
         cdef list owners = []
-        self.length = header.length
-        self.nodes.resize(header.num_nodes)
-        if header.num_nodes:
-            memcpy(self.nodes.data(), data + header.nodes, header.num_nodes * sizeof(core.ipc_node))
-        received.reserve(len(buffers))
+        self.metadata = header.metadata
+        cdef const char* data = PyBytes_AsString(self.metadata)
         for buffer in buffers:
             received.push_back(self.adopt(buffer, adopt_device, owners))
         if on_device and not (self.has_bytes or self.is_guessed):
             self.memory.location.device_type = core.ARROW_DEVICE_CUDA
             self.memory.location.device_id = get_current_cuda_device().value()
         self.find_buffers(
-            data + header.buffers, header.num_buffers, received, is_decompressed
+            data + <int64_t>header.buffers, header.num_buffers, received, header.codec is not None
         )
-        for number in header.variadic_counts:
-            self.variadic_counts.push_back(number)
+        self.variadic_counts = header.variadic_counts
+        self.batch.length = header.length
+        # Numbers in metadata are at multiples of 8, as is the memory of a bytes object.
+        self.batch.nodes = core.node_span(
+            <const core.ipc_node*>(data + <int64_t>header.nodes), header.num_nodes
+        )
+        self.batch.buffers = core.buffer_span(self.buffers.data(), self.buffers.size())
+        self.batch.variadic_counts = core.count_span(
+            self.variadic_counts.data(), self.variadic_counts.size()
+        )
         self.memory.owner = share_object(owners)
         self.memory.owner_frees_on_stream = frees_on_stream
 
@@ -241,16 +246,6 @@ cdef class BatchParts:
             self.buffers.push_back(buffer)
         return 0
 
-    cdef core.ipc_batch view(self) noexcept:
-        cdef core.ipc_batch batch
-        batch.length = self.length
-        batch.nodes = core.node_span(self.nodes.data(), self.nodes.size())
-        batch.buffers = core.buffer_span(self.buffers.data(), self.buffers.size())
-        batch.variadic_counts = core.count_span(
-            self.variadic_counts.data(), self.variadic_counts.size()
-        )
-        return batch
-
 
 cdef class BodyDecoder:
     """A decoder of messages into arrays: wraps `cudf_arrow_bridge::body_decoder`.
@@ -299,7 +294,7 @@ cdef class BodyDecoder:
         cdef vector[core.device_array] values
         cdef core.device_array nothing
         cdef core.device_array array
-        cdef core.ipc_batch batch = parts.view()
+        cdef core.ipc_batch batch = parts.batch
         cdef core.ipc_memory memory = parts.memory
         cdef core.body_checks c_checks = <core.body_checks><int>CHECKS[checks]
         cdef core.stream_ref c_stream = stream_of(stream)

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ..protocols import Stream
 from .body import IpcBody
 
 class DeviceMemory:
-    @property
-    def address(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def stream(self) -> Stream: ...
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    address: Final[int]
+    size: Final[int]
+    stream: Final[Stream]
+    __cuda_array_interface__: Final[dict[str, Any]]
 
 def upload_memory(source: Any, stream: Stream, mr: Any, chunk_size: int) -> DeviceMemory: ...
 def upload_from(

@@ -91,14 +91,13 @@ cdef class BodyPiece:
     cdef shared_ptr[const void] owner
     cdef void* address
     cdef Py_ssize_t size
-    cdef bint is_writable
     cdef Py_ssize_t num_users
 
     def __dealloc__(self):
         drop_share(self.owner)
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, self.address, self.size, not self.is_writable, flags)
+        PyBuffer_FillInfo(buffer, self, self.address, self.size, False, flags)
         self.num_users += 1
 
     def __releasebuffer__(self, Py_buffer* buffer):
@@ -165,20 +164,15 @@ def upload_memory(source, stream, mr, size_t chunk_size) -> DeviceMemory:
 
 
 cdef int use_piece(
-    object function,
-    void* address,
-    size_t size,
-    const shared_ptr[const_void]& owner,
-    bint is_writable,
-) except -1:
+    void* function, void* address, size_t size, const shared_ptr[const_void]& owner
+) except -1 with gil:
     """Call a function with a memoryview of a piece. Raise BufferError if it keeps the memory."""
     cdef BodyPiece piece = BodyPiece.__new__(BodyPiece)
     piece.owner = owner
     piece.address = address
     piece.size = <Py_ssize_t>size
-    piece.is_writable = is_writable
     view = memoryview(piece)
-    function(view)
+    (<object>function)(view)
     view.release()
     if piece.num_users:
         raise BufferError(
@@ -186,18 +180,6 @@ cdef int use_piece(
             "keep a copy instead"
         )
     return 0
-
-
-cdef int read_piece(
-    void* read_into, void* address, size_t size, const shared_ptr[const_void]& owner
-) except -1 with gil:
-    return use_piece(<object>read_into, address, size, owner, True)
-
-
-cdef int write_piece(
-    void* write, void* address, size_t size, const shared_ptr[const_void]& owner
-) except -1 with gil:
-    return use_piece(<object>write, address, size, owner, False)
 
 
 def upload_from(read_into, size_t size, stream, mr, size_t chunk_size) -> DeviceMemory:
@@ -211,7 +193,7 @@ def upload_from(read_into, size_t size, stream, mr, size_t chunk_size) -> Device
     cdef void* context = <void*>read_into
     cdef shared_ptr[device_buffer] memory
     with nogil:
-        memory = read_memory(context, read_piece, size, chunk_size, c_stream, c_resource)
+        memory = read_memory(context, use_piece, size, chunk_size, c_stream, c_resource)
     return DeviceMemory.of(memory, stream, resource)
 
 
@@ -222,6 +204,11 @@ def download_to(write, IpcBody body not None, size_t chunk_size) -> None:
     """
     cdef core.stream_ref stream = stream_of(body.stream)
     cdef core.ipc_body c_body = body.body
-    cdef void* context = <void*>write
+
+    def write_piece(piece):
+        with piece.toreadonly() as view:
+            write(view)
+
+    cdef void* context = <void*>write_piece
     with nogil:
-        write_memory(context, write_piece, c_body, chunk_size, stream)
+        write_memory(context, use_piece, c_body, chunk_size, stream)

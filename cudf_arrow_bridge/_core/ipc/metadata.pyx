@@ -60,6 +60,9 @@ cpdef bytes bytes_of(metadata):
     return metadata if type(metadata) is bytes else memoryview(metadata).tobytes()
 
 
+cdef class Table
+
+
 cdef class Flatbuffer:
     """The bytes of a flatbuffer.
 
@@ -70,6 +73,14 @@ cdef class Flatbuffer:
     subject : str
         The name of the data in errors.
     """
+
+    cdef readonly bytes data
+    cdef str subject
+    cdef const char* start
+    cdef int64_t size
+    cdef int64_t num_tables
+    #: The bytes of the vectors that were copied.
+    cdef int64_t num_copied
 
     def __init__(self, data, str subject not None):
         self.data = bytes_of(data)
@@ -141,6 +152,11 @@ cdef Table table_at(Flatbuffer buffer, int64_t position):
 
 cdef class Table:
     """A table of a flatbuffer, whose slots are numbered as in its definition."""
+
+    cdef readonly Flatbuffer buffer
+    cdef readonly int64_t position
+    cdef int64_t vtable
+    cdef int64_t num_slots
 
     cdef int64_t slot(self, int64_t index, int size) except -1:
         """Return the position of the value of a slot; 0 if it is not stored."""
@@ -342,6 +358,19 @@ cdef class Header:
     is_delta : bool
         For a dictionary: whether it is appended to the previous one.
     """
+
+    cdef readonly bytes metadata
+    cdef readonly str kind
+    cdef readonly int64_t body_length
+    cdef readonly int64_t length
+    cdef readonly int64_t nodes
+    cdef readonly int64_t num_nodes
+    cdef readonly int64_t buffers
+    cdef readonly int64_t num_buffers
+    cdef readonly tuple variadic_counts
+    cdef readonly str codec
+    cdef readonly int64_t dictionary_id
+    cdef readonly bint is_delta
 
 
 cdef int64_t size_in(Table table, int64_t index, str what) except -1:
