@@ -123,7 +123,7 @@ def small_round_trip() -> str:
 
     from cudf_arrow_bridge.arrow import display
     from cudf_arrow_bridge.cli import compare
-    from cudf_arrow_bridge.cli.consumers import consume
+    from cudf_arrow_bridge.cli.file_round_trip import consume
 
     batch = pa.record_batch({"number": [1, None, 3], "text": ["a", "", None]})
     exported = cab.to_arrow_device(cab.from_arrow_device(batch))

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes."""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
+"""Exit codes. Of several for files, the lowest but 0 counts."""
 
 OK = 0
 FAILED = 1
@@ -18,9 +14,3 @@ MEANING = """exit codes:
   3  all supported columns matched, but some columns are not supported
   4  the output could not be written
 If several apply, 1 comes before 2, and 2 before 3."""
-
-
-def worst(codes: Iterable[int]) -> int:
-    """Return the most important code."""
-    present = set(codes)
-    return next((code for code in (FAILED, UNREADABLE, UNSUPPORTED) if code in present), OK)

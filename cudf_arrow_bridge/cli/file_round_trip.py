@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,6 @@ from cudf_arrow_bridge.arrow import display
 from cudf_arrow_bridge.arrow.report import report_column
 from cudf_arrow_bridge.arrow.types import FrameTypeError, describe
 from cudf_arrow_bridge.cli import compare
-from cudf_arrow_bridge.cli.consumers import consume, only
 from cudf_arrow_bridge.cli.readers import SourceFile
 from cudf_arrow_bridge.cli.report import one_line
 
@@ -171,6 +171,27 @@ def run_stages(batch: pa.RecordBatch, timed: Timed, max_rows: int | None) -> Sta
     again, _ = consume(cab.to_arrow_device(returned))
     columns = list(zip(*(array.children for array in arrays), strict=True))
     return Stages(columns, consumed, again, consumer)
+
+
+def consume(exported: cab.DeviceArray | cab.DeviceArrayStream) -> tuple[pa.RecordBatch, str]:
+    """Import an export with pyarrow; return the data and the name and version of the consumer.
+
+    pyarrow cannot read device memory, so it imports a copy in CPU memory.
+    """
+    consumer = f"pyarrow {pa.__version__}"
+    if exported.device_type.name == "CPU":
+        is_array = isinstance(exported, cab.DeviceArray)
+        protocol = "__arrow_c_device_array__" if is_array else "__arrow_c_stream__"
+        return compare.one_batch(pa.table(only(exported, protocol))), consumer
+    arrays = [exported] if isinstance(exported, cab.DeviceArray) else exported
+    copies = [only(array.to_host(), "__arrow_c_device_array__") for array in arrays]
+    table = pa.Table.from_batches(map(pa.record_batch, copies), exported.schema)
+    return compare.one_batch(table), f"{consumer}, with a copy in CPU memory"
+
+
+def only(exported: Any, protocol: str) -> Any:
+    """Return an object that has only one method of an export, to exclude other interfaces."""
+    return SimpleNamespace(**{protocol: getattr(exported, protocol)})
 
 
 def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.options import path_of
 from cudf_arrow_bridge.cli.compare import one_batch
 from cudf_arrow_bridge.export.sources.formats import check_delimiter, format_of, parse_options
@@ -72,6 +71,7 @@ class SourceFile:
         """Read the first `rows` rows, or all of them, as one batch."""
         with readable(self.path):
             table = self._table(rows)
+            table.validate()
             if rows is not None:
                 table = table.slice(0, rows)
             if table.num_rows > MAX_COLUMN_ROWS:
@@ -94,18 +94,12 @@ class SourceFile:
                 return csv.read_csv(self._open_text(), parse_options=parse_options(self.format))
             with self._open_csv() as reader:
                 return first_rows(reader, reader.schema, rows)
-        is_file = self.format == "arrow-file"
-        try:
-            open_arrow = cab.ipc.open_file if is_file else cab.ipc.open_stream
-            with open_arrow(self._open(), device_type="cpu") as stream:
-                return first_rows(map(pa.record_batch, stream), stream.schema, rows)
-        except TypeError:  # cuDF has no type for a column
-            if not is_file:
-                reader = pa.ipc.open_stream(self._open())
-                return first_rows(reader, reader.schema, rows)
-            reader = pa.ipc.open_file(self._open())
-            batches = map(reader.get_batch, range(reader.num_record_batches))
-            return first_rows(batches, reader.schema, rows)
+        if self.format == "arrow-stream":
+            reader = pa.ipc.open_stream(self._open())
+            return first_rows(reader, reader.schema, rows)
+        reader = pa.ipc.open_file(self._open())
+        batches = map(reader.get_batch, range(reader.num_record_batches))
+        return first_rows(batches, reader.schema, rows)
 
     def _open_csv(self) -> csv.CSVStreamingReader:
         return csv.open_csv(self._open_text(), parse_options=parse_options(self.format))

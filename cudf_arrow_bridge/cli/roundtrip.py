@@ -60,7 +60,7 @@ def run(
             documents.append(asdict(result) | {"error": None})
             if not as_json:
                 print_result(out, result)
-    code = exits.worst(codes)
+    code = min(filter(None, codes), default=exits.OK)
     if as_json:
         report.print_json({"exit_code": code, "files": documents})
     return code
