@@ -179,51 +179,49 @@ cdef class Table:
         cdef int64_t position = self.slot(index, 4)
         return table_at(self.buffer, self.buffer.target(position)) if position else None
 
-    cdef int64_t items(
-        self, int64_t index, int64_t item_size, int64_t alignment, int64_t* count
-    ) except -1:
-        """Return the position of the first item of a vector; 0 without items."""
+    cdef (int64_t, int64_t) items(
+        self, int64_t index, int64_t item_size, int64_t alignment
+    ) except *:
+        """Return the position of the first item and the number of items; (0, 0) without items."""
         cdef int64_t position = self.slot(index, 4)
-        count[0] = 0
+        cdef int64_t count = 0
         if position:
             position = self.buffer.target(position)
-            count[0] = self.buffer.unsigned(position, 4)
-        if count[0] == 0:
-            return 0
-        self.buffer.check(position + 4, count[0] * item_size, alignment)
-        return position + 4
+            count = self.buffer.unsigned(position, 4)
+        if count == 0:
+            return 0, 0
+        self.buffer.check(position + 4, count * item_size, alignment)
+        return position + 4, count
 
     def vector(self, int64_t index, int64_t item_size, int64_t alignment) -> tuple:
         """Return the position of the first item and the number of items; (0, 0) without items."""
-        cdef int64_t count
-        cdef int64_t first = self.items(index, item_size, alignment, &count)
-        return first, count
+        return self.items(index, item_size, alignment)
 
     cdef list tables_of(self, int64_t index):
         """Return the tables in a vector."""
+        cdef int64_t first
         cdef int64_t count
-        cdef int64_t first = self.items(index, 4, 4, &count)
         cdef int64_t i
+        first, count = self.items(index, 4, 4)
         return [table_at(self.buffer, self.buffer.target(first + 4 * i)) for i in range(count)]
 
-    cdef int64_t spend(self, int64_t index, int64_t item_size, int64_t* count) except -1:
-        """Return the position of a vector that is copied, and count its bytes.
+    cdef (int64_t, int64_t) spend(self, int64_t index, int64_t item_size) except *:
+        """Return the position and size of a vector that is copied, and count its bytes.
 
         All of them may have at most as many bytes as the data. Overlapping vectors would need far
         more memory.
         """
         cdef Flatbuffer buffer = self.buffer
-        cdef int64_t first = self.items(index, item_size, item_size, count)
-        buffer.num_copied += count[0] * item_size
+        first, count = self.items(index, item_size, item_size)
+        buffer.num_copied += count * item_size
         if buffer.num_copied > buffer.size:
             found = f"strings of {buffer.num_copied} bytes so far"
             raise buffer.error(first, found, f"strings within {buffer.size} bytes")
-        return first
+        return first, count
 
     cdef bytes string(self, int64_t index):
         """Return the string in a slot; empty if it is not stored."""
-        cdef int64_t size
-        cdef int64_t first = self.spend(index, 1, &size)
+        first, size = self.spend(index, 1)
         return self.buffer.data[first : first + size]
 
     cpdef dict key_values(self, int64_t index):
@@ -254,8 +252,7 @@ cdef class Table:
 
 
 cdef str name_of(Table field):
-    cdef int64_t size
-    cdef int64_t first = field.items(NAME, 1, 1, &size)
+    first, size = field.items(NAME, 1, 1)
     return field.buffer.data[first : first + size].decode()
 
 
@@ -275,13 +272,13 @@ cdef int add_dictionary_ids(list fields, int depth, list ids, list map_names) ex
     cdef int64_t first
     cdef int64_t count
     for field in fields:
-        first = field.spend(NAME, 1, &count)
+        first, count = field.spend(NAME, 1)
         check_text(field.buffer, first, count)
         field.key_values(FIELD_METADATA)
         code = field.number(TYPE_CODE, 1)
         own = field.table(TYPE) if code == TIMESTAMP or code == UNION else None
         if own is not None:
-            first = own.spend(TYPE_VECTOR, 1 if code == TIMESTAMP else 4, &count)
+            first, count = own.spend(TYPE_VECTOR, 1 if code == TIMESTAMP else 4)
             if code == TIMESTAMP:
                 check_text(field.buffer, first, count)
         own = field.table(DICTIONARY)
@@ -396,9 +393,8 @@ cdef str codec_of(Table batch):
 
 cdef tuple variadic_counts_of(Table batch, int64_t num_buffers):
     cdef Flatbuffer buffer = batch.buffer
-    cdef int64_t count
-    cdef int64_t first = batch.items(VARIADIC_COUNTS, 8, 8, &count)
     cdef int64_t i
+    first, count = batch.items(VARIADIC_COUNTS, 8, 8)
     if count == 0:
         return ()
     counts = tuple([buffer.signed(first + 8 * i, 8) for i in range(count)])
@@ -446,8 +442,8 @@ def read_header(metadata) -> Header:
         if batch is None:
             raise buffer.error(position, "a dictionary without data", "a record batch")
     header.length = size_in(batch, LENGTH, "length")
-    header.nodes = batch.items(NODES, PAIR_BYTES, 8, &header.num_nodes)
-    header.buffers = batch.items(BUFFERS, PAIR_BYTES, 8, &header.num_buffers)
+    header.nodes, header.num_nodes = batch.items(NODES, PAIR_BYTES, 8)
+    header.buffers, header.num_buffers = batch.items(BUFFERS, PAIR_BYTES, 8)
     header.variadic_counts = variadic_counts_of(batch, header.num_buffers)
     header.codec = codec_of(batch)
     return header
