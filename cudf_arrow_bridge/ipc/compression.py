@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body import BodyBuffer, IpcBody
+from .metadata import Pairs, pairs_of
 
 if TYPE_CHECKING:
     from .._core.ipc.metadata import Codec, Header
@@ -63,9 +64,7 @@ def decompress(
     body, or does not match its size or its codec.
     """
     assert header.codec is not None
-    pairs = np.frombuffer(header.metadata, "<i8", 2 * header.num_buffers, header.buffers).reshape(
-        -1, 2
-    )
+    pairs = pairs_of(header, header.buffers, header.num_buffers)
     if len(buffers) not in (1, len(pairs)):
         raise ValueError(
             f"expected {len(pairs)} buffers or a packed body, got {len(buffers)} buffers"
@@ -101,7 +100,7 @@ def decompress(
     return result, total
 
 
-def _check_apart(pairs: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+def _check_apart(pairs: Pairs) -> None:
     """Raise ValueError if buffers of a body overlap, each of which would be decompressed."""
     order = np.argsort(pairs[:, 0], kind="stable")
     order = order[pairs[order, 1] > 0]

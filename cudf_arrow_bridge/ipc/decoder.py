@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
@@ -45,7 +44,6 @@ Location = tuple[int, int]
 _CPU: Location = (DeviceType.CPU, -1)
 
 
-@dataclass(slots=True)
 class ReadOptions:
     """Options for reading and decoding messages.
 
@@ -65,45 +63,36 @@ class ReadOptions:
     max_bytes
         The limit of the bytes of a record batch and of the dictionaries that were read before it.
     uploads
-        Whether bodies of sources are read to the current device.
+        Whether bodies of sources are read to the current device, if the arrays are to be on it.
     arguments
         The arguments of the exports of the arrays.
     """
 
-    stream: Stream
-    checks: Checks
-    mr: Any = None
-    on_device: bool = False
-    chunk_size: int = CHUNK_SIZE
-    max_bytes: int | None = None
-    uploads: bool = False
-    arguments: ExportArguments = field(init=False)
-
-    def __post_init__(self) -> None:
-        check_option("validate", self.checks, ("sizes", "minimal", "full"))
-        check_chunk_size(self.chunk_size)
-        self.max_bytes = check_max_bytes(self.max_bytes)
-        self.arguments = ExportArguments(self.stream, mr=self.mr)
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         stream: Any,
         checks: Checks,
-        mr: Any,
-        device_type: Any,
-        chunk_size: int,
-        max_bytes: int | None,
-    ) -> ReadOptions:
-        """Create options from the arguments of a caller after validation."""
+        mr: Any = None,
+        device_type: Any = None,
+        chunk_size: int = CHUNK_SIZE,
+        max_bytes: int | None = None,
+        uploads: bool = False,
+    ) -> None:
+        """Validate and resolve the arguments of a caller."""
         known = (DeviceType.CPU, DeviceType.CUDA)
         wanted = known[has_gpu()] if device_type is None else DeviceType(device_type)
         if wanted not in known:
             raise ValueError(f"device_type: expected None, 'cpu' or 'cuda', got {device_type!r}")
         if wanted == DeviceType.CUDA and not has_gpu():
             raise ValueError("device_type='cuda': expected a CUDA device, got none in this process")
-        on_device = wanted == DeviceType.CUDA
-        return cls(resolve_stream(stream), checks, mr, on_device, chunk_size, max_bytes, on_device)
+        check_option("validate", checks, ("sizes", "minimal", "full"))
+        self.stream = resolve_stream(stream)
+        self.checks, self.mr = checks, mr
+        self.on_device = wanted == DeviceType.CUDA
+        self.uploads = uploads and self.on_device
+        self.chunk_size = check_chunk_size(chunk_size)
+        self.max_bytes = check_max_bytes(max_bytes)
+        self.arguments = ExportArguments(self.stream, mr=mr)
 
 
 class ReadDictionaries:
@@ -282,9 +271,8 @@ class MessageDecoder:
         if header.kind == "schema":
             raise ValueError("expected record batches and dictionaries, got a second schema")
         options = self._options
-        if isinstance(body, Source):
-            body = self.read_body(header, body)
-        parts = self._parts_of(header, body)
+        buffers = body if isinstance(body, list) else self.read_body(header, body)
+        parts = self._parts_of(header, buffers)
         if parts.has_bytes or self._location is None:
             self._location = parts.location
         if header.kind == "dictionary":

@@ -12,8 +12,6 @@ from .._core.ipc.metadata import read_header
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
-from ..cuda.residency import has_gpu
-from ..cuda.streams import resolve_stream
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
 
 #: Reads the first message and returns the decoder and the messages after the schema.
@@ -84,9 +82,7 @@ def from_messages(
     1  2
     2  3
     """
-    options = ReadOptions(
-        resolve_stream(stream), validate, mr, on_device=has_gpu(), max_bytes=max_bytes
-    )
+    options = ReadOptions(stream, validate, mr, max_bytes=max_bytes)
     single_use_reason = ""
     if isinstance(messages, Iterator):
         single_use_reason = f"a {type(messages).__name__} of messages can be consumed once"

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,10 @@ from ..arrow.schemas import with_map_names
 from .transport.framing import Block
 
 if TYPE_CHECKING:
-    from .._core.ipc.metadata import BytesLike, Codec, Table
+    from .._core.ipc.metadata import BytesLike, Codec, Header, Table
+
+#: Two numbers for each row: offset and size of buffers, or length and null count of nodes.
+Pairs = np.ndarray[Any, np.dtype[np.int64]]
 
 #: Slots of the table Schema.
 ENDIANNESS, FIELDS, CUSTOM_METADATA = range(3)
@@ -94,6 +97,11 @@ def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
         # Errors of pyarrow, and of extension types that read their metadata.
         raise ValueError(f"schema: {error}") from error
     return StoredSchema(schema, ids)
+
+
+def pairs_of(header: Header, first: int, count: int) -> Pairs:
+    """Return the pairs of numbers at a position in the metadata of a message."""
+    return np.frombuffer(header.metadata, "<i8", 2 * count, first).reshape(-1, 2)
 
 
 #: All tables of a message, each after its vtable: Message, DictionaryBatch, RecordBatch and

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +13,8 @@ import pyarrow as pa
 from .._core.ipc.body import ALIGNMENT
 from .._core.ipc.metadata import Header, read_header
 from ..frames.selected_columns import selected_positions
-from .metadata import StoredSchema, batch_message
+from .metadata import Pairs, StoredSchema, batch_message, pairs_of
 from .transport.sources import Source
-
-#: Two numbers for each row: offset and size of buffers, or length and null count of nodes.
-Pairs = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class _Counts(NamedTuple):
@@ -79,41 +75,33 @@ class PartialBody(Source):
         self._rest -= count
         return count
 
-    def _seek(self, position: int) -> None:
-        raise NotImplementedError
 
-
-@dataclass(frozen=True)
 class Projection:
-    """A selection of columns of the record batches of one schema."""
+    """A selection of columns of the record batches of one schema.
 
-    stored: StoredSchema
-    """The schema of the selected columns."""
-    positions: list[int]
-    fields: list[_Counts]
-    """The numbers of nodes and buffers of each field of the whole schema."""
+    `stored` is the schema of the selected columns. `columns` is the argument ``columns=`` of the
+    caller; the index of frames is kept.
+    """
 
-    @classmethod
-    def of(cls, stored: StoredSchema, columns: Any) -> Projection:
-        """Create a projection from the argument ``columns=``; the index of frames is kept."""
+    def __init__(self, stored: StoredSchema, columns: Any) -> None:
         whole = stored.schema
-        positions = selected_positions(columns, whole)
-        fields = [_counts_of(field.type) for field in whole]
-        ends = list(accumulate((field.dictionaries for field in fields), initial=0))
-        ids = [id_ for i in positions for id_ in stored.dictionary_ids[ends[i] : ends[i + 1]]]
-        schema = pa.schema([whole.field(i) for i in positions], whole.metadata)
-        return cls(StoredSchema(schema, tuple(ids)), positions, fields)
+        self._positions = selected_positions(columns, whole)
+        self._fields = [_counts_of(field.type) for field in whole]
+        counts = [field.dictionaries for field in self._fields]
+        ids = _slices(stored.dictionary_ids, counts, self._positions, "dictionary ids")
+        schema = pa.schema([whole.field(i) for i in self._positions], whole.metadata)
+        self.stored = StoredSchema(schema, tuple(chain(*ids)))
 
     def reduce(self, header: Header) -> Header:
         """Return the metadata of a batch of the selected columns in the same body."""
-        return self._reduced(header, self._buffers(header), header.body_length)
+        return _header_of(header, *self._select(header), header.body_length)
 
     def pack(self, header: Header) -> tuple[Header, list[tuple[int, int]]]:
         """Return the metadata of a batch of the selected columns in a body of only their buffers.
 
         Also return the begins and ends of the ranges of the whole body in the new one.
         """
-        pairs = self._buffers(header)
+        nodes, pairs, counts = self._select(header)
         size = header.body_length
         offsets, sizes = pairs.T
         if not ((offsets >= 0) & (sizes >= 0) & (offsets <= size - sizes)).all():
@@ -134,45 +122,35 @@ class Projection:
             ranges.append((start, stop))
             moved[i, 0] += length - start
             length += stop - start
-        return self._reduced(header, moved, length), ranges
+        return _header_of(header, nodes, moved, counts, length), ranges
 
-    def _buffers(self, header: Header) -> Pairs:
-        """Return the offset and size of each buffer of the selected columns."""
-        counts = self._variadic_counts(header)
-        buffers = [field.buffers + sum(own) for field, own in zip(self.fields, counts, strict=True)]
-        return self._pairs(header, header.buffers, header.num_buffers, buffers, "buffers")
-
-    def _variadic_counts(self, header: Header) -> list[tuple[int, ...]]:
-        """Return the numbers of data buffers of views for each field of the whole schema."""
-        ends = list(accumulate((field.views for field in self.fields), initial=0))
-        found = header.variadic_counts
-        if len(found) != ends[-1]:
-            raise ValueError(f"expected {ends[-1]} variadic buffer counts, got {len(found)}")
-        return [found[begin:end] for begin, end in pairwise(ends)]
-
-    def _pairs(
-        self, header: Header, first: int, count: int, counts: Sequence[int], what: str
-    ) -> Pairs:
-        """Return the pairs of numbers in the metadata that belong to the selected columns."""
-        ends = list(accumulate(counts, initial=0))
-        if count != ends[-1]:
-            raise ValueError(f"expected {ends[-1]} {what} by the schema, got {count}")
-        pairs = np.frombuffer(header.metadata, "<i8", 2 * count, first).reshape(-1, 2)
-        chosen = [pairs[ends[i] : ends[i + 1]] for i in self.positions]
-        return np.concatenate([pairs[:0], *chosen])
-
-    def _reduced(self, header: Header, buffers: Pairs, body_length: int) -> Header:
-        counts = [field.nodes for field in self.fields]
-        nodes = self._pairs(header, header.nodes, header.num_nodes, counts, "nodes")
-        of_fields = self._variadic_counts(header)
-        variadic = [count for i in self.positions for count in of_fields[i]]
-        return read_header(
-            batch_message(
-                header.length,
-                nodes.tobytes(),
-                buffers.tobytes(),
-                np.array(variadic, "<i8").tobytes(),
-                body_length,
-                header.codec,
-            )
+    def _select(self, header: Header) -> tuple[Pairs, Pairs, list[int]]:
+        """Return the nodes, buffers and variadic buffer counts of the selected columns."""
+        fields, chosen = self._fields, self._positions
+        views = [field.views for field in fields]
+        own = _slices(header.variadic_counts, views, range(len(fields)), "variadic buffer counts")
+        counts = [field.buffers + sum(found) for field, found in zip(fields, own, strict=True)]
+        nodes = pairs_of(header, header.nodes, header.num_nodes)
+        buffers = pairs_of(header, header.buffers, header.num_buffers)
+        node_slices = _slices(nodes, [field.nodes for field in fields], chosen, "nodes")
+        return (
+            np.concatenate([nodes[:0], *node_slices]),
+            np.concatenate([buffers[:0], *_slices(buffers, counts, chosen, "buffers")]),
+            [count for i in chosen for count in own[i]],
         )
+
+
+def _slices(numbers: Any, counts: Sequence[int], positions: Iterable[int], what: str) -> list[Any]:
+    """Return the slices of the fields at positions, given the count of each field of the schema."""
+    ends = list(accumulate(counts, initial=0))
+    if len(numbers) != ends[-1]:
+        raise ValueError(f"expected {ends[-1]} {what} by the schema, got {len(numbers)}")
+    return [numbers[ends[i] : ends[i + 1]] for i in positions]
+
+
+def _header_of(
+    header: Header, nodes: Pairs, buffers: Pairs, counts: list[int], body_length: int
+) -> Header:
+    """Return the metadata of a batch with the rows and the codec of another."""
+    numbers = nodes.tobytes(), buffers.tobytes(), np.array(counts, "<i8").tobytes()
+    return read_header(batch_message(header.length, *numbers, body_length, header.codec))

@@ -86,7 +86,7 @@ def open_file(
     ...     [len(file), file[1]["a"].to_arrow().to_pylist()]
     [2, [3]]
     """
-    options = ReadOptions.of(stream, validate, mr, device_type, chunk_size, max_bytes)
+    options = ReadOptions(stream, validate, mr, device_type, chunk_size, max_bytes, uploads=True)
     opened = open_source(source, memory_map)
     try:
         return DeviceArrayFile(opened, options, columns)
@@ -118,7 +118,7 @@ class _FileReader:
         self._lock = Lock()
         self.footer = _read_footer(source)
         stored = self.footer.schema
-        self._projection = None if columns is None else Projection.of(stored, columns)
+        self._projection = None if columns is None else Projection(stored, columns)
         self._stored = stored if self._projection is None else self._projection.stored
         self._decoder = MessageDecoder(self._stored, options)
         self._dictionary_lock = Lock()

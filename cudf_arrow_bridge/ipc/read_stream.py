@@ -85,7 +85,7 @@ def open_stream(
     1  2
     2  3
     """
-    options = ReadOptions.of(stream, validate, mr, device_type, chunk_size, max_bytes)
+    options = ReadOptions(stream, validate, mr, device_type, chunk_size, max_bytes, uploads=True)
     single_use_reason = ""
     if is_read_once(source):
         single_use_reason = f"a {type(source).__name__} can be read once"

@@ -101,11 +101,11 @@ def unpack(
     if kind not in ("table", "column"):
         raise ValueError(f"header: expected the kind 'table' or 'column', got {kind!r}")
     stored = read_schema(schema_message)
-    stream = resolve_stream(None)
     on_device = device_type in ON_DEVICE and has_gpu()
+    target = DeviceType.CUDA if on_device else DeviceType.CPU
+    options = ReadOptions(None, "minimal", device_type=target)
     if is_packed and on_device:
-        buffers = [upload_memory(buffer, stream, None, CHUNK_SIZE) for buffer in buffers]
-    options = ReadOptions(stream, "minimal", on_device=on_device)
+        buffers = [upload_memory(buffer, options.stream, None, CHUNK_SIZE) for buffer in buffers]
     decoder = MessageDecoder(stored, options)
     array, position = None, 0
     for metadata in messages:

@@ -49,10 +49,11 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
 
     monkeypatch.setattr(decoder, "BatchParts", Parts)
     batch = pa.record_batch({"a": pa.array([1, None, 3])})
-    stream = resolve_stream(None)
+    options = decoder.ReadOptions(None, "minimal")
+    options.on_device = True
+    stream = options.stream
     made_on = stream if is_of_stream else resolve_stream(None)
     schema, body = messages_of(written(batch.schema, [batch]))
-    options = decoder.ReadOptions(stream, "minimal", on_device=True)
     received = iter(
         [
             (read_header(schema[0]), []),

@@ -167,8 +167,8 @@ class Source(AbstractContextManager["Source"]):
     def _read(self, view: memoryview) -> int | None:
         """Fill the beginning of memory; return 0 at the end, None if there are no bytes yet."""
 
-    @abstractmethod
-    def _seek(self, position: int) -> None: ...
+    def _seek(self, position: int) -> None:
+        """Move to a position, if reads do not use `position` itself."""
 
 
 def copy_bytes(target: memoryview, source: memoryview) -> None:
@@ -220,8 +220,6 @@ class _Memory(Source):
         rest = self._memory[self.position : self.position + len(view)]
         copy_bytes(view[: len(rest)], rest)
         return len(rest)
-
-    def _seek(self, position: int) -> None: ...
 
 
 class _Reader(Source):
@@ -289,8 +287,6 @@ class _Descriptor(Source):
             return read_some(self._file.fileno(), view)
         return os.preadv(self._file.fileno(), [view], self._origin + self.position)
 
-    def _seek(self, position: int) -> None: ...
-
 
 def _read_into(file: Any, view: memoryview) -> int | None:
     """Fill memory from an object that has ``read`` but no ``readinto``."""
@@ -315,15 +311,12 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
         return _Memory(memoryview(pa.py_buffer(source)))
     if isinstance(source, (str, os.PathLike)):
         return _open_path(source, memory_map)
-    if type(source) is io.BytesIO:
+    is_bytes_io = type(source) is io.BytesIO
+    if is_bytes_io or isinstance(source, (pa.BufferReader, pa.MemoryMappedFile)):
+        start = source.tell()
         # getvalue returns the bytes object that BytesIO holds. A later write to it makes a copy.
-        start = source.tell()
-        memory = memoryview(source.getvalue())[start:]
-        return _Memory(memory, lambda end: source.closed or source.seek(start + end))
-    if isinstance(source, (pa.BufferReader, pa.MemoryMappedFile)):
-        start = source.tell()
-        memory = memoryview(source.read_buffer())
-        return _Memory(memory, lambda end: source.closed or source.seek(start + end))
+        memory = memoryview(source.getvalue())[start:] if is_bytes_io else source.read_buffer()
+        return _Memory(memoryview(memory), lambda end: source.closed or source.seek(start + end))
     if socket_descriptor(source) is not None:
         return _Descriptor(source, lambda: None)
     if callable(getattr(source, "recv_into", None)):
