@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -32,10 +32,14 @@ SMALL = 4096
 MANY = 64
 
 
-class Sink(ABC):
-    """A destination that messages are written to in sequence."""
+class Sink:
+    """A destination that messages are written to in sequence.
 
-    def __init__(self) -> None:
+    `write_pieces` writes buffers, given the position for errors, and keeps no reference to them.
+    """
+
+    def __init__(self, write_pieces: Callable[[list[Any], int], None]) -> None:
+        self._write_pieces = write_pieces
         #: The number of bytes written since the sink was opened.
         self.position = 0
 
@@ -44,69 +48,49 @@ class Sink(ABC):
         offset = self.position
         head = frame_metadata(metadata, offset)
         if body is None:
-            self._write([head])
+            self._write_pieces([head], offset)
         elif body.device_type == DeviceType.CPU:
             pieces: list[Any] = [head]
             for buffer in body.buffers(with_absent=False):
                 pieces.append(buffer)
                 if padding := -len(buffer) % ALIGNMENT:
                     pieces.append(bytes(padding))
-            self._write(pieces)
+            self._write_pieces(pieces, offset)
         else:
-            self._write([head])
-            download_to(lambda chunk: self._write([chunk]), body, chunk_size)
+            self._write_pieces([head], offset)
+            download_to(lambda chunk: self._write_pieces([chunk], offset), body, chunk_size)
         size = 0 if body is None else body.packed_size
         self.position += len(head) + size
         return Block(offset, len(head), size)
 
     def write(self, data: bytes) -> None:
         """Write bytes outside of a message, such as the end-of-stream marker."""
-        self._write([data])
+        self._write_pieces([data], self.position)
         self.position += len(data)
 
-    @abstractmethod
-    def _write(self, pieces: list[Any]) -> None:
-        """Write buffers one after the other, and keep no reference to them."""
 
-
-class _Descriptor(Sink):
-    """A file, pipe or socket; buffers are written to its descriptor without copying them."""
-
-    def __init__(self, fd: int) -> None:
-        super().__init__()
-        self._fd = fd
-
-    def _write(self, pieces: list[Any]) -> None:
-        write_all(self._fd, pieces)
-
-
-class _Writer(Sink):
-    """An object with a function that writes a buffer, possibly only in part.
+def _write_pieces(
+    write: Callable[[Any], int | None], is_raw: bool, pieces: list[Any], position: int
+) -> None:
+    """Write buffers with a function that writes one buffer, possibly only in part.
 
     The function returns the number of bytes written, or None: nothing if `is_raw`, otherwise all.
     """
-
-    def __init__(self, write: Callable[[Any], int | None], is_raw: bool) -> None:
-        super().__init__()
-        self._write_some = write
-        self._is_raw = is_raw
-
-    def _write(self, pieces: list[Any]) -> None:
-        for rest in _joined(pieces):
-            while (written := self._write_some(rest)) != len(rest):
-                if written is None and not self._is_raw:
-                    break
-                if not written:
-                    raise BlockingIOError(
-                        f"byte {self.position:,}: expected a sink that accepts {len(rest):,} "
-                        "more bytes, got one that accepts none"
-                    )
-                if not 0 < written < len(rest):
-                    raise OSError(
-                        f"byte {self.position:,}: expected a sink that writes 0 to {len(rest):,} "
-                        f"bytes, got {written:,}"
-                    )
-                rest = memoryview(rest)[written:]
+    for rest in _joined(pieces):
+        while (written := write(rest)) != len(rest):
+            if written is None and not is_raw:
+                break
+            if not written:
+                raise BlockingIOError(
+                    f"byte {position:,}: expected a sink that accepts {len(rest):,} more bytes, "
+                    "got one that accepts none"
+                )
+            if not 0 < written < len(rest):
+                raise OSError(
+                    f"byte {position:,}: expected a sink that writes 0 to {len(rest):,} bytes, "
+                    f"got {written:,}"
+                )
+            rest = memoryview(rest)[written:]
 
 
 def _joined(pieces: list[Any]) -> Iterator[Any]:
@@ -118,6 +102,11 @@ def _joined(pieces: list[Any]) -> Iterator[Any]:
                 yield b"".join(group)
             else:
                 yield from group
+
+
+def _descriptor_sink(fd: int) -> Sink:
+    """Return a sink that writes buffers to a descriptor without copying them."""
+    return Sink(lambda pieces, _: write_all(fd, pieces))
 
 
 @contextlib.contextmanager
@@ -134,19 +123,19 @@ def open_sink(sink: Any) -> Iterator[Sink]:
     sink = path_of(sink)
     if isinstance(sink, str) and "://" in sink:
         with upload_file(sink) as file:
-            yield _Writer(file.write, is_raw=False)
+            yield Sink(partial(_write_pieces, file.write, False))
     elif isinstance(sink, (str, os.PathLike)):
         with replace_file(sink) as fd:
-            yield _Descriptor(fd)
+            yield _descriptor_sink(fd)
     elif (descriptor := socket_descriptor(sink)) is not None:
-        yield _Descriptor(descriptor)
+        yield _descriptor_sink(descriptor)
     elif callable(getattr(sink, "sendall", None)):
-        yield _Writer(sink.sendall, is_raw=False)
+        yield Sink(partial(_write_pieces, sink.sendall, False))
     else:
         check_binary(sink, "write", "sink")
         raw = raw_file_of(sink)
         if raw is None:
-            yield _Writer(sink.write, is_raw=isinstance(sink, io.RawIOBase))
+            yield Sink(partial(_write_pieces, sink.write, isinstance(sink, io.RawIOBase)))
             return
         if not raw.writable():
             raise io.UnsupportedOperation(
@@ -154,6 +143,6 @@ def open_sink(sink: Any) -> Iterator[Sink]:
             )
         sink.flush()
         try:
-            yield _Descriptor(raw.fileno())
+            yield _descriptor_sink(raw.fileno())
         finally:
             follow_descriptor(sink, raw)
