@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -78,7 +77,14 @@ def round_trip(
     does not fit into one frame.
     """
     seconds: dict[str, float] = {}
-    timed = partial(time_step, seconds, step)
+
+    @contextmanager
+    def timed(name: str) -> Iterator[None]:
+        step(name)
+        start = time.perf_counter()
+        yield
+        seconds[name] = time.perf_counter() - start
+
     with timed("read"):
         batch = source.batch(rows)
     result = FileResult(str(source.path), source.format, batch.num_rows, seconds=seconds)
@@ -142,17 +148,15 @@ def run_supported(
     return stages, kept
 
 
-def to_frame(batch: pa.RecordBatch, max_rows: int | None) -> Any:
-    """Create a frame from a batch, as a whole or in batches of at most this many rows."""
-    if max_rows is None:
-        return cab.from_arrow_device(batch)
-    return cab.from_arrow_device_stream(pa.Table.from_batches([batch]).to_reader(max_rows))
-
-
 def run_stages(batch: pa.RecordBatch, timed: Timed, max_rows: int | None) -> Stages:
     """Create a frame, export it, read it with a consumer, and import it again."""
+    frame: Any
     with timed("frame"):
-        frame = to_frame(batch, max_rows)
+        if max_rows is None:
+            frame = cab.from_arrow_device(batch)
+        else:
+            reader = pa.Table.from_batches([batch]).to_reader(max_rows)
+            frame = cab.from_arrow_device_stream(reader)
     with timed("export"):
         exported: cab.DeviceArray | cab.DeviceArrayStream
         if max_rows is None:
@@ -251,12 +255,3 @@ def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) 
     if exported and exported not in reasons:
         reasons.append(exported)
     return reasons
-
-
-@contextmanager
-def time_step(seconds: dict[str, float], step: Step, name: str) -> Iterator[None]:
-    """Announce a step and record its duration."""
-    step(name)
-    start = time.perf_counter()
-    yield
-    seconds[name] = time.perf_counter() - start
