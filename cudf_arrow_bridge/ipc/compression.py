@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body import BodyBuffer, IpcBody
+from ..arrow.options import check_option
 from .metadata import Pairs, pairs_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Compression = Literal["lz4", "zstd"]
 
 #: The codecs with their values in flatbuffers.
-CODECS: dict[object, Codec] = {"lz4": "lz4_frame", "zstd": "zstd"}
+CODECS: dict[str | None, Codec | None] = {None: None, "lz4": "lz4_frame", "zstd": "zstd"}
 #: The maximum compression ratio of the formats. A larger size is rejected before it is allocated.
 MOST_BYTES = {"lz4_frame": 256, "zstd": 2**16}
 #: A buffer begins with its uncompressed size, or with this value if it is not compressed.
@@ -30,12 +31,9 @@ SIZE = struct.Struct("<q")
 NOT_COMPRESSED = -1
 
 
-def check_compression(compression: object) -> Codec | None:
+def check_compression(compression: Any) -> Codec | None:
     """Return the codec of the argument ``compression=`` of a caller; None for no compression."""
-    if compression is None:
-        return None
-    if compression not in CODECS:
-        raise ValueError(f"compression: expected None, 'lz4' or 'zstd', got {compression!r}")
+    check_option("compression", compression, tuple(CODECS))
     return CODECS[compression]
 
 

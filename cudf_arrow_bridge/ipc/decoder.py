@@ -24,7 +24,7 @@ from ..cuda.streams import Stream, resolve_stream
 from ..export.streams import StreamExporter
 from ..import_.tensors import producing_handle, request_capsule, row_major
 from .compression import decompress
-from .metadata import StoredSchema, read_schema
+from .metadata import StoredSchema
 from .transport.framing import CHUNK_SIZE, check_chunk_size
 from .transport.sources import Source
 
@@ -224,14 +224,6 @@ class MessageDecoder:
         self._location: Location | None = None
         #: The bytes of the dictionary with each id, and of its deltas.
         self._dictionary_bytes: dict[int, int] = {}
-
-    @classmethod
-    def begin(cls, received: Iterator[Received], options: ReadOptions) -> MessageDecoder:
-        """Read the first message of a stream, which contains the schema."""
-        first = next(received, None)
-        if first is None:
-            raise ValueError("expected a message with the schema, got none")
-        return cls(read_schema(first[0].metadata), options)
 
     def batch_sources(
         self, received: Iterable[Received], state: StreamState

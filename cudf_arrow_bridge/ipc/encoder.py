@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._core.ipc.body import IpcBody, describe_body
-from .._core.ipc.body_decoder import BodyDecoder
 from .._core.schema import Schema, marks_table
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
@@ -126,28 +125,24 @@ class MessageEncoder:
 
     def _delta(self, index: int, known: _Written, new: _Written) -> IpcBody | None:
         """Return the appended values; None if the dictionaries differ in another way."""
-        if not self._is_file and self._decoder.end_of_dictionary(index) > index + 1:
+        if not self._is_file and self._stored.decoder.end_of_dictionary(index) > index + 1:
             return None  # pyarrow does not read deltas whose values contain dictionaries
         before, after = self._on_host(index, known), self._on_host(index, new)
         if not (len(before) < len(after) and _are_equal(after.slice(0, len(before)), before)):
             return None
-        written = map(self._written.get, range(self._decoder.num_dictionaries))
+        written = map(self._written.get, range(self._stored.decoder.num_dictionaries))
         within = [None if known is None else known.values for known in written]
         appended = after.slice(len(before))
-        array = dictionary_of(appended, self._decoder, index, within, self.stream)
+        array = dictionary_of(appended, self._stored.decoder, index, within, self.stream)
         return self._describe(array, False)
 
     def _on_host(self, index: int, written: _Written) -> pa.Array:
         if written.on_host is None:
             values = written.values.to_host(self.stream)
             written.on_host = pa.array(
-                DeviceArray(values, self._decoder.dictionary_schema(index), "column")
+                DeviceArray(values, self._stored.decoder.dictionary_schema(index), "column")
             )
         return written.on_host
-
-    @cached_property
-    def _decoder(self) -> BodyDecoder:
-        return BodyDecoder(self._stored.schema.__arrow_c_schema__())
 
 
 def encoder_of(

@@ -13,6 +13,7 @@ from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
+from .metadata import read_schema
 
 #: Reads the first message and returns the decoder and the messages after the schema.
 Start = Callable[[], tuple[MessageDecoder, Iterator[Received]]]
@@ -118,7 +119,10 @@ def stream_of_messages(
 
     def start() -> tuple[MessageDecoder, Iterator[Received]]:
         received = receive()
-        return MessageDecoder.begin(received, options), received
+        first = next(received, None)
+        if first is None:
+            raise ValueError("expected a message with the schema, got none")
+        return MessageDecoder(read_schema(first[0].metadata), options), received
 
     source = MessageStreamSource(start, single_use_reason)
     return DeviceArrayStream(source, options.arguments)

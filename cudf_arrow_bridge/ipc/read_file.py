@@ -145,10 +145,12 @@ class _FileReader:
             if self._has_dictionaries:
                 return
             known = set()
+            # Dictionaries that belong only to other columns are skipped.
+            skipped = {*self.footer.schema.dictionary_ids} - {*self._stored.dictionary_ids}
             for block in self.footer.dictionaries:
                 with self._lock:
                     header = _header_at(block, self._file)
-                    if header.kind == "dictionary" and self._skips(header.dictionary_id):
+                    if header.kind == "dictionary" and header.dictionary_id in skipped:
                         continue
                     if header.kind == "dictionary" and not header.is_delta:
                         if header.dictionary_id in known:
@@ -160,11 +162,6 @@ class _FileReader:
                     body = self._decoder.read_body(header, self._file)
                 self._decoder.read_array(header, body)
             self._has_dictionaries = True
-
-    def _skips(self, dictionary_id: int) -> bool:
-        """Return whether a dictionary belongs only to other columns."""
-        known = dictionary_id in self.footer.schema.dictionary_ids
-        return known and dictionary_id not in self._stored.dictionary_ids
 
     def _read(self, block: Block) -> tuple[Header, list[Any]]:
         """Read a message at a position of the footer."""

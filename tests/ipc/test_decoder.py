@@ -17,7 +17,7 @@ from cudf_arrow_bridge._core.ipc.metadata import read_header
 from cudf_arrow_bridge.cuda.residency import DeviceType
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc import decoder
-from cudf_arrow_bridge.ipc.metadata import StoredSchema
+from cudf_arrow_bridge.ipc.metadata import StoredSchema, read_schema
 from testing.ipc.metadata import messages_of
 from testing.ipc.samples import written
 from testing.peers.dlpack import Producer
@@ -54,15 +54,8 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
     stream = options.stream
     made_on = stream if is_of_stream else resolve_stream(None)
     schema, body = messages_of(written(batch.schema, [batch]))
-    received = iter(
-        [
-            (read_header(schema[0]), []),
-            (read_header(body[0]), [Memory(body[1], made_on)]),
-        ]
-    )
-    reader = decoder.MessageDecoder.begin(received, options)
-    (message,) = received
-    found = reader.read(*message)
+    reader = decoder.MessageDecoder(read_schema(schema[0]), options)
+    found = reader.read(read_header(body[0]), [Memory(body[1], made_on)])
     assert pa.record_batch(found).equals(batch)
     assert told == [is_of_stream]
 
