@@ -4,20 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, Literal, overload
 
 from .arrow.device_array import DeviceArray
 from .arrow.errors import ANY_PROTOCOL, object_error
 from .arrow.options import Kind, Validation, check_kind, check_option
-from .arrow.source_streams import SourceStream, find_stream, open_stream
-from .arrow.sources import find_array, is_of_rapids, open_array
+from .arrow.source_streams import SourceStream, find_stream, stream_of_arrays
+from .arrow.sources import SourceArray, find_array, is_of_rapids, open_array
 from .export.inputs import unwrapped
-from .export.stream_sources import has_files, is_lazy
+from .export.sources.registry import (
+    ITERABLE,
+    UNKNOWN,
+    open_source,
+    type_of_source,
+)
 from .frames.proxies import is_pandas
 from .import_.importer import Importer
 from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
-from .to_arrow import to_arrow_device, to_arrow_device_stream
+from .to_arrow import to_arrow_device
 
 
 def from_arrow_device(
@@ -299,17 +306,6 @@ def iter_arrow_device_stream(
     )
 
 
-def _prepared(obj: Any) -> Any:
-    """Return the object of a proxy, and a pandas frame as a table that keeps all of its labels."""
-    obj = unwrapped(obj)
-    if is_pandas(obj) and obj.ndim == 2:
-        # Imported here because it imports cuDF.
-        from .export.pandas_objects import table_of_pandas
-
-        return table_of_pandas(obj)
-    return obj
-
-
 def _with_index(obj: Any, kind: Kind | None, importer: Importer) -> Any:
     """Export a series of pandas or cuDF with its index, which its array does not have.
 
@@ -333,19 +329,40 @@ def _open_stream(
     importer: Importer,
     takes_several: bool,
 ) -> SourceStream:
-    """Return the stream of an object, of files or, if `takes_several`, of an iterable of arrays."""
-    if hasattr(obj, "ndim"):
-        obj = _prepared(obj)
-    stream = find_stream(obj)
+    """Return the stream of a source or, if `takes_several`, of an iterable of sources."""
+    stream = find_stream(_with_labels(obj) if hasattr(obj, "ndim") else obj)
     if stream is None:
-        if has_files(obj):
-            obj = to_arrow_device_stream(obj, columns=columns)
-        elif is_lazy(obj):
-            obj = to_arrow_device_stream(obj)
-        elif not takes_several:
-            expected = f"a path, a dataset, or an object with {ANY_PROTOCOL}"
+        found = type_of_source(obj)
+        if found is UNKNOWN or (found is ITERABLE and not takes_several):
+            expected = f"an object with {ANY_PROTOCOL}"
+            if takes_several:
+                raise object_error(obj, f"{expected}, or an iterable of arrays")
+            expected = f"a path, a dataset, or {expected}"
             raise object_error(obj, expected, "from_arrow_device_stream")
-        stream = open_stream(obj, _prepared)
+        source = open_source(obj, columns=columns if found.options else None)
+        objects = source.objects(importer.importing)
+        arrays = map(partial(_arrays_of, importer=importer), objects)
+        stream = stream_of_arrays(chain.from_iterable(arrays))
     if columns is None:
         return stream
     return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)
+
+
+def _with_labels(obj: Any) -> Any:
+    """Return a pandas frame as a table that keeps all of its labels; other objects unchanged."""
+    if is_pandas(obj) and obj.ndim == 2:
+        # Imported here because it imports cuDF.
+        from .export.pandas_objects import table_of_pandas
+
+        return table_of_pandas(obj)
+    return obj
+
+
+def _arrays_of(obj: Any, importer: Importer) -> Iterator[SourceArray]:
+    """Iterate over the arrays of an object of a source."""
+    obj = unwrapped(obj)
+    if (array := find_array(obj)) is not None:
+        return iter((array,))
+    if (stream := find_stream(_with_labels(obj))) is not None:
+        return stream.source_arrays()
+    return iter((open_array(to_arrow_device(obj, stream=importer.importing)),))

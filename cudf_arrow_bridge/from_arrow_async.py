@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.errors import ANY_PROTOCOL, object_error
 from .arrow.options import Kind, Validation, check_kind, check_prefetch
-from .arrow.source_streams import has_stream_protocol
 from .arrow.sources import is_array
 from .async_.device_array_stream import AsyncDeviceArrayStream
+from .export.sources.registry import STREAM, UNKNOWN, type_of_source
 from .import_.importer import Importer
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
@@ -96,7 +96,7 @@ def from_arrow_device_async(
 
 def _opener_of(source: Any) -> Callable[[int], Awaitable[ArraySource]]:
     """Return a function that starts a source, given the number of arrays to produce ahead."""
-    from .async_.array_sources import await_foreign_stream, await_producer, is_producer
+    from .async_.array_sources import await_foreign_stream, await_producer
     from .async_.batches import IteratedBatches, ThreadedBatches
 
     if isinstance(source, AsyncDeviceArrayStream):
@@ -105,13 +105,14 @@ def _opener_of(source: Any) -> Callable[[int], Awaitable[ArraySource]]:
         return ThreadedBatches(source).open
     if hasattr(source, "__aiter__"):
         return IteratedBatches(source, _as_array).open
-    if has_stream_protocol(source) and not is_array(source):
+    found = type_of_source(source)
+    if found is STREAM:
         return partial(await_foreign_stream, source)
-    if is_producer(source):
-        return partial(await_producer, source)
     if isinstance(source, (str, os.PathLike, dict, type)):
         expected = f"an object with {ANY_PROTOCOL} or __aiter__, an iterable of frames or arrays"
         raise object_error(source, f"{expected}, or the function of a C producer")
+    if found is UNKNOWN and callable(source):
+        return partial(await_producer, source)
     return ThreadedBatches(to_arrow_device_stream(source)).open
 
 

@@ -12,7 +12,7 @@ from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import check_max_rows, export_arguments
 from .cuda.residency import DeviceType
 from .export.exporter import export_object
-from .export.stream_sources import open_source
+from .export.sources.registry import open_source
 from .export.streams import ObjectStreamSource
 
 if TYPE_CHECKING:
@@ -288,7 +288,9 @@ def to_arrow_device_stream(
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
     max_rows = check_max_rows(max_rows, max_chunksize)
-    source = open_source(source, columns, filter, memory_map, format)
+    source = open_source(
+        source, columns=columns, filter=filter, memory_map=memory_map, format=format
+    )
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
     passes = ObjectStreamSource(source, arguments, max_rows, preserve_index, requested)
     return DeviceArrayStream(passes, arguments)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .arrow.options import check_max_rows, check_prefetch
 from .async_.device_array_stream import AsyncDeviceArrayStream
-from .export.stream_sources import open_source
+from .export.sources.registry import open_source
 from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ preserve_index, compact, copy, device_type : optional
         arguments |= {"memory_map": memory_map, "format": format}
         batches = to_arrow_device_stream(source, **arguments)
         return AsyncDeviceArrayStream(ThreadedBatches(batches, prefetch))
-    open_source(source, columns, filter, memory_map, format)
+    open_source(source, columns=columns, filter=filter, memory_map=memory_map, format=format)
     # Check the arguments now instead of at the first object.
     to_arrow_device_stream([], max_rows=max_rows, **arguments)
     export = partial(_batches_of, max_rows, arguments)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,11 +12,11 @@ import pyarrow as pa
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
 from .device_array import DeviceArray
-from .errors import ANY_PROTOCOL, object_error, quoted
+from .errors import object_error, quoted
 from .metadata import has_dictionary
 from .options import Kind, check_kind
 from .schemas import empty, or_default
-from .sources import STREAM_PROTOCOLS, SourceArray, is_array, is_of_rapids, open_array
+from .sources import STREAM_PROTOCOLS, SourceArray, is_of_rapids, open_array
 
 #: Attributes of series and chunked arrays. Tables and readers do not have them.
 _COLUMN_ATTRIBUTES = ("dtype", "chunks")
@@ -134,19 +134,32 @@ def find_stream(obj: Any) -> SourceStream | None:
     return SourceStream(schema, arrays, labels, reader, known_column, first_row)
 
 
-def open_stream(obj: Any, prepare: Callable[[Any], Any] | None = None) -> SourceStream:
-    """Return the arrays of an object that is an array or a stream, or of an iterable of these.
-
-    The function `prepare` returns such an object for each item of an iterable. None: they are used
-    unchanged. Raise ValueError if an iterable is empty, so that there is no schema.
-    """
+def open_stream(obj: Any) -> SourceStream:
+    """Return the stream of an object, which must implement one of the stream protocols."""
     if (stream := find_stream(obj)) is not None:
         return stream
-    if is_array(obj):
-        return _stream_of_arrays(iter((obj,)))
-    if isinstance(obj, Iterable) and not isinstance(obj, str | bytes | dict):
-        return _stream_of_arrays(iter(obj) if prepare is None else map(prepare, obj))
-    raise object_error(obj, f"an object with {ANY_PROTOCOL}, or an iterable of arrays")
+    raise object_error(obj, f"an object with {' or '.join(STREAM_PROTOCOLS)}")
+
+
+def stream_of_arrays(sources: Iterator[SourceArray]) -> SourceStream:
+    """Return a stream of arrays, whose schema is that of the first one.
+
+    Raise ValueError if there is none. The stream raises ValueError if the schemas differ.
+    """
+    try:
+        first = next(sources)
+    except StopIteration:
+        raise ValueError("expected an iterable of at least one array, got none") from None
+    schema = Schema.copy_of(first.schema_capsule)
+
+    def rest() -> Iterator[object]:
+        for source in sources:
+            check_same(first.schema_capsule, source.schema_capsule)
+            yield source.array
+            del source
+
+    arrays = chain([first.array], rest())
+    return SourceStream(schema, arrays, first.labels, None, first.kind == "column", first.first_row)
 
 
 def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
@@ -192,31 +205,6 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
         if large_type == arrow_type:
             raise OverflowError(f"column {quoted(path)}: {error}: {hint}") from error
     return concatenate_on_host([array.cast(large_type) for array in arrays], path, hint)
-
-
-def _sources_of(obj: Any) -> Iterator[SourceArray]:
-    """Iterate over the array of an object, or the arrays of a stream."""
-    if is_array(obj) or not has_stream_protocol(obj):
-        return iter((open_array(obj),))
-    return open_stream(obj).source_arrays()
-
-
-def _stream_of_arrays(objects: Iterator[Any]) -> SourceStream:
-    sources = chain.from_iterable(map(_sources_of, objects))
-    try:
-        first = next(sources)
-    except StopIteration:
-        raise ValueError("expected an iterable of at least one array, got none") from None
-    schema = Schema.copy_of(first.schema_capsule)
-
-    def rest() -> Iterator[object]:
-        for source in sources:
-            check_same(first.schema_capsule, source.schema_capsule)
-            yield source.array
-            del source
-
-    arrays = chain([first.array], rest())
-    return SourceStream(schema, arrays, first.labels, None, first.kind == "column", first.first_row)
 
 
 def _with_large_strings(arrow_type: pa.DataType) -> pa.DataType:

@@ -50,9 +50,19 @@ def is_of_rapids(obj: Any) -> bool:
         return False  # Another thread is importing cuDF, so no cuDF objects exist yet.
 
 
+def is_instance(obj: Any, module: str, *classes: str) -> bool:
+    """Return whether an object is of one of the classes of a module, which is not imported."""
+    loaded = sys.modules.get(module)
+    # The module lacks classes while another thread imports it.
+    return loaded is not None and isinstance(
+        obj, tuple(getattr(loaded, name, ()) for name in classes)
+    )
+
+
 def is_array(obj: Any) -> bool:
     """Return whether an object is an array: it is of RAPIDS or implements an array protocol."""
-    return is_of_rapids(obj) or any(hasattr(obj, name) for name in ARRAY_PROTOCOLS)
+    device, host = ARRAY_PROTOCOLS
+    return is_of_rapids(obj) or hasattr(obj, device) or hasattr(obj, host)
 
 
 def are_same_objects(labels: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
@@ -62,6 +72,8 @@ def are_same_objects(labels: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
 
 def find_array(obj: Any) -> SourceArray | None:
     """Return the array of an object, or None if it is none; see `is_array`."""
+    if isinstance(obj, SourceArray):
+        return obj
     if is_of_rapids(obj):
         return SourceArray.of_columns(_exporter_of(obj))
     return array_importer.find_array(obj, isinstance(obj, pa.RecordBatch))

@@ -17,8 +17,7 @@ from .._core.schema import Schema, check_same
 from .._core.stream.async_ import AsyncReader
 from .._core.stream.stream_export import StreamState, code_of, describe
 from .._core.stream.stream_import import StreamReader
-from ..arrow.source_streams import has_stream_protocol
-from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, is_array, open_array
+from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, open_array
 from ..cuda.event_loops import fences_of_running_loop
 from .blocking_calls import BlockingCalls, Outcome, call_on_thread, outcome_of
 
@@ -100,13 +99,6 @@ async def await_foreign_stream(source: Any, prefetch: int) -> CProducerSource:
     # Some libraries compute the whole stream here.
     capsule = await call_on_thread(getattr(source, name))
     return CProducerSource(prefetch, StreamReader(capsule).drive)
-
-
-def is_producer(source: Any) -> bool:
-    """Return whether an object is a C producer: callable, and no other kind of source."""
-    if not callable(source) or isinstance(source, type):
-        return False
-    return not (is_array(source) or has_stream_protocol(source))
 
 
 async def await_producer(produce: Callable[[int], Any], prefetch: int) -> CProducerSource:

@@ -13,7 +13,7 @@ from ..arrow.options import check_max_rows, check_option
 from ..arrow.schemas import empty
 from ..cuda.residency import has_gpu
 from ..export.sources.datasets import DatasetSource
-from ..export.stream_sources import open_source
+from ..export.sources.registry import open_source
 from ..from_arrow import from_arrow_device
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
@@ -142,7 +142,7 @@ def parts_or_stream(
     The parameters and errors are those of `to_futures`.
     """
     size = parse_bytes(blocksize)
-    opened = open_source(source, columns, filter, memory_map)
+    opened = open_source(source, columns=columns, filter=filter, memory_map=memory_map).obj
     parts = opened.split(size) if isinstance(opened, DatasetSource) else None
     if parts is None:
         return to_arrow_device_stream(opened, max_rows=max_rows)

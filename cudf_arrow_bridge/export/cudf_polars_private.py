@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from .._core.export.array_exporter import ExportInput
 from .._core.import_.columns import types_of
 from .._core.schema import SchemaSpec, cache_spec, cached_spec
 from ..arrow.metadata import ColumnMetadata, from_field
+from ..arrow.sources import is_instance
 from ..cuda.ordering import order
 from ..cuda.streams import resolve_stream
 
@@ -27,14 +27,12 @@ RELEASES = ("26.8", "26.10")
 
 def is_container(obj: Any) -> bool:
     """Return whether this is a frame or column of cudf-polars, without importing cudf-polars."""
-    module = sys.modules.get("cudf_polars.containers")
-    return isinstance(obj, (getattr(module, "DataFrame", ()), getattr(module, "Column", ())))
+    return is_instance(obj, "cudf_polars.containers", "DataFrame", "Column")
 
 
 def is_result(obj: Any) -> bool:
     """Return whether this is the result of ``engine.execute()``, without importing cudf-polars."""
-    module = sys.modules.get("cudf_polars.engine.persisted_result")
-    return isinstance(obj, getattr(module, "PersistedQueryResult", ()))
+    return is_instance(obj, "cudf_polars.engine.persisted_result", "PersistedQueryResult")
 
 
 @cache

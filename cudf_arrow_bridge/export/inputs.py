@@ -64,8 +64,7 @@ def export_input_of(
         return export_input_of(wrapped, preserve_index, arguments)
     if isinstance(obj, ExportInput):
         return obj
-    source = obj if isinstance(obj, SourceArray) else find_array(obj)
-    if source is not None:
+    if (source := find_array(obj)) is not None:
         # The schema of a column of structs that are not nullable is that of a table.
         kind = obj._kind if isinstance(obj, DeviceArray) else None
         return export_input_of_source(source, arguments, kind)

@@ -23,12 +23,9 @@ from ..arrow.schemas import copied, with_types_for_nulls
 from ..arrow.sources import SourceArray
 from .exporter import can_reuse_export
 from .inputs import describe, export_input_of
-from .stream_sources import exportable_objects
+from .sources.registry import Source
 
 Exported = TypeVar("Exported")
-
-#: The source of a released stream.
-_RELEASED = object()
 
 
 class ObjectStreamSource:
@@ -40,13 +37,14 @@ class ObjectStreamSource:
 
     def __init__(
         self,
-        source: Any,
+        source: Source,
         arguments: ExportArguments,
         max_rows: int | None,
         preserve_index: bool | None,
         requested_schema: Schema | None,
     ) -> None:
-        self._source = source
+        #: None after the stream was released, or a pass has claimed the source.
+        self._source: Source | None = source
         self._arguments = arguments
         self._max_rows = max_rows
         self._preserve_index = preserve_index
@@ -69,11 +67,11 @@ class ObjectStreamSource:
         source = self._source
         if why := self.single_use_reason:
             raise ValueError(why)
-        if source is _RELEASED:
+        if source is None:
             raise ValueError("expected an open stream, got a released stream")
         state = StreamState()
         exporter = StreamExporter(self._arguments, state, self._max_rows, self._preserve_index)
-        objects = exportable_objects(source, self._arguments.stream, partial(self._claim, state))
+        objects = source.objects(self._arguments.stream, partial(self._claim, state))
         return ExportedStream(exporter.batch_sources(objects), state, self._requested_schema)
 
     def _claim(self, by: StreamState, obj: Any) -> None:
@@ -87,7 +85,7 @@ class ObjectStreamSource:
         if self._requested_schema is not None:
             # Only the first batch shows how far the export can follow it.
             return None
-        first = self._source
+        first = None if self._source is None else self._source.obj
         if isinstance(first, (list, tuple)) and first:
             first = first[0]
         described = describe(first, self._preserve_index)
@@ -95,7 +93,7 @@ class ObjectStreamSource:
 
     def release(self) -> None:
         """Drop the reference to the source; see `ReplayableSource`."""
-        self._source = _RELEASED
+        self._source = None
 
 
 @dataclass(frozen=True, slots=True)

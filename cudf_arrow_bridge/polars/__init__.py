@@ -16,11 +16,10 @@ from .._core.import_.columns import table_of
 from .._load import imports_of_extra
 from ..arrow.device_array import DeviceArray
 from ..arrow.metadata import storage_type_of
-from ..arrow.source_streams import has_stream_protocol
-from ..arrow.sources import is_array
 from ..cuda.residency import DeviceType, compute_location, has_gpu
 from ..export.cudf_polars_private import evaluate, lazy_frame_class
-from ..export.stream_sources import has_files, is_binary, open_source
+from ..export.sources.files import is_binary
+from ..export.sources.registry import OBJECT, STREAM, open_source, type_of_source
 from ..frames.convert import cast, with_children
 from ..from_arrow import from_arrow_device
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
@@ -268,7 +267,7 @@ class _Source:
 
     def _open(self, columns: list[str] | None) -> DeviceArrayStream:
         """Return a stream of the source. Of files, it reads only the columns."""
-        of_files = columns if has_files(self.source) else None
+        of_files = columns if type_of_source(self.source).options else None
         if self.stream is not None and of_files is None:
             return self.stream
         return to_arrow_device_stream(self.source, columns=of_files, **self.options)
@@ -276,12 +275,15 @@ class _Source:
     def _row_groups(self, columns: list[str] | None) -> list[DatasetSource] | None:
         """Return a source for each row group of Parquet files, or None for another source."""
         # The position in an open file is unknown.
-        if not has_files(self.source) or is_binary(self.source):
+        if not type_of_source(self.source).options or is_binary(self.source):
             return None
         opened = open_source(
-            self.source, columns, None, self.options["memory_map"], self.options["format"]
+            self.source,
+            columns=columns,
+            memory_map=self.options["memory_map"],
+            format=self.options["format"],
         )
-        return opened.row_groups()  # type: ignore[no-any-return]
+        return opened.obj.row_groups()  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -301,9 +303,10 @@ class _SizedFrames(Iterator[Any]):
 def _is_in_memory(source: Any) -> bool:
     """Return whether the batches of a source exist, so that their number can be known."""
     objects = source if isinstance(source, (list, tuple)) else [source]
+    types = [type_of_source(each) for each in objects]
     return all(
-        is_array(each) or (isinstance(each, Sized) and has_stream_protocol(each))
-        for each in objects
+        found is OBJECT or (found is STREAM and isinstance(each, Sized))
+        for found, each in zip(types, objects, strict=True)
     )
 
 

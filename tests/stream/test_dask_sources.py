@@ -326,11 +326,11 @@ def test_repeated_partition_is_computed_once(events, scheduler):
 
 def test_list_of_delayed_batches_can_be_read_again(events, scheduler):
     from cudf_arrow_bridge.cuda.streams import resolve_stream
-    from cudf_arrow_bridge.export.stream_sources import exportable_objects, open_source
+    from cudf_arrow_bridge.export.sources.registry import open_source
 
     opened = open_source(parts(events))
     for _ in range(2):
-        batches = exportable_objects(opened, resolve_stream(None), claim=list)
+        batches = opened.objects(resolve_stream(None))
         assert pa.Table.from_batches(batches).to_pylist() == ROWS
     assert events.names.count("source") == 2
 

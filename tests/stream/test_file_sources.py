@@ -17,7 +17,7 @@ from pyarrow import csv
 
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge.cuda.streams import resolve_stream
-from cudf_arrow_bridge.export.stream_sources import exportable_objects, open_source
+from cudf_arrow_bridge.export.sources.registry import open_source
 from testing.peers.streams import StreamOnly
 
 pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
@@ -405,7 +405,7 @@ def test_files_can_be_read_again(tmp_path, make):
     write_parts(tmp_path, ".parquet")
     source = open_source(make(tmp_path))
     for _ in range(2):
-        batches = exportable_objects(source, resolve_stream(None), claim=list)
+        batches = source.objects(resolve_stream(None))
         assert pa.Table.from_batches(batches).equals(TABLE)
 
 

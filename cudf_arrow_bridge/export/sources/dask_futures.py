@@ -3,41 +3,40 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import methodcaller
 from typing import Any
 
+from ...arrow.sources import is_instance
 from .prefetch import results_ahead
 
 
-def gather_results(source: Any) -> Iterator[Any] | None:
-    """Iterate over the results of a Dask future, or of a list of futures, in order.
+def is_future(obj: Any) -> bool:
+    """Return whether an object is the future of a Dask task or of an actor's method.
 
-    Return None for other sources, without importing Dask. The exception of a task is raised in
-    place of its result. Closing the iterator cancels pending fetches, but not the futures, which
-    the caller owns. The futures of an iterator are handled one at a time, since it may wait for the
-    next. In the event loop that fetches the results, which would deadlock, the iterator raises a
-    RuntimeError.
+    Raises a TypeError for an iterator of futures that also yields results.
     """
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import Future, as_completed
-    from distributed.actor import BaseActorFuture
-
-    if isinstance(source, as_completed) and source.with_results:
+    if is_instance(obj, "distributed", "as_completed") and obj.with_results:
         raise TypeError("expected as_completed without results, got with_results=True")
-    futures = source if isinstance(source, (list, tuple)) else [source]
-    if not futures or not all(isinstance(item, (Future, BaseActorFuture)) for item in futures):
-        return None
+    return is_instance(obj, "distributed", "Future") or is_instance(
+        obj, "distributed.actor", "BaseActorFuture"
+    )
+
+
+def gather_results(futures: Sequence[Any]) -> Iterator[Any]:
+    """Iterate over the results of Dask futures, in order.
+
+    The exception of a task is raised in place of its result. Closing the iterator cancels pending
+    fetches, but not the futures, which the caller owns. The futures of an iterator are handled one
+    at a time, since it may wait for the next. In the event loop that fetches the results, which
+    would deadlock, the iterator raises a RuntimeError.
+    """
     return results_ahead(futures, _fetch, methodcaller("result"))
 
 
 def _fetch(future: Any) -> Any:
     """Start to fetch a result and return a future of it."""
-    from distributed.actor import BaseActorFuture
-
-    if isinstance(future, BaseActorFuture):
+    if is_instance(future, "distributed.actor", "BaseActorFuture"):
         # Actors send their results without a request.
         return future
     client = future.client

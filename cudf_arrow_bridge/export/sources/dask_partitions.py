@@ -30,19 +30,30 @@ class Step:
     done: list[Any] = field(default_factory=list)
 
 
-def compute_partitions(source: Any) -> Iterator[Any] | None:
-    """Compute the partitions of a Dask collection, or of a list of them, in order.
+def is_collection(obj: Any) -> bool:
+    """Return whether an object is a Dask collection, without importing Dask."""
+    if "dask" not in sys.modules:
+        return False
+    from dask.base import is_dask_collection
 
-    Return None for other sources, without importing Dask. They are computed on the scheduler that
-    Dask selects. With a client, results stay on the workers until they are requested. Without a
-    client, a thread computes one partition at a time, and the local scheduler distributes the tasks
-    of each. Closing the iterator cancels tasks that have not started.
+    return is_dask_collection(obj) and hasattr(obj, "to_delayed")
+
+
+def compute_partitions(collections: Sequence[Any]) -> Iterator[Any]:
+    """Compute the partitions of Dask collections in order.
+
+    They are computed on the scheduler that Dask selects. With a client, results stay on the workers
+    until they are requested. Without a client, a thread computes one partition at a time, and the
+    local scheduler distributes the tasks of each. Closing the iterator cancels tasks that have not
+    started.
     """
-    partitions = _partitions_of(source)
-    if partitions is None:
-        return None
     from dask.base import get_scheduler
+    from dask.delayed import Delayed
 
+    partitions: list[Any] = []
+    for collection in collections:
+        parts = collection if isinstance(collection, Delayed) else collection.to_delayed()
+        partitions += [parts] if isinstance(parts, Delayed) else parts
     get: Any = get_scheduler(collections=partitions)
     client = getattr(get, "__self__", None)
     # The partitions of one collection share a graph.
@@ -51,23 +62,6 @@ def compute_partitions(source: Any) -> Iterator[Any] | None:
     if client is None:
         return _on_this_machine(get, steps)
     return _on_workers(client, steps, _annotations_of(graphs))
-
-
-def _partitions_of(source: Any) -> list[Any] | None:
-    """Return the partitions of collections as delayed objects."""
-    if "dask" not in sys.modules:
-        return None
-    from dask.base import is_dask_collection
-    from dask.delayed import Delayed
-
-    partitions: list[Any] = []
-    collections = source if isinstance(source, (list, tuple)) else [source]
-    for collection in collections:
-        if not is_dask_collection(collection) or not hasattr(collection, "to_delayed"):
-            return None
-        parts = collection if isinstance(collection, Delayed) else collection.to_delayed()
-        partitions += [parts] if isinstance(parts, Delayed) else parts
-    return partitions or None
 
 
 def _steps_of(keys: Sequence[Any], graphs: Sequence[Any]) -> list[Step]:

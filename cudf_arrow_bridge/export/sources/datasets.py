@@ -7,7 +7,6 @@ On a GPU, cuDF's chunked reader reads Parquet row groups.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property, partial
@@ -137,7 +136,7 @@ class DatasetSource:
         self._names = names
 
     def objects(self, stream: Stream) -> Iterator[Any]:
-        """Read the dataset from the start; see `exportable_objects`."""
+        """Read the dataset from the start; see `Source.objects`."""
         process = os.getpid()
         for batch in or_default(self._batches(stream), partial(empty, self.schema)):
             yield batch
@@ -339,9 +338,3 @@ def _is_of_file(fragment: ds.Fragment) -> bool:
 
     # Other fragments read tables, buffers and Python files.
     return isinstance(fragment, ds.FileFragment) and fragment.filesystem is not None
-
-
-def is_dataset(obj: Any) -> bool:
-    """Return whether this is a pyarrow dataset, without importing pyarrow.dataset."""
-    ds = sys.modules.get("pyarrow.dataset")
-    return ds is not None and isinstance(obj, ds.Dataset)

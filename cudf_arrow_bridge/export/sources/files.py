@@ -29,7 +29,6 @@ from .formats import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
 Batches = Generator[pa.RecordBatch, None, None]
@@ -37,26 +36,40 @@ Batches = Generator[pa.RecordBatch, None, None]
 _WILDCARD = re.compile(r"[*?[]")
 
 
-def open_files(
-    names: Sequence[str | os.PathLike[str]],
-    memory_map: bool,
-    file_format: ds.FileFormat | str | None,
-    columns: Sequence[str] | None,
-    filter: pc.Expression | None,
-) -> DatasetSource:
+def names_files(source: Any) -> bool:
+    """Return whether a source is a path, a URL, a glob, or a list of paths."""
+    if isinstance(source, (list, tuple)):
+        return bool(source) and all(isinstance(item, os.PathLike) for item in source)
+    return isinstance(source, (str, os.PathLike))
+
+
+def is_binary(source: Any) -> bool:
+    """Return whether a source is the bytes of a file, or an open file."""
+    if isinstance(source, (io.IOBase, pa.NativeFile)):
+        return True
+    try:
+        with memoryview(source) as view:
+            return view.itemsize == 1
+    except TypeError:
+        return False
+
+
+def open_files(names: Any, memory_map: Any, format: Any, **selection: Any) -> DatasetSource:
     """Open one path, folder, URL or glob, or several paths, as a source of its selected rows.
 
-    `memory_map` maps local Arrow files into memory. The format None is detected.
+    `memory_map` maps local Arrow files into memory. The format None is detected. `selection` has
+    the columns and the filter.
     """
     from fsspec.implementations.local import LocalFileSystem
     from pyarrow import fs
 
+    if not isinstance(names, (list, tuple)):
+        names = [names]
     found, paths, folder = _find_files(names)
-    if file_format is None:
-        file_format = format_of_files(found, paths)
+    file_format = format_of_files(found, paths) if format is None else format
     if isinstance(found, LocalFileSystem):
-        memory_map = memory_map and file_format in ("arrow-file", "arrow-stream")
-        filesystem = fs.LocalFileSystem(use_mmap=memory_map)
+        is_mapped = bool(memory_map) and file_format in ("arrow-file", "arrow-stream")
+        filesystem = fs.LocalFileSystem(use_mmap=is_mapped)
     else:
         filesystem = fs.PyFileSystem(fs.FSSpecHandler(found))
     schemas = []
@@ -72,7 +85,7 @@ def open_files(
     names_of_files = {
         path: shared.setdefault(names, names) for path, names in zip(paths, sets, strict=True)
     }
-    return DatasetSource(dataset, columns, filter, read_file, names_of_files)
+    return DatasetSource(dataset, **selection, read_file=read_file, names=names_of_files)
 
 
 def _find_files(names: Sequence[str | os.PathLike[str]]) -> tuple[Any, list[str], str | None]:
@@ -176,10 +189,10 @@ def _schema_of(
     return _dataset_format(file_format).inspect(path, filesystem)
 
 
-def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Dataset:
-    """Make a dataset from the bytes of a file, or from an open binary file at position 0.
+def open_bytes(source: Any, memory_map: Any, format: Any, **selection: Any) -> DatasetSource:
+    """Open the bytes of a file, or an open binary file at position 0, as a source.
 
-    The format None is detected from the first bytes.
+    `memory_map` has no effect. For the other arguments see `open_files`.
     """
     import pyarrow.dataset as ds
 
@@ -190,8 +203,8 @@ def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Datas
         raise ValueError(f"expected a file at its beginning, got one at byte {position:,}")
     if not is_file:
         source = pa.py_buffer(source)
-    name: Any = file_format
-    if file_format is None:
+    name = format
+    if name is None:
         head = source.read(8) if is_file else source[:8].to_pybytes()
         if is_file:
             source.seek(0)
@@ -202,10 +215,12 @@ def dataset_of_bytes(source: Any, file_format: ds.FileFormat | None) -> ds.Datas
         source = pa.py_buffer(source.read())
     if name == "arrow-stream":
         with pa.ipc.open_stream(source) as reader:
-            return ds.dataset(reader.read_all())
-    known = _dataset_format(name)
-    fragment = known.make_fragment(source)
-    return ds.FileSystemDataset([fragment], fragment.physical_schema, known)
+            dataset = ds.dataset(reader.read_all())
+    else:
+        known = _dataset_format(name)
+        fragment = known.make_fragment(source)
+        dataset = ds.FileSystemDataset([fragment], fragment.physical_schema, known)
+    return DatasetSource(dataset, **selection)
 
 
 def _dataset_format(name: str | ds.FileFormat) -> ds.FileFormat:

@@ -3,37 +3,35 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ...arrow.schemas import or_default
+from ...arrow.sources import is_instance
 from .prefetch import results_ahead
 
 if TYPE_CHECKING:
     import ray
 
 
-def fetch_objects(source: Any) -> Iterator[Any] | None:
-    """Iterate over the objects of Ray references, or the blocks of a Ray dataset.
+def is_reference(obj: Any) -> bool:
+    """Return whether an object is a reference to an object in Ray's object store."""
+    return is_instance(obj, "ray", "ObjectRef")
 
-    Return None for other sources, without importing Ray. Blocks are pyarrow tables that share the
-    memory of the object store.
-    """
-    if "ray" not in sys.modules:
-        return None
+
+def is_ray_dataset(obj: Any) -> bool:
+    """Return whether an object is a Ray dataset or its iterator, without importing Ray."""
+    return is_instance(obj, "ray.data", "DataIterator", "Dataset")
+
+
+def fetch_references(references: Sequence[ray.ObjectRef]) -> Iterator[Any]:
+    """Iterate over the objects of references. They share the memory of the object store."""
     import ray
 
-    references = source if isinstance(source, (list, tuple)) else (source,)
-    if references and all(isinstance(item, ray.ObjectRef) for item in references):
-        return results_ahead(references, _start_fetch, ray.get)
-    if "ray.data" not in sys.modules:
-        return None
-    from ray.data import DataIterator, Dataset
-
-    return _blocks_of(source) if isinstance(source, (DataIterator, Dataset)) else None
+    return results_ahead(references, _start_fetch, ray.get)
 
 
 def _start_fetch(reference: ray.ObjectRef) -> ray.ObjectRef:
@@ -44,8 +42,12 @@ def _start_fetch(reference: ray.ObjectRef) -> ray.ObjectRef:
     return reference
 
 
+def blocks_of(datasets: Sequence[ray.data.Dataset | ray.data.DataIterator]) -> Iterator[pa.Table]:
+    """Iterate over the blocks of datasets, or an empty table for a dataset without blocks."""
+    return chain.from_iterable(map(_blocks_of, datasets))
+
+
 def _blocks_of(dataset: ray.data.Dataset | ray.data.DataIterator) -> Iterator[pa.Table]:
-    """Iterate over the blocks of a dataset, or an empty table if there are none."""
     # Ray prefetches several batches on several threads, and then does not keep their order.
     blocks = dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1)
     tables = or_default(blocks, lambda: _empty_table(dataset.schema()))
