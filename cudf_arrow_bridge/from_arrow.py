@@ -17,6 +17,7 @@ from .export.inputs import unwrapped
 from .export.sources.registry import (
     ITERABLE,
     UNKNOWN,
+    Source,
     open_source,
     type_of_source,
 )
@@ -128,13 +129,12 @@ def from_arrow_device(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     obj = unwrapped(obj)
-    if kind is None and importer.makes_frames and is_of_rapids(obj):
-        if columns is None and importer.shares_columns and hasattr(obj, "index"):
-            return importer.share_frame(obj)
-        obj = _with_index(obj, kind, importer)
+    with_index = kind is None and importer.makes_frames
+    shares = with_index and columns is None and importer.shares_columns
+    if shares and is_of_rapids(obj) and hasattr(obj, "index"):
+        return importer.share_frame(obj)
+    obj = _with_labels(obj, with_index)
     source = find_array(obj)
-    if source is None and (series := _with_index(obj, kind, importer)) is not obj:
-        source = open_array(series)
     if source is None:
         source_stream = _open_stream(obj, kind, columns, importer, takes_several=False)
         return import_concatenated(source_stream, kind, importer)
@@ -198,9 +198,9 @@ def from_arrow_device_stream(
     ----------
     obj
         An object with ``__arrow_c_device_stream__`` or ``__arrow_c_stream__``; an object of cuDF or
-        pylibcudf; an iterable of arrays, tables or frames with the same types and names; or files,
-        a pyarrow dataset or scanner, or a ``polars.LazyFrame``, which are read as in
-        `to_arrow_device_stream`.
+        pylibcudf; an iterable of arrays, tables or frames with the same types and names; or files
+        and other sources of `to_arrow_device_stream`, which are read as there, such as a pyarrow
+        dataset, a ``polars.LazyFrame`` or a Dask collection.
     stream : optional
         The CUDA stream that will use the data; see `from_arrow_device`.
     concat : bool
@@ -244,7 +244,7 @@ def from_arrow_device_stream(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))
-    obj = _with_index(unwrapped(obj), kind, importer)
+    obj = _with_labels(unwrapped(obj), kind is None and importer.makes_frames)
     source = _open_stream(obj, kind, columns, importer, takes_several=True)
     if concat:
         return import_concatenated(source, kind, importer)
@@ -306,15 +306,22 @@ def iter_arrow_device_stream(
     )
 
 
-def _with_index(obj: Any, kind: Kind | None, importer: Importer) -> Any:
-    """Export a series of pandas or cuDF with its index, which its array does not have.
+def _with_labels(obj: Any, with_index: bool) -> Any:
+    """Return Arrow data with the labels of a pandas or cuDF object, and with the index of a series.
 
-    Return other objects unchanged, and also a series if the index is not imported.
+    Other objects are returned unchanged, and those whose own Arrow data has the labels.
     """
-    if kind is not None or not importer.makes_frames:
+    if not hasattr(obj, "ndim"):
         return obj
     is_cudf = is_of_rapids(obj)
-    if not (is_cudf or is_pandas(obj)) or not hasattr(obj, "index") or obj.ndim == 2:
+    if not is_cudf and not is_pandas(obj):
+        return obj
+    if obj.ndim == 2 and not is_cudf:
+        # Imported here because it imports cuDF.
+        from .export.pandas_objects import table_of_pandas
+
+        return table_of_pandas(obj)
+    if obj.ndim == 2 or not with_index or not hasattr(obj, "index"):
         return obj
     is_range = type(obj.index).__name__ == "RangeIndex"
     if is_range and is_cudf:
@@ -330,7 +337,7 @@ def _open_stream(
     takes_several: bool,
 ) -> SourceStream:
     """Return the stream of a source or, if `takes_several`, of an iterable of sources."""
-    stream = find_stream(_with_labels(obj) if hasattr(obj, "ndim") else obj)
+    stream = find_stream(obj)
     if stream is None:
         found = type_of_source(obj)
         if found is UNKNOWN or (found is ITERABLE and not takes_several):
@@ -339,8 +346,8 @@ def _open_stream(
                 raise object_error(obj, f"{expected}, or an iterable of arrays")
             expected = f"a path, a dataset, or {expected}"
             raise object_error(obj, expected, "from_arrow_device_stream")
-        source = open_source(obj, columns=columns if found.options else None)
-        objects = source.objects(importer.importing)
+        opened = open_source(obj, columns=columns) if found.options else Source(obj, found)
+        objects = opened.objects(importer.importing)
         arrays = map(partial(_arrays_of, importer=importer), objects)
         stream = stream_of_arrays(chain.from_iterable(arrays))
     if columns is None:
@@ -348,21 +355,11 @@ def _open_stream(
     return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)
 
 
-def _with_labels(obj: Any) -> Any:
-    """Return a pandas frame as a table that keeps all of its labels; other objects unchanged."""
-    if is_pandas(obj) and obj.ndim == 2:
-        # Imported here because it imports cuDF.
-        from .export.pandas_objects import table_of_pandas
-
-        return table_of_pandas(obj)
-    return obj
-
-
 def _arrays_of(obj: Any, importer: Importer) -> Iterator[SourceArray]:
     """Iterate over the arrays of an object of a source."""
     obj = unwrapped(obj)
     if (array := find_array(obj)) is not None:
         return iter((array,))
-    if (stream := find_stream(_with_labels(obj))) is not None:
+    if (stream := find_stream(_with_labels(obj, with_index=False))) is not None:
         return stream.source_arrays()
     return iter((open_array(to_arrow_device(obj, stream=importer.importing)),))

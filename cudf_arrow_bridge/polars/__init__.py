@@ -277,12 +277,8 @@ class _Source:
         # The position in an open file is unknown.
         if not type_of_source(self.source).options or is_binary(self.source):
             return None
-        opened = open_source(
-            self.source,
-            columns=columns,
-            memory_map=self.options["memory_map"],
-            format=self.options["format"],
-        )
+        options = {name: self.options[name] for name in ("memory_map", "format")}
+        opened = open_source(self.source, columns=columns, **options)
         return opened.obj.row_groups()  # type: ignore[no-any-return]
 
 

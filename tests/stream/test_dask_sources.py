@@ -335,6 +335,13 @@ def test_list_of_delayed_batches_can_be_read_again(events, scheduler):
     assert events.names.count("source") == 2
 
 
+def test_delayed_batches_are_imported(events, scheduler):
+    found = bridge.from_arrow_device(parts(events), to="pylibcudf")
+    assert found.num_rows() == len(ROWS)
+    frames = bridge.iter_arrow_device_stream(parts(events)[0], to="pylibcudf")
+    assert [frame.num_rows() for frame in frames] == [3]
+
+
 def test_delayed_objects_of_a_generator_are_computed_one_by_one(events, scheduler):
     stream = bridge.to_arrow_device_stream(iter(parts(events)))
     batches = iter(stream)

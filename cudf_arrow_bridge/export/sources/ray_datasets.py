@@ -10,21 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...arrow.schemas import or_default
-from ...arrow.sources import is_instance
 from .prefetch import results_ahead
 
 if TYPE_CHECKING:
     import ray
-
-
-def is_reference(obj: Any) -> bool:
-    """Return whether an object is a reference to an object in Ray's object store."""
-    return is_instance(obj, "ray", "ObjectRef")
-
-
-def is_ray_dataset(obj: Any) -> bool:
-    """Return whether an object is a Ray dataset or its iterator, without importing Ray."""
-    return is_instance(obj, "ray.data", "DataIterator", "Dataset")
 
 
 def fetch_references(references: Sequence[ray.ObjectRef]) -> Iterator[Any]:

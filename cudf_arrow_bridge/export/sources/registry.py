@@ -19,7 +19,7 @@ from .dask_futures import gather_results, is_future
 from .dask_partitions import compute_partitions, is_collection
 from .datasets import DatasetSource
 from .files import is_binary, names_files, open_bytes, open_files
-from .ray_datasets import blocks_of, fetch_references, is_ray_dataset, is_reference
+from .ray_datasets import blocks_of, fetch_references
 
 if TYPE_CHECKING:
     from ..._core.protocols import Stream
@@ -45,6 +45,10 @@ class SourceType(NamedTuple):
     options: Sequence[str] = ()
 
 
+def _of(module: str, *classes: str) -> Callable[[Any], bool]:
+    return lambda source: is_instance(source, module, *classes)
+
+
 def _is_object(source: Any) -> bool:
     return is_proxy(source) or is_array(source) or is_pandas(source)
 
@@ -61,7 +65,10 @@ def _arrays_of_stream(source: Any) -> Iterator[SourceArray]:
 
 def _is_partitioned(source: Any) -> bool:
     """Return whether this is a collection of another library than Dask."""
-    return hasattr(source, "to_delayed") or hasattr(source, "partitions")
+    # A frame looks for attributes in its columns, which is slow.
+    return not _is_object(source) and (
+        hasattr(source, "to_delayed") or hasattr(source, "partitions")
+    )
 
 
 def _compute_one_by_one(sources: Sequence[Any]) -> Iterator[Any]:
@@ -94,27 +101,17 @@ _OPTIONS = ("columns", "filter", "memory_map", "format")
 SOURCES = (
     OBJECT,
     STREAM,
-    SourceType(
-        lambda source: is_instance(source, "pyarrow.dataset", "Dataset"),
-        DatasetSource,
-        options=("columns", "filter"),
-    ),
+    SourceType(_of("pyarrow.dataset", "Dataset"), DatasetSource, options=_OPTIONS[:2]),
     SourceType(names_files, open_files, options=_OPTIONS),
     SourceType(is_binary, open_bytes, options=_OPTIONS),
-    SourceType(
-        lambda source: is_instance(source, "pyarrow.dataset", "Scanner"),
-        lambda scanner: _arrays_of_stream(scanner.to_reader()),
-    ),
-    SourceType(
-        lambda source: is_instance(source, "polars", "LazyFrame"),
-        lambda query: _arrays_of_stream(query.collect()),
-    ),
+    SourceType(_of("pyarrow.dataset", "Scanner"), lambda scan: _arrays_of_stream(scan.to_reader())),
+    SourceType(_of("polars", "LazyFrame"), lambda query: _arrays_of_stream(query.collect())),
     SourceType(is_container, lambda source: (source,)),
     SourceType(is_result, take_partitions, lambda source: True),
     SourceType(is_collection, compute_partitions, is_computed=True),
     SourceType(is_future, gather_results, is_computed=True),
-    SourceType(is_reference, fetch_references, is_computed=True),
-    SourceType(is_ray_dataset, blocks_of, is_computed=True),
+    SourceType(_of("ray", "ObjectRef"), fetch_references, is_computed=True),
+    SourceType(_of("ray.data", "DataIterator", "Dataset"), blocks_of, is_computed=True),
     SourceType(_is_partitioned, _compute_one_by_one, is_computed=True),
     ITERABLE,
 )
