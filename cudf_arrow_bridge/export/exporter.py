@@ -24,7 +24,7 @@ def export_object(
     if is_array and can_reuse_export(obj, arguments, requested_schema):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, arguments)
-    exported = export_columns(InputExporter(export_input, arguments), requested_schema)
+    exported = InputExporter(export_input, arguments).export(requested_schema, DeviceArray)
     return exported._described_as(obj) if is_array else exported
 
 
@@ -46,9 +46,5 @@ def export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
     if source is None:
         export_input = export_input_of_source(open_array(array), arguments, array._kind)
         source = InputExporter(export_input, arguments)
-    return export_columns(source, requested_schema)
-
-
-def export_columns(columns: InputExporter, requested_schema: object | None) -> DeviceArray:
-    """Export columns with the schema in a capsule, or with their own."""
-    return columns.export(requested_schema, DeviceArray)
+    exported: DeviceArray = source.export(requested_schema, DeviceArray)
+    return exported

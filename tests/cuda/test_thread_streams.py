@@ -87,18 +87,19 @@ def test_default_stream_of_cudf_is_that_of_the_calling_thread(per_thread):
 def used(monkeypatch):
     """Record the handles of the streams that arrays are exported on."""
     handles = []
+    export_slices = export_streams.export_slices
 
-    def note(where, name, arguments_of):
-        original = getattr(where, name)
+    class NotingExporter(exporter.InputExporter):
+        def export(self, *args):
+            handles.append(self.arguments.handle)
+            return super().export(*args)
 
-        def noting(*args):
-            handles.append(arguments_of(*args).handle)
-            return original(*args)
+    def noting_slices(export_input, rows, arguments, schema):
+        handles.append(arguments.handle)
+        return export_slices(export_input, rows, arguments, schema)
 
-        monkeypatch.setattr(where, name, noting)
-
-    note(exporter, "export_columns", lambda columns, _schema: columns.arguments)
-    note(export_streams, "export_slices", lambda _input, _rows, arguments, _schema: arguments)
+    monkeypatch.setattr(exporter, "InputExporter", NotingExporter)
+    monkeypatch.setattr(export_streams, "export_slices", noting_slices)
     return handles
 
 

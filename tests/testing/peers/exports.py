@@ -22,19 +22,20 @@ CPU = 1
 
 def watch(monkeypatch, note):
     """Check every export in host memory, and call `note` with its violations."""
-    export, wrap = exporter.export_columns, DeviceArrayStream._wrap
+    wrap = DeviceArrayStream._wrap
 
-    def export_checked(columns, requested_schema):
-        array = export(columns, requested_schema)
-        note(violations(array, compact=columns.arguments.compact))
-        return array
+    class CheckedExporter(exporter.InputExporter):
+        def export(self, *args):
+            array = super().export(*args)
+            note(violations(array, compact=self.arguments.compact))
+            return array
 
     def wrap_checked(self, *args):
         array = wrap(self, *args)
         note(violations(array, compact=_is_compact(self._source)))
         return array
 
-    monkeypatch.setattr(exporter, "export_columns", export_checked)
+    monkeypatch.setattr(exporter, "InputExporter", CheckedExporter)
     monkeypatch.setattr(DeviceArrayStream, "_wrap", wrap_checked)
 
 
