@@ -16,7 +16,7 @@ from cudf_arrow_bridge._core.capsules cimport (
     schema_to_capsule,
 )
 from cudf_arrow_bridge._core.interpreter cimport share_object
-from cudf_arrow_bridge._core.schema cimport Schema, as_capsule
+from cudf_arrow_bridge._core.schema cimport Schema
 
 
 cdef class ExportedArray:
