@@ -16,7 +16,7 @@ import rmm.mr
 import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.import_.array_importer import importer_of
 from cudf_arrow_bridge.frames import columns_to_frame, from_pylibcudf
-from testing.host_frames import content, frame, numbers
+from testing.host_frames import column, content, frame, numbers, series
 from testing.peers.arrays import DeviceOnly
 
 BATCH = pa.record_batch(
@@ -230,3 +230,23 @@ def test_second_batch_of_a_schema_has_its_own_values():
         found = imported(pa.record_batch({"values of a batch": values}))
         assert content(found) == [values.tolist()]
         assert isinstance(found.index, cudf.RangeIndex)
+
+
+class _Renamed:
+    """An array whose field has another name."""
+
+    def __init__(self, array, name):
+        self.array, self.name = array, name
+
+    def __arrow_c_device_array__(self, requested_schema=None):
+        _, array = self.array.__arrow_c_device_array__()
+        return self.array.schema.with_name(self.name).__arrow_c_schema__(), array
+
+
+def test_renamed_series_keeps_its_dtype_and_range():
+    values = column(pa.array([1.5, None, 2.5]), pd.Float64Dtype())
+    source = series(values, "a", cudf.RangeIndex(5, 8))
+    renamed = bridge.from_arrow_device(_Renamed(bridge.to_arrow_device(source), "b"))
+    assert renamed.name == "b"
+    assert renamed.dtype == pd.Float64Dtype()
+    assert (renamed.index.start, renamed.index.stop, renamed.index.step) == (5, 8, 1)
