@@ -3,7 +3,7 @@
 
 import lazy_loader
 
-from .registration import register_all
+from .integrations.registration import register_all
 
 _attribute, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 

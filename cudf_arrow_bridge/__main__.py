@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from textwrap import fill
 
-from cudf_arrow_bridge import __version__
+from cudf_arrow_bridge._load.build_info import __version__
 from cudf_arrow_bridge.cli import exits, report
 
 #: The meaning of "crossing" in the commands and the documentation.

@@ -30,7 +30,7 @@ def component(purl: str) -> Component:
 
 
 def bill_of_materials(folder: Path) -> str:
-    built = runpy.run_path(str(folder / "cudf_arrow_bridge" / "_build_info.py"))
+    built = runpy.run_path(str(folder / "cudf_arrow_bridge" / "_load" / "build_info.py"))
     package = component(
         f"pkg:pypi/cudf-arrow-bridge{built['PACKAGE_SUFFIX']}@{built['__version__']}"
     )

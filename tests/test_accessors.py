@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import accessors, registration
+from cudf_arrow_bridge.integrations import accessors, registration
 from testing.host_frames import frame, index, multi, numbers, series
 
 
@@ -179,7 +179,7 @@ def test_accessor_is_registered_when_cudf_is_imported_later():
     done = run(
         """
         import importlib.util, sys
-        from cudf_arrow_bridge.registration import register_all
+        from cudf_arrow_bridge.integrations.registration import register_all
         register_all()
         register_all()
         assert "cudf" not in sys.modules and "pandas" not in sys.modules
@@ -199,7 +199,7 @@ def test_accessor_is_registered_when_cudf_is_already_imported():
     done = run(
         """
         import cudf
-        from cudf_arrow_bridge.registration import register_all
+        from cudf_arrow_bridge.integrations.registration import register_all
         register_all()
         assert cudf.DataFrame.arrow_device
         """
@@ -211,7 +211,7 @@ def test_registration_keeps_the_import_error_of_a_missing_cudf():
     done = run(
         """
         import sys
-        from cudf_arrow_bridge.registration import register_all
+        from cudf_arrow_bridge.integrations.registration import register_all
         register_all()
         sys.meta_path[1:] = []
         try:

@@ -15,8 +15,7 @@ import pytest
 from packaging.version import Version
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import _build_info
-from cudf_arrow_bridge._load import check_release
+from cudf_arrow_bridge._load import build_info, check_release
 
 TESTS = Path(__file__).parent
 
@@ -59,15 +58,15 @@ def test_matching_libcudf_releases_are_accepted(built, found):
 def test_error_for_another_release_names_what_to_install(found, release):
     with pytest.raises(ImportError, match=rf"26\.10\.02.*{found}") as caught:
         check_release("26.10.02", found)
-    cuda = _build_info.CUDA_MAJOR
+    cuda = build_info.CUDA_MAJOR
     wanted = f"Install cudf-cu{cuda}==26.10.* or cudf-arrow-bridge-cu{cuda}=={release}.*."
     assert str(caught.value).endswith(wanted)
 
 
 def test_version_begins_with_the_release_of_libcudf():
-    release = Version(_build_info.LIBCUDF_VERSION).release[:2]
+    release = Version(build_info.LIBCUDF_VERSION).release[:2]
     assert Version(bridge.__version__).release[:2] == release
-    assert metadata.version(f"cudf-arrow-bridge-cu{_build_info.CUDA_MAJOR}") == bridge.__version__
+    assert metadata.version(f"cudf-arrow-bridge-cu{build_info.CUDA_MAJOR}") == bridge.__version__
 
 
 @pytest.mark.parametrize(
@@ -90,7 +89,7 @@ def test_import_beside_another_libcudf_raises_one_line(change, found):
     """)
     assert status == 0
     assert f"but found {found}: " in output
-    assert f"install cudf-cu{_build_info.CUDA_MAJOR}==" in output.lower()
+    assert f"install cudf-cu{build_info.CUDA_MAJOR}==" in output.lower()
     assert output.count("\n") == 1
 
 
@@ -98,11 +97,10 @@ def test_import_beside_another_libcudf_raises_one_line(change, found):
 def test_import_beside_conda_packages_compares_the_release_of_pylibcudf(found):
     status, output = run(f"""
         from importlib import metadata
-        from cudf_arrow_bridge import _build_info
-        _build_info.PACKAGE_SUFFIX = ""
+        from cudf_arrow_bridge import _load
+        _load.PACKAGE_SUFFIX = ""
         metadata.version = {{"pylibcudf": "{found}"}}.__getitem__
         sys.modules["libcudf"] = None
-        from cudf_arrow_bridge import _load
         try:
             print(_load.load_libraries())
         except ImportError as error:
@@ -244,4 +242,4 @@ def test_missing_extra_is_an_error_that_names_it(extra, missing):
     assert len(lines) == 3
     for line in lines:
         assert line.startswith(f"cudf_arrow_bridge.{extra} requires the module {missing}")
-        assert line.endswith(f": install cudf-arrow-bridge-cu{_build_info.CUDA_MAJOR}[{extra}]")
+        assert line.endswith(f": install cudf-arrow-bridge-cu{build_info.CUDA_MAJOR}[{extra}]")

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import protocol_methods
 from cudf_arrow_bridge.cuda.streams import cudf_handle_of_all_threads
+from cudf_arrow_bridge.integrations import protocol_methods
 from testing.host_frames import frame, index, multi, numbers, series
 
 CLASSES = (cudf.DataFrame, cudf.Series, cudf.Index)

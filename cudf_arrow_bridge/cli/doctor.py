@@ -12,9 +12,7 @@ from functools import partial
 from importlib import metadata
 from typing import NamedTuple
 
-import cudf_arrow_bridge as cab
-from cudf_arrow_bridge import _build_info
-from cudf_arrow_bridge._load import check_release, required_cudf
+from cudf_arrow_bridge._load import build_info, check_release, required_cudf
 from cudf_arrow_bridge.arrow.text import size
 from cudf_arrow_bridge.cli import exits, report
 
@@ -83,20 +81,26 @@ def version(name: str) -> str:
         except metadata.PackageNotFoundError:
             continue
         if name in RAPIDS:
-            check_release(_build_info.LIBCUDF_VERSION, package.version, name)
+            check_release(build_info.LIBCUDF_VERSION, package.version, name)
         return f"{package.version} ({package.metadata['Name']})"
     raise MissingError(f"not installed: install {required_cudf() if name in RAPIDS else name}")
 
 
 def own_version() -> str:
     """Return the version of this package and of its build dependencies."""
-    built_against = f"libcudf {_build_info.LIBCUDF_VERSION}, CUDA {_build_info.CUDA_MAJOR}"
-    return f"{_build_info.__version__}, built against {built_against}"
+    built_against = f"libcudf {build_info.LIBCUDF_VERSION}, CUDA {build_info.CUDA_MAJOR}"
+    return f"{build_info.__version__}, built against {built_against}"
+
+
+def _has_gpu() -> bool:
+    from cudf_arrow_bridge.cuda.residency import has_gpu
+
+    return has_gpu()
 
 
 def driver() -> str:
     """Check for a driver with this package's CUDA runtime, and return its version."""
-    if not cab.has_gpu():
+    if not _has_gpu():
         raise MissingError("no driver or no device: frames are in host memory")
     from cupy.cuda import runtime
 
@@ -106,7 +110,7 @@ def driver() -> str:
 
 def devices() -> str:
     """Return the devices that the CUDA runtime can use."""
-    if not cab.has_gpu():
+    if not _has_gpu():
         raise MissingError("none")
     from cupy.cuda import runtime
 
@@ -124,9 +128,11 @@ def small_round_trip() -> str:
     from cudf_arrow_bridge.arrow import display
     from cudf_arrow_bridge.cli import compare
     from cudf_arrow_bridge.cli.file_round_trip import consume
+    from cudf_arrow_bridge.from_arrow import from_arrow_device
+    from cudf_arrow_bridge.to_arrow import to_arrow_device
 
     batch = pa.record_batch({"number": [1, None, 3], "text": ["a", "", None]})
-    exported = cab.to_arrow_device(cab.from_arrow_device(batch))
+    exported = to_arrow_device(from_arrow_device(batch))
     consumed, consumer = consume(exported)
     for name, column, seen in zip(batch.schema.names, batch.columns, consumed.columns, strict=True):
         difference = compare.difference(column, seen)
@@ -137,7 +143,7 @@ def small_round_trip() -> str:
 
 def compute() -> str:
     """Add numbers with cuDF, which needs a GPU."""
-    if not cab.has_gpu():
+    if not _has_gpu():
         raise MissingError("needs a GPU; frames can be imported and exported without one")
     import cudf
 

@@ -12,13 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 
-import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow import display
+from cudf_arrow_bridge.arrow.buffers import BufferInfo
+from cudf_arrow_bridge.arrow.device_array import DeviceArray
+from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream
 from cudf_arrow_bridge.arrow.report import report_column
 from cudf_arrow_bridge.arrow.types import FrameTypeError, describe
 from cudf_arrow_bridge.cli import compare
 from cudf_arrow_bridge.cli.readers import SourceFile
 from cudf_arrow_bridge.cli.report import one_line
+from cudf_arrow_bridge.from_arrow import from_arrow_device, from_arrow_device_stream
+from cudf_arrow_bridge.to_arrow import to_arrow_device, to_arrow_device_stream
 
 STEPS = ("read", "frame", "export", "consume", "back", "compare")
 LIMITS = (NotImplementedError, OverflowError)
@@ -61,7 +65,7 @@ class FileResult:
 class Stages:
     """The stages of a table's round trip; `exported` has the arrays of each column."""
 
-    exported: Sequence[Sequence[cab.DeviceArray]]
+    exported: Sequence[Sequence[DeviceArray]]
     consumed: pa.RecordBatch
     returned: pa.RecordBatch
     consumer: str
@@ -153,41 +157,41 @@ def run_stages(batch: pa.RecordBatch, timed: Timed, max_rows: int | None) -> Sta
     frame: Any
     with timed("frame"):
         if max_rows is None:
-            frame = cab.from_arrow_device(batch)
+            frame = from_arrow_device(batch)
         else:
             reader = pa.Table.from_batches([batch]).to_reader(max_rows)
-            frame = cab.from_arrow_device_stream(reader)
+            frame = from_arrow_device_stream(reader)
     with timed("export"):
-        exported: cab.DeviceArray | cab.DeviceArrayStream
+        exported: DeviceArray | DeviceArrayStream
         if max_rows is None:
-            exported = cab.to_arrow_device(frame)
+            exported = to_arrow_device(frame)
             arrays = [exported]
         else:
-            exported = cab.to_arrow_device_stream(frame, max_rows=max_rows)
+            exported = to_arrow_device_stream(frame, max_rows=max_rows)
             arrays = list(exported)
     with timed("consume"):
         consumed, consumer = consume(exported)
     with timed("back"):
         if max_rows is None:
-            returned = cab.from_arrow_device(exported)
+            returned = from_arrow_device(exported)
         else:
-            returned = cab.from_arrow_device_stream(only(exported, "__arrow_c_device_stream__"))
-    again, _ = consume(cab.to_arrow_device(returned))
+            returned = from_arrow_device_stream(only(exported, "__arrow_c_device_stream__"))
+    again, _ = consume(to_arrow_device(returned))
     columns = list(zip(*(array.children for array in arrays), strict=True))
     return Stages(columns, consumed, again, consumer)
 
 
-def consume(exported: cab.DeviceArray | cab.DeviceArrayStream) -> tuple[pa.RecordBatch, str]:
+def consume(exported: DeviceArray | DeviceArrayStream) -> tuple[pa.RecordBatch, str]:
     """Import an export with pyarrow; return the data and the name and version of the consumer.
 
     pyarrow cannot read device memory, so it imports a copy in CPU memory.
     """
     consumer = f"pyarrow {pa.__version__}"
     if exported.device_type.name == "CPU":
-        is_array = isinstance(exported, cab.DeviceArray)
+        is_array = isinstance(exported, DeviceArray)
         protocol = "__arrow_c_device_array__" if is_array else "__arrow_c_stream__"
         return compare.one_batch(pa.table(only(exported, protocol))), consumer
-    arrays = [exported] if isinstance(exported, cab.DeviceArray) else exported
+    arrays = [exported] if isinstance(exported, DeviceArray) else exported
     copies = [only(array.to_host(), "__arrow_c_device_array__") for array in arrays]
     table = pa.Table.from_batches(map(pa.record_batch, copies), exported.schema)
     return compare.one_batch(table), f"{consumer}, with a copy in CPU memory"
@@ -226,7 +230,7 @@ def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     column.note = difference or "; ".join(reasons)
 
 
-def distinct_bytes(buffers: Iterable[cab.BufferInfo]) -> int:
+def distinct_bytes(buffers: Iterable[BufferInfo]) -> int:
     """Return the size of buffers; bytes that several share, such as a dictionary, count once."""
     size = end = 0
     for buffer in sorted(buffers, key=lambda buffer: buffer.address):
@@ -246,7 +250,7 @@ def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) 
     reasons = []
     if device == "CPU":
         try:
-            cab.from_arrow_device(pa.record_batch({name: source}), copy=False)
+            from_arrow_device(pa.record_batch({name: source}), copy=False)
         except ValueError as error:
             by_type = crossing.support in ("converted", "depends")
             reasons = [crossing.note if by_type else one_line(error)]

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.text import count, printable, size
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.file_round_trip import STEPS, Column, FileResult, round_trip
@@ -32,7 +31,9 @@ def run(
         # Import cuDF before the steps that are timed, because it takes a second.
         import cudf  # noqa: F401
 
-        cab.has_gpu()
+        from cudf_arrow_bridge.cuda.residency import has_gpu
+
+        has_gpu()
     except Exception as error:
         report.print_error(f"cuDF or CUDA does not work here: {report.one_line(error)}")
         return exits.FAILED

@@ -192,26 +192,6 @@ def _are_equal(one: pa.Array, other: pa.Array) -> bool:
     return bool(one.equals(other))
 
 
-def arrays_of(
-    source: Any, stream: Any, preserve_index: bool | None, max_rows: int | None
-) -> DeviceArrayStream:
-    """Return the arrays of a source of `to_arrow_device_stream`; device arrays are unchanged."""
-    if isinstance(source, DeviceArrayStream) and max_rows is None:
-        return source
-    return to_arrow_device_stream(
-        source, stream=stream, preserve_index=preserve_index, max_rows=max_rows
-    )
-
-
-def kind_of(source: Any) -> Kind | None:
-    """Return the kind of an array or cuDF object; None if its schema marks columns and tables."""
-    if isinstance(source, DeviceArray):
-        return source._kind
-    # Frames, whose description is slow, have two dimensions.
-    described = None if getattr(source, "ndim", 1) == 2 else describe(source)
-    return None if described is None else described[0]
-
-
 def _metadata_of(schema: Any, kind: Kind | None) -> tuple[bytes, bool]:
     """Return the message of a schema, and whether it is the schema of record batches."""
     derived: dict[Any, tuple[bytes, bool]] = schema.derived if isinstance(schema, Schema) else {}

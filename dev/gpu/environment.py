@@ -32,8 +32,8 @@ from importlib import metadata
 found = {}
 for one in metadata.distributions():  # of two by one name the first is imported
     found.setdefault(one.metadata["Name"] or "?", one.version)
-from cudf_arrow_bridge import _build_info
-print(json.dumps({"cuda": int(_build_info.CUDA_MAJOR), "packages": dict(sorted(found.items()))}))
+from cudf_arrow_bridge._load import build_info
+print(json.dumps({"cuda": int(build_info.CUDA_MAJOR), "packages": dict(sorted(found.items()))}))
 """
 
 

@@ -303,7 +303,7 @@ def test_schema_of_an_accessor_exports_no_data(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("exported")
 
-    monkeypatch.setattr("cudf_arrow_bridge.accessors.to_arrow_device", refuse)
+    monkeypatch.setattr("cudf_arrow_bridge.integrations.accessors.to_arrow_device", refuse)
     for obj, schema in zip(objects, expected, strict=True):
         assert obj.arrow_device.schema.equals(schema, check_metadata=True)
         capsule = pa.schema if isinstance(schema, pa.Schema) else pa.field

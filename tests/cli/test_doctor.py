@@ -43,16 +43,19 @@ def test_table_lists_every_probe(capsys):
     assert all(probe in out for probe in PROBES)
 
 
-@pytest.mark.parametrize("function", ["to_arrow_device", "from_arrow_device", "has_gpu"])
+@pytest.mark.parametrize(
+    "function",
+    ["to_arrow.to_arrow_device", "from_arrow.from_arrow_device", "cuda.residency.has_gpu"],
+)
 def test_error_in_the_package_fails_the_probe(function, monkeypatch, capsys):
     def broken(*args, **kwargs):
         raise RuntimeError("worn out\nand more")
 
-    monkeypatch.setattr(cudf_arrow_bridge, function, broken)
+    monkeypatch.setattr(f"cudf_arrow_bridge.{function}", broken)
     code, found = findings(capsys)
     assert code == 1
     asking = ["CUDA driver", "devices", "computing on frames"]
-    for probe in asking if function == "has_gpu" else ["round trip of a frame"]:
+    for probe in asking if function.endswith("has_gpu") else ["round trip of a frame"]:
         assert (found[probe]["status"], found[probe]["detail"]) == ("failed", "worn out and more")
 
 
@@ -63,7 +66,7 @@ def test_wrong_values_fail_the_round_trip_probe(monkeypatch, capsys):
         wrong = pa.record_batch({"number": [1, None, 4], "text": ["a", "", None]})
         return genuine(wrong if isinstance(source, pa.RecordBatch) else source, *args, **kwargs)
 
-    monkeypatch.setattr(cudf_arrow_bridge, "from_arrow_device", altered)
+    monkeypatch.setattr("cudf_arrow_bridge.from_arrow.from_arrow_device", altered)
     code, found = findings(capsys)
     assert code == 1
     assert found["round trip of a frame"]["detail"] == "column number: row 2: 3 became 4"
@@ -110,7 +113,7 @@ def test_driver_and_device_probes_report_versions_and_memory(monkeypatch):
     from cupy.cuda import runtime
 
     properties = {"name": b"GPU X", "totalGlobalMem": 80_000_000_000}
-    monkeypatch.setattr(cudf_arrow_bridge, "has_gpu", lambda: True)
+    monkeypatch.setattr("cudf_arrow_bridge.cuda.residency.has_gpu", lambda: True)
     monkeypatch.setattr(runtime, "driverGetVersion", lambda: 12090)
     monkeypatch.setattr(runtime, "getDeviceCount", lambda: 2)
     monkeypatch.setattr(runtime, "getDeviceProperties", lambda device: properties)

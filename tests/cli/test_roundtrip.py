@@ -224,8 +224,7 @@ def tampered(monkeypatch):
                 source = change(source)
             return genuine(source, *args, **kwargs)
 
-        monkeypatch.setattr(cudf_arrow_bridge, "from_arrow_device", altered)
-        monkeypatch.setattr(cudf_arrow_bridge, "has_gpu", lambda: False)
+        monkeypatch.setattr(file_round_trip, "from_arrow_device", altered)
 
     return tamper
 
@@ -267,7 +266,7 @@ def test_difference_on_the_way_back_exits_with_1(monkeypatch, tmp_path, capsys):
             source = pa.record_batch({"n": [1, 3]})
         return genuine(source, *args, **kwargs)
 
-    monkeypatch.setattr(cudf_arrow_bridge, "from_arrow_device", altered)
+    monkeypatch.setattr(file_round_trip, "from_arrow_device", altered)
     code, [file] = documents(capsys, tmp_path / "t")
     assert code == 1
     assert file["columns"][0]["note"] == "on the way back, row 1: 2 became 3"
@@ -411,7 +410,7 @@ def test_max_rows_option_calls_the_stream_functions(tmp_path, capsys, small, mon
             called.append((name, options.get("max_rows")))
             return function(*args, **options)
 
-        monkeypatch.setattr(cudf_arrow_bridge, name, noted)
+        monkeypatch.setattr(file_round_trip, name, noted)
     documents(capsys, "--max-rows", "2", tmp_path / "small.parquet")
     assert ("to_arrow_device_stream", 2) in called
     assert ("from_arrow_device_stream", None) in called

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge import _build_info
+from cudf_arrow_bridge._load import build_info
 from cudf_arrow_bridge.export import pandas_objects
 from cudf_arrow_bridge.export.pandas_objects import arrow_of_pandas
 from testing.exchange import pandas_frames
@@ -298,7 +298,7 @@ def assert_is_kept(frame):
 
 
 @pytest.mark.skipif(
-    not _build_info.LIBCUDF_VERSION.startswith("26.10"), reason="pages describe RAPIDS 26.10"
+    not build_info.LIBCUDF_VERSION.startswith("26.10"), reason="pages describe RAPIDS 26.10"
 )
 def test_page_of_labels_and_indexes_is_up_to_date():
     script = runpy.run_path(str(Path(__file__).parents[2] / "dev" / "pandas_page.py"))

@@ -20,7 +20,7 @@ import pytest
 from cudf.core.column import ColumnBase
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge import _build_info
+from cudf_arrow_bridge._load import build_info
 from cudf_arrow_bridge.frames import cudf_private as private
 from cudf_arrow_bridge.frames import host_frames
 from testing import samples
@@ -433,7 +433,7 @@ def test_columns_can_be_dropped_renamed_assigned_and_set_as_index():
     ],
 )
 @pytest.mark.skipif(
-    _build_info.LIBCUDF_VERSION.startswith("26.08"), reason="rmm 26.08 raises most of these errors"
+    build_info.LIBCUDF_VERSION.startswith("26.08"), reason="rmm 26.08 raises most of these errors"
 )
 def test_computation_without_a_gpu_raises_an_error_with_a_note(compute):
     with pytest.raises(RuntimeError) as raised:

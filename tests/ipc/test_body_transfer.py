@@ -15,8 +15,8 @@ import cudf_arrow_bridge as bridge
 from cudf_arrow_bridge._core.ipc.body import describe_body
 from cudf_arrow_bridge._core.ipc.body_transfer import download_to, upload_from, upload_memory
 from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.ipc import pickling
 from cudf_arrow_bridge.ipc.transport.sources import open_source
-from cudf_arrow_bridge.processes import packing
 
 
 def body_of(*columns):
@@ -64,8 +64,8 @@ def download(begin, monkeypatch):
         begin()
         write(memoryview(LARGE))
 
-    monkeypatch.setattr(packing, "download_to", download_to)
-    packing._download(SimpleNamespace(packed_size=len(LARGE)))
+    monkeypatch.setattr(pickling, "download_to", download_to)
+    pickling._download(SimpleNamespace(packed_size=len(LARGE)))
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ def test_spill_buffer_writes_arrays_to_disk_and_reads_arrays_back(tmp_path, arra
 
 def test_unpack_of_misaligned_frames_releases_the_frames(array):
     """Spilled frames are in one piece of memory, at any address."""
-    from cudf_arrow_bridge.processes.packing import pack, unpack
+    from cudf_arrow_bridge.ipc.pickling import pack, unpack
 
     packed = pack(array["ints"])
     whole = bytearray(b"".join([b"\0", *packed.buffers]))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge.processes.packing import pack, unpack
+from cudf_arrow_bridge.ipc.pickling import pack, unpack
 from testing.exchange.pickles import adopted, column_in, places
 from testing.ipc.metadata import Metadata
 from testing.ipc.mutants import padded

@@ -7,8 +7,8 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.ipc import pickling
 from cudf_arrow_bridge.ipc.encoder import MessageEncoder
-from cudf_arrow_bridge.processes import packing
 from testing.exchange.pickles import adopted, batch_in
 from testing.ipc import samples
 
@@ -38,8 +38,8 @@ def test_unpack_reads_downloaded_bodies(name):
         assert [len(buffer) for buffer in buffers] == [
             body.packed_size for body in bodies if body.packed_size
         ]
-        kind, device_type, _, *rest = packing.pack(array).header
-        found = packing.unpack((kind, device_type, True, *rest), buffers)
+        kind, device_type, _, *rest = pickling.pack(array).header
+        found = pickling.unpack((kind, device_type, True, *rest), buffers)
         # `found` must not use the memory of the source.
         array.release()
         assert batch_in(found).equals(batch)

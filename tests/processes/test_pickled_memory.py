@@ -17,7 +17,7 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge.processes.packing import pack, unpack
+from cudf_arrow_bridge.ipc.pickling import pack, unpack
 from testing import samples
 from testing.exchange.pickles import (
     adopted,

@@ -10,7 +10,7 @@ from textwrap import indent
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge import _build_info
+from cudf_arrow_bridge._load import build_info
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.26)
@@ -80,7 +80,7 @@ def link_as_in_conda(prefix: Path) -> None:
                 link = target / kind.removesuffix("64") / path.name
                 if not link.exists():
                     link.symlink_to(path)
-    record = f"libcudf-{_build_info.LIBCUDF_VERSION}-cuda{_build_info.CUDA_MAJOR}_0.json"
+    record = f"libcudf-{build_info.LIBCUDF_VERSION}-cuda{build_info.CUDA_MAJOR}_0.json"
     (prefix / "conda-meta").mkdir()
     (prefix / "conda-meta" / record).touch()
 
@@ -93,8 +93,8 @@ def test_build_finds_the_packages_of_conda(tmp_path: Path) -> None:
     result = subprocess.run(
         ["cmake", "-S", EXAMPLES.parent, *options], check=True, capture_output=True, text=True
     )
-    cuda = _build_info.CUDA_MAJOR
-    assert f"libcudf {_build_info.LIBCUDF_VERSION} for CUDA {cuda}: {prefix}" in result.stdout
+    cuda = build_info.CUDA_MAJOR
+    assert f"libcudf {build_info.LIBCUDF_VERSION} for CUDA {cuda}: {prefix}" in result.stdout
     commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text())
     folders = {
         path for entry in commands for path in re.findall(r"-isystem (\S+)", entry["command"])

@@ -20,14 +20,15 @@ import pytest
 from packaging.requirements import Requirement
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge import _build_info, _load
+from cudf_arrow_bridge import _load
+from cudf_arrow_bridge._load import build_info
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 #: The pages quote numbers and messages of this release.
 OF_DOCUMENTED_RELEASE = pytest.mark.skipif(
-    not _build_info.LIBCUDF_VERSION.startswith("26.10"), reason="pages describe RAPIDS 26.10"
+    not build_info.LIBCUDF_VERSION.startswith("26.10"), reason="pages describe RAPIDS 26.10"
 )
 
 #: A marker, the code, and its output.

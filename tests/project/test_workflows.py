@@ -20,7 +20,7 @@ import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from cudf_arrow_bridge import _build_info
+from cudf_arrow_bridge._load import build_info
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = {
@@ -203,7 +203,7 @@ def output_of(code: str, **variables: str) -> str:
 
 
 def test_build_is_for_the_release_of_the_installed_libcudf():
-    major, minor = Version(_build_info.LIBCUDF_VERSION).release[:2]
+    major, minor = Version(build_info.LIBCUDF_VERSION).release[:2]
     assert f"libcudf-cu12=={major}.{minor}.*'" in required_by_the_build(CUDF_ARROW_BRIDGE_RAPIDS="")
 
 
@@ -229,21 +229,21 @@ runpy.run_path("setup.py")
 
 
 def test_installed_package_has_the_licenses_of_its_libraries():
-    files = metadata.files(f"cudf-arrow-bridge-cu{_build_info.CUDA_MAJOR}") or []
+    files = metadata.files(f"cudf-arrow-bridge-cu{build_info.CUDA_MAJOR}") or []
     assert {path.name for path in files if "licenses" in path.parts} == {"LICENSE", "NOTICE"}
 
 
 def test_package_records_the_wheels_that_it_links():
-    versions = dict(wheel.rsplit("-", 1) for wheel in _build_info.LINKED_WHEELS)
+    versions = dict(wheel.rsplit("-", 1) for wheel in build_info.LINKED_WHEELS)
     names = {name.split("_cu1")[0] for name in versions}
     assert names == {"libcudf", "librmm", "nvidia_cuda_runtime"}
     assert versions == {name: metadata.version(name) for name in versions}
     [config] = [
         path
-        for path in metadata.files(f"pylibcudf-cu{_build_info.CUDA_MAJOR}") or []
+        for path in metadata.files(f"pylibcudf-cu{build_info.CUDA_MAJOR}") or []
         if path.name == "nanoarrow_config.h"
     ]
-    version = f'#define NANOARROW_VERSION "{_build_info.NANOARROW_VERSION}"'
+    version = f'#define NANOARROW_VERSION "{build_info.NANOARROW_VERSION}"'
     assert version in config.read_text().splitlines()
 
 

@@ -373,14 +373,14 @@ def accessors():
     pairs = pd.MultiIndex.from_product([[1, 2], [3]])
     for obj in (slow, fast, slow["a"], fast["a"], slow.index, fast.columns, times, pairs):
         accessor = obj.arrow_device
-        assert type(accessor) is cab.accessors.ArrowDeviceAccessor
+        assert type(accessor) is cab.integrations.accessors.ArrowDeviceAccessor
         assert accessor.export().schema == cab.to_arrow_device(obj).schema
     assert pa.record_batch(slow.arrow_device).to_pydict() == {"a": [1, 2]}
     # Each export of the accessor looks up the proxy's present object.
     accessor = slow.arrow_device
     slow["b"] = [3, 4]
     assert accessor.export().schema.names == ["a", "b"]
-    assert pd.DataFrame.arrow_device is cab.accessors.ArrowDeviceAccessor
+    assert pd.DataFrame.arrow_device is cab.integrations.accessors.ArrowDeviceAccessor
 
 
 def refusals():

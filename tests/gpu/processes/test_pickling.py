@@ -11,7 +11,7 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge.processes.packing import pack, unpack
+from cudf_arrow_bridge.ipc.pickling import pack, unpack
 from testing import samples
 from testing.device import GPU, ROWS, on_device, rows, side_stream, sliced, unnamed
 from testing.exchange.pickles import PICKLE_OPTIONS, pickle_out_of_band, pickle_round_trip
@@ -174,7 +174,7 @@ def test_deep_copies_are_ordered_after_the_stream_of_the_data(late, pool):
 
 def test_unpickled_arrays_stay_on_the_host_without_a_gpu(monkeypatch):
     data, buffers = pickle_out_of_band(cab.to_arrow_device(on_device(pa.array([1, None, 3]))))
-    monkeypatch.setattr("cudf_arrow_bridge.processes.packing.has_gpu", lambda: False)
+    monkeypatch.setattr("cudf_arrow_bridge.ipc.pickling.has_gpu", lambda: False)
     found = pickle.loads(data, buffers=buffers)
     assert found.device_type == cab.DeviceType.CPU
     assert pa.array(found).to_pylist() == [1, None, 3]

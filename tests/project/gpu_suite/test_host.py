@@ -79,7 +79,7 @@ def make_wheel(folder, name, **files):
 def wheels(tmp_path):
     folder = tmp_path / "wheels"
     folder.mkdir()
-    built = {"cudf_arrow_bridge__dot___build_info": "CUDA_MAJOR = 12\n"}
+    built = {"cudf_arrow_bridge__dot___load__dot__build_info": "CUDA_MAJOR = 12\n"}
     make_wheel(folder, "cudf_arrow_bridge_cu12", **built)
     for name in ("pytest", "nanoarrow", "torch"):
         make_wheel(folder, name, **{name: ""})

@@ -23,7 +23,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge.processes.packing import unpack
+from cudf_arrow_bridge.ipc.pickling import unpack
 from testing.ipc import mutations as ipc_mutations
 from testing.ipc.metadata import RECORD_BATCH as BATCH
 from testing.ipc.metadata import Metadata

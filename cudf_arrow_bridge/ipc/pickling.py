@@ -19,11 +19,11 @@ from .._core.schema import Schema
 from ..arrow.device_array import DeviceArray
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
-from ..ipc.decoder import MessageDecoder, ReadOptions
-from ..ipc.encoder import MessageEncoder
-from ..ipc.metadata import read_schema
-from ..ipc.transport.framing import CHUNK_SIZE
-from ..ipc.transport.sources import copy_bytes
+from .decoder import MessageDecoder, ReadOptions
+from .encoder import MessageEncoder
+from .metadata import read_schema
+from .transport.framing import CHUNK_SIZE
+from .transport.sources import copy_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

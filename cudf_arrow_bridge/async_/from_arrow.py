@@ -8,17 +8,17 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from .arrow.device_array_stream import DeviceArrayStream
-from .arrow.errors import ANY_PROTOCOL, object_error
-from .arrow.options import Kind, Validation, check_kind, check_prefetch
-from .arrow.sources import is_array
-from .async_.device_array_stream import AsyncDeviceArrayStream
-from .export.sources.registry import STREAM, UNKNOWN, type_of_source
-from .import_.importer import Importer
-from .to_arrow import to_arrow_device, to_arrow_device_stream
+from ..arrow.device_array_stream import DeviceArrayStream
+from ..arrow.errors import ANY_PROTOCOL, object_error
+from ..arrow.options import Kind, Validation, check_kind, check_prefetch
+from ..arrow.sources import is_array
+from ..export.sources.registry import STREAM, UNKNOWN, type_of_source
+from ..import_.importer import Importer
+from ..to_arrow import to_arrow_device, to_arrow_device_stream
+from .device_array_stream import AsyncDeviceArrayStream
 
 if TYPE_CHECKING:
-    from .async_.array_sources import ArraySource
+    from .array_sources import ArraySource
 
 
 def from_arrow_device_async(
@@ -85,7 +85,7 @@ def from_arrow_device_async(
     [2, 1]
     """
     # Importing asyncio is slow, so it is imported only here.
-    from .async_.import_batches import import_async
+    from .import_batches import import_async
 
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     open_arrays = partial(_opener_of(source), check_prefetch(prefetch))
@@ -96,8 +96,8 @@ def from_arrow_device_async(
 
 def _opener_of(source: Any) -> Callable[[int], Awaitable[ArraySource]]:
     """Return a function that starts a source, given the number of arrays to produce ahead."""
-    from .async_.array_sources import await_foreign_stream, await_producer
-    from .async_.batches import IteratedBatches, ThreadedBatches
+    from .array_sources import await_foreign_stream, await_producer
+    from .batches import IteratedBatches, ThreadedBatches
 
     if isinstance(source, AsyncDeviceArrayStream):
         return source._batches.open

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cudf_arrow_bridge._build_info import LIBCUDF_VERSION, PACKAGE_SUFFIX
+from cudf_arrow_bridge._load.build_info import LIBCUDF_VERSION, PACKAGE_SUFFIX
 
 
 def _release(version: str) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serializers of device arrays for dask.distributed, and their sizes.
 
-Importing this module registers them, which `dask_registration` does when they are needed.
+Importing this module registers them, which `registration` does when they are needed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
 from ..arrow.device_array import DeviceArray
-from ..processes.packing import ON_DEVICE, pack, unpack
+from ..ipc.pickling import ON_DEVICE, pack, unpack
 
 __all__: list[str] = []
 

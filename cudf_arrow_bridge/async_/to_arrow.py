@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from .arrow.options import check_max_rows, check_prefetch
-from .async_.device_array_stream import AsyncDeviceArrayStream
-from .export.sources.registry import open_source
-from .to_arrow import to_arrow_device, to_arrow_device_stream
+from ..arrow.options import check_max_rows, check_prefetch
+from ..export.sources.registry import open_source
+from ..to_arrow import to_arrow_device, to_arrow_device_stream
+from .device_array_stream import AsyncDeviceArrayStream
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    from .arrow.device_array import DeviceArray
-    from .cuda.residency import DeviceType
+    from ..arrow.device_array import DeviceArray
+    from ..cuda.residency import DeviceType
 
 
 def to_arrow_device_async(
@@ -80,7 +80,7 @@ preserve_index, compact, copy, device_type : optional
     max_rows = check_max_rows(max_rows, max_chunksize)
     prefetch = check_prefetch(prefetch, least=0)
     # Importing asyncio is slow, so it is imported only here.
-    from .async_.batches import IteratedBatches, ThreadedBatches
+    from .batches import IteratedBatches, ThreadedBatches
 
     arguments: dict[str, Any] = {
         "requested_schema": requested_schema,

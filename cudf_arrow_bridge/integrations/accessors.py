@@ -7,14 +7,14 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .arrow.device_array import DeviceArray
-from .arrow.device_array_stream import DeviceArrayStream
-from .arrow.schemas import as_field, as_schema
-from .arrow.table_methods import available_if
-from .cuda.residency import DeviceType, has_gpu
-from .cuda.streams import cudf_handle_of_all_threads
-from .export.inputs import describe, memory_type
-from .to_arrow import to_arrow_device, to_arrow_device_stream
+from ..arrow.device_array import DeviceArray
+from ..arrow.device_array_stream import DeviceArrayStream
+from ..arrow.schemas import as_field, as_schema
+from ..arrow.table_methods import available_if
+from ..cuda.residency import DeviceType, has_gpu
+from ..cuda.streams import cudf_handle_of_all_threads
+from ..export.inputs import describe, memory_type
+from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa

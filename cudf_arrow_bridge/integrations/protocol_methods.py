@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from ..arrow.device_array import DeviceArray
+from ..cuda.streams import cudf_handle_of_all_threads
+from ..to_arrow import to_arrow_device, to_arrow_device_stream
 from .accessors import ArrowDeviceAccessor
-from .arrow.device_array import DeviceArray
-from .cuda.streams import cudf_handle_of_all_threads
-from .to_arrow import to_arrow_device, to_arrow_device_stream
 
 
 def _of_accessor(name: str) -> property:

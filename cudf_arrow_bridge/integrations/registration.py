@@ -8,14 +8,14 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .arrow.higher_layers import higher_layers
+from ..arrow.higher_layers import higher_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-    from .arrow.device_array import DeviceArray
+    from ..arrow.device_array import DeviceArray
 
 _ACCESSOR = "arrow_device"
 
@@ -36,19 +36,19 @@ def register_all() -> None:
 
 
 def _export(obj: Any) -> DeviceArray:
-    from .to_arrow import to_arrow_device
+    from ..to_arrow import to_arrow_device
 
     return to_arrow_device(obj)
 
 
 def _export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
-    from .export.exporter import export_again
+    from ..export.exporter import export_again
 
     return export_again(array, requested_schema)
 
 
 def _reduce(array: DeviceArray, protocol: int) -> tuple[Any, ...]:
-    from .processes.packing import reduce
+    from ..ipc.pickling import reduce
 
     return reduce(array, protocol)
 
@@ -71,7 +71,7 @@ def _register_accessors() -> None:
 def _register_accessors_of_proxies() -> None:
     import cudf
 
-    from .frames.proxies import proxy_class
+    from ..frames.proxies import proxy_class
 
     _register_accessors()
     for cls in (cudf.DataFrame, cudf.Series, cudf.Index):
@@ -88,7 +88,7 @@ def _register_serializers() -> None:
 
 
 def _import_serializers() -> None:
-    from .dask import serializers  # noqa: F401
+    from . import dask_serializers  # noqa: F401
 
 
 def _register_device_objects() -> None:
@@ -98,8 +98,8 @@ def _register_device_objects() -> None:
     # have, and which keeps the memory of other arrays alive.
     @is_device_object.register_lazy("cudf_arrow_bridge")  # type: ignore[untyped-decorator]
     def register() -> None:
-        from .arrow.device_array import DeviceArray
-        from .processes.packing import ON_DEVICE
+        from ..arrow.device_array import DeviceArray
+        from ..ipc.pickling import ON_DEVICE
 
         is_device_object.register(DeviceArray, lambda array: array.device_type in ON_DEVICE)
 
