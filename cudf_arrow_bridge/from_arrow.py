@@ -10,8 +10,8 @@ from typing import Any, Literal, overload
 
 from .arrow.device_array import DeviceArray
 from .arrow.errors import ANY_PROTOCOL, object_error
+from .arrow.foreign_streams import SourceStream, find_stream, stream_of_arrays
 from .arrow.options import Kind, Validation, check_kind, check_option
-from .arrow.source_streams import SourceStream, find_stream, stream_of_arrays
 from .arrow.sources import SourceArray, find_array, is_of_rapids, open_array
 from .export.inputs import unwrapped
 from .export.sources.registry import (
@@ -146,7 +146,7 @@ def from_arrow_device(
         source = select_of_array(source, columns, kind, importer.makes_frames)
     parsed = source.importer
     columns, num_rows = importer.import_array(parsed, source.array, kind)
-    return importer.assembler(parsed, kind, source.labels)(columns, num_rows, source.first_row)
+    return importer.result_maker(parsed, kind, source.labels)(columns, num_rows, source.first_row)
 
 
 @overload

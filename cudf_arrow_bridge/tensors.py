@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pylibcudf as plc
 
 from .import_.importer import Importer
-from .import_.tensors import assemble, import_cuda_array, import_tensor
+from .import_.tensors import import_cuda_array, import_tensor, make_result
 
 if TYPE_CHECKING:
     import cudf
@@ -72,7 +72,7 @@ def from_dlpack(
     dtype: int64
     """
     importer = Importer.of(stream, mr, to, copy, validate="minimal", sanitize=True)
-    return assemble(import_tensor(obj, importer), importer)
+    return make_result(import_tensor(obj, importer), importer)
 
 
 def from_cuda_array_interface(
@@ -127,4 +127,4 @@ def from_cuda_array_interface(
     >>> series = cab.from_cuda_array_interface(cupy.arange(3))  # doctest: +SKIP
     """
     importer = Importer.of(stream, mr, to, copy, validate="minimal", sanitize=True)
-    return assemble(import_cuda_array(obj, importer), importer)
+    return make_result(import_cuda_array(obj, importer), importer)

@@ -164,7 +164,7 @@ cdef class SchemaSpec:
     Exports with the same description share one spec and its schema. `fields` are the
     `ColumnMetadata` of the columns; empty for a table whose fields are named by position. `labels`
     cannot be represented in JSON, so the metadata contains only their strings. The array references
-    them, and ``assemble_*`` uses them in this process.
+    them, and `frame_maker_of` uses them in this process.
     """
 
     def __cinit__(self, fields not None, metadata not None, tuple labels not None=()):

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
+from ..arrow.foreign_streams import SourceStream
 from ..arrow.options import Kind
-from ..arrow.source_streams import SourceStream
 from ..cuda.event_loops import fences_of_running_loop
 from ..import_.importer import Importer
 from ..import_.selection import select_of_stream

@@ -29,10 +29,10 @@ from .._core.import_.imported_fields import (
 from .._core.schema import Schema, SchemaSpec
 from ..arrow.device_array import DeviceArray
 from ..arrow.errors import ANY_PROTOCOL, object_error
+from ..arrow.foreign_streams import has_stream_protocol, join_on_host, open_stream
 from ..arrow.metadata import ColumnMetadata, from_field
 from ..arrow.options import Kind, export_arguments
 from ..arrow.schemas import as_field, as_schema
-from ..arrow.source_streams import has_stream_protocol, join_on_host, open_stream
 from ..arrow.sources import (
     SourceArray,
     are_same_objects,
@@ -115,7 +115,7 @@ def unwrapped(obj: Any) -> Any:
     return wrapped_by(obj)
 
 
-def describe(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema] | None:
+def kind_and_schema(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema] | None:
     """Return the kind and schema of the export of a cuDF or pylibcudf object, without its memory.
 
     Return None for other objects, and if a range index becomes a column.

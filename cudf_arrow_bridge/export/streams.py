@@ -22,7 +22,7 @@ from ..arrow.errors import single_use_reason
 from ..arrow.schemas import copied, with_types_for_nulls
 from ..arrow.sources import SourceArray
 from .exporter import can_reuse_export
-from .inputs import describe, export_input_of
+from .inputs import export_input_of, kind_and_schema
 from .sources.registry import Source
 
 Exported = TypeVar("Exported")
@@ -88,7 +88,7 @@ class ObjectStreamSource:
         first = None if self._source is None else self._source.obj
         if isinstance(first, (list, tuple)) and first:
             first = first[0]
-        described = describe(first, self._preserve_index)
+        described = kind_and_schema(first, self._preserve_index)
         return None if described is None else described[1]
 
     def release(self) -> None:

@@ -21,7 +21,7 @@ from ..frames.proxies import as_proxy, check_active
 ImportedColumns = tuple[list[plc.Column], int]
 
 #: Makes the result from columns, their number of rows, and `SourceArray.first_row`.
-Assembler = Callable[[list[plc.Column], int, int | None], Any]
+ResultMaker = Callable[[list[plc.Column], int, int | None], Any]
 
 
 class Importer:
@@ -96,7 +96,9 @@ class Importer:
         """Make later work on `computing` wait for the import."""
         order(self.computing.handle, self.importing.handle)
 
-    def assembler(self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -> Assembler:
+    def result_maker(
+        self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]
+    ) -> ResultMaker:
         """Return a function that makes the result from the columns of an array of one schema.
 
         `labels` are the labels without a JSON form, for arrays that this process exported.
@@ -106,14 +108,12 @@ class Importer:
         # Imported only for frames, because importing cuDF takes about a second.
         from ..frames.columns_to_frame import frame_maker_of
 
-        assemble_on_stream = frame_maker_of(parsed, kind, labels)
+        make_frame = frame_maker_of(parsed, kind, labels)
 
-        def assemble(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
-            return self.finish(
-                assemble_on_stream(columns, num_rows, first_row, self.computing, self.copy)
-            )
+        def make_result(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
+            return self.finish(make_frame(columns, num_rows, first_row, self.computing, self.copy))
 
-        return assemble
+        return make_result
 
     def share_frame(self, frame: Any) -> Any:
         """Return another cuDF frame or series with the columns of one, or its proxy."""

@@ -11,10 +11,10 @@ import pyarrow as pa
 from .._core.export.array_exporter import ExportInput, InputExporter
 from .._core.import_.array_importer import SourceArray, select_children, to_capsule
 from .._core.schema import Schema, SchemaSpec, is_struct
+from ..arrow.foreign_streams import SourceStream
 from ..arrow.metadata import from_field
 from ..arrow.options import Kind
 from ..arrow.schemas import as_schema, positions_of
-from ..arrow.source_streams import SourceStream
 from ..frames.selected_columns import selected_positions
 
 

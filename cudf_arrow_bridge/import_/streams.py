@@ -9,9 +9,9 @@ from typing import Any
 import pylibcudf as plc
 
 from .._core.import_.array_importer import importer_of, length_of
+from ..arrow.foreign_streams import SourceStream, concatenate_on_host, empty_array
 from ..arrow.options import Kind
 from ..arrow.schemas import as_field
-from ..arrow.source_streams import SourceStream, concatenate_on_host, empty_array
 from ..arrow.sources import open_array
 from ..cuda.residency import has_gpu
 from ..frames import convert
@@ -27,13 +27,13 @@ def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iter
     """Import each array of a stream when it is requested; see `iter_arrow_device_stream`."""
     try:
         parsed = importer_of(stream.schema.__arrow_c_schema__())
-        assemble = importer.assembler(parsed, kind, stream.labels)
+        make_result = importer.result_maker(parsed, kind, stream.labels)
         first_row = stream.first_row or 0
         for array in stream.arrays:
             columns, num_rows = importer.import_array(parsed, array, kind)
             # A suspended generator must not extend the lifetime of memory that the caller dropped.
             del array
-            yield assemble(columns, num_rows, first_row)
+            yield make_result(columns, num_rows, first_row)
             del columns
             first_row += num_rows
     finally:
@@ -62,7 +62,7 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
     finally:
         stream.release()
     parsed = importer_of(stream.schema.__arrow_c_schema__())
-    assemble = importer.assembler(parsed, kind, stream.labels)
+    make_result = importer.result_maker(parsed, kind, stream.labels)
     if not arrays:
         arrays.append(empty_array(stream.schema))
     imported = [importer.import_array(parsed, array, kind)[0] for array in arrays]
@@ -74,7 +74,7 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
             _concatenate_columns(parts, name, importer)
             for name, *parts in zip(names, *imported, strict=True)
         ]
-    return assemble(columns, num_rows, stream.first_row if len(imported) == 1 else None)
+    return make_result(columns, num_rows, stream.first_row if len(imported) == 1 else None)
 
 
 def _concatenate_columns(

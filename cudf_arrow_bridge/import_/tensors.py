@@ -118,7 +118,7 @@ def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(accumulate(shape[:0:-1], mul, initial=itemsize))[::-1][: len(shape)]
 
 
-def assemble(
+def make_result(
     imported: ImportedTensor, importer: Importer
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Make the requested object from imported columns; the columns of a frame are numbered."""

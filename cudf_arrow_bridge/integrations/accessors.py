@@ -13,7 +13,7 @@ from ..arrow.schemas import as_field, as_schema
 from ..arrow.table_methods import available_if
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import cudf_handle_of_all_threads
-from ..export.inputs import describe, memory_type
+from ..export.inputs import kind_and_schema, memory_type
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ArrowDeviceAccessor:
     @property
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of the exported frame, or the field of the exported series or index."""
-        if (known := describe(self._obj)) is None:
+        if (known := kind_and_schema(self._obj)) is None:
             return self.export().schema
         kind, schema = known
         return as_schema(schema) if kind == "table" else as_field(schema)
@@ -118,7 +118,7 @@ class ArrowDeviceAccessor:
 
     def __arrow_c_schema__(self) -> object:
         """Export the schema as an ``arrow_schema`` PyCapsule."""
-        known = describe(self._obj)
+        known = kind_and_schema(self._obj)
         described = self.export() if known is None else known[1]
         return described.__arrow_c_schema__()
 

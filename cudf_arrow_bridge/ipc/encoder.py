@@ -19,7 +19,7 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
 from ..cuda.residency import DeviceType
 from ..cuda.streams import Stream, resolve_stream
-from ..export.inputs import describe
+from ..export.inputs import kind_and_schema
 from ..to_arrow import to_arrow_device_stream
 from .decoder import dictionary_of
 from .metadata import batch_message, read_schema, schema_message
@@ -172,7 +172,7 @@ def _kind_of(source: Any) -> Kind | None:
     if isinstance(source, DeviceArray):
         return source._kind
     # Frames, whose description is slow, have two dimensions.
-    described = None if getattr(source, "ndim", 1) == 2 else describe(source)
+    described = None if getattr(source, "ndim", 1) == 2 else kind_and_schema(source)
     return None if described is None else described[0]
 
 

@@ -19,8 +19,8 @@ _STREAMS = (f"{_GPU}/streams", f"{_GPU}/test_default_streams.py")
 _ROWS = f"{_GPU}/peers"
 _PROCESSES = (f"{_GPU}/processes", f"{_GPU}/test_dask_cuda.py")
 #: Excludes tests that depend on timing or repeat thousands of times: compute-sanitizer is slow.
-_UNHURRIED = ("-m", "gpu and not slow_kernel", "-k", "not thousands")
-_PATIENCE_WITH_PROCESSES, _PATIENCE_UNDER_A_TOOL = 300, 400
+_QUICK_TESTS = ("-m", "gpu and not slow_kernel", "-k", "not thousands")
+_SECONDS_WITH_PROCESSES, _SECONDS_WITH_A_TOOL = 300, 400
 _SMOKE_SECONDS, _SPEED_SECONDS = 300, 900
 _FLIGHTS = "examples/data/nyc_flights.parquet"
 
@@ -56,7 +56,7 @@ def _tests(name: str, what: str, *arguments: str, patience: float = 120) -> Part
 
 
 def _sanitized(tool: str, what: str, *arguments: str) -> Part:
-    selection = Selection(tool, (*_UNHURRIED, *arguments), _PATIENCE_UNDER_A_TOOL, tool)
+    selection = Selection(tool, (*_QUICK_TESTS, *arguments), _SECONDS_WITH_A_TOOL, tool)
 
     def do(run: Run) -> Outcome:
         if run.sanitizer is None:
@@ -136,7 +136,7 @@ PARTS = (
         "benchmarks.queries",
     ),
     _tests(
-        "processes", "Dask and Ray, with workers", *_PROCESSES, patience=_PATIENCE_WITH_PROCESSES
+        "processes", "Dask and Ray, with workers", *_PROCESSES, patience=_SECONDS_WITH_PROCESSES
     ),
     _sanitized(
         "memcheck", "the tests of one process under compute-sanitizer's memcheck",

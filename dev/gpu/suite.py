@@ -20,7 +20,7 @@ _SCRIPT = Path(__file__).with_name("recorded_pytest.py")
 _LIMIT, _AROUND, _TO_END = 3600, 90, 5
 #: Exit codes of a complete run: pytest's for passed, failed and no tests, and that of
 #: compute-sanitizer for errors.
-_THROUGH = (0, 1, 5, 9)
+_COMPLETE = (0, 1, 5, 9)
 _BAD = ("failed", "error", "crashed")
 _SKIPS_TOLD = 3
 #: What Python writes to the log when a process crashes or hangs.
@@ -77,7 +77,7 @@ def run_tests(run: Run, selection: Selection) -> Outcome:
         lines = _read(records)[len(before) :]
         last = lines[-1] if lines else {}
         if last.get("end") == "all":
-            broken = "" if code in _THROUGH else f"exit code {code} after the last test"
+            broken = "" if code in _COMPLETE else f"exit code {code} after the last test"
             return _outcome(run, selection, broken)
         if last.get("end") == "time":
             break

@@ -16,11 +16,11 @@ from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import schema_of, table_of
 from testing.host_frames import (
-    assemble_frame,
     assert_same_object,
     column,
     content,
     frame,
+    frame_of_columns,
     index,
     multi,
     numbers,
@@ -330,7 +330,7 @@ def test_import_rejects_two_columns_with_one_name():
     export_input = frame_to_columns(frame({"a": numbers(), "b": numbers()}))
     schema = pa.schema([("a", pa.int64()), ("a", pa.int64())])
     with pytest.raises(TypeError, match=r"\['a'\].*pylibcudf"):
-        assemble_frame(export_input.columns, schema, 3)
+        frame_of_columns(export_input.columns, schema, 3)
 
 
 def test_frame_to_columns_rejects_an_object_that_is_not_of_cudf():

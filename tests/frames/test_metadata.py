@@ -21,16 +21,16 @@ from cudf_arrow_bridge.frames import layout
 from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import schema_of, to_plc
 from testing.host_frames import (
-    assemble_frame,
-    assemble_series,
     column,
     content,
     dtypes,
     frame,
+    frame_of_columns,
     index,
     numbers,
     round_trip,
     series,
+    series_of_column,
 )
 
 DEFAULT = pd.StringDtype(na_value=np.nan)
@@ -69,7 +69,7 @@ def test_dropped_and_reordered_columns_keep_labels_and_dtypes():
     schema = schema_of(export_input)
     picked = [3, 2, 0]
     fields = [schema.field(i) for i in picked]
-    found = assemble_frame(
+    found = frame_of_columns(
         [export_input.columns[i] for i in picked], pa.schema(fields, metadata=schema.metadata), 3
     )
     pd.testing.assert_index_equal(
@@ -83,7 +83,7 @@ def test_dropped_and_reordered_columns_keep_labels_and_dtypes():
 def test_dropped_index_is_replaced_by_a_rangeindex():
     export_input = frame_to_columns(source())
     schema = schema_of(export_input)
-    found = assemble_frame(export_input.columns[:3], schema.remove(3), 3)
+    found = frame_of_columns(export_input.columns[:3], schema.remove(3), 3)
     assert isinstance(found.index, cudf.RangeIndex)
     assert len(found.columns) == 3
 
@@ -94,7 +94,7 @@ def test_column_of_a_changed_type_gets_the_dtype_of_that_type():
     schema = schema.set(1, pa.field("2.5", pa.float64())).set(2, pa.field("('t', '0')", pa.int8()))
     columns = list(export_input.columns)
     columns[1:3] = to_plc(pa.array([1.5, None, 2.5])), to_plc(pa.array([1, None, 3], pa.int8()))
-    found = assemble_frame(columns, schema, 3)
+    found = frame_of_columns(columns, schema, 3)
     assert [str(d) for d in found.dtypes] == ["int64", "float64", "int8"]
     assert found.columns.tolist() == [1, 2.5, ("t", 0)]
 
@@ -107,16 +107,16 @@ def test_range_of_another_length_is_replaced_by_a_default_range():
         export_input = frame_to_columns(obj)
         shorter = [to_plc(pa.array([1, 2]))]
         if export_input.kind == "table":
-            found = assemble_frame(shorter, schema_of(export_input), 2)
+            found = frame_of_columns(shorter, schema_of(export_input), 2)
         else:
-            found = assemble_series(shorter[0], schema_of(export_input).field(0))
+            found = series_of_column(shorter[0], schema_of(export_input).field(0))
         assert (found.index.start, found.index.stop, found.index.step) == (0, 2, 1)
 
 
 def test_renamed_series_takes_the_name_of_the_field():
     field = pa.field("new", pa.int64(), metadata=schema_of(frame_to_columns(series(numbers(), 5)))
                      .field(0).metadata)  # fmt: skip
-    assert assemble_series(to_plc(pa.array([1])), field).name == "new"
+    assert series_of_column(to_plc(pa.array([1])), field).name == "new"
 
 
 def damage(value):
@@ -175,7 +175,7 @@ def test_import_succeeds_with_arbitrary_metadata(data):
     form = json.loads(schema.metadata[key])
     form[data.draw(st.sampled_from(sorted(form)))] = data.draw(JSON)
     metadata = {key: json.dumps(form).encode()}
-    found = assemble_frame(
+    found = frame_of_columns(
         export_input.columns, schema.with_metadata(metadata), 3, export_input.schema_spec.labels
     )
     if isinstance(found, cudf.DataFrame):
@@ -223,7 +223,7 @@ def test_import_ignores_a_dtype_hint_that_does_not_match_the_type(name, form):
     ours = {"version": 1, "kind": "series", "fields": ["x"], "entries": [5], "hints": [hint]}
     ours |= {"labels": {"name": None, "dtype": "object"}, "index": None}
     field = pa.field("x", array.type, metadata={BRIDGE_KEY: json.dumps(ours).encode()})
-    found = assemble_series(to_plc(array), field)
+    found = series_of_column(to_plc(array), field)
     assert found.name == 5
     if not (form == "itself" and isinstance(found.dtype, pd.ArrowDtype)):
         assert str(found.dtype).split("(")[0].lower().removesuffix("dtype") == expected
@@ -242,7 +242,7 @@ def test_import_ignores_an_invalid_range(span):
     keys = ("start", "stop", "step")
     theirs["index_columns"] = [dict(zip(keys, span or (), strict=False)) | {"kind": "range"}]
     metadata = {BRIDGE_KEY: json.dumps(ours), PANDAS_KEY: json.dumps(theirs)}
-    found = assemble_frame(export_input.columns, schema.with_metadata(metadata), 3)
+    found = frame_of_columns(export_input.columns, schema.with_metadata(metadata), 3)
     assert (found.index.start, found.index.stop, found.index.step) == (0, 3, 1)
 
 
@@ -272,7 +272,7 @@ def test_import_of_a_pandas_table_of_pyarrow_restores_index_and_dtypes():
     )
     table = pa.Table.from_pandas(own)
     columns = [to_plc(chunked.combine_chunks()) for chunked in table.columns]
-    found = assemble_frame(columns, table.schema, 3)
+    found = frame_of_columns(columns, table.schema, 3)
     pd.testing.assert_index_equal(found.columns, own.columns)
     assert list(found.index.names) == ["n", None]
     assert content(found.index) == [[1, 2, 3], ["x", "y", "z"]]
@@ -297,7 +297,7 @@ def test_import_restores_the_index_from_the_metadata_of_cudf():
         [("a", pa.int64()), ("index", pa.int64())], {PANDAS_KEY: json.dumps(metadata)}
     )
     export_input = frame_to_columns(frame({"a": numbers(), "b": numbers(start=5)}))
-    found = assemble_frame(export_input.columns, schema, 3)
+    found = frame_of_columns(export_input.columns, schema, 3)
     assert found.columns.tolist() == ["a"]
     assert content(found.index) == [[5, 6, 7]]
 
@@ -307,7 +307,7 @@ def test_field_names_replace_labels_that_are_equal():
     schema = schema_of(export_input)
     ours = json.loads(schema.metadata[BRIDGE_KEY]) | {"entries": ["a", "a"]}
     schema = schema.with_metadata({BRIDGE_KEY: json.dumps(ours)})
-    assert assemble_frame(export_input.columns, schema, 3).columns.tolist() == ["a", "b"]
+    assert frame_of_columns(export_input.columns, schema, 3).columns.tolist() == ["a", "b"]
 
 
 def test_import_rejects_two_fields_with_the_name_of_the_index():
@@ -318,7 +318,7 @@ def test_import_rejects_two_fields_with_the_name_of_the_index():
     fields = [pa.field("i", pa.string()), pa.field("i", pa.string())]
     schema = pa.schema(fields, metadata=schema_of(export_input).metadata)
     with pytest.raises(TypeError, match=r"\['i'\]"):
-        assemble_frame([export_input.columns[1]] * 2, schema, 3)
+        frame_of_columns([export_input.columns[1]] * 2, schema, 3)
 
 
 USER_METADATA = {"source": "sensor 7", "żółw": "🐢", "empty": ""}

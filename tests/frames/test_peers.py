@@ -10,9 +10,9 @@ import pytest
 from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import addresses, to_plc
 from testing.host_frames import (
-    assemble_frame,
-    assemble_series,
     content,
+    frame_of_columns,
+    series_of_column,
     shape_of_dtype,
 )
 
@@ -22,7 +22,7 @@ STRINGS = pa.array(["p", None, "r"])
 
 def imported(array, field=None):
     """Import an array as a series; return the series and its values."""
-    found = assemble_series(to_plc(array), field or pa.field("x", array.type))
+    found = series_of_column(to_plc(array), field or pa.field("x", array.type))
     return found, content(found)[0]
 
 
@@ -40,7 +40,7 @@ def test_import_converts_days_to_seconds(begin, end):
 
 def test_conversion_of_extreme_days_does_not_overflow():
     days = pa.array([2**31 - 1, -(2**31)], pa.int32()).view(pa.date32())
-    found = assemble_series(to_plc(days), pa.field("d", days.type))
+    found = series_of_column(to_plc(days), pa.field("d", days.type))
     buffer = found._column.data
     seconds = np.frombuffer(pa.foreign_buffer(buffer.ptr, 16, buffer), "int64")
     assert seconds.tolist() == [(2**31 - 1) * 86400, -(2**31) * 86400]
@@ -139,24 +139,24 @@ def test_import_accepts_the_fields_of_types_that_libcudf_lacks():
     """The field has the imported type; the column has the type that the core converted it to."""
     entries = pa.StructArray.from_arrays([pa.array(["k"]), pa.array([1])], ["key", "value"])
     maps = pa.ListArray.from_arrays([0, 1], entries)
-    found = assemble_series(to_plc(maps), pa.field("m", pa.map_("string", "int64")))
+    found = series_of_column(to_plc(maps), pa.field("m", pa.map_("string", "int64")))
     assert content(found) == [[[{"key": "k", "value": 1}]]]
     times = pa.array([5, None], pa.duration("us"))
-    found = assemble_series(to_plc(times), pa.field("t", pa.time64("us")))
+    found = series_of_column(to_plc(times), pa.field("t", pa.time64("us")))
     assert found.dtype == np.dtype("timedelta64[us]")
     raw = pa.array([[1, 2]], pa.list_(pa.uint8()))
     for binary in (pa.binary(), pa.large_binary(), pa.binary(2)):
-        found = assemble_series(to_plc(raw), pa.field("b", binary))
+        found = series_of_column(to_plc(raw), pa.field("b", binary))
         assert shape_of_dtype(found.dtype) == ("list", (np.dtypes.UInt8DType, "uint8"))
     pair = pa.array([[1, 2]])
     for lists in (pa.large_list(pa.int64()), pa.list_(pa.int64(), 2), pa.list_view(pa.int64())):
-        found = assemble_series(to_plc(pair), pa.field("l", lists))
+        found = series_of_column(to_plc(pair), pa.field("l", lists))
         assert content(found) == [[[1, 2]]]
     runs = pa.run_end_encoded(pa.int32(), pa.string())
-    assert content(assemble_series(to_plc(STRINGS), pa.field("r", runs))) == [["p", None, "r"]]
+    assert content(series_of_column(to_plc(STRINGS), pa.field("r", runs))) == [["p", None, "r"]]
     uuid = pa.uuid()
     raw = pa.array([[1] * 16], pa.list_(pa.uint8()))
-    found = assemble_series(to_plc(raw), pa.field("u", uuid))
+    found = series_of_column(to_plc(raw), pa.field("u", uuid))
     assert shape_of_dtype(found.dtype) == ("list", (np.dtypes.UInt8DType, "uint8"))
 
 
@@ -209,9 +209,9 @@ EXTENSIONS = {
 @pytest.mark.parametrize("name", EXTENSIONS)
 def test_round_trip_keeps_the_metadata_of_an_extension_type(name):
     array, field, expected = EXTENSIONS[name]
-    export_input = frame_to_columns(assemble_series(to_plc(array), field))
+    export_input = frame_to_columns(series_of_column(to_plc(array), field))
     assert dict(export_input.schema_spec.fields[0].metadata) == expected
-    whole = assemble_frame([to_plc(array)], pa.schema([field]), len(array))
+    whole = frame_of_columns([to_plc(array)], pa.schema([field]), len(array))
     assert dict(frame_to_columns(whole).schema_spec.fields[0].metadata) == expected
     assert dict(frame_to_columns(whole["x"]).schema_spec.fields[0].metadata) == expected
 

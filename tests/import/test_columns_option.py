@@ -15,7 +15,7 @@ import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.arrow.source_streams import open_stream
+from cudf_arrow_bridge.arrow.foreign_streams import open_stream
 from cudf_arrow_bridge.import_.selection import select_of_stream
 from testing.broken import child
 from testing.foreign import NESTED_TYPES, values

@@ -55,12 +55,12 @@ def multi(columns, names):
     return made
 
 
-def assemble_frame(columns, schema, num_rows, labels=()):
+def frame_of_columns(columns, schema, num_rows, labels=()):
     """A frame of the columns of one record batch."""
     return FrameMaker(schema, labels)(columns, num_rows, None)
 
 
-def assemble_series(column, field, labels=()):
+def series_of_column(column, field, labels=()):
     """A series of one array."""
     return FrameMaker(field, labels)([column], column.size(), None)
 
@@ -73,7 +73,7 @@ def round_trip(obj, preserve_index=None, *, peer=lambda schema: schema, objects=
     export_input = frame_to_columns(obj, preserve_index)
     labels = export_input.schema_spec.labels if objects else ()
     if export_input.kind == "table":
-        return assemble_frame(
+        return frame_of_columns(
             export_input.columns, peer(schema_of(export_input)), export_input.num_rows, labels
         )
     field = pa.ipc.read_schema(
@@ -81,7 +81,7 @@ def round_trip(obj, preserve_index=None, *, peer=lambda schema: schema, objects=
             [field_of(export_input.columns[0], export_input.schema_spec.fields[0])]
         ).serialize()
     ).field(0)
-    return assemble_series(export_input.columns[0], peer(field), labels)
+    return series_of_column(export_input.columns[0], peer(field), labels)
 
 
 def content(obj):

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ...arrow.device_array_stream import DeviceArrayStream
-from ...arrow.source_streams import has_stream_protocol, open_stream
+from ...arrow.foreign_streams import has_stream_protocol, open_stream
 from ...arrow.sources import SourceArray, is_array, is_instance
 from ...cuda.ordering import ordered
 from ...cuda.streams import cudf_handle_of_all_threads
