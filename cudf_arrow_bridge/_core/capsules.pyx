@@ -181,7 +181,7 @@ cpdef object device_array_capsule_from_array(object capsule):
     return result
 
 
-cpdef check_keywords(dict keywords):
+cpdef check_keywords(dict keywords: dict[str, Any]):  # type: None
     """Raise for keywords of later versions of the specification whose value is not None."""
     unknown = [name for name, value in keywords.items() if value is not None]
     if unknown:

@@ -75,7 +75,7 @@ cdef int ensure_gil_in_release(core.ArrowArray* array) except -1:
     return 0
 
 
-def drain_releases(nbytes=None) -> bool:
+def drain_releases(nbytes: int | None = None) -> bool:
     """Wait until the producers of all deleted imports are released.
 
     On a GPU, a producer is released after the work that reads its memory. Memory can therefore be

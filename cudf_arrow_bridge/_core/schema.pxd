@@ -23,8 +23,8 @@ cdef class Schema:
 
 
 cdef class SchemaSpec:
-    cdef readonly object fields
-    cdef readonly object metadata
+    cdef readonly object fields  # type: Sequence[Any]
+    cdef readonly object metadata  # type: Mapping[bytes, bytes]
     cdef readonly tuple labels
     cpdef bint is_large(self) except -1
     #: None before the first export.

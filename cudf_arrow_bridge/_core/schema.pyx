@@ -65,7 +65,7 @@ cdef bint has_null_type(const core.ArrowSchema* schema) noexcept:
 
 
 #: The maximum size in bytes of the names and metadata of a schema in a cache.
-MAX_CACHED_SIZE = 1 << 20
+MAX_CACHED_SIZE: int = 1 << 20
 
 
 cdef int64_t size_of_encoded(const char* metadata) noexcept:
@@ -129,7 +129,7 @@ cdef class Schema:
         """Whether this is the schema of record batches; see `marks_table`."""
         return self.schema.is_table()
 
-    def map_names(self) -> list:
+    def map_names(self) -> list[tuple[str, str]]:
         """Return the names of the key and value fields of all maps, depth first.
 
         pyarrow replaces them by "key" and "value" when it imports a schema.
@@ -167,7 +167,12 @@ cdef class SchemaSpec:
     them, and `frame_maker_of` uses them in this process.
     """
 
-    def __cinit__(self, fields not None, metadata not None, tuple labels not None=()):
+    def __cinit__(
+        self,
+        fields not None: Sequence[ColumnMetadata],
+        metadata not None: Mapping[bytes, bytes],
+        tuple labels not None=(),
+    ):
         self.fields = fields
         self.metadata = metadata
         self.labels = labels
@@ -212,7 +217,7 @@ cdef tuple newest_specs = ()
 cdef Py_ssize_t MAX_SPECS = 48
 
 
-cpdef SchemaSpec cached_spec(object key):
+cpdef SchemaSpec cached_spec(object key):  # type: SchemaSpec | None
     """Return the spec that was cached with an equal key, or None."""
     cdef tuple entry
     for each in newest_specs:
@@ -222,7 +227,7 @@ cpdef SchemaSpec cached_spec(object key):
     return None
 
 
-cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1:
+cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1:  # type: None
     """Cache a spec, unless it is too large. Keep alive the objects with addresses in the key."""
     global newest_specs
     if not spec.is_large():
@@ -230,7 +235,7 @@ cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1:
     return 0
 
 
-cpdef object as_capsule(object schema):
+cpdef object as_capsule(object schema):  # type: Any
     """Return the capsule of a schema. Return None and capsules unchanged."""
     if schema is None or PyCapsule_CheckExact(schema):
         return schema
@@ -294,12 +299,12 @@ cdef dict decode(const char* cursor):
     return result
 
 
-def metadata_of(object capsule) -> dict:
+def metadata_of(object capsule) -> dict[bytes, bytes]:
     """Return the metadata of a schema, such as the name and parameters of an extension type."""
     return decode(schema_from_capsule(capsule).metadata)
 
 
-def decode_metadata(bytes encoded not None) -> dict:
+def decode_metadata(bytes encoded not None) -> dict[bytes, bytes]:
     """Decode a valid copy of the metadata of a producer; empty means none."""
     return decode(encoded) if encoded else {}
 
@@ -322,12 +327,12 @@ cdef dict to_dict(const core.type_row& row):
     }
 
 
-def type_rows() -> list[dict]:
+def type_rows() -> list[dict[str, Any]]:
     """Return all rows of the type table."""
     cdef core.type_rows table = core.type_table()
     return [to_dict(table[i]) for i in range(table.size())]
 
 
-def import_row(object capsule) -> dict:
+def import_row(object capsule) -> dict[str, Any]:
     """Return the row for the import of arrays of the type at the top level of a schema."""
     return to_dict(core.import_row(dereference(schema_from_capsule(capsule))))

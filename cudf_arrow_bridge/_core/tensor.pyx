@@ -70,11 +70,11 @@ cdef class Tensor:
         return <uintptr_t>self.tensor.view().data
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, ...]:
         return tuple(self.tensor.view().shape)
 
     @property
-    def strides(self) -> tuple:
+    def strides(self) -> tuple[int, ...]:
         """The stride in bytes of each dimension."""
         cdef int64_t size = self.tensor.view().bits // 8
         return tuple([size * stride for stride in self.tensor.view().strides])
@@ -92,7 +92,7 @@ cdef class Tensor:
         with nogil:
             self.tensor.make_wait(c_stream)
 
-    def release_after(self, freed, uintptr_t reader) -> None:
+    def release_after(self, freed: Stream | None, uintptr_t reader) -> None:
         """Free the memory after the work that is on the consumer's stream at that time.
 
         Parameters
@@ -143,7 +143,7 @@ cdef class BufferProtocol:
             raise BufferError(str(error)) from None
 
 
-def tensor_of(schema, array, copy, stream):
+def tensor_of(schema, array, copy: bool | None, stream: Stream | None) -> Tensor:
     """View an exported array as a tensor. Its capsule is consumed.
 
     Raise BufferError, as DLPack requires, if the array cannot be a tensor.
@@ -167,7 +167,7 @@ def tensor_of(schema, array, copy, stream):
     return self
 
 
-def tensor_of_buffer(schema, array, size_t index, int64_t size):
+def tensor_of_buffer(schema, array, size_t index, int64_t size) -> Tensor:
     """View one buffer of an exported array as a tensor. The array's capsule is consumed.
 
     Raise BufferError, as DLPack requires, if the buffer cannot be a tensor.
@@ -248,7 +248,7 @@ cdef object take_dlpack(object capsule, core.tensor_view* view):
     return taken
 
 
-def import_dlpack(capsule, ImportArguments arguments not None):
+def import_dlpack(capsule, ImportArguments arguments not None) -> tuple[list[Column], int, bool]:
     """Import the tensor in a DLPack capsule, which is consumed.
 
     Return the columns, the number of rows, and whether the columns are a table.
@@ -258,7 +258,7 @@ def import_dlpack(capsule, ImportArguments arguments not None):
     return import_view(view, owner, optional[core.stream_ref](), arguments)
 
 
-def memory_of_dlpack(capsule) -> tuple:
+def memory_of_dlpack(capsule) -> tuple[int, tuple[int, ...], tuple[int, ...], int, object]:
     """Describe the memory of the tensor in a DLPack capsule, which is consumed.
 
     Return the address, the shape, the strides in bytes, the size of an element in bytes, and the
@@ -274,13 +274,13 @@ def memory_of_dlpack(capsule) -> tuple:
 def import_memory(
     owner,
     uintptr_t address,
-    vector[int64_t] shape,
-    strides,
+    vector[int64_t] shape: Sequence[int],
+    strides: Sequence[int],
     str kind,
     int64_t itemsize,
-    stream,
+    stream: int | None,
     ImportArguments arguments not None,
-):
+) -> tuple[list[Column], int, bool]:
     """Import the memory that a CUDA array interface describes; see `import_dlpack`.
 
     `strides` are in bytes, `kind` is the letter in NumPy's type strings, and `stream` is the handle

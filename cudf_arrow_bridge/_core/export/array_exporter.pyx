@@ -38,21 +38,21 @@ cdef class ExportInput:
     export before an array releases the columns.
     """
 
-    cdef readonly str kind
-    cdef readonly tuple columns
+    cdef readonly str kind  # type: Kind
+    cdef readonly tuple columns  # type: tuple[Column, ...]
     cdef readonly size_type num_rows
     cdef readonly SchemaSpec schema_spec
-    cdef readonly tuple made
-    cdef readonly object freed_on
+    cdef readonly tuple made  # type: tuple[MadeMemory, ...]
+    cdef readonly object freed_on  # type: Stream | None
 
     def __init__(
         self,
-        str kind not None,
-        columns not None,
+        str kind not None: Kind,
+        columns not None: Sequence[Column],
         size_type num_rows,
         SchemaSpec schema_spec not None,
-        made=(),
-        freed_on=None,
+        made: Sequence[MadeMemory] = (),
+        freed_on: Stream | None = None,
     ):
         self.kind = kind
         self.columns = tuple(columns)
@@ -73,7 +73,10 @@ cdef class ExportInput:
         return True
 
 
-def pylibcudf_input(obj, spec_of):
+def pylibcudf_input(
+    obj,
+    spec_of: Callable[[Kind, tuple[Column, ...]], tuple[SchemaSpec, list[object]]],
+) -> Any:
     """Return the `ExportInput` of a pylibcudf column or table, or None for any other object.
 
     `spec_of` returns the spec of columns and the owners of their imported fields.
@@ -108,16 +111,21 @@ cdef class ExportArguments:
         If `copy` is not None, False or True.
     """
 
-    cdef readonly object stream
+    cdef readonly object stream  # type: Stream
     cdef readonly bint compact
     cdef readonly bint managed_as_cuda
-    cdef readonly object mr
-    cdef readonly object copy
+    cdef readonly object mr  # type: Any
+    cdef readonly object copy  # type: bool | None
     cdef core.copy_policy copy_policy
     cdef bint is_freed_by_thread
 
     def __cinit__(
-        self, stream not None, bint compact=False, bint managed_as_cuda=False, mr=None, copy=None
+        self,
+        stream not None: Stream,
+        bint compact=False,
+        bint managed_as_cuda=False,
+        mr=None,
+        copy: bool | None = None,
     ):
         check_resource(mr)
         self.stream = stream
@@ -212,7 +220,7 @@ cdef class InputExporter:
         self.export_input = export_input
         self.arguments = arguments
 
-    def export(self, requested_schema, type array_type not None):
+    def export(self, requested_schema, type array_type not None: type[Array]) -> Array:
         """Export the columns as a `DeviceArray`, which is passed as `array_type`.
 
         The array and all that share its memory reference the columns and the stream.

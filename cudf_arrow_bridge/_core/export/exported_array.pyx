@@ -33,11 +33,11 @@ cdef class ExportedArray:
         self.stream = stream
         return self
 
-    def share(self):
+    def share(self) -> ExportedArray:
         """Return another handle of the array, which stays valid after `release` of this one."""
         return self.on_stream(self.stream)
 
-    def on_stream(self, stream):
+    def on_stream(self, stream: Stream) -> ExportedArray:
         """Return another handle of the array for a stream that already waits for the data."""
         return ExportedArray.wrap(self.array, stream)
 
@@ -65,7 +65,7 @@ cdef class ExportedArray:
         """Return whether the data is ready, without waiting."""
         return self.array.is_ready()
 
-    def to_host(self, stream):
+    def to_host(self, stream: Stream) -> ExportedArray:
         """Copy the array and its children to host memory and wait for the copies."""
         cdef core.stream_ref c_stream = stream_of(stream)
         cdef core.device_array handle = self.array
@@ -74,7 +74,7 @@ cdef class ExportedArray:
             array = handle.to_host(c_stream)
         return ExportedArray.wrap(array, None)
 
-    def copy(self, stream, mr=None):
+    def copy(self, stream: Stream, mr=None) -> ExportedArray:
         """Copy the array and its children within their device or within host memory."""
         cdef core.stream_ref c_stream = stream_of(stream)
         cdef core.device_array handle = self.array
@@ -86,7 +86,7 @@ cdef class ExportedArray:
             array = handle.copy(move(owner), c_stream, c_resource)
         return ExportedArray.wrap(array, stream)
 
-    def slice(self, int64_t offset, int64_t length, bint is_table):
+    def slice(self, int64_t offset, int64_t length, bint is_table) -> ExportedArray:
         """Return `length` rows, starting at row `offset`, that share the buffers."""
         cdef core.device_array handle = self.array
         cdef core.device_array array
@@ -94,7 +94,7 @@ cdef class ExportedArray:
             array = handle.slice(offset, length, is_table)
         return ExportedArray.wrap(array, self.stream)
 
-    def select(self, vector[size_t] indices):
+    def select(self, vector[size_t] indices: Sequence[int]) -> ExportedArray:
         """Return a struct array of the given children that shares the buffers."""
         return ExportedArray.wrap(self.array.select(indices), self.stream)
 
@@ -133,20 +133,20 @@ cdef class ExportedArray:
     def num_children(self) -> int:
         return self.array.num_children()
 
-    def child(self, size_t position):
+    def child(self, size_t position) -> ExportedArray:
         return ExportedArray.wrap(self.array.child(position), self.stream)
 
     @property
-    def children(self) -> list:
+    def children(self) -> list[ExportedArray]:
         return [self.child(i) for i in range(self.array.num_children())]
 
     @property
-    def dictionary(self):
+    def dictionary(self) -> ExportedArray | None:
         if not self.array.has_dictionary():
             return None
         return ExportedArray.wrap(self.array.dictionary(), self.stream)
 
-    def buffers(self) -> list:
+    def buffers(self) -> list[tuple[str, int, int, str]]:
         """List the name, address, size in bytes and reason of the copy (or "") of each buffer."""
         cdef core.device_array handle = self.array
         cdef vector[core.buffer_info] infos
@@ -172,7 +172,7 @@ cdef class DescribedArray:
         arrow_schema,
         str kind not None,
         tuple labels not None=(),
-        first_row=None,
+        first_row: int | None = None,
         arguments=None,
         source=None,
     ):
@@ -184,7 +184,7 @@ cdef class DescribedArray:
         self._labels = labels
         self._first_row = first_row
 
-    def __arrow_c_device_array__(self, requested_schema=None, **kwargs) -> tuple:
+    def __arrow_c_device_array__(self, requested_schema=None, **kwargs) -> tuple[object, object]:
         """Export as a pair of PyCapsules, ``arrow_schema`` and ``arrow_device_array``.
 
         Parameters
@@ -229,7 +229,7 @@ cdef class DescribedArray:
             schema = move(shared.to_arrow())
         return schema_to_capsule(schema), device_array_to_capsule(array)
 
-    def _described_as(self, DescribedArray other not None):
+    def _described_as(self, DescribedArray other not None) -> Self:
         """Copy the labels and the first row of an array of the same data, and return this array."""
         self._labels, self._first_row = other._labels, other._first_row
         return self

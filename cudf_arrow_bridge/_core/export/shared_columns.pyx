@@ -72,11 +72,11 @@ cdef class BufferSharer:
 
     def __init__(
         self,
-        buffer,
-        owner,
-        spillable_owner,
-        spill_lock,
-        attributes,
+        buffer: type,
+        owner: type,
+        spillable_owner: type,
+        spill_lock: type,
+        attributes: tuple[str, ...],
         always_shared,
         str attachment not None,
         bint is_schema_only,
@@ -92,7 +92,7 @@ cdef class BufferSharer:
         self.attachment = attachment
         self.is_schema_only = is_schema_only
 
-    def __call__(self, buffer):
+    def __call__(self, buffer) -> Any:
         """Share a buffer. Return any other object unchanged."""
         return self.share(buffer)
 
@@ -161,7 +161,9 @@ cdef object attached_to(object column, object column_dtype, Column shared, str n
     return attachment if dtype is column_dtype else None
 
 
-def share_columns(columns, BufferSharer sharer not None):
+def share_columns(
+    columns: Iterable[Any], BufferSharer sharer not None
+) -> tuple[list[Column], list[Any], bytes, dict[int, Any]]:
     """Share the buffers of cuDF columns, and collect their types.
 
     Returns

@@ -40,7 +40,15 @@ cdef class ImportArguments:
     resource.
     """
 
-    def __cinit__(self, stream, reader, mr, copy, validate, bint sanitize):
+    def __cinit__(
+        self,
+        stream: Stream,
+        reader: Stream | None,
+        mr,
+        copy: bool | None,
+        validate: str,
+        bint sanitize,
+    ):
         if validate not in ("minimal", "full"):
             raise ValueError(f"validate: expected 'minimal' or 'full', got {validate!r}")
         check_resource(mr)
@@ -61,7 +69,7 @@ cdef class ImportArguments:
             self.options.copy == core.copy_policy.always,
         )
 
-    def share_columns(self, columns):
+    def share_columns(self, columns: Sequence[Column]) -> list[Column] | None:
         """Return columns that share the memory of others; see `columns.share_columns`."""
         return share_columns(columns, self.context())
 
@@ -85,7 +93,9 @@ cdef class ArrayImporter:
     def schema(self) -> Schema:
         return Schema.wrap(self.importer.get().schema())
 
-    def import_array(self, array, bint is_table, ImportArguments arguments not None):
+    def import_array(
+        self, array, bint is_table, ImportArguments arguments not None
+    ) -> tuple[list[Column], int, list[tuple[int, int, str]]]:
         """Import the array in a capsule, which is consumed, or its children if it is a table.
 
         Return the columns, their number of rows, and the address, size and reason of each piece of
@@ -118,7 +128,9 @@ cdef class ArrayImporter:
             self.fields = ImportedFields.of(self.importer.get().schema())
         return self.fields
 
-    def table(self, list columns not None, size_type num_rows, first_row) -> Table:
+    def table(
+        self, list columns not None: list[Column], size_type num_rows, first_row: int | None
+    ) -> Table:
         """Return a table of the columns of one array, and attach the Arrow fields to the columns.
 
         `first_row` is not used.
@@ -126,13 +138,15 @@ cdef class ArrayImporter:
         remember(columns, self.fields_of_schema(), True)
         return table_of(columns, num_rows)
 
-    def column(self, list columns not None, size_type num_rows, first_row) -> Column:
+    def column(
+        self, list columns not None: list[Column], size_type num_rows, first_row: int | None
+    ) -> Column:
         """Return the only column of an array, and attach the Arrow field to it; see `table`."""
         remember(columns, self.fields_of_schema(), False)
         return columns[0]
 
 
-def select_children(schema, array, vector[size_t] positions) -> None:
+def select_children(schema, array, vector[size_t] positions: Sequence[int]) -> None:
     """Reduce the struct array in a capsule to the children at `positions`, in place.
 
     `schema` is the capsule of the schema of the whole array, which is not consumed. No position may
@@ -191,11 +205,13 @@ cdef class SourceArray:
     cdef readonly object schema_capsule
     cdef readonly object array
     cdef readonly tuple labels
-    cdef readonly object first_row
+    cdef readonly object first_row  # type: int | None
     cdef bint known_table
     cdef ArrayImporter parsed
 
-    def __init__(self, schema_capsule, array, bint known_table, tuple labels, first_row):
+    def __init__(
+        self, schema_capsule, array, bint known_table, tuple labels, first_row: int | None
+    ):
         self.schema_capsule = schema_capsule
         self.array = array
         self.known_table = known_table
@@ -203,7 +219,7 @@ cdef class SourceArray:
         self.first_row = first_row
 
     @staticmethod
-    def of_columns(exporter) -> SourceArray:
+    def of_columns(exporter: InputExporter) -> SourceArray:
         """Return the array of an `InputExporter`."""
         export_input = exporter.export_input
         schema = schema_of_input(export_input).__arrow_c_schema__()
@@ -221,7 +237,7 @@ cdef class SourceArray:
         return to_capsule(self.array)
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         """Whether this is a table or a column. Depends on the object and the schema only."""
         if self.is_of_rapids:
             return self.array.export_input.kind
@@ -246,7 +262,7 @@ cdef class SourceArray:
         """Return the number of rows."""
         return length_of(self.array)
 
-    def __arrow_c_device_array__(self, requested_schema=None) -> tuple:
+    def __arrow_c_device_array__(self, requested_schema=None) -> tuple[object, object]:
         """Return the capsules."""
         return self.schema_capsule, self.array_capsule
 
@@ -271,7 +287,7 @@ cdef tuple pair_of(capsules):
     return tuple(capsules)
 
 
-def find_array(obj, bint known_table):
+def find_array(obj, bint known_table) -> SourceArray | None:
     """Return the array that an object exports, or None if it implements no array protocol.
 
     `known_table` is whether the object is known to be a table.

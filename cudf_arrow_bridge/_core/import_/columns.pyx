@@ -48,7 +48,7 @@ cdef class Span:
         return self.size
 
     @property
-    def __cuda_array_interface__(self) -> dict:
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         # cuDF reads the size from this interface, also for host memory.
         return {
             "data": (self.ptr, False),
@@ -103,7 +103,7 @@ cdef int add_views(vector[column_view]& views, tuple columns) except -1:
     return 0
 
 
-cpdef Table table_of(object columns, size_type num_rows):
+cpdef Table table_of(object columns: Iterable[Column], size_type num_rows):
     """Return a table of columns that all have `num_rows` rows."""
     # Skip the constructor, which would check the columns.
     cdef Table table = Table.__new__(Table)
@@ -112,7 +112,7 @@ cpdef Table table_of(object columns, size_type num_rows):
     return table
 
 
-cpdef Column rebuild(Column column, make_span, list children):
+cpdef Column rebuild(Column column, make_span: Callable[[Any], Any], list children: list[Column]):
     """Copy a column object with other children, and `make_span(buffer)` instead of each buffer.
 
     cuDF requires a data buffer of each column of a fixed width, also of a column without rows.
@@ -134,7 +134,7 @@ cpdef Column rebuild(Column column, make_span, list children):
     return result
 
 
-cpdef Column rebuild_all(Column column, make_span):
+cpdef Column rebuild_all(Column column, make_span: Callable[[Any], Any]):
     """Copy a column object and its children, with a new span for each buffer; see `rebuild`."""
     children = [rebuild_all(<Column?>child, make_span) for child in column._children]
     return rebuild(column, make_span, children)
@@ -148,7 +148,7 @@ cdef object main_span_of(Column column):
     return None if id == type_id.STRUCT else column._data
 
 
-def main_span(Column column not None):
+def main_span(Column column not None) -> Any:
     """Return the buffer that identifies one level of a column: its offsets, or its data.
 
     Return None for a column without rows, and for a struct, whose data is in its children.
@@ -170,7 +170,7 @@ cdef int add_types(string& types, Column column) except -1:
     return 0
 
 
-cpdef bytes types_of(object columns):
+cpdef bytes types_of(object columns: Iterable[Column]):
     """Encode the types of columns and their children. Equal bytes mean equal types."""
     cdef string types
     for column in columns:
@@ -272,7 +272,9 @@ cdef bint is_as_imported(Column column) except -1:
     return True
 
 
-def share_columns(tuple columns not None, ImportContext context not None):
+def share_columns(
+    tuple columns not None: tuple[Column, ...], ImportContext context not None
+) -> list[Column] | None:
     """Return columns over the memory of other columns, which is released as that of an import.
 
     Return None if the columns have to be exported and imported, which converts, uploads or rejects

@@ -60,7 +60,7 @@ cdef class ImportedFields:
         return self
 
 
-cpdef object arrow_children(Column column):
+cpdef object arrow_children(Column column):  # type: Sequence[Column]
     """Return the children that also exist in Arrow, including the values of a dictionary."""
     cdef type_id id = column._data_type.c_obj.id()
     if id == type_id.STRUCT:
@@ -132,13 +132,13 @@ cdef Span remembered(Column column):
     return span if fields.levels[span.level].type == column._data_type.c_obj.id() else None
 
 
-def imported_fields(Column column not None):
+def imported_fields(Column column not None) -> ImportedFields | None:
     """Return the owner of the field that one level of a column was imported with, or None."""
     cdef Span span = remembered(column)
     return None if span is None else <object>span.fields
 
 
-def imported_schema(Column column not None):
+def imported_schema(Column column not None) -> Schema | None:
     """Return the field that one level of a column was imported with, as a schema, or None."""
     cdef Span span = remembered(column)
     if span is None:
@@ -154,7 +154,7 @@ def is_field_of_parent(Column column not None) -> bool:
     return span is not None and span.level > 0
 
 
-cpdef bint has_own_nulls(Column column, Column parent):
+cpdef bint has_own_nulls(Column column, Column parent: Column | None):
     """Return whether a column has nulls in rows where its parent struct is not null.
 
     In libcudf, nulls of a struct are also nulls of its children, but Arrow fields do not count

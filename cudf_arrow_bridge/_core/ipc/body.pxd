@@ -8,7 +8,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 cdef class IpcBody:
     cdef core.ipc_body body
     #: The stream of reads and copies.
-    cdef readonly object stream
+    cdef readonly object stream  # type: Stream
     #: The memory resource of copies, which must outlive them.
     cdef object mr
 

@@ -14,7 +14,7 @@ from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
 
 #: The alignment in bytes of each buffer in a packed body.
-ALIGNMENT = core.ipc_alignment
+ALIGNMENT: int = core.ipc_alignment
 
 
 # Never part of a reference cycle, and there can be thousands of them.
@@ -57,7 +57,7 @@ cdef class BodyBuffer:
         PyBuffer_FillInfo(view, self, <void*>self.address, self.size, True, flags)
 
     @property
-    def __cuda_array_interface__(self) -> dict:
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         if self.location.device_type == core.ARROW_DEVICE_CPU:
             raise AttributeError("expected device memory, got CPU memory: use the buffer protocol")
         return {
@@ -94,7 +94,7 @@ cdef class IpcBody:
         with nogil:
             body.wait(stream)
 
-    def buffers(self, bint with_absent=True) -> list:
+    def buffers(self, bint with_absent=True) -> list[BodyBuffer]:
         """List the buffers as `BodyBuffer`, with or without absent ones."""
         cdef core.ipc_buffer buffer
         return [
@@ -103,16 +103,16 @@ cdef class IpcBody:
             if with_absent or buffer.size > 0
         ]
 
-    def dictionaries(self) -> list:
+    def dictionaries(self) -> list[ExportedArray]:
         """List the values of each dictionary as `ExportedArray`."""
         return [ExportedArray.wrap(values, self.stream) for values in self.body.dictionaries]
 
-    def places(self) -> tuple:
+    def places(self) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the lengths of the nodes, and the addresses and sizes of the buffers."""
         lengths = [node.length for node in self.body.nodes]
         return lengths, [(<uintptr_t>buffer.address, buffer.size) for buffer in self.body.buffers]
 
-    def with_buffers(self, list buffers not None) -> IpcBody:
+    def with_buffers(self, list buffers not None: list[bytes]) -> IpcBody:
         """Return a body with `bytes` objects as its buffers, such as compressed buffers."""
         cdef IpcBody result = IpcBody.__new__(IpcBody)
         cdef core.memory_location host
@@ -128,7 +128,7 @@ cdef class IpcBody:
         result.body.owner = share_object(buffers)
         return result
 
-    def numbers(self) -> tuple:
+    def numbers(self) -> tuple[int, bytes, bytes, bytes, int]:
         """Return the numbers of the metadata of the message.
 
         These are the number of rows, and as bytes with numbers of 64 bits: the length and null
@@ -157,7 +157,7 @@ cdef class IpcBody:
 
 
 def describe_body(
-    ExportedArray array not None, bint is_table, stream, bint is_downloaded=False
+    ExportedArray array not None, bint is_table, stream: Stream, bint is_downloaded=False
 ) -> IpcBody:
     """Describe an exported array as a message body; see `cudf_arrow_bridge::describe_body`."""
     cdef IpcBody result = IpcBody.__new__(IpcBody)

@@ -53,7 +53,7 @@ cdef class HeldBuffer:
             PyBuffer_Release(&self.view)
 
 
-cpdef aligned(buffer):
+cpdef aligned(buffer):  # type: Any
     """Return a buffer, or a copy of host memory whose address is not a multiple of 8."""
     cdef HeldBuffer held
     if isinstance(buffer, BodyBuffer) or not PyObject_CheckBuffer(buffer):
@@ -64,7 +64,7 @@ cpdef aligned(buffer):
     return PyBytes_FromStringAndSize(<const char*>held.view.buf, held.view.len)
 
 
-def take_buffers(list buffers not None, size_t position, header) -> tuple:
+def take_buffers(list buffers not None, size_t position, header: Header) -> tuple[list[Any], int]:
     """List the buffers of a message, with None for absent buffers, which were not sent.
 
     Those of earlier messages are before `position`. Also return the position of the next message.
@@ -130,9 +130,9 @@ cdef class BatchParts:
 
     def __init__(
         self,
-        header,
+        header: Header,
         list buffers not None,
-        adopt_device not None,
+        adopt_device not None: Callable[[Any], tuple[int, int, Any]],
         bint on_device=False,
         bint frees_on_stream=False,
     ):
@@ -162,7 +162,7 @@ cdef class BatchParts:
         self.memory.owner_frees_on_stream = frees_on_stream
 
     @property
-    def location(self) -> tuple:
+    def location(self) -> tuple[int, int]:
         """Arrow's device type and the device id of the memory."""
         return self.memory.location.device_type, self.memory.location.device_id
 
@@ -279,10 +279,10 @@ cdef class BodyDecoder:
     def decode(
         self,
         BatchParts parts not None,
-        list dictionaries not None,
+        list dictionaries not None: list[ExportedArray | None],
         str checks not None,
-        stream,
-        tuple location not None,
+        stream: Stream,
+        tuple location not None: tuple[int, int],
         Py_ssize_t index=-1,
     ) -> ExportedArray:
         """Decode a record batch, or the values of the dictionary with an index.

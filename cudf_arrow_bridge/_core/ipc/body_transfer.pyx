@@ -114,7 +114,7 @@ cdef class DeviceMemory:
     cdef shared_ptr[const void] owner
     cdef readonly uintptr_t address
     cdef readonly size_t size
-    cdef readonly object stream
+    cdef readonly object stream  # type: Stream
     cdef object mr
 
     @staticmethod
@@ -135,7 +135,7 @@ cdef class DeviceMemory:
         drop_share(self.owner)
 
     @property
-    def __cuda_array_interface__(self) -> dict:
+    def __cuda_array_interface__(self) -> dict[str, Any]:
         return {
             "data": (self.address, False),
             "shape": (self.size,),
@@ -147,7 +147,7 @@ cdef class DeviceMemory:
         }
 
 
-def upload_memory(source, stream, mr, size_t chunk_size) -> DeviceMemory:
+def upload_memory(source, stream: Stream, mr, size_t chunk_size) -> DeviceMemory:
     """Copy contiguous host memory to the current device. Raise RuntimeError without a GPU."""
     cdef object resource = resolve_resource(mr)
     cdef core.stream_ref c_stream = stream_of(stream)
@@ -182,7 +182,9 @@ cdef int use_piece(
     return 0
 
 
-def upload_from(read_into, size_t size, stream, mr, size_t chunk_size) -> DeviceMemory:
+def upload_from(
+    read_into: Callable[[memoryview], object], size_t size, stream: Stream, mr, size_t chunk_size
+) -> DeviceMemory:
     """Fill memory of the current device; `read_into` fills a memoryview of each piece.
 
     Raise RuntimeError without a GPU, and BufferError if `read_into` keeps a piece.
@@ -197,7 +199,9 @@ def upload_from(read_into, size_t size, stream, mr, size_t chunk_size) -> Device
     return DeviceMemory.of(memory, stream, resource)
 
 
-def download_to(write, IpcBody body not None, size_t chunk_size) -> None:
+def download_to(
+    write: Callable[[memoryview], object], IpcBody body not None, size_t chunk_size
+) -> None:
     """Call `write` with a memoryview of each piece of a packed body in device memory.
 
     Raise BufferError if `write` keeps a piece.

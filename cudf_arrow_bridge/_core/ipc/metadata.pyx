@@ -14,14 +14,15 @@ from libc.string cimport memchr, memcpy
 cdef int MIN_TABLE_BYTES = 8
 
 #: Metadata versions, as numbers in flatbuffers.
-V4, V5 = 3, 4
+V4: int = 3
+V5: int = 4
 
 #: The types of messages, and those of other messages, which cuDF does not support.
 cdef dict KINDS = {1: "schema", 2: "dictionary", 3: "batch"}
 cdef dict TENSORS = {4: "a tensor", 5: "a sparse tensor"}
 
 #: The codecs of compressed bodies, in the order of their numbers.
-CODECS = ("lz4_frame", "zstd")
+CODECS: tuple[Codec, ...] = ("lz4_frame", "zstd")
 #: The key with which Arrow 0.17 marked compressed bodies, before the format supported them.
 cdef bytes EXPERIMENTAL_COMPRESSION = b"ARROW:experimental_compression"
 
@@ -55,7 +56,7 @@ cdef enum:
     TYPE_VECTOR = 1
 
 
-cpdef bytes bytes_of(metadata):
+cpdef bytes bytes_of(metadata: BytesLike):
     """Return bytes that cannot change between a check and their use."""
     return metadata if type(metadata) is bytes else memoryview(metadata).tobytes()
 
@@ -82,7 +83,7 @@ cdef class Flatbuffer:
     #: The bytes of the vectors that were copied.
     cdef int64_t num_copied
 
-    def __init__(self, data, str subject not None):
+    def __init__(self, data: BytesLike, str subject not None):
         self.data = bytes_of(data)
         self.start = PyBytes_AsString(self.data)
         self.size = len(self.data)
@@ -121,7 +122,7 @@ cdef class Flatbuffer:
         """Return the position to which a number refers."""
         return position + self.unsigned(position, 4)
 
-    def error(self, position, found, expected) -> ValueError:
+    def error(self, position: int, found: str, expected: str) -> ValueError:
         """Return an error with a position."""
         return ValueError(f"{self.subject} byte {position}: expected {expected}, got {found}")
 
@@ -174,7 +175,7 @@ cdef class Table:
         cdef int64_t position = self.slot(index, size)
         return self.buffer.signed(position, size) if position else 0
 
-    cpdef Table table(self, int64_t index):
+    cpdef Table table(self, int64_t index):  # type: Table | None
         """Return the table that a slot refers to; None if it is not stored."""
         cdef int64_t position = self.slot(index, 4)
         return table_at(self.buffer, self.buffer.target(position)) if position else None
@@ -193,7 +194,7 @@ cdef class Table:
         self.buffer.check(position + 4, count * item_size, alignment)
         return position + 4, count
 
-    def vector(self, int64_t index, int64_t item_size, int64_t alignment) -> tuple:
+    def vector(self, int64_t index, int64_t item_size, int64_t alignment) -> tuple[int, int]:
         """Return the position of the first item and the number of items; (0, 0) without items."""
         return self.items(index, item_size, alignment)
 
@@ -224,7 +225,7 @@ cdef class Table:
         first, size = self.spend(index, 1)
         return self.buffer.data[first : first + size]
 
-    cpdef dict key_values(self, int64_t index):
+    cpdef dict key_values(self, int64_t index):  # type: dict[bytes, bytes]
         """Return the custom metadata in a slot; for equal keys the last value.
 
         Raises
@@ -235,7 +236,9 @@ cdef class Table:
         cdef Table pair
         return {pair.string(KEY): pair.string(VALUE) for pair in self.tables_of(index)}
 
-    def dictionary_ids(self, int64_t index, list map_names not None) -> tuple:
+    def dictionary_ids(
+        self, int64_t index, list map_names not None: list[tuple[str, ...]]
+    ) -> tuple[int, ...]:
         """Return the ids of the dictionaries of the fields in a slot, depth first.
 
         The names of the keys and values of all maps are added to `map_names`, depth first.
@@ -357,15 +360,15 @@ cdef class Header:
     """
 
     cdef readonly bytes metadata
-    cdef readonly str kind
+    cdef readonly str kind  # type: Literal["schema", "dictionary", "batch"]
     cdef readonly int64_t body_length
     cdef readonly int64_t length
     cdef readonly int64_t nodes
     cdef readonly int64_t num_nodes
     cdef readonly int64_t buffers
     cdef readonly int64_t num_buffers
-    cdef readonly tuple variadic_counts
-    cdef readonly str codec
+    cdef readonly tuple variadic_counts  # type: tuple[int, ...]
+    cdef readonly str codec  # type: Codec | None
     cdef readonly int64_t dictionary_id
     cdef readonly bint is_delta
 
@@ -404,7 +407,7 @@ cdef tuple variadic_counts_of(Table batch, int64_t num_buffers):
     return counts
 
 
-def read_header(metadata) -> Header:
+def read_header(metadata: BytesLike) -> Header:
     """Read the metadata of a message.
 
     Parameters

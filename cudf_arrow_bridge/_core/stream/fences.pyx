@@ -13,9 +13,9 @@ from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule
 from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.interpreter cimport share_object
 
-REACHED = <int>core.fence_state.reached
-CANCELLED = <int>core.fence_state.cancelled
-FAILED = <int>core.fence_state.failed
+REACHED: int = <int>core.fence_state.reached
+CANCELLED: int = <int>core.fence_state.cancelled
+FAILED: int = <int>core.fence_state.failed
 
 
 cdef class FenceSet:
@@ -35,7 +35,7 @@ cdef class FenceSet:
         """Add a fence that ends when `complete` is called."""
         return self.fences.add()
 
-    def add_stream(self, stream) -> int:
+    def add_stream(self, stream: Stream) -> int:
         """Add a fence after the work that is enqueued on a `Stream` now."""
         cdef core.stream_ref c_stream = stream_of(stream)
         cdef core.fence_id fence
@@ -52,7 +52,7 @@ cdef class FenceSet:
             handle.reset()
         return fence
 
-    def add_capsule(self, capsule):
+    def add_capsule(self, capsule) -> int:
         """Add a fence that is reached when the data of an array is ready; return 0 if it is now.
 
         The fence references the capsule of the array, which is not consumed.
@@ -80,7 +80,7 @@ cdef class FenceSet:
     def __len__(self) -> int:
         return self.fences.num_pending()
 
-    def poll(self) -> list:
+    def poll(self) -> list[tuple[int, int, str]]:
         """List the number, state and error message of each fence that has ended."""
         cdef optional[core.nanoseconds] at_once = core.nanoseconds(0)
         cdef vector[core.fence_result] ended = self.fences.poll(at_once)
@@ -110,7 +110,7 @@ cdef class BorrowGuard:
     #: Dropped after the guard, which uses them.
     cdef object streams
 
-    def __cinit__(self, ExportedArray array not None, borrower):
+    def __cinit__(self, ExportedArray array not None, borrower: Stream):
         cdef core.stream_ref c_owner = stream_of(array.stream)
         cdef core.stream_ref c_borrower = stream_of(borrower)
         cdef core.device_array handle = array.array

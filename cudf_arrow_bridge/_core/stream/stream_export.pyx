@@ -62,14 +62,14 @@ cdef class StreamState:
         The index of the first row of the next batch in the object that the batch is a slice of.
     """
 
-    cdef public object error
+    cdef public object error  # type: BaseException | None
     cdef public tuple labels
-    cdef public object stream
+    cdef public object stream  # type: Stream | None
     cdef public bint started
-    cdef public object first_schema
-    cdef public object given_schema
-    cdef public object requested_schema
-    cdef public object schema_error
+    cdef public object first_schema  # type: Schema | None
+    cdef public object given_schema  # type: Schema | None
+    cdef public object requested_schema  # type: Schema | None
+    cdef public object schema_error  # type: ValueError | None
     cdef public int64_t first_row
 
     def __cinit__(self):
@@ -83,7 +83,7 @@ cdef class BatchIterator:
     cdef StreamState state
 
 
-def code_of(error) -> int:
+def code_of(error: BaseException) -> int:
     """Return the errno code of an exception, for consumers in C."""
     if isinstance(error, OSError) and type(error.errno) is int and 0 < error.errno < 4096:
         return error.errno
@@ -98,7 +98,7 @@ def code_of(error) -> int:
     return errno.EIO
 
 
-def describe(error) -> bytes:
+def describe(error: BaseException) -> bytes:
     try:
         return f"{type(error).__name__}: {error}".encode(errors="replace")
     except Exception:
@@ -164,7 +164,12 @@ cdef class ExportedStream:
     #: Gets the stream from a consumer that reads no batch. Null before the first capsule.
     cdef shared_ptr[returned_stream] returned
 
-    def __init__(self, sources, StreamState state not None, Schema schema):
+    def __init__(
+        self,
+        sources: Iterator[BatchSource],
+        StreamState state not None,
+        Schema schema: Schema | None,
+    ):
         cdef BatchIterator iterator = BatchIterator.__new__(BatchIterator)
         cdef core.shared_schema c_schema
         iterator.sources = sources
@@ -236,7 +241,7 @@ cdef class ExportedStream:
         self.state.requested_schema = schema
         self.stream.set_default_schema(schema.schema)
 
-    def next(self):
+    def next(self) -> tuple[Schema, ExportedArray, int] | None:
         """Return the schema, the array and the first row of the next batch, or None at the end.
 
         The first row is an index into the object that the batch is a slice of.

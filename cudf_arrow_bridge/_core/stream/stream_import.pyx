@@ -20,7 +20,7 @@ from cudf_arrow_bridge._core.schema cimport Schema
 ctypedef const void const_void
 
 
-def exception_of(int code, message) -> Exception:
+def exception_of(int code, message: str) -> Exception:
     """Return the Python exception for a producer's errno code."""
     if code == errno.EINVAL:
         return ValueError(message)
@@ -35,7 +35,7 @@ cdef class StreamReader:
     """A stream of device or host arrays, moved out of its capsule."""
 
     cdef shared_ptr[core.array_stream_reader] reader
-    cdef readonly object state
+    cdef readonly object state  # type: StreamState | None
 
     def __init__(self, capsule):
         cdef core.ArrowDeviceArrayStream* device_stream = device_stream_from_capsule(capsule)
@@ -69,7 +69,7 @@ cdef class StreamReader:
             failure = error
         raise self._cause(failure)
 
-    def drive(self, uintptr_t handler):
+    def drive(self, uintptr_t handler) -> StreamState | None:
         """Send the arrays to a consumer, on threads of the library, and return the `state`.
 
         The argument is the address of its ``ArrowAsyncDeviceStreamHandler``, which is released.
