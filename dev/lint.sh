@@ -9,6 +9,7 @@ enter_venv
 step "Lint"
 ruff check
 ruff format --check
+python cmake/write_stubs.py build/stubs
 mypy
 python dev/example_types.py
 cython-lint cudf_arrow_bridge

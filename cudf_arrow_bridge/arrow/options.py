@@ -8,12 +8,11 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from .._core.export.array_exporter import ExportArguments
+from .._core.protocols import Kind as Kind
 from ..cuda import streams
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
 
-#: The kind of an Arrow array: a record batch or any other array.
-Kind = Literal["table", "column"]
 Validation = Literal["minimal", "full"]
 
 

@@ -47,7 +47,7 @@ from ..frames.proxies import is_pandas, is_proxy
 from .cudf_polars_private import input_of_container, is_container, is_result, take_partitions
 
 if TYPE_CHECKING:
-    from .._core.export.array_exporter import MadeMemory
+    from .._core.protocols import MadeMemory
 
 
 def export_input_of(

@@ -38,7 +38,7 @@ from .layout import FrameLayout, ObjectType, encode_field, single_label, table_n
 from .to_pylibcudf import column_to_pylibcudf
 
 if TYPE_CHECKING:
-    from .._core.export.array_exporter import MadeMemory
+    from .._core.protocols import MadeMemory
 
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 

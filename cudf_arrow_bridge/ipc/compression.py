@@ -18,7 +18,8 @@ from ..arrow.options import check_option
 from .metadata import Pairs, pairs_of
 
 if TYPE_CHECKING:
-    from .._core.ipc.metadata import Codec, Header
+    from .._core.ipc.metadata import Header
+    from .._core.protocols import Codec
 
 Compression = Literal["lz4", "zstd"]
 

@@ -26,8 +26,7 @@ from .metadata import batch_message, read_schema, schema_message
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
-    from .._core.ipc.metadata import Codec
-    from ..arrow.options import Kind
+    from .._core.protocols import Codec, Kind
 
 
 class EncodedBatch(NamedTuple):

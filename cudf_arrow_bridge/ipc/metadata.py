@@ -27,7 +27,8 @@ from ..arrow.schemas import with_map_names
 from .transport.framing import Block
 
 if TYPE_CHECKING:
-    from .._core.ipc.metadata import BytesLike, Codec, Header, Table
+    from .._core.ipc.metadata import Header, Table
+    from .._core.protocols import BytesLike, Codec
 
 #: Two numbers for each row: offset and size of buffers, or length and null count of nodes.
 Pairs = np.ndarray[Any, np.dtype[np.int64]]

@@ -14,7 +14,7 @@ from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_ch
 from .transport.sinks import Sink, open_sink
 
 if TYPE_CHECKING:
-    from .._core.ipc.metadata import Codec
+    from .._core.protocols import Codec
     from ..arrow.device_array import DeviceArray
 
 

@@ -161,7 +161,7 @@ def test_every_component_has_a_layer():
         ("export/inputs.py", "from cudf_arrow_bridge.import_ import importer"),
         ("to_arrow.py", "from .from_arrow import from_arrow_device"),
         ("to_arrow.py", "from . import tensors"),
-        ("_core/export.pyi", "from ..cuda.streams import Stream"),
+        ("_core/protocols.py", "from ..cuda.streams import Stream"),
         ("_core/export.pyx", "from ..cuda.streams import LEGACY_HANDLE"),
         ("_core/export.pyx", "    from cudf_arrow_bridge.cuda cimport streams"),
         ("_core/export.pyx", "from cudf_arrow_bridge cimport (\n    cuda,\n)"),
