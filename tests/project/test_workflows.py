@@ -233,6 +233,14 @@ def test_installed_package_has_the_licenses_of_its_libraries():
     assert {path.name for path in files if "licenses" in path.parts} == {"LICENSE", "NOTICE"}
 
 
+def test_installed_package_has_stubs_of_the_cython_modules():
+    files = metadata.files(f"cudf-arrow-bridge-cu{_build_info.CUDA_MAJOR}") or []
+    core = {path for path in files if path.parent.parts[:2] == ("cudf_arrow_bridge", "_core")}
+    modules = {path.with_suffix("").with_suffix("") for path in core if path.suffix == ".so"}
+    assert modules
+    assert modules <= {path.with_suffix("") for path in core if path.suffix == ".pyi"}
+
+
 def test_package_records_the_wheels_that_it_links():
     versions = dict(wheel.rsplit("-", 1) for wheel in build_info.LINKED_WHEELS)
     names = {name.split("_cu1")[0] for name in versions}
