@@ -136,6 +136,52 @@ def test_import_to_pylibcudf_does_not_import_cudf():
     assert (status, output) == (0, "")
 
 
+def run_in_clone(folder, *arguments, **variables):
+    """Run Python in a folder that has the sources of the package, as a clone does."""
+    (folder / "cudf_arrow_bridge").symlink_to(TESTS.parent / "cudf_arrow_bridge")
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONSAFEPATH": ""} | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("module", ["cudf_arrow_bridge", "cudf_arrow_bridge.ipc"])
+def test_import_in_a_clone_finds_the_installed_package(module, tmp_path):
+    code = f"""if True:
+        import importlib.resources, {module}, multiprocessing, pathlib, sys
+        import cudf_arrow_bridge as bridge, pandas as pd
+        array = bridge.to_arrow_device(pd.DataFrame({{"a": [1, 2]}}))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            assert pool.apply(len, [array]) == 2
+        found = {{pathlib.Path(module.__file__) for name, module in sys.modules.items()
+                 if name.partition(".")[0] == "cudf_arrow_bridge"}}
+        folder = importlib.resources.files("cudf_arrow_bridge")
+        assert all(path.is_relative_to(folder) for path in found), found
+        print(folder)"""
+    done = run_in_clone(tmp_path, "-W", "error", "-c", code)
+    assert done.stdout == f"{Path(bridge.__file__).parent}\n"
+
+
+def test_command_in_a_clone_runs_the_installed_package(tmp_path):
+    done = run_in_clone(tmp_path, "-m", "cudf_arrow_bridge", "--version")
+    assert done.stdout == f"cudf-arrow-bridge {bridge.__version__}\n"
+
+
+def test_import_in_a_clone_without_the_package_says_how_to_install_it(tmp_path):
+    done = run_in_clone(tmp_path, "-S", "-c", "import cudf_arrow_bridge", PYTHONPATH="")
+    assert done.returncode == 1
+    assert done.stdout.endswith(
+        f"ImportError: cudf_arrow_bridge is not installed for {sys.executable}, and "
+        f"{tmp_path / 'cudf_arrow_bridge'} has only its sources: install it with "
+        "python dev/install.py\n"
+    )
+
+
 LIVE = """
     import pyarrow as pa, nanoarrow.device, threading
     import cudf_arrow_bridge as bridge

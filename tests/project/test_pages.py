@@ -39,6 +39,9 @@ EXAMPLE = re.compile(
 #: Ray reports no usage statistics, and writes no token into the home folder.
 QUIET_RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": "0" * 32}
 
+#: The interpreter does not print the values of expressions.
+QUIET = "import sys; sys.displayhook = lambda value: None\n"
+
 #: The name of the example whose code all later examples of a page begin with.
 BEGINNING = "recipes"
 
@@ -84,18 +87,20 @@ def parametrized():
 
 @pytest.mark.parametrize("example", list(parametrized()))
 def test_example_runs_and_prints_the_documented_output(example, tmp_path):
-    # Not in the root: the workers of clusters would import the package from the sources there.
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    command = [sys.executable, "-W", "error", "-c", example.code]
+    """Start Python in a clone. Examples of README and of the tutorial are pasted to its prompt."""
+    for name in ("cudf_arrow_bridge", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    is_pasted = example.page.name in ("README.md", "tutorial.md")
     done = subprocess.run(
-        command,
+        [sys.executable, "-W", "error", *(["-i"] if is_pasted else ["-c", example.code])],
+        input=f"{QUIET}{example.code}",
         cwd=tmp_path,
-        env=os.environ | QUIET_RAY,
+        env=os.environ | QUIET_RAY | {"PYTHONSAFEPATH": ""},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert not re.search("Traceback|Error", done.stderr), done.stderr
     if example.printed is not None:
         assert [line.rstrip() for line in done.stdout.splitlines()] == example.printed.splitlines()
 

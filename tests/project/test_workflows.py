@@ -234,7 +234,7 @@ def test_installed_package_has_the_licenses_of_its_libraries():
 
 
 def test_installed_package_has_stubs_of_the_cython_modules():
-    files = metadata.files(f"cudf-arrow-bridge-cu{_build_info.CUDA_MAJOR}") or []
+    files = metadata.files(f"cudf-arrow-bridge-cu{build_info.CUDA_MAJOR}") or []
     core = {path for path in files if path.parent.parts[:2] == ("cudf_arrow_bridge", "_core")}
     modules = {path.with_suffix("").with_suffix("") for path in core if path.suffix == ".so"}
     assert modules
