@@ -53,10 +53,20 @@ series of structs. Use `polars.DataFrame(x)` to create a frame.
 
 ## Device memory
 
-The libraries above read only host memory. `array.to_host()` copies device memory to the host.
-`array.to_arrow()`, `array.to_pandas()` and the stream of a frame with `install_protocol()` do the
-same. `pylibcudf.Table.from_arrow` and `pylibcudf.Column.from_arrow` import tables and columns in
-device memory. XGBoost accepts columns. CuPy and PyTorch accept tensors through DLPack.
+The libraries above read host memory and get a copy: `__arrow_c_array__`, `__arrow_c_stream__` and
+`__array__` copy device memory to the host in each call, a stream batch by batch. This also holds
+for `frame.arrow_device`, and for frames with `install_protocol()`. Arrays and streams that were
+exported with `copy=False` raise an error instead. If several libraries read the same data, or one
+reads it several times, as duckdb does for several queries, pass `array.to_host()`, which copies it
+once.
+
+`pyarrow.table(x)` reads the copy. `pyarrow.array(x)` and `pyarrow.record_batch(x)` prefer the
+device interface, and pyarrow's wheels reject device memory; call `x.to_arrow()` instead.
+
+These libraries read device memory: pylibcudf (`pylibcudf.Table.from_arrow(x)` and
+`pylibcudf.Column.from_arrow(x)`), cuDF (`from_arrow_device(x)`) and XGBoost (columns). CuPy,
+PyTorch and others read tensors through DLPack or the CUDA array interface. `from_arrow_device` also
+imports the device arrays that Vortex exports.
 """
 
 

@@ -129,37 +129,6 @@ class OnlyArray:
         self.__arrow_c_array__ = obj.__arrow_c_array__
 
 
-def test_accessor_has_no_host_protocols_for_gpu_memory(monkeypatch):
-    monkeypatch.setattr("cudf_arrow_bridge.export.inputs.device_type", lambda address: 2)
-    accessor = frame({"a": numbers()}).arrow_device
-    assert not hasattr(accessor, "__arrow_c_array__")
-    assert not hasattr(accessor, "__arrow_c_stream__")
-    assert hasattr(accessor, "__arrow_c_device_stream__")
-
-
-def test_accessor_of_an_object_without_buffers_exports_it_to_find_its_memory(monkeypatch):
-    monkeypatch.setattr(accessors, "has_gpu", lambda: True)
-    for obj in (cudf.RangeIndex(3), cudf.DataFrame(index=cudf.RangeIndex(3))):
-        assert hasattr(obj.arrow_device, "__arrow_c_array__")
-    cuda = property(lambda self: bridge.DeviceType.CUDA)
-    monkeypatch.setattr(bridge.DeviceArray, "device_type", cuda)
-    for obj in (cudf.RangeIndex(3), cudf.DataFrame(index=cudf.RangeIndex(3))):
-        assert not hasattr(obj.arrow_device, "__arrow_c_array__")
-
-
-@pytest.mark.parametrize("obj", OBJECTS, ids=lambda obj: type(obj).__name__)
-@pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])
-def test_hasattr_exports_nothing(method, obj, monkeypatch):
-    def refuse(*arguments, **options):
-        raise AssertionError("an export")
-
-    for name in ("to_arrow_device", "to_arrow_device_stream"):
-        monkeypatch.setattr(accessors, name, refuse)
-    assert hasattr(obj.arrow_device, method)
-    with bridge.install_protocol():
-        assert hasattr(obj, method)
-
-
 def test_second_registration_changes_nothing():
     before = cudf.Series.__dict__["arrow_device"]
     registration.register_all()

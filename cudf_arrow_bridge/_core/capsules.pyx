@@ -91,11 +91,10 @@ cdef object device_array_to_capsule(core.unique_device_array& array):
     return capsule
 
 
-cdef object array_to_capsule(core.unique_device_array& array):
-    """Move the array of a host-accessible device array into an ``arrow_array`` capsule."""
+cdef object array_to_capsule(core.unique_array& array):
     cdef core.unique_array* target = new core.unique_array()
     capsule = PyCapsule_New(target, ARRAY, destroy_array)
-    target[0] = core.unique_array(&array.get().array)
+    target[0] = move(array)
     return capsule
 
 

@@ -68,7 +68,6 @@ cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass unique_array:
         unique_array() except +
-        unique_array(ArrowArray*) noexcept
 
     cdef cppclass unique_device_array:
         unique_device_array() except +
@@ -237,11 +236,11 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
     cdef cppclass device_array:
         device_array() noexcept
         unique_device_array to_arrow() except +libcudf_exception_handler
+        unique_array to_arrow_host() except +libcudf_exception_handler
         device_array to_host(stream_ref) except +libcudf_exception_handler
         device_array copy(
             shared_ptr[const void], stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
-        void wait() except +libcudf_exception_handler
         bool is_ready() except +libcudf_exception_handler
         fence_id add_fence(fence_set&) except +libcudf_exception_handler
         bool is_released() noexcept

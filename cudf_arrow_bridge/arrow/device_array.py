@@ -11,10 +11,11 @@ from .._core.tensor import BufferProtocol, tensor_of
 from ..cuda.streams import Stream, resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
+from .errors import check_host_copy
 from .higher_layers import higher_layers
 from .report import Report
 from .schemas import as_field, missing_name
-from .table_methods import TableMethods, available_if
+from .table_methods import TableMethods
 from .tensor_protocols import TensorProtocols
 
 if TYPE_CHECKING:
@@ -34,8 +35,12 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
     A table has the methods of a pyarrow record batch. It is also a stream of one batch, and
     ``array["name"]`` returns one of its columns as an array.
 
-    Numeric data without nulls can be exported as a tensor through DLPack, the CUDA array interface
-    and, in memory that the CPU can read, NumPy and the buffer protocol (``memoryview``). A column
+    The protocols for host memory, ``__arrow_c_array__``, ``__arrow_c_stream__`` and ``__array__``,
+    copy CUDA memory to the host in each call. They raise an error if the array was exported with
+    ``copy=False``. For several consumers of host memory, export the result of `to_host`.
+
+    Numeric data without nulls can be exported as a tensor through DLPack, the CUDA array interface,
+    NumPy and, in memory that the CPU can read, the buffer protocol (``memoryview``). A column
     has one dimension; a table whose columns have one type has two. For other columns, `buffer`
     returns single buffers as tensors.
 
@@ -62,12 +67,18 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         memory the array that was copied. None: they start from this array.
     """
 
-    @available_if(TableMethods._check_readable)
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Export as PyCapsules ``arrow_schema`` and ``arrow_array``; host-accessible memory only.
+        """Export as PyCapsules ``arrow_schema`` and ``arrow_array``, in host memory.
 
-        ``hasattr`` returns False if the CPU cannot read the memory.
+        The call waits until the data is ready. CUDA memory is copied to the host.
+
+        Raises
+        ------
+        ValueError
+            If the array is in CUDA memory and was exported with ``copy=False``; see
+            `__arrow_c_device_array__` for the others.
         """
+        check_host_copy(self.device_type, self._copy)
         exported = self.as_requested(requested_schema)
         array = exported._array.array_capsule()
         return exported.__arrow_c_schema__(), array

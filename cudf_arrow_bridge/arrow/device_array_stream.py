@@ -13,13 +13,12 @@ import pyarrow as pa
 from .._core.capsules import check_keywords
 from .._core.schema import Schema, as_capsule
 from .._core.stream.stream_export import ExportedStream, StreamState
-from ..cuda.residency import DeviceType, has_gpu
+from ..cuda.residency import DeviceType
 from . import display
 from .device_array import DeviceArray
-from .errors import NotPicklable
+from .errors import NotPicklable, check_host_copy
 from .options import Kind
 from .schemas import as_field, as_schema_or_field, check_num_fields
-from .table_methods import available_if
 from .text import printable
 
 if TYPE_CHECKING:
@@ -121,25 +120,23 @@ class DeviceArrayStream(NotPicklable):
         check_keywords(kwargs)
         return self._export(requested_schema, ExportedStream.device_stream_capsule)
 
-    def _check_readable(self, name: str) -> None:
-        try:
-            is_on_gpu = has_gpu() and not self.is_released and self.device_type == DeviceType.CUDA
-        except BaseException:
-            # The export of the first batch fails. The call raises this error, not hasattr.
-            return
-        if is_on_gpu:
-            raise AttributeError(
-                f"{name}: expected memory that the CPU can read, got memory of a CUDA device"
-            )
-
-    @available_if(_check_readable)
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
+        """Export one pass as an ``arrow_array_stream`` PyCapsule, in host memory.
 
-        ``hasattr`` returns False if the CPU cannot read the memory. With a GPU, ``hasattr`` exports
-        the first batch to determine this.
+        When the consumer requests a batch, the call waits until its data is ready. Batches in CUDA
+        memory are copied to the host.
+
+        Raises
+        ------
+        ValueError
+            If the batches are in CUDA memory and are exported with ``copy=False``; see
+            `__arrow_c_device_stream__` for the others.
         """
-        return self._export(requested_schema, ExportedStream.stream_capsule)
+        return self._export(requested_schema, self._stream_capsule)
+
+    def _stream_capsule(self, stream: ExportedStream) -> object:
+        check_host_copy(stream.device_type(), self._arguments.copy)
+        return stream.stream_capsule()
 
     def _export(
         self, requested_schema: object | None, make_capsule: Callable[[ExportedStream], object]

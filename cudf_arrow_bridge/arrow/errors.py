@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, SupportsIndex
 
+from ..cuda.residency import DeviceType
 from .sources import ARRAY_PROTOCOLS, STREAM_PROTOCOLS
 from .text import printable
 
@@ -87,6 +88,15 @@ class CopyRefusedError(Exception):
         super().__init__(path, reason)
         self.path = path
         self.reason = reason
+
+
+def check_host_copy(device_type: int, copy: bool | None) -> None:
+    """Raise ValueError if a consumer of host memory needs a copy that the caller forbids."""
+    if device_type == DeviceType.CUDA and copy is False:
+        raise ValueError(
+            "copy=False: the consumer reads host memory, and the data is in CUDA memory: "
+            "to_host() copies an array"
+        )
 
 
 def quoted(path: str) -> str:

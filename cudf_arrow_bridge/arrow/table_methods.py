@@ -18,6 +18,7 @@ from .._core.schema import Schema, as_capsule, metadata_of
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..cuda.residency import DeviceType
 from .dictionaries import for_pandas, types_mapper
+from .errors import check_host_copy
 from .higher_layers import higher_layers
 from .metadata import of_rows, without_extension
 from .schemas import as_field, as_schema, listed, missing_name, positions_of
@@ -34,23 +35,15 @@ _NOT_ARROW = (TypeError, ValueError, LookupError, pa.ArrowException)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def available_if(check: Callable[[Any, str], None]) -> Callable[[Method], Method]:
-    """Return a decorator that hides a method from ``hasattr`` unless a check passes.
+def _only_of_tables(method: Method) -> Method:
+    """Hide a method of columns from ``hasattr``."""
 
-    The check gets the object and the method's name, and raises AttributeError to hide the method.
-    """
+    def bind(self: TableMethods) -> Any:
+        self._check_table(method.__name__)
+        return method.__get__(self)
 
-    def decorate(method: Method) -> Method:
-        name = method.__name__
-
-        def bind(self: Any) -> Any:
-            check(self, name)
-            return method.__get__(self)
-
-        # Type checkers see a method, as the protocols require.
-        return cast("Method", property(bind, doc=method.__doc__))
-
-    return decorate
+    # Type checkers see a method, as the protocols require.
+    return cast("Method", property(bind, doc=method.__doc__))
 
 
 class TableMethods(DescribedArray):
@@ -129,22 +122,15 @@ class TableMethods(DescribedArray):
             array = array.slice(*rows, False)
         return self._of_part(array, field, "column")
 
-    def _check_readable(self, name: str) -> None:
-        """Hide a method if the CPU cannot read the memory."""
-        if self.device_type == DeviceType.CUDA:
-            raise AttributeError(
-                f"{name}: expected memory that the CPU can read, got memory of "
-                f"CUDA device {self._array.device_id}: call to_host() first"
-            )
+    @property
+    def _copy(self) -> bool | None:
+        """The argument ``copy=`` of the export."""
+        return None if self._arguments is None else self._arguments.copy
 
     def _check_table(self, name: str) -> None:
         """Hide an attribute that only tables have."""
         if self._kind != "table":
             raise AttributeError(f"{name}: expected a table, got a column")
-
-    def _check_readable_table(self, name: str) -> None:
-        self._check_table(name)
-        self._check_readable(name)
 
     def as_requested(self, requested: object | None) -> Self:
         """Return this array with the schema that a consumer requests.
@@ -172,7 +158,7 @@ class TableMethods(DescribedArray):
         described: Self = exported._described_as(self)
         return described
 
-    @available_if(_check_table)
+    @_only_of_tables
     def __arrow_c_device_stream__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> object:
@@ -184,12 +170,14 @@ class TableMethods(DescribedArray):
         check_keywords(kwargs)
         return self._stream_of_one(requested_schema).device_stream_capsule()
 
-    @available_if(_check_readable_table)
+    @_only_of_tables
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export a table as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
+        """Export a table as an ``arrow_array_stream`` PyCapsule, a stream of one batch.
 
-        ``hasattr`` returns False for a column, and if the CPU cannot read the memory.
+        ``hasattr`` returns False for a column. CUDA memory is copied to the host as by
+        `__arrow_c_array__`, when the consumer requests the batch.
         """
+        check_host_copy(self.device_type, self._copy)
         return self._stream_of_one(requested_schema).stream_capsule()
 
     def _stream_of_one(self, requested_schema: object | None) -> ExportedStream:
@@ -335,8 +323,11 @@ class TableMethods(DescribedArray):
         The result shares memory that the CPU can read, and the call waits until the data is ready.
         Device memory is copied to the host.
         """
-        readable = self.to_host() if self.device_type == DeviceType.CUDA else self
-        return (pa.record_batch if self._kind == "table" else pa.array)(readable)
+        return (pa.record_batch if self._kind == "table" else pa.array)(self._on_host())
+
+    def _on_host(self) -> Self:
+        """Return this array in memory that the CPU can read."""
+        return self.to_host() if self.device_type == DeviceType.CUDA else self
 
     def to_pandas(self) -> pd.DataFrame | pd.Series:
         """Return a pandas frame, or for a column a pandas series, with pyarrow's conversion.
@@ -371,7 +362,7 @@ class TableMethods(DescribedArray):
         must be numbers of one type, without nulls.
         """
         if self._kind == "table":
-            return np.asarray(self)
+            return np.asarray(self._on_host())
         values: np.ndarray[Any, Any] = self.to_arrow().to_numpy(zero_copy_only=False)
         return values
 

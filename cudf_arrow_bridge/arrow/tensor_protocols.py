@@ -9,6 +9,7 @@ import numpy as np
 
 from ..cuda.residency import DeviceType
 from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE, stream_handle
+from .errors import check_host_copy
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -26,6 +27,11 @@ class TensorProtocols:
 
     _array: ExportedArray
     _interface_tensor: Tensor | None = None
+
+    @property
+    def _copy(self) -> bool | None:
+        """The argument ``copy=`` of the export."""
+        return None
 
     def open_tensor(self, copy: bool | None) -> Tensor:
         """Return the memory as a tensor; see `DeviceArray.open_tensor`."""
@@ -162,18 +168,18 @@ class TensorProtocols:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Return a NumPy array over memory that the CPU can read; read-only unless copied.
 
+        CUDA memory is copied to the host.
+
         Raises
         ------
-        TypeError
-            For memory that only a GPU can read: use `to_host`.
         ValueError
-            If `copy` is False but the array is not contiguous in memory or `dtype` is different.
+            If `copy`, or for CUDA memory the argument ``copy`` of the export, is False but the
+            memory has to be copied, the array is not contiguous or `dtype` is different.
         """
-        device_type, number = self.__dlpack_device__()
+        device_type, _ = self.__dlpack_device__()
+        check_host_copy(device_type, self._copy if copy is None else copy)
         if device_type == DeviceType.CUDA:
-            raise TypeError(
-                f"expected host memory, got memory of CUDA device {number}: call to_host() first"
-            )
+            return self.to_host(stream=self._array.stream).__array__(dtype, copy=copy)
         if copy is False:
             # NumPy's own `copy` argument exists only since NumPy 2.1.
             try:

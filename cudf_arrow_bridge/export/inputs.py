@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
-from .._core.arguments import device_type
 from .._core.export.array_exporter import (
     ExportArguments,
     ExportInput,
@@ -126,19 +125,6 @@ def kind_and_schema(obj: Any, preserve_index: bool | None = None) -> tuple[Kind,
 
         described = describe_frame(obj, preserve_index)
     return None if described is None else (described.kind, schema_of_input(described))
-
-
-def memory_type(obj: Any) -> DeviceType | None:
-    """Return the device type of the first buffer of a cuDF object, without an export.
-
-    Return None for an object whose export allocates all of its memory, such as a range index.
-    """
-    if not is_of_rapids(obj := unwrapped(obj)):
-        return None
-    from ..frames.frame_to_columns import first_buffer
-
-    buffer = first_buffer(obj)
-    return None if buffer is None else DeviceType(device_type(buffer.ptr))
 
 
 def _input_of_stream(obj: Any, arguments: ExportArguments) -> ExportInput:

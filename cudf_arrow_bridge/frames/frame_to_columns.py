@@ -20,7 +20,7 @@ from .._core.schema import SchemaSpec, cache_spec, cached_spec
 from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.options import Kind
 from ..arrow.schemas import unique_positions
-from ..cuda.residency import buffers_of, compute_location
+from ..cuda.residency import compute_location
 from . import convert, pandas_metadata
 from . import real_pandas as pd
 from .cudf_private import (
@@ -161,17 +161,6 @@ def describe_frame(
     if preserve_index and isinstance(getattr(obj, "index", None), cudf.RangeIndex):
         return None
     return frame_to_columns(obj, preserve_index, sharer=buffer_describer())
-
-
-def first_buffer(obj: cudf.DataFrame | cudf.Series | cudf.Index) -> Any:
-    """Share the first buffer of an object, for its address. Other buffers stay spilled.
-
-    Return None for a RangeIndex, and for an object without memory.
-    """
-    if isinstance(obj, cudf.RangeIndex):
-        return None
-    buffer = next(buffers_of(column.plc_column for column in columns_of(obj)), None)
-    return None if buffer is None else buffer_sharer()(buffer)
 
 
 class _Labels:

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.schemas import as_field, as_schema
-from ..arrow.table_methods import available_if
-from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import cudf_handle_of_all_threads
-from ..export.inputs import kind_and_schema, memory_type
+from ..export.inputs import kind_and_schema
 from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
@@ -87,31 +85,18 @@ class ArrowDeviceAccessor:
         exported = self.export_stream(stream=cudf_handle_of_all_threads())
         return exported.__arrow_c_device_stream__(requested_schema, **kwargs)
 
-    def _check_readable(self, name: str) -> None:
-        """Hide a method if the CPU cannot read the memory, according to the first buffer."""
-        found = memory_type(self._obj)
-        if found is None and has_gpu():
-            found = self.export(stream=cudf_handle_of_all_threads()).device_type
-        if found == DeviceType.CUDA:
-            raise AttributeError(
-                f"{name}: expected memory that the CPU can read, got memory of a CUDA device: "
-                "call export().to_host() first"
-            )
-
-    @available_if(_check_readable)
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Export as PyCapsules ``arrow_schema`` and ``arrow_array``; host-accessible memory only.
+        """Export as PyCapsules ``arrow_schema`` and ``arrow_array``; copy CUDA memory to the host.
 
-        ``hasattr`` returns False for this method if the CPU cannot read the memory.
+        See `DeviceArray.__arrow_c_array__`.
         """
         exported = self.export(stream=cudf_handle_of_all_threads())
         return exported.__arrow_c_array__(requested_schema)
 
-    @available_if(_check_readable)
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export as an ``arrow_array_stream`` PyCapsule; host-accessible memory only.
+        """Export as an ``arrow_array_stream`` PyCapsule; copy CUDA memory to the host.
 
-        ``hasattr`` returns False for this method if the CPU cannot read the memory.
+        See `DeviceArrayStream.__arrow_c_stream__`.
         """
         exported = self.export_stream(stream=cudf_handle_of_all_threads())
         return exported.__arrow_c_stream__(requested_schema)

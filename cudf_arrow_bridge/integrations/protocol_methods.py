@@ -8,9 +8,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ..arrow.device_array import DeviceArray
 from ..cuda.streams import cudf_handle_of_all_threads
-from ..to_arrow import to_arrow_device, to_arrow_device_stream
+from ..to_arrow import to_arrow_device
 from .accessors import ArrowDeviceAccessor
 
 
@@ -19,27 +18,15 @@ def _of_accessor(name: str) -> property:
     return property(lambda self: getattr(ArrowDeviceAccessor(self), name))
 
 
-def _host_stream(self: Any, requested_schema: object | None = None) -> object:
-    """Export through the Arrow C stream interface with cudf_arrow_bridge.
-
-    Device memory is copied to the host, as in cuDF's own method.
-    """
-    return to_arrow_device_stream(_on_host(self, None)).__arrow_c_stream__(requested_schema)
-
-
 def _arrow_array(self: Any, type: pa.DataType | None = None) -> pa.Array:  # noqa: A002
     """Return the object as a pyarrow array, exported with cudf_arrow_bridge.
 
     Device memory is copied to the host. The export converts to `type` if it can; otherwise pyarrow
     casts the result.
     """
-    return pa.array(_on_host(self, type))
-
-
-def _on_host(obj: Any, requested_schema: Any) -> DeviceArray:
     # Consumers call this on any thread and do not know which thread produced the data.
     stream = cudf_handle_of_all_threads()
-    return to_arrow_device(obj, stream=stream, requested_schema=requested_schema).to_host()
+    return pa.array(to_arrow_device(self, stream=stream, requested_schema=type).to_host())
 
 
 #: Methods that are added only to cuDF classes that do not define them.
@@ -50,7 +37,7 @@ _ADDED = {
 #: conversion. Its ``__arrow_array__`` always raises, and pyarrow calls it first.
 _REPLACED = {
     "__arrow_c_array__": _of_accessor("__arrow_c_array__"),
-    "__arrow_c_stream__": _host_stream,
+    "__arrow_c_stream__": _of_accessor("__arrow_c_stream__"),
     "__arrow_array__": _arrow_array,
 }
 #: Marks a class that inherits the method or does not have it.
@@ -90,9 +77,8 @@ def install_protocol() -> ProtocolInstallation:
     ``__arrow_c_device_stream__`` are added if cuDF does not define them. The methods
     ``__arrow_c_array__``, ``__arrow_c_stream__`` and ``__arrow_array__`` are replaced, so that
     ``pyarrow.table(frame)``, ``pyarrow.array(series)``, ``polars.DataFrame(frame)`` and similar
-    calls share host memory and keep the same information as `to_arrow_device`. The last two copy
-    device memory to the host for consumers that do not support it. ``__arrow_c_array__`` exists
-    only if the CPU can read the memory.
+    calls share host memory and keep the same information as `to_arrow_device`. They copy device
+    memory to the host for consumers that do not support it.
 
     Returns
     -------

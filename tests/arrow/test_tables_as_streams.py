@@ -6,11 +6,13 @@ from __future__ import annotations
 import arro3.core
 import duckdb
 import narwhals
+import numpy as np
 import polars
 import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge._core.stream.stream_export import ExportedStream
 from testing.host import to_plc
 from testing.peers.arrow_cpp import reader_of
 
@@ -150,11 +152,48 @@ def test_device_stream_rejects_an_unknown_keyword_with_a_value():
     array().__arrow_c_device_stream__(None, later=None)
 
 
-def test_device_memory_has_no_host_protocols(monkeypatch):
-    exported = array()
-    monkeypatch.setattr(bridge.DeviceArray, "device_type", bridge.DeviceType.CUDA)
-    assert hasattr(exported, "__arrow_c_device_stream__")
-    for name in ("__arrow_c_stream__", "__arrow_c_array__"):
-        assert not hasattr(exported, name)
-        with pytest.raises(AttributeError, match=f"{name}: expected memory that the CPU can read"):
-            getattr(exported, name)
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """Let arrays in host memory report device memory."""
+    cuda = bridge.DeviceType.CUDA
+    monkeypatch.setattr(bridge.DeviceArray, "device_type", cuda)
+    monkeypatch.setattr(bridge.DeviceArray, "__dlpack_device__", lambda self: (cuda, 0))
+
+
+HOST_PROTOCOLS = {
+    "array": lambda exported: exported.__arrow_c_array__(),
+    "stream": lambda exported: exported.__arrow_c_stream__(),
+    "numpy": lambda exported: np.asarray(exported["real"]),
+}
+
+
+@pytest.mark.parametrize("export", HOST_PROTOCOLS.values(), ids=HOST_PROTOCOLS)
+def test_host_protocols_of_device_memory_raise_if_the_export_forbids_copies(export, on_gpu):
+    exported = bridge.to_arrow_device(bridge.from_arrow_device(BATCH), copy=False)
+    with pytest.raises(ValueError, match=r"copy=False: the consumer .* CUDA memory: to_host\(\)"):
+        export(exported)
+
+
+def test_numpy_gets_a_copy_of_device_memory(on_gpu, monkeypatch):
+    copied = np.arange(3)
+    monkeypatch.setattr(bridge.DeviceArray, "to_host", lambda self, stream: copied)
+    exported = array()["real"]
+    assert np.asarray(exported).tolist() == [0, 1, 2]
+    assert np.asarray(exported, dtype="float32").dtype == "float32"
+    with pytest.raises(ValueError, match="copy=False: the consumer reads host memory"):
+        exported.__array__(copy=False)
+
+
+def test_host_stream_of_device_memory_raises_if_the_export_forbids_copies(monkeypatch):
+    class OnGpu(ExportedStream):
+        def device_type(self):
+            return bridge.DeviceType.CUDA
+
+    monkeypatch.setattr("cudf_arrow_bridge.export.streams.ExportedStream", OnGpu)
+    frame = bridge.from_arrow_device(BATCH)
+    stream = bridge.to_arrow_device_stream(frame, copy=False)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"copy=False: .* CUDA memory: to_host\(\) copies"):
+            stream.__arrow_c_stream__()
+    assert reader_of(stream).read_all().to_pylist() == BATCH.to_pylist()
+    assert pa.table(bridge.to_arrow_device_stream(frame)).to_pylist() == BATCH.to_pylist()

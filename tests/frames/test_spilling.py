@@ -190,15 +190,6 @@ def test_reading_the_schema_unspills_no_memory(obj, moving, ask):
     assert all(owner.is_spilled and owner.spillable for owner in memory)
 
 
-@pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])
-def test_hasattr_unspills_at_most_the_first_buffer(obj, moving, method):
-    memory = owners(obj)
-    moving.spill_device_memory(10**9)
-    assert hasattr(obj.arrow_device, method)
-    assert sum(not owner.is_spilled for owner in memory) <= 1
-    assert all(owner.spillable for owner in memory)
-
-
 def adopted():
     """Return imports whose memory is the producer's."""
     texts = pa.array(["x", "y", "x"]).dictionary_encode()

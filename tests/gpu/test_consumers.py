@@ -113,6 +113,39 @@ def test_pyarrow_reads_exports_that_are_copied_to_the_host(type_):
     assert found.equals(array)
 
 
+#: Modules, a function of each that reads a table, and one that returns its rows.
+HOST_CONSUMERS = {
+    "pyarrow": (lambda module, obj: module.table(obj), lambda table: table.to_pylist()),
+    "polars": (lambda module, obj: module.DataFrame(obj), lambda frame: frame.to_dicts()),
+    "duckdb": (
+        lambda module, obj: module.from_arrow(obj),
+        lambda relation: pa.table(relation).to_pylist(),
+    ),
+}
+EXPORTS = {
+    "array": bridge.to_arrow_device,
+    "stream": lambda frame: bridge.to_arrow_device_stream(frame, max_rows=2),
+    "generator": lambda frame: bridge.to_arrow_device_stream(one for one in [frame]),
+    "accessor": lambda frame: frame.arrow_device,
+}
+
+
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+@pytest.mark.parametrize("name", HOST_CONSUMERS)
+def test_consumers_of_host_memory_read_a_copy(name, export):
+    take, rows = HOST_CONSUMERS[name]
+    table = pa.table({"a": [1, None, 3], "b": ["x", None, "zz"]})
+    exported = export(bridge.from_arrow_device(table))
+    assert rows(take(pytest.importorskip(name), exported)) == table.to_pylist()
+
+
+@pytest.mark.parametrize("export", [bridge.to_arrow_device, bridge.to_arrow_device_stream])
+def test_export_that_forbids_copies_is_not_copied_for_consumers_of_host_memory(export):
+    exported = export(bridge.from_arrow_device(pa.table({"a": [1, 2, 3]})), copy=False)
+    with pytest.raises(ValueError, match=r"copy=False: .* CUDA memory: to_host\(\)"):
+        exported.__arrow_c_stream__()
+
+
 def test_export_stays_valid_after_pyarrow_rejects_device_memory():
     """The wheels of pyarrow do not support CUDA."""
     exported = bridge.to_arrow_device(on_device(pa.array([1, 2, 3])))

@@ -22,6 +22,8 @@ from packaging.requirements import Requirement
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge import _load
 from cudf_arrow_bridge._load import build_info
+from cudf_arrow_bridge.arrow.errors import check_host_copy
+from testing.peers.arrays import struct_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -164,6 +166,16 @@ def import_list_view_beyond_the_elements():
     return import_table({"l": lists})
 
 
+def read_device_memory_with_pyarrow():
+    class OnGpu:
+        def __arrow_c_device_array__(self, requested_schema=None):
+            schema, array = pa.array([1]).__arrow_c_device_array__()
+            struct_of(array).device_type = cab.DeviceType.CUDA
+            return schema, array
+
+    pa.array(OnGpu())
+
+
 def consume_generator_twice():
     stream = cab.to_arrow_device_stream(batch for batch in [import_table({"x": [1]})])
     pa.table(stream)
@@ -207,6 +219,8 @@ CAUSES = [
     lambda: import_table({"d": pa.array([1], pa.decimal256(50, 2))}),
     lambda: cab.from_arrow_device(pa.Table.from_arrays([pa.array([1])] * 2, ["a", "a"])),
     lambda: import_table({"b": [True]}, copy=False),
+    lambda: check_host_copy(cab.DeviceType.CUDA, False),
+    read_device_memory_with_pyarrow,
     consume_generator_twice,
     export_released_array,
     import_column_with_nulls_to_numpy,

@@ -124,6 +124,16 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
   [[nodiscard]] unique_device_array to_arrow() const;
 
   /**
+   * @brief Creates an `ArrowArray` in memory that the CPU can read, when the data is ready.
+   *
+   * Shares ownership of the buffers as `to_arrow` does. CUDA memory is copied to host memory on the
+   * stream of the array.
+   *
+   * @throws rmm::cuda_error as `to_host` and `wait`
+   */
+  [[nodiscard]] unique_array to_arrow_host() const;
+
+  /**
    * @brief Returns the array in host memory: this array if it is already there, otherwise a copy.
    *
    * Waits for the copies. For strings it waits once more before, to read the last offsets, which

@@ -193,12 +193,9 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   [[nodiscard]] unique_device_array_stream to_arrow(return_function give_back = {}) &&;
 
   /**
-   * @brief Moves the remaining batches to an `ArrowArrayStream`, for memory that the CPU can read.
+   * @brief Moves the remaining batches to an `ArrowArrayStream`, in memory that the CPU can read.
    *
-   * It has no events, so its `get_next` waits for each batch.
-   *
-   * @throws std::invalid_argument if the batches are in GPU memory; the stream is then still here
-   * @throws std::exception what `device_type` throws; the stream is then still here
+   * Its `get_next` makes each batch with `device_array::to_arrow_host`.
    *
    * @param give_back As in `to_arrow`
    */

@@ -108,6 +108,17 @@ unique_device_array device_array::to_arrow() const
   return detail::array_tree::to_arrow(tree_, node_);
 }
 
+unique_array device_array::to_arrow_host() const
+{
+  detail::nvtx_range const range{__func__};
+  auto const is_on_gpu = location().device_type == ARROW_DEVICE_CUDA;
+  auto const readable  = is_on_gpu ? to_host(tree_->stream_here()) : *this;
+  // `ArrowArray` has no `sync_event`, so the host waits here.
+  readable.wait();
+  auto structs = readable.to_arrow();
+  return unique_array{&structs->array};
+}
+
 device_array device_array::to_host(cuda::stream_ref stream) const
 {
   detail::nvtx_range const range{__func__};

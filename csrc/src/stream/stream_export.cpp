@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -24,12 +23,7 @@ void write_next(device_array_stream& batches, ArrowArray* out)
 {
   *out             = ArrowArray{};
   auto const batch = batches.next();
-  if (batch.is_end()) { return; }
-  // `ArrowArray` has no `sync_event`, so the host waits here.
-  batch.array.wait();
-  auto array = ArrowDeviceArray{};
-  batch.array.to_arrow().move_to(&array);
-  *out = array.array;
+  if (!batch.is_end()) { batch.array.to_arrow_host().move_to(out); }
 }
 
 /// The private data of a C stream.
@@ -109,10 +103,6 @@ unique_device_array_stream device_array_stream::to_arrow(return_function give_ba
 unique_array_stream device_array_stream::to_arrow_host(return_function give_back) &&
 {
   detail::nvtx_range const range{__func__};
-  if (device_type() == ARROW_DEVICE_CUDA) {
-    throw std::invalid_argument{
-      "expected memory that the CPU can read in a stream of host arrays, got CUDA memory"};
-  }
   auto stream = unique_array_stream{};
   export_stream<ArrowArray>(*stream.get(), std::move(*this), std::move(give_back));
   reset();

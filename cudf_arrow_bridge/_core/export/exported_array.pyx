@@ -50,15 +50,11 @@ cdef class ExportedArray:
         return device_array_to_capsule(array)
 
     def array_capsule(self):
-        """Return a capsule of a new `ArrowArray` that shares this array in host-accessible memory.
-
-        Block until the data is ready, since an `ArrowArray` has no event for its consumer.
-        """
+        """Return a capsule of a new `ArrowArray`; copy CUDA memory to the host and wait for it."""
         cdef core.device_array handle = self.array
-        cdef core.unique_device_array array
+        cdef core.unique_array array
         with nogil:
-            handle.wait()
-            array = move(handle.to_arrow())
+            array = move(handle.to_arrow_host())
         return array_to_capsule(array)
 
     def is_ready(self) -> bool:

@@ -131,32 +131,35 @@ TEST_F(array_streams, report_the_device_type_of_their_batches)
   auto const stream = lasting_stream{};
   auto batches      = split(integer_column(stream.get()), stream.get());
   EXPECT_EQ(batches.device_type(), ARROW_DEVICE_CUDA);
-  EXPECT_THROW((void)std::move(batches).to_arrow_host(), std::invalid_argument);
   EXPECT_EQ(std::move(batches).to_arrow()->device_type, ARROW_DEVICE_CUDA);
 }
 
-TEST_F(array_streams, streams_of_host_arrays_wait_for_each_batch)
+TEST_F(array_streams, streams_of_host_arrays_wait_for_each_batch_and_copy_device_memory)
 {
   auto const type = flat("int32");
-  for (auto seed = 0U; seed < some_seeds; ++seed) {
-    sim::reset(seed);
-    auto pinned       = sim::pool_resource{memory_kind::pinned};
-    auto const stream = lasting_stream{};
-    auto const values = samples(type, 10, 0);
-    auto owner =
-      std::shared_ptr<cudf::column>{upload_column(make_column(type, values), stream.get(), pinned)};
-    auto batches  = split(std::move(owner), stream.get()).to_arrow_host();
-    auto received = integers_t{};
-    for (;;) {
-      auto array = unique_array{};
-      EXPECT_EQ(batches->get_next(batches.get(), array.get()), 0);
-      if (array.is_released()) { break; }
-      auto const* data = static_cast<std::int32_t const*>(array->buffers[1]);
-      received.insert(received.end(), data, data + array->length);
+  for (auto const kind : {memory_kind::pinned, memory_kind::device}) {
+    for (auto seed = 0U; seed < some_seeds; ++seed) {
+      sim::reset(seed);
+      auto memory       = sim::pool_resource{kind};
+      auto const stream = lasting_stream{};
+      auto const values = samples(type, 10, 0);
+      auto owner        = std::shared_ptr<cudf::column>{
+        upload_column(make_column(type, values), stream.get(), memory)};
+      auto const* source = owner->view().head<std::int32_t>();
+      auto batches       = split(std::move(owner), stream.get()).to_arrow_host();
+      auto received      = integers_t{};
+      for (;;) {
+        auto array = unique_array{};
+        EXPECT_EQ(batches->get_next(batches.get(), array.get()), 0);
+        if (array.is_released()) { break; }
+        auto const* data = static_cast<std::int32_t const*>(array->buffers[1]);
+        EXPECT_EQ(data == source + received.size(), kind == memory_kind::pinned);
+        received.insert(received.end(), data, data + array->length);
+      }
+      EXPECT_EQ(integer_rows(received), values);
+      batches.reset();
+      settle();
     }
-    EXPECT_EQ(integer_rows(received), values);
-    batches.reset();
-    settle();
   }
 }
 
