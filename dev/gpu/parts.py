@@ -138,6 +138,10 @@ PARTS = (
     _tests(
         "processes", "Dask and Ray, with workers", *_PROCESSES, patience=_SECONDS_WITH_PROCESSES
     ),
+    _tests(
+        "examples", "the examples of README and of the pages", "tests/project/test_pages.py",
+        patience=_PATIENCE_WITH_PROCESSES,
+    ),
     _sanitized(
         "memcheck", "the tests of one process under compute-sanitizer's memcheck",
         _GPU, *_without(_ROWS, *_PROCESSES),

@@ -43,7 +43,8 @@ def test_each_part_starts_and_is_skipped_with_a_reason(whole):
 
 def test_every_gpu_test_belongs_to_one_part(whole):
     command, _ = whole
-    collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "gpu", "tests/gpu"]
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "gpu"]
+    collect += ["tests/gpu", "tests/project/test_pages.py"]
     listed = subprocess.run(collect, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     wanted = sorted(line for line in listed.splitlines() if "::" in line)
     suites = ElementTree.parse(command.results / "junit.xml").getroot()
