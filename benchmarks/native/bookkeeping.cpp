@@ -90,11 +90,11 @@ bookkeeping::bookkeeping(int num_columns)
   };
   jobs_["borrow"] = [shared, floor] {
     auto array = floor();
-    (void)bridge::borrow_arrow_device_table(*shared->c_schema.get(),
-                                            array.get(),
-                                            bridge::import_options{},
-                                            shared->stream,
-                                            bridge::host_memory_resource());
+    (void)bridge::from_arrow_device_table(*shared->c_schema.get(),
+                                          array.get(),
+                                          {.borrow = true},
+                                          shared->stream,
+                                          bridge::host_memory_resource());
   };
   jobs_["import floor"] = [floor] {
     auto array = floor();

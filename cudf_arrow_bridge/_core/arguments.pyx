@@ -98,11 +98,16 @@ cdef str text_of(core.string_view text):
     return text.data()[:text.size()].decode()
 
 
-cdef list to_tuples(const vector[core.made_memory]& made):
-    """List the address, size and reason of each piece of memory that was allocated."""
+cdef list to_tuples(const vector[core.imported_column]& columns):
+    """List the address, size and reason of each piece of memory that an import allocated."""
     return [
-        (<uintptr_t>made[i].address, made[i].size, text_of(made[i].reason))
-        for i in range(made.size())
+        (
+            <uintptr_t>columns[i].made[j].address,
+            columns[i].made[j].size,
+            text_of(columns[i].made[j].reason),
+        )
+        for i in range(columns.size())
+        for j in range(columns[i].made.size())
     ]
 
 

@@ -285,20 +285,15 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         copy_policy copy
         validation validate
         bool sanitize
+        bool borrow
 
     cdef cppclass imported_column:
         unique_ptr[column] storage
         size_type offset
         size_type size
-
-    cdef cppclass imported_table:
-        vector[imported_column] columns
-        size_type num_rows
-
-    cdef cppclass borrowed_column:
+        vector[made_memory] made
+        shared_ptr[const void] owner
         data_type type
-        size_type offset
-        size_type size
         size_type null_count
         const void* data
         int64_t data_size
@@ -307,22 +302,19 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         const void* offsets
         int64_t offsets_size
         data_type offsets_type
-        imported_column imported
 
-    cdef cppclass borrowed_table:
-        vector[borrowed_column] columns
+    cdef cppclass imported_table:
+        vector[imported_column] columns
         size_type num_rows
-        shared_ptr[const void] owner
-        vector[made_memory] made
 
     cdef cppclass array_importer:
         array_importer(const ArrowSchema&) except +libcudf_exception_handler
         const shared_schema& schema() noexcept
         bool has_schema(const ArrowSchema&) noexcept
-        borrowed_table borrow_column(
+        imported_column column(
             ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
-        borrowed_table borrow_table(
+        imported_table table(
             ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
 

@@ -23,7 +23,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport policy_of, resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
 from cudf_arrow_bridge._core.import_.array_importer cimport ImportArguments
-from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_column
+from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_columns
 from cudf_arrow_bridge._core.interpreter cimport share_object
 
 
@@ -198,17 +198,7 @@ cdef object import_view(
         imported = move(
             core.from_tensor(view, move(c_owner), producer, policy, context.stream, resource)
         )
-    cdef size_t i
-    columns = []
-    for i in range(imported.table.columns.size()):
-        columns.append(
-            wrap_column(
-                move(imported.table.columns[i].storage),
-                imported.table.columns[i].offset,
-                imported.table.columns[i].size,
-                context,
-            )
-        )
+    columns = wrap_columns(imported.table, context)
     return columns, imported.table.num_rows, imported.is_table
 
 

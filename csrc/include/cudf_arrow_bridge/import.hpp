@@ -48,22 +48,45 @@ struct import_options {
   /// columns in which a null row is not empty. Other columns are unchanged. Without it, the lengths
   /// of null rows are not checked, which on a GPU saves a synchronization.
   bool sanitize{true};
+  /// Borrow columns that need no conversion from the producer, instead of creating a
+  /// `cudf::column`. Only fixed-width and string columns can be borrowed. Cheaper for tables of
+  /// many columns and for many small tables, for which creating column objects dominates the cost
+  /// of an import.
+  bool borrow{false};
 };
 
 /**
- * @brief An imported column: owned storage, and the range of imported rows.
+ * @brief An imported column, which keeps its memory alive: a `cudf::column`, or borrowed buffers.
  *
  * The buffers of `storage` are the producer's memory, adopted through a memory resource. Where the
  * first mask bit is not at a boundary of a 32-bit word, `storage` also has the up to 31 rows before
  * it, and `offset` skips them as in any slice of libcudf. `storage->null_count()` counts the nulls
  * of the imported rows only.
+ *
+ * With `import_options::borrow`, `storage` may be null. The column then has the fields of a
+ * `cudf::column_view` and the sizes of its buffers.
  */
 struct CUDF_ARROW_BRIDGE_EXPORT imported_column {
-  std::unique_ptr<cudf::column> storage;  ///< rows `[0, offset + size)`
-  cudf::size_type offset{0};              ///< rows of `storage` before the first imported one
-  cudf::size_type size{0};                ///< imported rows
+  std::unique_ptr<cudf::column> storage{};  ///< rows `[0, offset + size)`; null: borrowed
+  cudf::size_type offset{0};                ///< rows before the first imported one
+  cudf::size_type size{0};                  ///< imported rows
+  /// Memory that could not be adopted, except for rows that `sanitize` rewrites.
+  std::vector<made_memory> made{};
 
-  /// @return A view of the imported rows; valid during the lifetime of `storage`
+  /// Keeps the producer's array alive; null: not borrowed. After the destruction of all copies, the
+  /// array is released when the work that is then enqueued on the stream of the import is done.
+  std::shared_ptr<void const> owner{};
+  cudf::data_type type{};          ///< of a borrowed column, as are all following fields
+  cudf::size_type null_count{0};   ///< null rows among the imported ones
+  void const* data{nullptr};       ///< values, or the characters of a string column
+  std::int64_t data_size{0};       ///< bytes
+  void const* mask{nullptr};       ///< null: no row is null
+  std::int64_t mask_size{0};       ///< bytes
+  void const* offsets{nullptr};    ///< of a string column; begins with row 0 of the buffers
+  std::int64_t offsets_size{0};    ///< bytes
+  cudf::data_type offsets_type{};  ///< INT32 or INT64
+
+  /// @return A view of the imported rows; valid during the lifetime of `storage` or `owner`
   [[nodiscard]] cudf::column_view view() const;
 };
 
@@ -77,45 +100,7 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
 };
 
 /**
- * @brief A fixed-width or string column borrowed from the producer, or an owning column if
- * borrowing is not possible.
- *
- * A borrowed column has the fields of a `cudf::column_view` and the sizes of its buffers.
- */
-struct CUDF_ARROW_BRIDGE_EXPORT borrowed_column {
-  cudf::data_type type{};          ///< libcudf type
-  cudf::size_type offset{0};       ///< rows in the buffers before the first imported one
-  cudf::size_type size{0};         ///< imported rows
-  cudf::size_type null_count{0};   ///< null rows among the imported ones
-  void const* data{nullptr};       ///< values, or the characters of a string column
-  std::int64_t data_size{0};       ///< bytes
-  void const* mask{nullptr};       ///< null: no row is null
-  std::int64_t mask_size{0};       ///< bytes
-  void const* offsets{nullptr};    ///< of a string column; begins with row 0 of the buffers
-  std::int64_t offsets_size{0};    ///< bytes
-  cudf::data_type offsets_type{};  ///< INT32 or INT64
-  imported_column imported{};      ///< if it has storage, this is the column
-
-  /// @return A view of the imported rows; valid while the table's `owner` and `imported` live
-  [[nodiscard]] cudf::column_view view() const;
-};
-
-/// A record batch whose fixed-width and string columns are borrowed if they need no conversion.
-struct CUDF_ARROW_BRIDGE_EXPORT borrowed_table {
-  std::vector<borrowed_column> columns;  ///< the columns, in order
-  cudf::size_type num_rows{0};           ///< rows, known even without columns
-  /// Keeps the producer's array alive. After its destruction, the array is released when the work
-  /// that is then enqueued on the stream of the import is done.
-  std::shared_ptr<void const> owner;
-  /// Memory of `columns` that could not be adopted, except for rows that `sanitize` rewrites.
-  std::vector<made_memory> made;
-
-  /// @return A view of all columns; valid while they and `owner` live
-  [[nodiscard]] cudf::table_view view() const;
-};
-
-/**
- * @brief Imports an array as an owning column over the producer's memory.
+ * @brief Imports an array as a column over the producer's memory.
  *
  * Supports the types of the type table. The structs are compared before any pointer in them is
  * followed. Then `array` is moved, and its `release` is called once, when the last buffer that was
@@ -167,22 +152,6 @@ from_arrow_device_table(ArrowSchema const& schema,
                         import_options const& options,
                         cuda::stream_ref stream,
                         rmm::device_async_resource_ref mr);
-
-/**
- * @brief Imports a struct array as a table, and borrows columns that need no conversion instead of
- * creating a `cudf::column`.
- *
- * Cheaper for tables of many columns and for many small tables, for which creating column objects
- * dominates the cost of an import.
- *
- * @copydetails from_arrow_device_table
- */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT borrowed_table
-borrow_arrow_device_table(ArrowSchema const& schema,
-                          ArrowDeviceArray* array,
-                          import_options const& options,
-                          cuda::stream_ref stream,
-                          rmm::device_async_resource_ref mr);
 
 /**
  * @brief Whether an import on the current device can share the memory of columns.
@@ -247,22 +216,6 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
                                      import_options const& options,
                                      cuda::stream_ref stream,
                                      rmm::device_async_resource_ref mr) const;
-
-  /// Like `borrow_arrow_device_table`.
-  [[nodiscard]] borrowed_table borrow_table(ArrowDeviceArray* array,
-                                            import_options const& options,
-                                            cuda::stream_ref stream,
-                                            rmm::device_async_resource_ref mr) const;
-
-  /**
-   * @brief Like `from_arrow_device_column`, but borrows as `borrow_table` does.
-   *
-   * @return A table of the one column
-   */
-  [[nodiscard]] borrowed_table borrow_column(ArrowDeviceArray* array,
-                                             import_options const& options,
-                                             cuda::stream_ref stream,
-                                             rmm::device_async_resource_ref mr) const;
 
  private:
   struct state;

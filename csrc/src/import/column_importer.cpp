@@ -107,19 +107,6 @@ bool can_be_borrowed(parsed_type const& type)
   }
 }
 
-/// The borrowed column with its leading rows, that is without an offset.
-cudf::column_view storage_of(borrowed_column const& borrowed)
-{
-  auto const rows = borrowed.view();
-  return {rows.type(),
-          rows.offset() + rows.size(),
-          rows.head<void>(),
-          rows.null_mask(),
-          rows.null_count(),
-          0,
-          {rows.child_begin(), rows.child_end()}};
-}
-
 }  // namespace
 
 mask_range column_importer::find_mask(import_level const& level) const
@@ -224,7 +211,7 @@ std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
     cudf::data_type{type}, static_cast<cudf::size_type>(size), std::move(data), no_buffer(), 0);
 }
 
-bool column_importer::borrow_values(import_level const& level, borrowed_column& result) const
+bool column_importer::borrow_values(import_level const& level, imported_column& result) const
 {
   auto const width = level.type().element_bits / 8;
   result.data =
@@ -233,7 +220,7 @@ bool column_importer::borrow_values(import_level const& level, borrowed_column& 
   return is_aligned(result.data, width);
 }
 
-bool column_importer::borrow_strings(import_level const& level, borrowed_column& result) const
+bool column_importer::borrow_strings(import_level const& level, imported_column& result) const
 {
   auto const width    = offset_width(level.type().layout);
   result.offsets      = first_offset(level);
@@ -248,27 +235,28 @@ bool column_importer::borrow_strings(import_level const& level, borrowed_column&
   return true;
 }
 
-std::optional<borrowed_column> column_importer::borrow(import_level const& level,
-                                                       bool sanitize) const
+bool column_importer::borrow(import_level const& level,
+                             bool sanitize,
+                             imported_column& result) const
 {
   auto const& [types, array, rows, path] = level;
-  if (rows.size == 0 || !can_be_borrowed(types.type)) { return {}; }
+  if (rows.size == 0 || !can_be_borrowed(types.type)) { return false; }
   check_rows(rows.storage_size(), path);
   auto const mask = find_mask(level);
-  if (!mask.is_on_word() || !can_read_mask(mask)) { return {}; }
-  auto result        = borrowed_column{};
+  if (!mask.is_on_word() || !can_read_mask(mask)) { return false; }
   result.type        = types.type.column;
-  result.offset      = static_cast<cudf::size_type>(rows.leading);
-  result.size        = static_cast<cudf::size_type>(rows.size);
+  result.size        = rows.num_rows();  // with the leading rows, for `needs_emptying`
   result.null_count  = mask.null_count;
   result.mask        = mask.first();
   result.mask_size   = bytes_for_bits(mask.bits.size);
   auto const strings = types.type.layout != array_layout::fixed;
-  if (!(strings ? borrow_strings(level, result) : borrow_values(level, result))) { return {}; }
+  if (!(strings ? borrow_strings(level, result) : borrow_values(level, result))) { return false; }
   auto const* known = find_facts(facts_, types, &rows);
   auto const clean  = known != nullptr && known->is_clean;
-  if (sanitize && strings && !clean && needs_emptying(storage_of(result), exec_)) { return {}; }
-  return result;
+  if (sanitize && strings && !clean && needs_emptying(result.view(), exec_)) { return false; }
+  result.offset = static_cast<cudf::size_type>(rows.leading);
+  result.size   = static_cast<cudf::size_type>(rows.size);
+  return true;
 }
 
 bool has_mask(ArrowArray const& array)

@@ -150,15 +150,16 @@ class column_importer {
   [[nodiscard]] std::unique_ptr<cudf::column> column(import_level const& level) const;
 
   /**
-   * @brief Creates a view of a producer's fixed-width values or strings, without owning buffers.
+   * @brief Makes `result` a view of a producer's fixed-width values or strings.
    *
    * The view holds no share of the producer's struct; the caller keeps one.
    *
-   * @return Empty if libcudf cannot use the buffers as they are, or if `sanitize` has to rewrite
-   * null strings that are not empty; the column must then be imported
+   * @return Whether libcudf can use the buffers as they are and `sanitize` does not have to rewrite
+   * null strings that are not empty. Otherwise `result` has unspecified fields.
    */
-  [[nodiscard]] std::optional<borrowed_column> borrow(import_level const& level,
-                                                      bool sanitize) const;
+  [[nodiscard]] bool borrow(import_level const& level,
+                            bool sanitize,
+                            imported_column& result) const;
 
  private:
   /// Returns an importer of the same array with another execution, which must outlive it.
@@ -169,8 +170,8 @@ class column_importer {
   [[nodiscard]] counted_mask import_mask(import_level const& level) const;
   [[nodiscard]] column_parts import_parts(import_level const& level, row_mask const& mask) const;
   [[nodiscard]] bool is_aligned(void const* memory, std::int64_t width) const;
-  [[nodiscard]] bool borrow_values(import_level const& level, borrowed_column& result) const;
-  [[nodiscard]] bool borrow_strings(import_level const& level, borrowed_column& result) const;
+  [[nodiscard]] bool borrow_values(import_level const& level, imported_column& result) const;
+  [[nodiscard]] bool borrow_strings(import_level const& level, imported_column& result) const;
 
   [[nodiscard]] rmm::device_buffer no_buffer() const
   { return rmm::device_buffer{0, exec_.stream, exec_.mr}; }

@@ -76,31 +76,32 @@ class array_import {
     : call_{call}, source_{detail::open_source(call)}, copies_{call.options.copy}
   {
     if (!source_.exec.host) { find_facts(); }
+    // Columns that are uploaded leave the producer's memory.
+    if (call.options.borrow && !source_.to_upload) {
+      owner_ = std::make_shared<detail::foreign_share>(source_.share.copy());
+    }
   }
 
   array_import(array_import const&)            = delete;
   array_import& operator=(array_import const&) = delete;
   ~array_import()                              = default;
 
-  /// @param borrow Whether to borrow columns, if this is possible and nothing is uploaded
-  borrowed_table columns(bool borrow)
+  imported_table table()
   {
-    auto result     = borrowed_table{};
+    auto result     = imported_table{};
     result.num_rows = static_cast<cudf::size_type>(source_.root.length);
-    borrow          = borrow && !source_.to_upload;
-    if (borrow) { result.owner = std::make_shared<detail::foreign_share>(source_.share.copy()); }
     result.columns.reserve(num_columns());
     for (std::size_t i = 0; i < num_columns(); ++i) {
-      copies_.collect([&] { add(result.columns, plan(i), borrow); });
+      copies_.collect([&] { fill(result.columns.emplace_back(), plan(i)); });
     }
     copies_.check();
     if (source_.to_upload) {
       detail::upload(result.columns, call_.stream, call_.mr);
-      for (auto const& column : result.columns) {
-        copies_.note(column.imported.storage->view(), detail::copy_reason::upload);
+      for (auto& column : result.columns) {
+        copies_.note(column.storage->view(), detail::copy_reason::upload);
+        column.made = copies_.take_made();
       }
     }
-    result.made = copies_.take_made();
     return result;
   }
 
@@ -146,59 +147,45 @@ class array_import {
     }
   }
 
-  /// Adds a column: borrowed if possible and wanted, otherwise created.
-  void add(std::vector<borrowed_column>& columns, detail::import_level const& planned, bool borrow)
+  /// Borrows a column if this is wanted and possible, otherwise creates it.
+  void fill(imported_column& column, detail::import_level const& planned)
   {
     auto const importer = detail::column_importer{source_.share, source_.exec, facts_, copies_};
     auto const sanitize = call_.options.sanitize;
-    if (borrow) {
-      if (auto borrowed = importer.borrow(planned, sanitize)) {
-        columns.push_back(std::move(*borrowed));
+    if (owner_) {
+      if (importer.borrow(planned, sanitize, column)) {
+        column.owner = owner_;
         return;
       }
+      column = {};
     }
-    auto storage = importer.column(planned);
+    column.storage = importer.column(planned);
     if (sanitize && !detail::is_clean(planned.types, facts_)) {
-      storage = detail::sanitize(std::move(storage), copies_, planned.path, source_.exec);
+      column.storage =
+        detail::sanitize(std::move(column.storage), copies_, planned.path, source_.exec);
     }
-    columns.emplace_back().imported = {std::move(storage),
-                                       static_cast<cudf::size_type>(planned.rows.leading),
-                                       static_cast<cudf::size_type>(planned.rows.size)};
+    column.offset = static_cast<cudf::size_type>(planned.rows.leading);
+    column.size   = static_cast<cudf::size_type>(planned.rows.size);
+    column.made   = copies_.take_made();
   }
 
   detail::import_call const& call_;
   detail::source_array source_;
-  detail::import_facts facts_;  ///< of device memory; host memory is read when needed
-  detail::copy_log copies_;     ///< of all columns
+  detail::import_facts facts_;         ///< of device memory; host memory is read when needed
+  detail::copy_log copies_;            ///< of all columns
+  std::shared_ptr<void const> owner_;  ///< of borrowed columns; null: none is borrowed
 };
 
-borrowed_table import(detail::import_call const& call, bool borrow)
+/// Imports an array as a table, or as a table of one column.
+imported_table import(detail::import_call const& call)
 {
   validate(call);
   if (call.kind == detail::import_kind::table) { check_table(call); }
-  return array_import{call}.columns(borrow);
+  return array_import{call}.table();
 }
 
 imported_column import_column(detail::import_call const& call)
-{ return std::move(import(call, false).columns.front().imported); }
-
-imported_table import_table(detail::import_call const& call)
-{
-  auto made   = import(call, false);
-  auto result = imported_table{{}, made.num_rows};
-  result.columns.reserve(made.columns.size());
-  for (auto& column : made.columns) { result.columns.push_back(std::move(column.imported)); }
-  return result;
-}
-
-template <typename Table>
-cudf::table_view view_of(Table const& table)
-{
-  auto views = std::vector<cudf::column_view>{};
-  views.reserve(table.columns.size());
-  for (auto const& column : table.columns) { views.push_back(column.view()); }
-  return cudf::table_view{views, table.num_rows};
-}
+{ return std::move(import(call).columns.front()); }
 
 /// Column name for errors; null for a released schema, whose pointers are invalid.
 char const* name_of(ArrowSchema const& schema)
@@ -208,21 +195,16 @@ char const* name_of(ArrowSchema const& schema)
 
 cudf::column_view imported_column::view() const
 {
-  auto const whole = storage->view();
-  return {whole.type(),
-          size,
-          whole.head<void>(),
-          whole.null_mask(),
-          whole.type().id() == cudf::type_id::EMPTY ? size : whole.null_count(),
-          offset,
-          {whole.child_begin(), whole.child_end()}};
-}
-
-cudf::table_view imported_table::view() const { return view_of(*this); }
-
-cudf::column_view borrowed_column::view() const
-{
-  if (imported.storage != nullptr) { return imported.view(); }
+  if (storage != nullptr) {
+    auto const whole = storage->view();
+    return {whole.type(),
+            size,
+            whole.head<void>(),
+            whole.null_mask(),
+            whole.type().id() == cudf::type_id::EMPTY ? size : whole.null_count(),
+            offset,
+            {whole.child_begin(), whole.child_end()}};
+  }
   auto children = std::vector<cudf::column_view>{};
   if (offsets != nullptr) {
     children.emplace_back(offsets_type, offset + size + 1, offsets, nullptr, 0);
@@ -231,7 +213,13 @@ cudf::column_view borrowed_column::view() const
     type, size, data, static_cast<cudf::bitmask_type const*>(mask), null_count, offset, children};
 }
 
-cudf::table_view borrowed_table::view() const { return view_of(*this); }
+cudf::table_view imported_table::view() const
+{
+  auto views = std::vector<cudf::column_view>{};
+  views.reserve(columns.size());
+  for (auto const& column : columns) { views.push_back(column.view()); }
+  return cudf::table_view{views, num_rows};
+}
 
 imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          ArrowDeviceArray* array,
@@ -255,19 +243,7 @@ imported_table from_arrow_device_table(ArrowSchema const& schema,
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
   auto const types = detail::parse_types(schema, &live_array(array, top), top);
-  return import_table({types, detail::import_kind::table, array, options, top, stream, mr});
-}
-
-borrowed_table borrow_arrow_device_table(ArrowSchema const& schema,
-                                         ArrowDeviceArray* array,
-                                         import_options const& options,
-                                         cuda::stream_ref stream,
-                                         rmm::device_async_resource_ref mr)
-{
-  detail::nvtx_range const range{__func__};
-  auto const top   = column_path{};
-  auto const types = detail::parse_types(schema, &live_array(array, top), top);
-  return import({types, detail::import_kind::table, array, options, top, stream, mr}, true);
+  return import({types, detail::import_kind::table, array, options, top, stream, mr});
 }
 
 struct array_importer::state {
@@ -308,28 +284,8 @@ imported_table array_importer::table(ArrowDeviceArray* array,
                                      rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return import_table(
+  return import(
     {state_->types, detail::import_kind::table, array, options, state_->top, stream, mr});
-}
-
-borrowed_table array_importer::borrow_table(ArrowDeviceArray* array,
-                                            import_options const& options,
-                                            cuda::stream_ref stream,
-                                            rmm::device_async_resource_ref mr) const
-{
-  detail::nvtx_range const range{__func__};
-  return import(
-    {state_->types, detail::import_kind::table, array, options, state_->top, stream, mr}, true);
-}
-
-borrowed_table array_importer::borrow_column(ArrowDeviceArray* array,
-                                             import_options const& options,
-                                             cuda::stream_ref stream,
-                                             rmm::device_async_resource_ref mr) const
-{
-  detail::nvtx_range const range{__func__};
-  return import(
-    {state_->types, detail::import_kind::column, array, options, state_->path, stream, mr}, true);
 }
 
 }  // namespace cudf_arrow_bridge

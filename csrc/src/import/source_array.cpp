@@ -253,14 +253,14 @@ source_array open_source(import_call const& call)
   return {copied_root, foreign_share{copy.get(), on_host, stream}, exec, false};
 }
 
-void upload(std::span<borrowed_column> columns,
+void upload(std::span<imported_column> columns,
             cuda::stream_ref stream,
             rmm::device_async_resource_ref mr)
 {
   auto levels = std::vector<host_level>{};
-  for (auto& column : columns) { add_levels(levels, std::move(column.imported.storage)); }
+  for (auto& column : columns) { add_levels(levels, std::move(column.storage)); }
   auto all = uploader{levels, stream, mr};
-  for (auto& column : columns) { column.imported.storage = all.column(); }
+  for (auto& column : columns) { column.storage = all.column(); }
   all.finish();
 }
 

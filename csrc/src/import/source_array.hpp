@@ -60,7 +60,7 @@ source_array open_source(import_call const& call);
  * uploads (see `host_upload`). The host columns are freed when this returns. Masks are padded to
  * libcudf's mask size.
  */
-void upload(std::span<borrowed_column> columns,
+void upload(std::span<imported_column> columns,
             cuda::stream_ref stream,
             rmm::device_async_resource_ref mr);
 

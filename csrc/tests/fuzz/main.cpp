@@ -47,12 +47,12 @@ trial draw_trial(random_source& random)
   auto drawn             = trial{};
   drawn.options.sanitize = random.percent(70);
   if (random.percent(30)) { drawn.options.validate = validation::full; }
-  drawn.as_table     = random.percent(40);
-  drawn.borrowed     = random.percent(50);
-  drawn.prepared     = random.percent(30);
-  drawn.options.copy = random.percent(20)   ? copy_policy::always
-                       : random.percent(10) ? copy_policy::never
-                                            : copy_policy::as_needed;
+  drawn.as_table       = random.percent(40);
+  drawn.options.borrow = random.percent(50);
+  drawn.prepared       = random.percent(30);
+  drawn.options.copy   = random.percent(20)   ? copy_policy::always
+                         : random.percent(10) ? copy_policy::never
+                                              : copy_policy::as_needed;
   if (random.percent(10)) { drawn.news_until_failure = random.below(40); }
   return drawn;
 }

@@ -15,7 +15,7 @@ std::string message_of_import(ArrowSchema const& schema, ArrowDeviceArray* array
 {
   try {
     auto const options = import_options{.copy = copy_policy::never};
-    (void)borrow_arrow_device_table(schema, array, options, stream(), host_memory_resource());
+    (void)from_arrow_device_table(schema, array, options, stream(), host_memory_resource());
   } catch (std::invalid_argument const& error) {
     return error.what();
   }
@@ -116,12 +116,14 @@ TEST(ImportOfATable, ReportsTheMemoryThatItAllocates)
 {
   auto const type = struct_of({flat("bool8"), flat("int32")});
   tracked source{produce(type, samples(type, 40, 0), {})};
-  auto const table = borrow_arrow_device_table(
+  auto const table = from_arrow_device_table(
     *make_schema(type).get(), source.array.get(), {}, stream(), host_memory_resource());
-  ASSERT_EQ(table.made.size(), 1U);
-  EXPECT_EQ(table.made[0].address, table.columns[0].view().head<void>());
-  EXPECT_EQ(table.made[0].size, 40);
-  EXPECT_EQ(table.made[0].reason, "bits in Arrow, bytes in cuDF");
+  auto const& made = table.columns[0].made;
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_EQ(made[0].address, table.columns[0].view().head<void>());
+  EXPECT_EQ(made[0].size, 40);
+  EXPECT_EQ(made[0].reason, "bits in Arrow, bytes in cuDF");
+  EXPECT_TRUE(table.columns[1].made.empty());
 }
 
 }  // namespace

@@ -25,11 +25,17 @@ imported_column import_array(shape const& type,
     options);
 }
 
-imported_table import_table(shape const& type, unique_device_array& array)
+imported_table import_table(shape const& type,
+                            unique_device_array& array,
+                            import_options const& options = {})
 {
-  return checked(from_arrow_device_table(
-    *make_schema(type).get(), array.get(), {}, stream(), host_memory_resource()));
+  return checked(
+    from_arrow_device_table(
+      *make_schema(type).get(), array.get(), options, stream(), host_memory_resource()),
+    options);
 }
+
+constexpr auto borrowing = import_options{.borrow = true};
 
 /// Rows before and after the slice, at the top level and at the levels below.
 struct slice_case {
@@ -422,12 +428,6 @@ TEST(ArrayImporter, ImportsManyArrays)
   }
 }
 
-borrowed_table borrow_table(shape const& type, unique_device_array& array)
-{
-  return checked(borrow_arrow_device_table(
-    *make_schema(type).get(), array.get(), {}, stream(), host_memory_resource()));
-}
-
 TEST(BorrowTable, AcceptsTheArraysThatImportsAccept)
 {
   auto type = struct_of(flat_shapes());
@@ -443,7 +443,7 @@ TEST(BorrowTable, AcceptsTheArraysThatImportsAccept)
       for (auto const count_nulls : {true, false}) {
         tracked source{produce(type, values, slices_of(slices, count_nulls))};
         {
-          auto const table = borrow_table(type, source.array);
+          auto const table = import_table(type, source.array, borrowing);
           EXPECT_EQ(table_rows(table, type), values);
           EXPECT_EQ(source.released, 0);
         }
@@ -464,7 +464,7 @@ TEST(BorrowTable, SharesBuffersOfFlatValuesAndStrings)
   for (auto const& [field, buffers] : {std::pair{0U, 2}, {1U, 3}, {3U, 2}}) {
     expected.insert(expected.end(), fields[field]->buffers, fields[field]->buffers + buffers);
   }
-  auto table           = borrow_table(type, source.array);
+  auto table           = import_table(type, source.array, borrowing);
   auto const& borrowed = table.columns;
   EXPECT_EQ((std::vector<void const*>{borrowed[0].mask,
                                       borrowed[0].data,
@@ -479,13 +479,15 @@ TEST(BorrowTable, SharesBuffersOfFlatValuesAndStrings)
   EXPECT_EQ(borrowed[1].offsets_size, 71 * 4);
   EXPECT_EQ(borrowed[1].data_size, static_cast<std::int32_t const*>(expected[3])[70]);
   EXPECT_EQ(borrowed[3].data_size, 70 * 8);
-  for (auto const i : {0U, 1U, 3U}) { EXPECT_EQ(borrowed[i].imported.storage, nullptr); }
-  EXPECT_NE(borrowed[2].imported.storage, nullptr);
+  for (auto const i : {0U, 1U, 3U}) { EXPECT_EQ(borrowed[i].storage, nullptr); }
+  EXPECT_NE(borrowed[2].storage, nullptr);
 
-  // Destroying both the owner and the imported column releases the producer.
-  table.owner.reset();
+  // Each column, borrowed or not, keeps the array alive.
+  auto last = std::move(table.columns[1]);
+  table     = {};
   EXPECT_EQ(source.released, 0);
-  table.columns[2].imported.storage.reset();
+  EXPECT_EQ(read_rows(last.view(), flat("string")), field_rows(values, 1, {}));
+  last = {};
   EXPECT_EQ(source.released, 1);
 }
 
@@ -503,12 +505,8 @@ TEST(BorrowTable, ImportsNullStringsThatAreNotEmpty)
     field.null_count          = -1;
     auto* const mask          = const_cast<void*>(field.buffers[0]);
     *static_cast<char*>(mask) = 0b0101;
-    auto const options        = import_options{.sanitize = sanitize};
-    auto const table          = checked(
-      borrow_arrow_device_table(
-        *make_schema(type).get(), source.array.get(), options, stream(), host_memory_resource()),
-      options);
-    EXPECT_EQ(table.columns[0].imported.storage != nullptr, sanitize);
+    auto const table = import_table(type, source.array, {.sanitize = sanitize, .borrow = true});
+    EXPECT_EQ(table.columns[0].storage != nullptr, sanitize);
     EXPECT_EQ(table_rows(table, type), (rows{null, row("stays"), null}));
     auto const strings = cudf::strings_column_view{table.view().column(0)};
     auto const* ends   = strings.offsets().data<std::int32_t>() + strings.offset() + 2;
@@ -530,8 +528,8 @@ TEST(BorrowTable, ImportsMisalignedBuffers)
   auto* const* fields = source.array->array.children;
   auto const numbers  = misalign(*fields[0], 3 * 8);
   auto const offsets  = misalign(*fields[1], 4 * 4);
-  auto const table    = borrow_table(type, source.array);
-  for (auto const& column : table.columns) { EXPECT_NE(column.imported.storage, nullptr); }
+  auto const table    = import_table(type, source.array, borrowing);
+  for (auto const& column : table.columns) { EXPECT_NE(column.storage, nullptr); }
   EXPECT_EQ(table_rows(table, type), values);
 }
 
@@ -540,13 +538,13 @@ TEST(BorrowTable, RejectsTheArraysThatImportsReject)
   auto values = batch_rows(40, 0);
   values[20]  = {};
   tracked source{produce(batch_type, values)};
-  EXPECT_THROW((void)borrow_table(batch_type, source.array), std::invalid_argument);
+  EXPECT_THROW((void)import_table(batch_type, source.array, borrowing), std::invalid_argument);
   EXPECT_FALSE(source.array.is_released());
   tracked broken{produce(batch_type, batch_rows(4, 0))};
   auto& strings           = *broken.array->array.children[1];
   auto* offsets           = static_cast<std::int32_t*>(const_cast<void*>(strings.buffers[1]));
   offsets[strings.length] = -1;
-  EXPECT_THROW((void)borrow_table(batch_type, broken.array), std::invalid_argument);
+  EXPECT_THROW((void)import_table(batch_type, broken.array, borrowing), std::invalid_argument);
   EXPECT_FALSE(broken.array.is_released());
 }
 
@@ -577,15 +575,13 @@ TEST(ArrayImporter, BorrowsOneColumn)
       auto const* data =
         source.array->array.n_buffers > 1 ? source.array->array.buffers[1] : nullptr;
       {
-        auto const table =
-          checked(importer.borrow_column(source.array.get(), {}, stream(), host_memory_resource()));
-        ASSERT_EQ(table.columns.size(), 1U);
-        EXPECT_EQ(table.num_rows, length);
-        EXPECT_EQ(source.released, 0);
-        expect_rows(table.columns[0].view(), type, values);
-        if (table.columns[0].imported.storage == nullptr && slices.top.before == 0) {
-          auto const& borrowed = table.columns[0];
-          EXPECT_EQ(borrowed.offsets == nullptr ? borrowed.data : borrowed.offsets, data);
+        auto const column =
+          checked(importer.column(source.array.get(), borrowing, stream(), host_memory_resource()));
+        EXPECT_EQ(column.size, length);
+        expect_rows(column.view(), type, values);
+        if (column.storage == nullptr && slices.top.before == 0) {
+          EXPECT_EQ(source.released, 0);
+          EXPECT_EQ(column.offsets == nullptr ? column.data : column.offsets, data);
         }
       }
       EXPECT_EQ(source.released, 1);
@@ -594,8 +590,8 @@ TEST(ArrayImporter, BorrowsOneColumn)
   tracked flat_source{produce(flat("int32"), samples(flat("int32"), 9, 30))};
   auto const importer = array_importer{*make_schema(flat("int32")).get()};
   auto const borrowed =
-    importer.borrow_column(flat_source.array.get(), {}, stream(), host_memory_resource());
-  EXPECT_EQ(borrowed.columns[0].imported.storage, nullptr);
+    importer.column(flat_source.array.get(), borrowing, stream(), host_memory_resource());
+  EXPECT_EQ(borrowed.storage, nullptr);
 }
 
 TEST(ArrayImporter, ComparesSchemasWithItsOwn)

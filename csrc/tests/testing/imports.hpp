@@ -21,9 +21,7 @@ inline imported_column checked(imported_column imported, import_options const& o
   return imported;
 }
 
-/// @param imported An `imported_table` or a `borrowed_table`
-template <typename Table>
-Table checked(Table imported, import_options const& options = {})
+inline imported_table checked(imported_table imported, import_options const& options = {})
 {
   for (auto const& column : imported.view()) {
     expect_invariants(column, {.sanitized = options.sanitize});

@@ -54,6 +54,7 @@ cdef class ImportArguments:
         check_resource(mr)
         self.options.copy = policy_of(copy)
         self.options.sanitize = sanitize
+        self.options.borrow = True
         if validate == "full":
             self.options.validate = core.validation.full
         self.stream = stream
@@ -104,24 +105,27 @@ cdef class ArrayImporter:
         cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
         cdef ImportContext context = arguments.context()
         cdef device_async_resource_ref resource = resource_of(context.mr)
-        cdef core.borrowed_table imported
+        cdef core.imported_table imported
         # An upload copies all memory. With a GPU, each import has its own context.
         if c_array.device_type == core.ARROW_DEVICE_CPU and core.has_gpu():
             context.copies = True
         with nogil:
             if is_table:
                 imported = move(
-                    self.importer.get().borrow_table(
+                    self.importer.get().table(
                         c_array, arguments.options, context.stream, resource
                     )
                 )
             else:
-                imported = move(
-                    self.importer.get().borrow_column(
-                        c_array, arguments.options, context.stream, resource
+                imported.columns.push_back(
+                    move(
+                        self.importer.get().column(
+                            c_array, arguments.options, context.stream, resource
+                        )
                     )
                 )
-        return wrap_columns(imported, context), imported.num_rows, to_tuples(imported.made)
+                imported.num_rows = imported.columns[0].size
+        return wrap_columns(imported, context), imported.num_rows, to_tuples(imported.columns)
 
     cdef ImportedFields fields_of_schema(self):
         if self.fields is None:

@@ -2,11 +2,10 @@
 
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, uintptr_t
-from libcpp.memory cimport shared_ptr, unique_ptr
+from libcpp.memory cimport shared_ptr
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
-from pylibcudf.libcudf.column.column cimport column as libcudf_column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.types cimport size_type
 from pylibcudf.table cimport Table
@@ -48,7 +47,4 @@ cdef class ImportContext:
     cdef shared_ptr[const void] released_in_order(self, shared_ptr[const void]) except *
 
 
-cdef Column wrap_column(
-    unique_ptr[libcudf_column] storage, size_type offset, size_type size, ImportContext context
-)
-cdef list wrap_columns(core.borrowed_table& table, ImportContext context)
+cdef list wrap_columns(core.imported_table& table, ImportContext context)

@@ -332,7 +332,7 @@ cdef Column wrap_column(
 
 
 cdef Column wrap_borrowed(
-    core.borrowed_column& borrowed, ProducerMemory memory, list no_children
+    core.imported_column& borrowed, ProducerMemory memory, list no_children
 ):
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(borrowed.type)
@@ -351,7 +351,7 @@ cdef Column wrap_borrowed(
 
 
 cdef Column wrap_offsets(
-    core.borrowed_column& borrowed, ProducerMemory memory, list no_children
+    core.imported_column& borrowed, ProducerMemory memory, list no_children
 ):
     cdef Column self = Column.__new__(Column)
     self._data_type = wrap_type(borrowed.offsets_type)
@@ -362,25 +362,21 @@ cdef Column wrap_offsets(
     return self
 
 
-cdef list wrap_columns(core.borrowed_table& table, ImportContext context):
-    cdef ProducerMemory memory = ProducerMemory.__new__(ProducerMemory)
-    cdef core.borrowed_column* borrowed
+cdef list wrap_columns(core.imported_table& table, ImportContext context):
+    cdef ProducerMemory memory = None
+    cdef core.imported_column* column
     cdef size_t i
-    memory.owner = context.released_in_order(move(table.owner))
-    memory.context = context
     columns = []
     no_children = []  # shared, since the garbage collector would track each list
     for i in range(table.columns.size()):
-        borrowed = &table.columns[i]
-        if borrowed.imported.storage.get() == NULL:
-            columns.append(wrap_borrowed(dereference(borrowed), memory, no_children))
-        else:
-            columns.append(
-                wrap_column(
-                    move(borrowed.imported.storage),
-                    borrowed.imported.offset,
-                    borrowed.imported.size,
-                    context,
-                )
-            )
+        column = &table.columns[i]
+        if column.storage.get() != NULL:
+            columns.append(wrap_column(move(column.storage), column.offset, column.size, context))
+            continue
+        if memory is None:
+            # The borrowed columns of a table have the same owner.
+            memory = ProducerMemory.__new__(ProducerMemory)
+            memory.owner = context.released_in_order(column.owner)
+            memory.context = context
+        columns.append(wrap_borrowed(dereference(column), memory, no_children))
     return columns

@@ -119,12 +119,6 @@ outcome import_and_compare(tree& target,
   auto const mr = rmm::device_async_resource_ref{host_memory_resource()};
   // Without an array to compare with, missing child pointers of a schema cannot be detected.
   auto const prepared = setup.prepared && has_claimed_children(target);
-  if (setup.as_table && setup.borrowed) {
-    auto const table = prepared
-                         ? array_importer{schema}.borrow_table(&device, setup.options, stream, mr)
-                         : borrow_arrow_device_table(schema, &device, setup.options, stream, mr);
-    return examine(table.columns);
-  }
   if (setup.as_table) {
     auto const table = prepared
                          ? array_importer{schema}.table(&device, setup.options, stream, mr)

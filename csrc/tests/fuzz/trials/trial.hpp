@@ -17,7 +17,6 @@ namespace cudf_arrow_bridge::fuzz {
 struct trial {
   import_options options{};
   bool as_table{false};
-  bool borrowed{false};                 ///< whether a table borrows its flat columns
   bool prepared{false};                 ///< whether to use `array_importer`
   bool is_valid{false};                 ///< whether the tree is not mutated
   std::int64_t news_until_failure{-1};  ///< allocations that succeed; -1: all

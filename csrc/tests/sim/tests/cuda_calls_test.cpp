@@ -84,7 +84,7 @@ TEST_F(cuda_calls, of_each_way)
     auto const importer = array_importer{*schema.get()};
     auto export_table = [&] { return to_arrow_device(input, nullptr, {}, ref, pool_).to_arrow(); };
     auto import_table = [&](ArrowDeviceArray* array) {
-      return importer.borrow_table(array, {}, ref, pool_);
+      return importer.table(array, {.borrow = true}, ref, pool_);
     };
     for (auto const is_counted : {false, true}) {  // the first use creates events
       auto const each = [&](std::string const& name, auto&& way) {
@@ -96,7 +96,7 @@ TEST_F(cuda_calls, of_each_way)
       each("table, release of the export", [&] { structs = {}; });
 
       auto foreign  = disguise(export_table());
-      auto imported = std::optional<borrowed_table>{};
+      auto imported = std::optional<imported_table>{};
       each("table, import", [&] { imported = import_table(&foreign); });
       each("table, drop of the import", [&] { imported.reset(); });
 

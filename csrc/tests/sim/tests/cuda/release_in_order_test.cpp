@@ -111,9 +111,10 @@ TEST_F(release_in_order, default_streams_are_on_the_device_of_the_export)
     auto const reader = lasting_stream{};
     auto array = exported(std::shared_ptr{integer_column(legacy, {1, 2, 3})}, legacy).to_arrow();
     auto const importer = array_importer{*integer_schema().get()};
-    auto borrowed = importer.borrow_column(array.get(), {}, cuda::stream_ref{reader.get()}, pool_);
-    auto slow     = std::optional<sim::slow_stream>{reader.get()};
-    auto const seen = read_later(borrowed.columns[0].view(), flat("int32"), reader.get());
+    auto borrowed =
+      importer.column(array.get(), {.borrow = true}, cuda::stream_ref{reader.get()}, pool_);
+    auto slow       = std::optional<sim::slow_stream>{reader.get()};
+    auto const seen = read_later(borrowed.view(), flat("int32"), reader.get());
     {
       auto const elsewhere = on_device{rmm::cuda_device_id{1}};
       borrowed             = {};

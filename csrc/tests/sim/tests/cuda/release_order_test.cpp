@@ -45,14 +45,13 @@ TEST_F(release_order, waits_for_the_stream_of_a_borrowed_table)
     auto const source = std::shared_ptr{column(type, values, far.get())};
     auto const schema = schema_of(source->view());
     auto array        = to_arrow(source, far.get()).to_arrow();
-    auto borrowed     = borrow_arrow_device_table(
-      *schema.get(), array.get(), {}, cuda::stream_ref{stream.get()}, pool_);
-    for (auto const& one : borrowed.columns) { ASSERT_EQ(one.imported.storage, nullptr); }
-    auto slow       = std::optional<sim::slow_stream>{stream.get()};
-    auto const seen = read_later(borrowed.columns[0].view(), flat("int32"), stream.get());
-    borrowed.columns.clear();
+    auto borrowed     = from_arrow_device_table(
+      *schema.get(), array.get(), {.borrow = true}, cuda::stream_ref{stream.get()}, pool_);
+    for (auto const& one : borrowed.columns) { ASSERT_EQ(one.storage, nullptr); }
+    auto slow         = std::optional<sim::slow_stream>{stream.get()};
+    auto const seen   = read_later(borrowed.columns[0].view(), flat("int32"), stream.get());
     auto const before = sim::host_syncs_here();
-    borrowed.owner.reset();
+    borrowed.columns.clear();
     EXPECT_EQ(sim::host_syncs_here(), before);
     sim::drain();
     EXPECT_GT(source.use_count(), 1);

@@ -236,8 +236,8 @@ TEST_F(import_order, last_offsets_are_read_after_the_event)
       auto const schema = schema_of(source->view());
       auto array        = to_arrow(source, far.get()).to_arrow();
       auto const borrow = [&] {
-        return borrow_arrow_device_table(
-          *schema.get(), array.get(), {}, cuda::stream_ref{here.get()}, pool_);
+        return from_arrow_device_table(
+          *schema.get(), array.get(), {.borrow = true}, cuda::stream_ref{here.get()}, pool_);
       };
       if (is_broken) {
         synchronize(far.get());
@@ -263,11 +263,11 @@ TEST_F(import_order, borrowed_columns_are_read_after_the_event_and_before_the_re
       auto const schema   = schema_of(source->view());
       auto const importer = array_importer{*schema.get()};
       auto array          = to_arrow(source, far.get()).to_arrow();
-      auto borrowed = importer.borrow_column(array.get(), {}, cuda::stream_ref{here.get()}, pool_);
-      ASSERT_EQ(borrowed.columns.size(), 1U);
-      EXPECT_EQ(borrowed.columns[0].imported.storage == nullptr, type.children.empty());
-      EXPECT_EQ(borrowed.num_rows, 20);
-      auto const seen = read_later(borrowed.columns[0].view(), type, here.get());
+      auto borrowed =
+        importer.column(array.get(), {.borrow = true}, cuda::stream_ref{here.get()}, pool_);
+      EXPECT_EQ(borrowed.storage == nullptr, type.children.empty());
+      EXPECT_EQ(borrowed.size, 20);
+      auto const seen = read_later(borrowed.view(), type, here.get());
       borrowed        = {};
       drain_releases();
       EXPECT_EQ(source.use_count(), 1);

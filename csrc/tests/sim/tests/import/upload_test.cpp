@@ -100,20 +100,21 @@ TEST_F(upload, does_not_wait_for_the_stream)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
 }
 
-TEST_F(upload, borrow_column_uploads_host_columns)
+TEST_F(upload, of_borrowed_columns_copies_them)
 {
-  auto const stream   = lasting_stream{};
-  auto source         = host_source{flat("int32"), integer_rows({1, 2, 3})};
-  auto const importer = array_importer{*source.schema.get()};
+  auto const stream = lasting_stream{};
+  auto const values = rows{number(1), number(0), number(1)};
+  auto source       = host_source{flat("bool8"), values};
   auto const uploaded =
-    importer.borrow_column(source.array.get(), {}, cuda::stream_ref{stream.get()}, pool_);
+    import(source.array.get(), *source.schema.get(), stream.get(), import_options{.borrow = true});
   EXPECT_EQ(source.released(), 1);
-  ASSERT_EQ(uploaded.columns.size(), 1U);
-  EXPECT_EQ(uploaded.num_rows, 3);
   EXPECT_EQ(uploaded.owner, nullptr);
-  auto const seen = read_later(uploaded.columns[0].view(), flat("int32"), stream.get());
+  // Not the bytes in host memory that the bits were converted to before the upload.
+  ASSERT_EQ(uploaded.made.size(), 1U);
+  EXPECT_EQ(uploaded.made[0].address, uploaded.view().head<void>());
+  auto const seen = read_later(uploaded.view(), flat("bool8"), stream.get());
   synchronize(stream.get());
-  EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
+  EXPECT_EQ(*seen, values);
 }
 
 TEST_F(upload, pinned_memory_is_kept_for_copies_in_flight)
