@@ -102,12 +102,12 @@ cdef list to_tuples(const vector[core.imported_column]& columns):
     """List the address, size and reason of each piece of memory that an import allocated."""
     return [
         (
-            <uintptr_t>columns[i].made[j].address,
-            columns[i].made[j].size,
-            text_of(columns[i].made[j].reason),
+            <uintptr_t>columns[i].copied[j].address,
+            columns[i].copied[j].size,
+            text_of(columns[i].copied[j].reason),
         )
         for i in range(columns.size())
-        for j in range(columns[i].made.size())
+        for j in range(columns[i].copied.size())
     ]
 
 
@@ -115,13 +115,13 @@ cdef list to_tuples(const vector[core.imported_column]& columns):
 cdef dict reasons = {}
 
 
-cdef shared_ptr[vector[core.made_memory]] from_tuples(tuple made):
+cdef shared_ptr[vector[core.copied_buffer]] from_tuples(tuple copied):
     """Convert the result of `to_tuples` back to C++."""
-    cdef shared_ptr[vector[core.made_memory]] result = make_shared[vector[core.made_memory]]()
-    cdef core.made_memory memory
+    cdef shared_ptr[vector[core.copied_buffer]] result = make_shared[vector[core.copied_buffer]]()
+    cdef core.copied_buffer memory
     cdef bytes text
     cdef uintptr_t address
-    for address, size, reason in made:
+    for address, size, reason in copied:
         text = reasons.setdefault(reason, reason.encode())
         memory.address = <const void*>address
         memory.size = <int64_t>size

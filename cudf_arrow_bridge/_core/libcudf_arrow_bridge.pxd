@@ -206,7 +206,7 @@ cdef extern from "cudf_arrow_bridge/copies.hpp" namespace "cudf_arrow_bridge" no
         never
         always
 
-    cdef cppclass made_memory:
+    cdef cppclass copied_buffer:
         const void* address
         int64_t size
         string_view reason
@@ -231,7 +231,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         bool managed_as_cuda
         copy_policy copy
         shared_ptr[const void] copy_owner
-        shared_ptr[vector[made_memory]] made
+        shared_ptr[vector[copied_buffer]] copied
 
     cdef cppclass device_array:
         device_array() noexcept
@@ -291,7 +291,7 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         unique_ptr[column] storage
         size_type offset
         size_type size
-        vector[made_memory] made
+        vector[copied_buffer] copied
         shared_ptr[const void] owner
         data_type type
         size_type null_count

@@ -13,7 +13,7 @@ Codec = Literal["lz4_frame", "zstd"]
 #: The kind of an Arrow array: a record batch or any other array.
 Kind = Literal["table", "column"]
 #: Address, size and reason of memory that was allocated for an export.
-MadeMemory = tuple[int, int, str]
+CopiedBuffer = tuple[int, int, str]
 
 
 class Stream(Protocol):

@@ -46,7 +46,7 @@ from ..frames.proxies import is_pandas, is_proxy
 from .cudf_polars_private import input_of_container, is_container, is_result, take_partitions
 
 if TYPE_CHECKING:
-    from .._core.protocols import MadeMemory
+    from .._core.protocols import CopiedBuffer
 
 
 def export_input_of(
@@ -151,12 +151,12 @@ def _input_of_stream(obj: Any, arguments: ExportArguments) -> ExportInput:
             )
         ]
     num_rows = sum(part.num_rows for part in parts)
-    converted = first.made if len(parts) == 1 else ()
-    made = (*converted, *_memory_of(columns))
-    return ExportInput(first.kind, columns, num_rows, first.schema_spec, made)
+    converted = first.copied if len(parts) == 1 else ()
+    copied = (*converted, *_memory_of(columns))
+    return ExportInput(first.kind, columns, num_rows, first.schema_spec, copied)
 
 
-def _memory_of(columns: Sequence[plc.Column]) -> Iterator[MadeMemory]:
+def _memory_of(columns: Sequence[plc.Column]) -> Iterator[CopiedBuffer]:
     """Yield the memory of concatenated columns, without dictionaries, which may be a batch's."""
     for column in columns:
         for span in (column.data(), column.null_mask()):
@@ -180,10 +180,10 @@ def export_input_of_source(
         arguments.stream, None, arguments.mr, copy=copy, validate="minimal", sanitize=False
     )
     kind = kind or source.kind
-    columns, num_rows, made = source.importer.import_array(
+    columns, num_rows, copied = source.importer.import_array(
         source.array_capsule, kind == "table", of_import
     )
-    return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns), made)
+    return ExportInput(kind, columns, num_rows, _spec_of_source(source, kind, columns), copied)
 
 
 def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Column]) -> SchemaSpec:

@@ -38,7 +38,7 @@ from .layout import FrameLayout, ObjectType, encode_field, single_label, table_n
 from .to_pylibcudf import column_to_pylibcudf
 
 if TYPE_CHECKING:
-    from .._core.protocols import MadeMemory
+    from .._core.protocols import CopiedBuffer
 
 _MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
 
@@ -95,7 +95,7 @@ def frame_to_columns(
     labels: pd.Index | None = None
     index: cudf.Index | None = None
     attrs: dict[Any, Any] = {}
-    made: Sequence[MadeMemory] = ()
+    copied: Sequence[CopiedBuffer] = ()
     if isinstance(obj, cudf.DataFrame):
         object_type, columns = "frame", columns_of(obj)
         labels, index, attrs = obj.columns, obj.index, obj.attrs
@@ -109,7 +109,7 @@ def frame_to_columns(
         preserve_index, columns = None, columns_of(obj)
         labels, index = level_labels(obj.names), cudf.RangeIndex(len(obj))
     elif isinstance(obj, cudf.Index):
-        columns, made = _index_columns(obj, (), sharer, stream, copy)
+        columns, copied = _index_columns(obj, (), sharer, stream, copy)
     else:
         raise TypeError(f"expected a cuDF DataFrame, Series or Index, got {type(obj).__name__}")
     kind: Kind = "column"
@@ -124,7 +124,7 @@ def frame_to_columns(
         if preserve_index is None and isinstance(index, cudf.RangeIndex):
             rows = range_of(index)
         else:
-            levels, made = _index_columns(index, columns, sharer, stream, copy)
+            levels, copied = _index_columns(index, columns, sharer, stream, copy)
     shared = share_columns([*columns, *levels], sharer)
     exported = shared[0]
     key = None
@@ -146,7 +146,7 @@ def frame_to_columns(
         if not (key is None or spec.labels or is_uncached):
             cache_spec(key, spec, list(shared[3].values()))
     num_rows = columns[0].size if columns else len(obj)
-    return ExportInput(kind, exported, num_rows, spec, made)
+    return ExportInput(kind, exported, num_rows, spec, copied)
 
 
 def describe_frame(
@@ -256,7 +256,7 @@ def _index_columns(
     sharer: BufferSharer,
     stream: Any,
     copy: bool | None,
-) -> tuple[Sequence[ColumnBase], Sequence[MadeMemory]]:
+) -> tuple[Sequence[ColumnBase], Sequence[CopiedBuffer]]:
     """Return an index as columns, and the memory allocated for them.
 
     A range index becomes a column in the same memory as `columns`.
@@ -275,10 +275,10 @@ def _index_columns(
         dtype = np.dtype("int64")
     enable_host_frames()
     column = convert.sequence(values, dtype, compute_location(*locked, stream=stream))
-    made = [(column.data().ptr, len(index) * dtype.itemsize, _NO_RANGES)] if len(index) else []
+    copied = [(column.data().ptr, len(index) * dtype.itemsize, _NO_RANGES)] if len(index) else []
     # Not spillable: cuDF spills on its own stream, which does not wait for that of the sequence.
     column = rebuild_all(column, lambda span: OwningSpan(span.ptr, span.size, span))
-    return [make_column(column, dtype)], made
+    return [make_column(column, dtype)], copied
 
 
 def _names_of(obj: cudf.Series | cudf.Index | pd.Index) -> list[Hashable]:

@@ -85,8 +85,8 @@ class Importer:
         Return None if they have to be exported and imported, which can convert or copy them.
         """
         source = array.export_input
-        if self.copy is False and source.made:
-            raise copy_error([CopyRefusedError("", reason) for *_, reason in source.made])
+        if self.copy is False and source.copied:
+            raise copy_error([CopyRefusedError("", reason) for *_, reason in source.copied])
         if kind != source.kind or not self.shares_columns:
             return None
         order(self.importing.handle, array.arguments.handle)

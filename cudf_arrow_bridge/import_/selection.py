@@ -78,5 +78,5 @@ def _select_of_columns(
     fields = [from_field(field) for field in schema]
     spec = SchemaSpec(fields, schema.metadata or {}, source.schema_spec.labels)
     columns = [source.columns[position] for position in positions]
-    selected = ExportInput("table", columns, source.num_rows, spec, source.made)
+    selected = ExportInput("table", columns, source.num_rows, spec, source.copied)
     return InputExporter(selected, array.arguments)

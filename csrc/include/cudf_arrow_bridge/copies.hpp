@@ -18,7 +18,7 @@ enum class copy_policy : std::int8_t {
 };
 
 /// Memory that was allocated because a buffer could not be shared.
-struct made_memory {
+struct copied_buffer {
   void const* address;      ///< first byte
   std::int64_t size;        ///< bytes
   std::string_view reason;  ///< the reason; its text outlives all objects over the memory

@@ -93,7 +93,7 @@ struct export_options {
   std::shared_ptr<void const> copy_owner{};
   /// Memory of the columns that was allocated for this export: buffers in it are described as
   /// copies. May be null.
-  std::shared_ptr<std::vector<made_memory> const> made{};
+  std::shared_ptr<std::vector<copied_buffer> const> copied{};
   /// Whether all memory of the owner is freed in the order of `stream`, like columns created on it.
   /// An import of the array then makes `stream` wait for the work that reads the memory and
   /// releases the owner immediately; otherwise the owner is kept until that work is done.

@@ -71,7 +71,7 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_column {
   cudf::size_type offset{0};                ///< rows before the first imported one
   cudf::size_type size{0};                  ///< imported rows
   /// Memory that could not be adopted, except for rows that `sanitize` rewrites.
-  std::vector<made_memory> made{};
+  std::vector<copied_buffer> copied{};
 
   /// Keeps the producer's array alive; null: not borrowed. After the destruction of all copies, the
   /// array is released when the work that is then enqueued on the stream of the import is done.

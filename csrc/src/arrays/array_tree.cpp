@@ -37,7 +37,7 @@ std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const>
   tree->nodes             = source->nodes;
   tree->location          = source->location;
   tree->derived_from      = source->derived_from == nullptr ? source : source->derived_from;
-  tree->made              = source->made;
+  tree->copied            = source->copied;
   tree->ready             = source->ready.reference();
   tree->stream            = source->stream;
   tree->is_freed_in_order = source->is_freed_in_order;

@@ -82,7 +82,8 @@ struct array_tree {
   std::shared_ptr<array_tree const> derived_from;            ///< owns all buffers, if not null
   std::vector<rmm::device_buffer> conversions;               ///< buffers that the export created
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that the export created
-  std::shared_ptr<std::vector<made_memory> const> made;  ///< created before the export; may be null
+  /// Created before the export; may be null.
+  std::shared_ptr<std::vector<copied_buffer> const> copied;
   pooled_event ready;                       ///< `sync_event` of the structs; none for CPU memory
   cuda::stream_ref stream{cudaStream_t{}};  ///< on which `ready` was recorded; it frees the buffers
   bool is_message{false};                   ///< whether it has all rows of the body of a message

@@ -86,7 +86,9 @@ class copy_log {
   /// Records a buffer that was created rather than shared.
   void note(void const* address, std::size_t size, copy_reason reason)
   {
-    if (size > 0) { made_.push_back({address, static_cast<std::int64_t>(size), text_of(reason)}); }
+    if (size > 0) {
+      copied_.push_back({address, static_cast<std::int64_t>(size), text_of(reason)});
+    }
   }
 
   /// Records all buffers of a column that was created.
@@ -108,11 +110,11 @@ class copy_log {
   void check() const;
 
   /// The memory that was created.
-  [[nodiscard]] std::vector<made_memory> take_made() { return std::move(made_); }
+  [[nodiscard]] std::vector<copied_buffer> take() { return std::move(copied_); }
 
  private:
   copy_policy policy_;
-  std::vector<made_memory> made_;
+  std::vector<copied_buffer> copied_;
   std::string refusals_;
 };
 

@@ -82,15 +82,15 @@ std::unordered_map<void const*, std::int64_t> read_sizes(detail::array_tree cons
 }
 
 /// Why memory was made before the export; empty if it was not.
-std::string_view reason_of(void const* address, std::vector<made_memory> const* made)
+std::string_view reason_of(void const* address, std::vector<copied_buffer> const* copied)
 {
-  if (made == nullptr || address == nullptr) { return {}; }
+  if (copied == nullptr || address == nullptr) { return {}; }
   auto const* byte  = static_cast<std::byte const*>(address);
-  auto const holder = std::find_if(made->begin(), made->end(), [byte](auto const& memory) {
+  auto const holder = std::find_if(copied->begin(), copied->end(), [byte](auto const& memory) {
     auto const* first = static_cast<std::byte const*>(memory.address);
     return byte >= first && byte < first + memory.size;
   });
-  return holder == made->end() ? std::string_view{} : holder->reason;
+  return holder == copied->end() ? std::string_view{} : holder->reason;
 }
 
 }  // namespace
@@ -247,8 +247,9 @@ std::vector<buffer_info> device_array::buffers() const
     auto const* address = node.first_buffer()[i];
     // All data buffers of views have the properties of the first one.
     auto const copied = node.copied[std::min(i, node.copied.size() - 1)];
-    auto const reason = copied == detail::copy_reason::none ? reason_of(address, tree_->made.get())
-                                                            : detail::text_of(copied);
+    auto const reason = copied == detail::copy_reason::none
+                          ? reason_of(address, tree_->copied.get())
+                          : detail::text_of(copied);
     result.push_back({name, address, address == nullptr ? 0 : size, reason});
   };
   auto const add_data = [&](void const* size, std::int64_t bytes) {

@@ -104,7 +104,7 @@ device_array export_counted(export_input const& input,
 {
   auto tree               = std::make_shared<array_tree>();
   tree->owner             = std::move(owner);
-  tree->made              = options.made;
+  tree->copied            = options.copied;
   tree->is_freed_in_order = options.owner_frees_on_stream;
   auto const place        = columns_at_place{input.columns, stream, mr};
   tree->location          = place.location;

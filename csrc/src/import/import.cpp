@@ -99,7 +99,7 @@ class array_import {
       detail::upload(result.columns, call_.stream, call_.mr);
       for (auto& column : result.columns) {
         copies_.note(column.storage->view(), detail::copy_reason::upload);
-        column.made = copies_.take_made();
+        column.copied = copies_.take();
       }
     }
     return result;
@@ -166,7 +166,7 @@ class array_import {
     }
     column.offset = static_cast<cudf::size_type>(planned.rows.leading);
     column.size   = static_cast<cudf::size_type>(planned.rows.size);
-    column.made   = copies_.take_made();
+    column.copied = copies_.take();
   }
 
   detail::import_call const& call_;

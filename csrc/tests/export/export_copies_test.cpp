@@ -74,14 +74,14 @@ INSTANTIATE_TEST_SUITE_P(Types,
                                   std::to_string(std::get<1>(one.param));
                          });
 
-TEST(ExportOfMadeMemory, ReportsTheReasonOfTheImport)
+TEST(ExportOfCopiedBuffers, ReportsTheReasonOfTheImport)
 {
   auto const type   = flat("int32");
   auto const column = make_column(type, samples(type, 10, 0));
-  auto const made   = std::make_shared<std::vector<made_memory> const>(
-    1, made_memory{column->view().head<void>(), 40, "written out"});
+  auto const copied = std::make_shared<std::vector<copied_buffer> const>(
+    1, copied_buffer{column->view().head<void>(), 40, "written out"});
   auto const array = to_arrow_device(
-    slice(*column, 5, 10), nullptr, {.made = made}, stream(), host_memory_resource());
+    slice(*column, 5, 10), nullptr, {.copied = copied}, stream(), host_memory_resource());
   EXPECT_EQ(array.buffers()[1].reason, "written out");
 }
 

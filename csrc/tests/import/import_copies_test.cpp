@@ -118,12 +118,12 @@ TEST(ImportOfATable, ReportsTheMemoryThatItAllocates)
   tracked source{produce(type, samples(type, 40, 0), {})};
   auto const table = from_arrow_device_table(
     *make_schema(type).get(), source.array.get(), {}, stream(), host_memory_resource());
-  auto const& made = table.columns[0].made;
-  ASSERT_EQ(made.size(), 1U);
-  EXPECT_EQ(made[0].address, table.columns[0].view().head<void>());
-  EXPECT_EQ(made[0].size, 40);
-  EXPECT_EQ(made[0].reason, "bits in Arrow, bytes in cuDF");
-  EXPECT_TRUE(table.columns[1].made.empty());
+  auto const& copied = table.columns[0].copied;
+  ASSERT_EQ(copied.size(), 1U);
+  EXPECT_EQ(copied[0].address, table.columns[0].view().head<void>());
+  EXPECT_EQ(copied[0].size, 40);
+  EXPECT_EQ(copied[0].reason, "bits in Arrow, bytes in cuDF");
+  EXPECT_TRUE(table.columns[1].copied.empty());
 }
 
 }  // namespace

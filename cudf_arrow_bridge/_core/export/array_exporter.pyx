@@ -32,7 +32,7 @@ cdef class ExportInput:
 
     `kind` is ``"table"`` for a record batch, ``"column"`` for an array. A table without columns can
     have rows. The export references the columns while their memory is in use. These references also
-    make cuDF copy the memory before it writes to it. `made` has the address, size and reason of
+    make cuDF copy the memory before it writes to it. `copied` has the address, size and reason of
     each piece of memory that was allocated because the memory of the source could not be shared.
     `freed_on` is the stream that frees the columns, if it is known. It waits for the stream of the
     export before an array releases the columns.
@@ -42,7 +42,7 @@ cdef class ExportInput:
     cdef readonly tuple columns  # type: tuple[Column, ...]
     cdef readonly size_type num_rows
     cdef readonly SchemaSpec schema_spec
-    cdef readonly tuple made  # type: tuple[MadeMemory, ...]
+    cdef readonly tuple copied  # type: tuple[CopiedBuffer, ...]
     cdef readonly object freed_on  # type: Stream | None
 
     def __init__(
@@ -51,24 +51,24 @@ cdef class ExportInput:
         columns not None: Sequence[Column],
         size_type num_rows,
         SchemaSpec schema_spec not None,
-        made: Sequence[MadeMemory] = (),
+        copied: Sequence[CopiedBuffer] = (),
         freed_on: Stream | None = None,
     ):
         self.kind = kind
         self.columns = tuple(columns)
         self.num_rows = num_rows
         self.schema_spec = schema_spec
-        self.made = tuple(made)
+        self.copied = tuple(copied)
         self.freed_on = freed_on
 
-    cdef bint is_made(self) except -1:
+    cdef bint is_copied(self) except -1:
         """Return whether all memory of the columns was allocated for this export."""
-        made = {address for address, *_ in self.made}
+        addresses = {address for address, *_ in self.copied}
         levels = list(self.columns)
         for column in levels:
             levels += column.children()
             for span in (column.data(), column.null_mask()):
-                if span is not None and span.size and span.ptr not in made:
+                if span is not None and span.size and span.ptr not in addresses:
                     return False
         return True
 
@@ -173,10 +173,10 @@ cdef class ExportCall:
         self.options.compact = arguments.compact
         self.options.managed_as_cuda = arguments.managed_as_cuda
         self.options.copy = arguments.copy_policy
-        if export_input.made:
-            self.options.made = from_tuples(export_input.made)
+        if export_input.copied:
+            self.options.copied = from_tuples(export_input.copied)
         if arguments.copy_policy == core.copy_policy.always:
-            if export_input.made and arguments.mr is None and export_input.is_made():
+            if export_input.copied and arguments.mr is None and export_input.is_copied():
                 # The memory is a copy already, in the resource of copies.
                 self.options.copy = core.copy_policy.as_needed
             self.options.copy_owner = share_object((mr, arguments.stream))

@@ -110,8 +110,8 @@ TEST_F(upload, of_borrowed_columns_copies_them)
   EXPECT_EQ(source.released(), 1);
   EXPECT_EQ(uploaded.owner, nullptr);
   // Not the bytes in host memory that the bits were converted to before the upload.
-  ASSERT_EQ(uploaded.made.size(), 1U);
-  EXPECT_EQ(uploaded.made[0].address, uploaded.view().head<void>());
+  ASSERT_EQ(uploaded.copied.size(), 1U);
+  EXPECT_EQ(uploaded.copied[0].address, uploaded.view().head<void>());
   auto const seen = read_later(uploaded.view(), flat("bool8"), stream.get());
   synchronize(stream.get());
   EXPECT_EQ(*seen, values);
