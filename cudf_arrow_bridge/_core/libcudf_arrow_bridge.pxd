@@ -423,7 +423,6 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass shared_tensor:
         const tensor_view& view() noexcept
-        bool is_copy() noexcept
         void make_wait(stream_ref) except +libcudf_exception_handler
         void release_after(stream_ref, stream_ref) except +libcudf_exception_handler
         void wait() except +libcudf_exception_handler
