@@ -3,12 +3,15 @@
 
 #include "base/utf8.hpp"
 
+#include <cudf/types.hpp>
 #include <cudf/utilities/error.hpp>
 
 #include <nanoarrow/nanoarrow.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -74,6 +77,25 @@ template <typename Error>
 }  // namespace cudf_arrow_bridge
 
 namespace cudf_arrow_bridge::detail {
+
+/// The most elements or bytes that the 32-bit offsets of a column count.
+inline constexpr std::int64_t max_offset = std::numeric_limits<cudf::size_type>::max();
+
+/// The most rows of a column, which may have one more offset.
+inline constexpr std::int64_t max_rows = max_offset - 1;
+
+/// Throws the error for more rows, elements or bytes than numbers of 32 bits count.
+[[noreturn]] inline void fail_too_many(
+  column_path const& path,
+  std::int64_t found,
+  std::int64_t most,
+  std::string const& what,
+  std::string const& advice = "import it as a stream of smaller arrays")
+{
+  fail<std::overflow_error>(path,
+                            "expected at most " + std::to_string(most) + " " + what + ", got " +
+                              std::to_string(found) + ": " + advice);
+}
 
 /// Throws if a call of nanoarrow's builders returned an error. They fail only if memory runs out,
 /// or for arguments that the caller should have rejected.

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -163,12 +161,8 @@ class gatherer {
   {
     auto const offsets = offsets_of<std::int32_t>(source, begin);
     auto sized         = sizes_to_offsets(map, offsets);
-    if (sized.total > std::numeric_limits<size_type>::max()) {
-      fail<std::overflow_error>(path_,
-                                "expected at most " +
-                                  std::to_string(std::numeric_limits<size_type>::max()) +
-                                  " list elements, got " + std::to_string(sized.total) +
-                                  ": import it as a stream of smaller arrays");
+    if (sized.total > max_offset) {
+      fail_too_many(path_, sized.total, max_offset, "list elements");
     }
     auto buffer = allocate(sized.total * std::int64_t{sizeof(size_type)}, exec_);
     auto* out   = static_cast<size_type*>(buffer.data());

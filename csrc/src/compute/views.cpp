@@ -17,7 +17,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -28,8 +27,6 @@ using namespace host;
 
 using cudf::size_type;
 using cudf::type_id;
-
-constexpr std::int64_t max_offset = std::numeric_limits<std::int32_t>::max();
 
 bool is_null(row_mask const& mask, std::int64_t row)
 { return mask.bits != nullptr && !bit_at(mask.bits, row); }
@@ -371,12 +368,8 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   auto offsets      = allocate(std::int64_t{count} * 4, exec);
   auto const extent = measure(rows, values_of<std::int32_t>(offsets), path);
   auto const width  = extent.in_order ? extent.total : extent.end - extent.first;
-  if (std::max(extent.total, width) >= max_offset) {
-    fail<std::overflow_error>(path,
-                              "expected fewer than " + std::to_string(max_offset) +
-                                " list elements, got " + std::to_string(extent.total) +
-                                " in lists of " + std::to_string(width) +
-                                ": import it as a stream of smaller arrays");
+  if (auto const most = std::max(extent.total, width); most > max_rows) {
+    fail_too_many(path, most, max_rows, "list elements");
   }
   return {make_column(cudf::data_type{type_id::INT32}, count, std::move(offsets), exec),
           extent.in_order ? nullptr : make_element_map(rows, extent, path, exec),

@@ -7,8 +7,6 @@
 
 #include <cudf/lists/lists_column_view.hpp>
 
-#include <limits>
-#include <string>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -24,15 +22,11 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
   auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
   auto const size     = step.list_size;
   auto const count    = rows.size * size;
-  constexpr std::int64_t max_elements = std::numeric_limits<cudf::size_type>::max();
-  node.per_row                        = size;
-  node.num_children                   = 1;
-  node.first_child                    = tree_.add_nodes(1);
-  if (count > max_elements) {
-    fail<std::overflow_error>(path,
-                              "expected at most " + std::to_string(max_elements) +
-                                " list elements, got " + std::to_string(count) +
-                                ": export fewer rows at a time");
+  node.per_row        = size;
+  node.num_children   = 1;
+  node.first_child    = tree_.add_nodes(1);
+  if (count > max_offset) {
+    fail_too_many(path, count, max_offset, "list elements", "export fewer rows at a time");
   }
   auto used = used_rows(rows);
   // A non-nullable field may be null in rows in which its parent struct is null. `rows.null_count`

@@ -9,21 +9,16 @@
 #include <cudf/strings/strings_column_view.hpp>
 
 #include <algorithm>
-#include <limits>
-#include <string>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr std::int64_t max_bytes = std::numeric_limits<std::int32_t>::max();
-
-[[noreturn]] void fail_too_large(std::int64_t size, column_path const& path)
+void check_bytes(std::int64_t size, column_path const& path)
 {
-  fail<std::overflow_error>(path,
-                            "expected at most " + std::to_string(max_bytes) +
-                              " bytes by the requested schema, got " + std::to_string(size) +
-                              ": ask for large_string");
+  if (size > max_offset) {
+    fail_too_many(path, size, max_offset, "bytes by the requested schema", "ask for large_string");
+  }
 }
 
 std::int64_t width_of(cudf::column_view const& offsets)
@@ -114,8 +109,8 @@ std::int64_t array_builder::fill_offsets(array_node& node,
   }
   copies_.need(copy_reason::offset_width, path);
   auto const ends = read_ends(first, size, 8, exec_);
-  auto const base = ends.last > max_bytes ? ends.first : 0;
-  if (ends.last - base > max_bytes) { fail_too_large(ends.last - base, path); }
+  auto const base = ends.last > max_offset ? ends.first : 0;
+  check_bytes(ends.last - base, path);
   set_copied(
     node,
     copy_reason::offset_width,
@@ -144,7 +139,7 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
     auto const& offsets = checked_offsets(bytes.offsets, begin + size, level.path);
     auto const* last    = offset_address(offsets, begin + size);
     view_bytes          = read_offset(last, 0, width_of(offsets), exec_.host, exec_.stream);
-    if (view_bytes > max_bytes) { fail_too_large(view_bytes, level.path); }
+    check_bytes(view_bytes, level.path);
     strings = {offset_address(offsets, begin),
                width_of(offsets),
                bytes.head,

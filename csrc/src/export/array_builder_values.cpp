@@ -7,7 +7,6 @@
 #include <cudf/dictionary/dictionary_column_view.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
-#include <stdexcept>
 #include <string>
 
 namespace cudf_arrow_bridge::detail {
@@ -93,10 +92,11 @@ void array_builder::fill_indices(array_node& node,
   auto const* first = row_of(indices, begin, bits);
   node.per_row      = step.element_bits;
   if (indices.type().id() != step.index && num_keys > max_keys(step.index)) {
-    fail<std::overflow_error>(level.path,
-                              "expected at most " + std::to_string(max_keys(step.index)) +
-                                " dictionary values by the requested index type, got " +
-                                std::to_string(num_keys) + ": request a wider type");
+    fail_too_many(level.path,
+                  num_keys,
+                  max_keys(step.index),
+                  "dictionary values by the requested index type",
+                  "request a wider type");
   }
   if (bits == step.element_bits) {
     node.buffers[1] = first;

@@ -11,7 +11,6 @@
 #include <cudf/utilities/traits.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -285,7 +284,7 @@ row_range choose_rows(parsed_tree const& types,
   // of 32.
   auto const needs_leading_row = in_word == 0 && first > 0 && has_offsets_in_struct(types);
   auto const leading           = needs_leading_row ? (masked ? word_bits : 1) : in_word;
-  auto const fits              = size + leading < std::numeric_limits<cudf::size_type>::max();
+  auto const fits              = size + leading <= max_rows;
   auto const keep = size > 0 && leading > 0 && fits && !looks_up_rows(types, array) &&
                     (!exec.host || has_sound_offsets(types, array, {first - leading, leading}));
   return {first, size, keep ? leading : 0};

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -68,8 +67,7 @@ class import_survey {
   {
     // Elements beyond the limit of a column cannot all be referred to by a valid array. They are
     // surveyed in the next round, when the offsets are known.
-    constexpr auto most = std::numeric_limits<cudf::size_type>::max();
-    if (rows.storage_size() >= most || find_facts(facts_, types, &rows) != nullptr) { return; }
+    if (rows.storage_size() > max_rows || find_facts(facts_, types, &rows) != nullptr) { return; }
     auto const& type = types.type;
     auto asked       = question{types, array, rows};
     if (rows.storage_size() == 0 || type.layout == array_layout::null) {

@@ -2,24 +2,14 @@
 #include "import/column_importer.hpp"
 #include "validate/validate.hpp"
 
-#include <limits>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr std::int64_t max_elements = std::numeric_limits<cudf::size_type>::max();
-
 void check_elements(std::int64_t elements, column_path const& path)
 {
-  if (elements > max_elements) {
-    fail<std::overflow_error>(path,
-                              "expected at most " + std::to_string(max_elements) +
-                                " list elements, got " + std::to_string(elements) +
-                                ": import it as a stream of smaller arrays");
-  }
+  if (elements > max_offset) { fail_too_many(path, elements, max_offset, "list elements"); }
 }
 
 }  // namespace

@@ -2,9 +2,6 @@
 #include "compute/gather.hpp"
 #include "import/column_importer.hpp"
 
-#include <limits>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -40,12 +37,7 @@ column_parts column_importer::import_views(import_level const& level, row_mask c
     result.data = std::move(strings.data);
     return result;
   }
-  if (!is_small) {
-    fail<std::overflow_error>(
-      level.path,
-      "expected a size that the 32-bit offsets of libcudf's lists can count, got " +
-        std::to_string(size) + " bytes: import it as a stream of smaller arrays");
-  }
+  if (!is_small) { fail_too_many(level.path, size, max_offset, "bytes"); }
   result.children.push_back(flat_column(cudf::type_id::UINT8, size, std::move(strings.data)));
   return result;
 }

@@ -27,7 +27,6 @@ namespace {
 
 using detail::element_type;
 
-constexpr std::int64_t max_rows    = std::numeric_limits<cudf::size_type>::max();
 constexpr std::int64_t max_columns = detail::max_levels - 1;  ///< below the table's own level
 
 /// Positions further from the first element than this overflow as addresses.
@@ -117,7 +116,7 @@ column_layout layout_of(tensor_view const& tensor)
                                       is_table ? tensor.strides[1] : 0,
                                       0,
                                       0};
-  check_size(layout.rows, max_rows - 1, "rows");
+  check_size(layout.rows, detail::max_rows, "rows");
   check_size(layout.columns, max_columns, "columns");
   if (layout.is_empty()) { return layout; }
   if (tensor.data == nullptr) {
@@ -293,9 +292,9 @@ imported_table import_columns(tensor_view const& tensor,
       from_arrow_device_column(*schema->children[0], columns.get(), options, stream, mr));
     return result;
   }
-  if (layout.span >= max_rows) {
+  if (layout.span > detail::max_rows) {
     throw std::overflow_error{
-      "expected columns within " + std::to_string(max_rows - 1) + " elements, got a span of " +
+      "expected columns within " + std::to_string(detail::max_rows) + " elements, got a span of " +
       std::to_string(layout.span) +
       ": import it in parts, or make its columns contiguous (Fortran order)"};
   }

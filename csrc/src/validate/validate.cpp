@@ -226,11 +226,7 @@ void check_tree(parsed_tree const& types,
 
 void check_rows(std::int64_t rows, column_path const& path)
 {
-  if (rows >= max_rows) {
-    fail<std::overflow_error>(path,
-                              "expected at most " + std::to_string(max_rows - 1) + " rows, got " +
-                                std::to_string(rows) + ": import it as a stream of smaller arrays");
-  }
+  if (rows > max_rows) { fail_too_many(path, rows, max_rows, "rows"); }
 }
 
 void check_offset_ends(std::int64_t first, std::int64_t last, column_path const& path)

@@ -6,10 +6,7 @@
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
-#include <cudf/types.hpp>
-
 #include <cstdint>
-#include <limits>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -37,12 +34,9 @@ parsed_tree parse_types(ArrowSchema const& schema,
  * the specification allows.
  *
  * @throws std::invalid_argument if array and types contradict each other
- * @throws std::overflow_error for more rows than `cudf::size_type` holds
+ * @throws std::overflow_error for more than `max_rows`
  */
 void validate(parsed_tree const& types, ArrowArray const& array, column_path const& path);
-
-/// A column has fewer rows, because it may have one more offset.
-inline constexpr std::int64_t max_rows = std::numeric_limits<cudf::size_type>::max();
 
 /// Throws std::overflow_error for more rows than a column can have.
 void check_rows(std::int64_t rows, column_path const& path);

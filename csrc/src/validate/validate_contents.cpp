@@ -247,7 +247,7 @@ level_rows rows_of_child(parsed_type const& type,
     case array_layout::offsets32:
     case array_layout::offsets64: {
       // All elements that fit a column may be imported.
-      if (child.length < max_rows) { return {child.offset, child.length}; }
+      if (child.length <= max_rows) { return {child.offset, child.length}; }
       if (rows.size == 0) { return {child.offset, 0}; }
       auto const width  = offset_width(type.layout);
       auto const* first = static_cast<std::byte const*>(parent.buffers[1]) + rows.begin * width;

@@ -25,9 +25,6 @@
 
 #include <nanoarrow/nanoarrow.h>
 
-#include <limits>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -119,11 +116,8 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 column_path const& path,
                                 execution const& exec)
 {
-  if (rows.num_elements >= std::numeric_limits<size_type>::max()) {
-    fail<std::overflow_error>(path,
-                              "expected list elements that libcudf can count, got " +
-                                std::to_string(rows.num_elements) +
-                                ": import it as a stream of smaller arrays");
+  if (rows.num_elements > max_rows) {
+    fail_too_many(path, rows.num_elements, max_rows, "list elements");
   }
   auto const type    = rows.width == 4 ? type_id::INT32 : type_id::INT64;
   auto const offsets = aligned_values{type, rows.offsets, rows.begin, rows.size, exec};
