@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parsed_type.hpp"
 
-#include "base/structure.hpp"
-
 #include <nanoarrow/nanoarrow.h>
 
 #include <cstdlib>
@@ -109,6 +107,25 @@ parsed_type parse_type(ArrowSchema const& schema)
           view.layout.element_size_bits[1],
           view.layout.child_size_elements,
           view.decimal_precision};
+}
+
+bool is_list_format(std::string_view format)
+{
+  return format.size() > 1 && format[0] == '+' && format[1] != 's' && format[1] != 'u' &&
+         format[1] != 'r';
+}
+
+char const* name_of_child(ArrowSchema const& schema, std::int64_t child)
+{ return is_list_format(schema.format) ? "[]" : schema.children[child]->name; }
+
+std::int64_t flags_of(ArrowSchema const& schema)
+{
+  auto flags = std::int64_t{ARROW_FLAG_NULLABLE};
+  if (schema.dictionary != nullptr) { flags |= ARROW_FLAG_DICTIONARY_ORDERED; }
+  if (schema.format != nullptr && std::string_view{schema.format} == "+m") {
+    flags |= ARROW_FLAG_MAP_KEYS_SORTED;
+  }
+  return schema.flags & flags;
 }
 
 cudf::type_id index_type(ArrowSchema const& schema)

@@ -51,9 +51,20 @@ inline std::int64_t bits_of(cudf::data_type type)
  * @throws std::invalid_argument for a format string that is not in the specification, or
  *   children that it does not allow
  *
- * @param schema Schema that has passed `check_structure`
+ * @param schema Schema that has passed `check_traversable`
  */
 parsed_type parse_type(ArrowSchema const& schema);
+
+/// @return Whether a format string is that of a list or a map
+bool is_list_format(std::string_view format);
+
+/// @return The name of a child in error messages: that of a field, null if it has none, or "[]" for
+/// the element of a list or a map
+char const* name_of_child(ArrowSchema const& schema, std::int64_t child);
+
+/// @return The flags of a schema that its type can have. Arrow C++ ignores all others, which newer
+/// versions of the specification may define.
+std::int64_t flags_of(ArrowSchema const& schema);
 
 /// @return The type of a dictionary's indices, from the format string of the dictionary's schema
 cudf::type_id index_type(ArrowSchema const& schema);

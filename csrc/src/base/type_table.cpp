@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "base/parsed_type.hpp"
-#include "base/structure.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 
@@ -144,12 +143,6 @@ type_row const* detail::find_type_of_format(std::string_view format)
 }
 
 std::span<type_row const> type_table() noexcept { return rows; }
-
-type_row const& import_row(ArrowSchema const& schema)
-{
-  detail::check_structure(schema, nullptr, column_path{});
-  return *detail::parse_type(schema).row;
-}
 
 type_row const& export_row(cudf::type_id type, bool large_offsets)
 {

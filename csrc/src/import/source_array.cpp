@@ -5,7 +5,6 @@
 #include "arrays/foreign_array.hpp"
 #include "arrays/tree_copy.hpp"
 #include "base/errors.hpp"
-#include "base/structure.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"

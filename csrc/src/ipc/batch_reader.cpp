@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/batch_reader.hpp"
 
-#include "base/structure.hpp"
+#include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 

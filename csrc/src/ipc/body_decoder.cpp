@@ -3,7 +3,6 @@
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
-#include "base/structure.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "ipc/batch_reader.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/tree_copy.hpp"
-#include "base/structure.hpp"
+#include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
 #include "compute/host_access.hpp"
 #include "cuda/transfer/read_back.hpp"

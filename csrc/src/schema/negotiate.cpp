@@ -3,7 +3,6 @@
 
 #include "base/child_column.hpp"
 #include "base/parsed_type.hpp"
-#include "base/structure.hpp"
 #include "schema/schema_structs.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>

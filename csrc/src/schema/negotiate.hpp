@@ -61,7 +61,7 @@ std::string in_schema(schema_source source, std::exception const& error);
  *   another of these
  *
  * @param column Column to export; no buffer is read
- * @param wanted The requested schema's level for this column; has passed `check_structure`
+ * @param wanted The requested schema's level for this column; has passed `check_traversable`
  * @param source The origin of `wanted`, for errors
  * @return Empty if the column cannot be converted to that type. String and binary views are chosen
  *   here, but are created only in host memory.
@@ -86,7 +86,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
  * @throws std::invalid_argument for an origin that the specification does not allow
  *
  * @param column Column to export; no buffer is read
- * @param origin The imported schema's level for this column; has passed `check_structure`
+ * @param origin The imported schema's level for this column; has passed `check_traversable`
  * @param exact Whether this level is part of the storage of an extension type
  * @return Empty if the column must be exported with another type
  */

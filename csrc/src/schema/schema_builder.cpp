@@ -2,11 +2,11 @@
 #include "base/child_column.hpp"
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
-#include "base/structure.hpp"
 #include "cuda/location/location.hpp"
 #include "schema/negotiate.hpp"
 #include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
+#include "validate/validate.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 
@@ -299,7 +299,7 @@ class schema_builder {
 void check_schema(ArrowSchema const& schema, schema_source source, column_path const& path)
 {
   try {
-    check_structure(schema, nullptr, path);
+    check_traversable(schema, nullptr, path);
   } catch (std::invalid_argument const& error) {
     throw std::invalid_argument{in_schema(source, error)};
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
-#include "base/structure.hpp"
+#include "base/parsed_type.hpp"
 #include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
+#include "validate/validate.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 
@@ -63,7 +64,7 @@ void check_same(std::string_view what,
                  "' by the stream's schema, got '" + std::string{found} + "'");
 }
 
-/// @return The type at the top of a schema that has passed `check_structure`, such as "int64"
+/// @return The type at the top of a schema that has passed `check_traversable`, such as "int64"
 std::string type_name(ArrowSchema const& schema)
 {
   auto text       = std::array<char, 128>{};
@@ -147,7 +148,7 @@ unique_schema to_arrow_schema(cudf::table_view const& table,
 
 shared_schema copy_schema(ArrowSchema const& schema)
 {
-  detail::check_structure(schema, nullptr, column_path{});
+  detail::check_traversable(schema, nullptr, column_path{});
   auto tree = std::make_shared<schema_tree>();
   detail::copy_struct(schema, *tree->schema.get());
   normalize(*tree->schema.get());
@@ -156,7 +157,7 @@ shared_schema copy_schema(ArrowSchema const& schema)
 
 void check_same_schema(ArrowSchema const& expected, ArrowSchema const& found, bool any_nullability)
 {
-  detail::check_structure(found, nullptr, column_path{});
+  detail::check_traversable(found, nullptr, column_path{});
   check_level(expected, found, any_nullability, column_path{});
 }
 

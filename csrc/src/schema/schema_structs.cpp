@@ -3,7 +3,6 @@
 
 #include "base/errors.hpp"
 #include "base/parsed_type.hpp"
-#include "base/structure.hpp"
 #include "schema/negotiate.hpp"
 
 #include <nanoarrow/nanoarrow.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
 #include "base/nvtx.hpp"
-#include "base/structure.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "schema/schema_structs.hpp"
 #include "tensor/element_type.hpp"
+#include "validate/validate.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 

@@ -2,7 +2,6 @@
 #include "validate/validate.hpp"
 
 #include "base/parsed_type.hpp"
-#include "base/structure.hpp"
 
 #include <cudf/types.hpp>
 
@@ -254,7 +253,7 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
 
 parsed_tree parse_types(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {
-  check_structure(schema, array, path);
+  check_traversable(schema, array, path);
   return parse_level(schema, path);
 }
 
@@ -262,3 +261,13 @@ void validate(parsed_tree const& types, ArrowArray const& array, column_path con
 { check_tree(types, array, array.length, path); }
 
 }  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+
+type_row const& import_row(ArrowSchema const& schema)
+{
+  detail::check_traversable(schema, nullptr, column_path{});
+  return *detail::parse_type(schema).row;
+}
+
+}  // namespace cudf_arrow_bridge

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/errors.hpp"
-#include "base/structure.hpp"
+#include "base/parsed_type.hpp"
 #include "base/utf8.hpp"
 #include "compute/bits.hpp"
 #include "compute/host_access.hpp"

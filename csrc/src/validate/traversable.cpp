@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/structure.hpp"
-
+#include "base/errors.hpp"
+#include "base/parsed_type.hpp"
 #include "base/utf8.hpp"
+#include "validate/validate.hpp"
 
 #include <cstring>
 #include <string>
@@ -9,6 +10,9 @@
 
 namespace cudf_arrow_bridge::detail {
 namespace {
+
+/// The maximum depth of nesting: more than real schemas have, and safe for recursion.
+constexpr int max_depth = 64;
 
 void check_texts(ArrowSchema const& schema, column_path const& path)
 {
@@ -40,7 +44,7 @@ void check_metadata(char const* metadata, column_path const& path)
   for (auto left = std::int64_t{read_size()} * 2; left > 0; --left) { metadata += read_size(); }
 }
 
-class structure_checker {
+class traversal {
  public:
   void check(ArrowSchema const* schema, ArrowArray const* array, column_path const& path, int depth)
   {
@@ -107,25 +111,6 @@ class structure_checker {
 
 }  // namespace
 
-bool is_list_format(std::string_view format)
-{
-  return format.size() > 1 && format[0] == '+' && format[1] != 's' && format[1] != 'u' &&
-         format[1] != 'r';
-}
-
-char const* name_of_child(ArrowSchema const& schema, std::int64_t child)
-{ return is_list_format(schema.format) ? "[]" : schema.children[child]->name; }
-
-std::int64_t flags_of(ArrowSchema const& schema)
-{
-  auto flags = std::int64_t{ARROW_FLAG_NULLABLE};
-  if (schema.dictionary != nullptr) { flags |= ARROW_FLAG_DICTIONARY_ORDERED; }
-  if (schema.format != nullptr && std::string_view{schema.format} == "+m") {
-    flags |= ARROW_FLAG_MAP_KEYS_SORTED;
-  }
-  return schema.flags & flags;
-}
-
 void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
 {
   if (array.release == nullptr) { fail_invalid(path, "expected an array, got a released one"); }
@@ -144,10 +129,10 @@ void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, colum
   }
 }
 
-void check_structure(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
+void check_traversable(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {
   if (schema.release == nullptr) { fail_invalid(path, "expected a schema, got a released one"); }
-  structure_checker{}.check(&schema, array, path, 0);
+  traversal{}.check(&schema, array, path, 0);
 }
 
 }  // namespace cudf_arrow_bridge::detail

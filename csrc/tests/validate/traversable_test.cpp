@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/structure.hpp"
-
 #include "base/utf8.hpp"
 #include "testing/imports.hpp"
 #include "testing/producer.hpp"
@@ -26,7 +24,7 @@ void never_released(ArrowSchema*) {}
 void never_released(ArrowArray*) {}
 
 /// Links structs in ways that no builder allows.
-class Structure : public ::testing::Test {
+class Traversable : public ::testing::Test {
  protected:
   struct level {
     ArrowSchema schema{};
@@ -101,7 +99,7 @@ class Structure : public ::testing::Test {
   std::deque<level> levels;
 };
 
-TEST_F(Structure, RejectsADictionaryThatIsItself)
+TEST_F(Traversable, RejectsADictionaryThatIsItself)
 {
   auto& top = add("i", 2);
   set_dictionary(top, top);
@@ -109,14 +107,14 @@ TEST_F(Structure, RejectsADictionaryThatIsItself)
   EXPECT_THROW((void)import_row(top.schema), std::invalid_argument);
 }
 
-TEST_F(Structure, RejectsTooManyColumnsThatShareStructs)
+TEST_F(Traversable, RejectsTooManyColumnsThatShareStructs)
 {
   EXPECT_EQ(refusal(add_chain(10, 2)), "");
   expect_refused(add_chain(20, 2), "expected at most 1048576 columns");
   expect_refused(add_chain(63, 2), "expected at most 1048576 columns");
 }
 
-TEST_F(Structure, RejectsTooManyChildrenBeforeItReadsTheirPointers)
+TEST_F(Traversable, RejectsTooManyChildrenBeforeItReadsTheirPointers)
 {
   auto& top            = add_chain(1, 3);
   top.array.n_children = top.schema.n_children = std::int64_t{1} << 40;
@@ -126,7 +124,7 @@ TEST_F(Structure, RejectsTooManyChildrenBeforeItReadsTheirPointers)
   expect_refused(top, "expected 1099511627776 children, got 3");
 }
 
-TEST_F(Structure, DoesNotReadReleasedSchemas)
+TEST_F(Traversable, DoesNotReadReleasedSchemas)
 {
   auto* nowhere  = reinterpret_cast<char const*>(16);
   auto& top      = add("+s", 1);
@@ -141,7 +139,7 @@ TEST_F(Structure, DoesNotReadReleasedSchemas)
   expect_refused(categories, "released");
 }
 
-TEST_F(Structure, RejectsTextThatIsNotUtf8)
+TEST_F(Traversable, RejectsTextThatIsNotUtf8)
 {
   auto& top       = add("n", 0);
   top.schema.name = "\xe9t\xe9";
@@ -151,7 +149,7 @@ TEST_F(Structure, RejectsTextThatIsNotUtf8)
   expect_refused(top, "expected a format string in UTF-8");
 }
 
-TEST_F(Structure, CutsLongMessagesBetweenCharacters)
+TEST_F(Traversable, CutsLongMessagesBetweenCharacters)
 {
   auto format = std::string{"?"};
   for (auto i = 0; i < 2000; ++i) { format += "\xc3\xa9"; }
@@ -160,7 +158,7 @@ TEST_F(Structure, CutsLongMessagesBetweenCharacters)
   expect_refused(add(format.insert(0, "?").c_str(), 2), "\xc3\xa9");
 }
 
-TEST_F(Structure, RejectsMetadataWithNegativeSizes)
+TEST_F(Traversable, RejectsMetadataWithNegativeSizes)
 {
   for (auto const& sizes : std::vector<std::vector<std::int32_t>>{
          {-1}, {1, -4}, {1, 4, 0, -8}, {2, 0, 0, 0, std::numeric_limits<std::int32_t>::min()}}) {
@@ -171,7 +169,7 @@ TEST_F(Structure, RejectsMetadataWithNegativeSizes)
   }
 }
 
-TEST_F(Structure, RejectsParametersOutOfRange)
+TEST_F(Traversable, RejectsParametersOutOfRange)
 {
   for (auto const* format : {"d:9,4294967296",
                              "d:9,-2147483648,32",
@@ -192,7 +190,7 @@ TEST_F(Structure, RejectsParametersOutOfRange)
   }
 }
 
-TEST_F(Structure, RejectsIndicesThatAreNotIntegers)
+TEST_F(Traversable, RejectsIndicesThatAreNotIntegers)
 {
   for (auto const* format : {"ttu", "tts", "tdD", "tsn:", "tDs", "f"}) {
     auto& top = add(format, 2);
@@ -223,7 +221,7 @@ void expect_schema_refused(ArrowSchema const& schema, std::string const& what)
   }
 }
 
-TEST_F(Structure, IsCheckedInSchemasWithoutArrays)
+TEST_F(Traversable, IsCheckedInSchemasWithoutArrays)
 {
   auto* nowhere = reinterpret_cast<char const*>(16);
   expect_schema_refused(add(nullptr, 0).schema, "expected a schema with a format string");
