@@ -140,7 +140,7 @@ PARTS = (
     ),
     _tests(
         "examples", "the examples of README and of the pages", "tests/project/test_pages.py",
-        patience=_PATIENCE_WITH_PROCESSES,
+        patience=_SECONDS_WITH_PROCESSES,
     ),
     _sanitized(
         "memcheck", "the tests of one process under compute-sanitizer's memcheck",
