@@ -15,11 +15,11 @@ from textwrap import fill
 from cudf_arrow_bridge._load.build_info import __version__
 from cudf_arrow_bridge.cli import exits, report
 
-#: The meaning of "crossing" in the commands and the documentation.
-CROSSING = (
-    "Crossing: zero-copy if the column of the frame and the exported array share the memory of the "
-    "imported array; converted if a buffer is copied or created; depends if the values determine "
-    "this; unsupported if cuDF has no such type."
+#: The meaning of "support" in the commands and the documentation.
+SUPPORT = (
+    "Support: zero-copy if the column of the frame and the exported array share the memory of "
+    "the imported array; converted if a buffer is copied or created; depends if the values "
+    "determine this; unsupported if cuDF has no such type."
 )
 
 
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         help="import a file's columns to cuDF, export them, and compare",
         description="Read each file into a cuDF frame, export it, let another Arrow library import"
         " it, import it back, and compare every column with the file.",
-        epilog=f"{fill(CROSSING)}\n\n{exits.MEANING}",
+        epilog=f"{fill(SUPPORT)}\n\n{exits.MEANING}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     kinds = "a Parquet, Arrow IPC or CSV file, or its URL"
@@ -60,9 +60,9 @@ def parser() -> argparse.ArgumentParser:
 
     look = commands.add_parser(
         "inspect",
-        help="show the types and the crossing of a file's columns, without reading its data",
+        help="show the types and the support of a file's columns, without reading its data",
         description="Read only the schema and show the cuDF type of each column.",
-        epilog=CROSSING,
+        epilog=SUPPORT,
     )
     look.add_argument("file", metavar="FILE", help=kinds)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from cudf_arrow_bridge.__main__ import CROSSING
+from cudf_arrow_bridge.__main__ import SUPPORT
 from cudf_arrow_bridge._core.schema import type_rows
-from cudf_arrow_bridge.arrow.types import frame_crossing
+from cudf_arrow_bridge.arrow.types import frame_support
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 
@@ -28,7 +28,7 @@ import shares its buffers, and the Arrow type of its export. The columns of the 
   libcudf's algorithms. All other buffers are shared. With **TypeError**, the import raises an error
   with the path of the column.
 - `cudf-arrow-bridge inspect` and `roundtrip` summarize this for the columns of a frame:
-CROSSING
+SUPPORT
 - **reads** is the data that an import of device memory reads back to the host, for which the host
   synchronizes. "-" means that the import only enqueues work. Imports of host memory do not
   synchronize, except uploads to a GPU that do not fit into 64 MiB of pinned memory.
@@ -133,7 +133,7 @@ def page() -> str:
     only_out = [row for row in leaving if row not in arriving]
     return "".join(
         [
-            _HEAD.replace("CROSSING", fill(CROSSING, 100, **_INDENTS)),
+            _HEAD.replace("SUPPORT", fill(SUPPORT, 100, **_INDENTS)),
             _IMPORTS,
             _table(_HEADINGS, [_arrival(row, leaving) for row in arriving]),
             _EXPORTS,
@@ -156,8 +156,8 @@ def _arrival(row: dict[str, Any], leaving: list[dict[str, Any]]) -> tuple[str, .
         libcudf, frame, out = "of its values", "of its values", "its values"
     else:
         libcudf = type_id.name
-        crossing = frame_crossing(type_id.name)
-        frame = crossing.cudf_type + (f" ({crossing.note})" if crossing.note else "")
+        support = frame_support(type_id.name)
+        frame = support.cudf_type + (f" ({support.note})" if support.note else "")
         same = [r for r in leaving if r["type_id"] == type_id]
         out = row["arrow"] if row in same else same[0]["arrow"]
         if row["format"].startswith("v"):

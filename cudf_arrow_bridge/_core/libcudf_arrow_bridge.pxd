@@ -83,7 +83,7 @@ cdef extern from "cudf_arrow_bridge/owners.hpp" namespace "cudf_arrow_bridge" no
 
 
 cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nogil:
-    cdef enum class crossing(int8_t):
+    cdef enum class type_support(int8_t):
         zero_copy
         converted
         unsupported
@@ -98,8 +98,8 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
         string_view arrow
         string_view format
         type_id column
-        crossing on_export
-        crossing on_import
+        type_support on_export
+        type_support on_import
         string_view note
         string_view waits_for
 

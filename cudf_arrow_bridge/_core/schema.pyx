@@ -309,10 +309,10 @@ def decode_metadata(bytes encoded not None) -> dict[bytes, bytes]:
     return decode(encoded) if encoded else {}
 
 
-cdef str crossing_name(core.crossing crossing):
-    if crossing == core.crossing.zero_copy:
+cdef str support_name(core.type_support support):
+    if support == core.type_support.zero_copy:
         return "zero-copy"
-    return "converted" if crossing == core.crossing.converted else "unsupported"
+    return "converted" if support == core.type_support.converted else "unsupported"
 
 
 cdef dict to_dict(const core.type_row& row):
@@ -320,8 +320,8 @@ cdef dict to_dict(const core.type_row& row):
         "arrow": text_of(row.arrow),
         "format": text_of(row.format),
         "type_id": TypeId(<int>row.column),
-        "on_export": crossing_name(row.on_export),
-        "on_import": crossing_name(row.on_import),
+        "on_export": support_name(row.on_export),
+        "on_import": support_name(row.on_import),
         "note": text_of(row.note),
         "waits_for": text_of(row.waits_for),
     }

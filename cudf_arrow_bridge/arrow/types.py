@@ -44,7 +44,7 @@ _DTYPES = {
 _UNITS = {"SECONDS": "s", "MILLISECONDS": "ms", "MICROSECONDS": "us", "NANOSECONDS": "ns"}
 
 
-class Crossing(NamedTuple):
+class FrameSupport(NamedTuple):
     """The support for import and export of one Arrow type in cuDF frames.
 
     Attributes
@@ -63,68 +63,68 @@ class Crossing(NamedTuple):
     note: str
 
 
-def describe(arrow_type: pa.DataType) -> Crossing:
+def support_of(arrow_type: pa.DataType) -> FrameSupport:
     """Return the support for an Arrow type in cuDF frames."""
-    return _describe(arrow_type, is_top=True)
+    return _support_of(arrow_type, is_top=True)
 
 
-def _describe(arrow_type: pa.DataType, *, is_top: bool) -> Crossing:
+def _support_of(arrow_type: pa.DataType, *, is_top: bool) -> FrameSupport:
     arrow_type = without_extension(arrow_type)
     row = import_row(pa.field("", arrow_type).__arrow_c_schema__())
     support: Support = row["on_import"]
     if support == "unsupported":
-        return Crossing("-", support, row["note"] or f"{row['arrow']} is not supported")
+        return FrameSupport("-", support, row["note"] or f"{row['arrow']} is not supported")
     if pa.types.is_run_end_encoded(arrow_type):
-        of_values = _describe(arrow_type.value_type, is_top=is_top)
+        of_values = _support_of(arrow_type.value_type, is_top=is_top)
         if of_values.support != "unsupported":
             of_values = of_values._replace(support=support, note=row["note"])
         return of_values
     if pa.types.is_dictionary(arrow_type):
-        return _describe_dictionary(arrow_type, is_top=is_top)
+        return _support_of_dictionary(arrow_type, is_top=is_top)
     if pa.types.is_struct(arrow_type) and len(set(arrow_type.names)) < arrow_type.num_fields:
-        return Crossing("-", "unsupported", DUPLICATE_NAMES)
+        return FrameSupport("-", "unsupported", DUPLICATE_NAMES)
     zone = arrow_type.tz if pa.types.is_timestamp(arrow_type) else None
-    crossings = [frame_crossing(row["type_id"].name, support, row["note"], zone)]
-    crossings.extend(
-        _describe(arrow_type.field(i).type, is_top=False) for i in range(arrow_type.num_fields)
+    levels = [frame_support(row["type_id"].name, support, row["note"], zone)]
+    levels.extend(
+        _support_of(arrow_type.field(i).type, is_top=False) for i in range(arrow_type.num_fields)
     )
-    worst = max(crossings, key=lambda crossing: _SEVERITY.index(crossing.support))
+    worst = max(levels, key=lambda level: _SEVERITY.index(level.support))
     if worst.support == "unsupported":
         return worst
-    return Crossing(crossings[0].cudf_type, worst.support, worst.note)
+    return FrameSupport(levels[0].cudf_type, worst.support, worst.note)
 
 
-def _describe_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> Crossing:
-    values = _describe(arrow_type.value_type, is_top=False)
+def _support_of_dictionary(arrow_type: pa.DictionaryType, *, is_top: bool) -> FrameSupport:
+    values = _support_of(arrow_type.value_type, is_top=False)
     if values.support == "unsupported":
         return values
     value_row = import_row(pa.field("", arrow_type.value_type).__arrow_c_schema__())
     if pa.types.is_decimal(arrow_type.value_type):
-        return Crossing(values.cudf_type, "converted", NO_DECIMAL_CATEGORIES)
+        return FrameSupport(values.cudf_type, "converted", NO_DECIMAL_CATEGORIES)
     is_nested = value_row["type_id"].name in ("LIST", "STRUCT", "DICTIONARY32")
     if not is_top or (is_nested and not is_interval(arrow_type.value_type)):
-        return Crossing(values.cudf_type, "converted", NO_NESTED_CATEGORIES)
+        return FrameSupport(values.cudf_type, "converted", NO_NESTED_CATEGORIES)
     # cuDF's codes are unsigned, have 8 bits for up to 256 values, and never 64 bits.
     width = arrow_type.index_type.bit_width
     support: Support = "converted" if width == 64 else "depends"
-    codes = frame_crossing("DICTIONARY32")._replace(support=support)
+    codes = frame_support("DICTIONARY32")._replace(support=support)
     if pa.types.is_int8(arrow_type.index_type):
         codes = codes._replace(note=REPEATED_CATEGORIES)
-    worst = max(codes, values, key=lambda crossing: _SEVERITY.index(crossing.support))
-    return Crossing(codes.cudf_type, worst.support, worst.note)
+    worst = max(codes, values, key=lambda level: _SEVERITY.index(level.support))
+    return FrameSupport(codes.cudf_type, worst.support, worst.note)
 
 
-def frame_crossing(
+def frame_support(
     type_id: str, support: Support = "zero-copy", note: str = "", zone: str | None = None
-) -> Crossing:
+) -> FrameSupport:
     """Return the support for a libcudf column in cuDF frames.
 
     `support` and `note` are those of the import of the column. They are returned for types that
     have a cuDF dtype.
     """
     if type_id in _IN_FRAMES:
-        return Crossing(*_IN_FRAMES[type_id])
-    return Crossing(_dtype(type_id, zone), support, note)
+        return FrameSupport(*_IN_FRAMES[type_id])
+    return FrameSupport(_dtype(type_id, zone), support, note)
 
 
 def _dtype(type_id: str, zone: str | None) -> str:

@@ -66,7 +66,7 @@ class CProducerSource:
 
     async def next(self) -> object | None:
         """Return the capsule of the next array; None at the end."""
-        while fence := self._reader.arm():
+        while fence := self._reader.prepare():
             await self._fences.wait(fence)
         capsule: object | None
         capsule, error = await self._call(self._reader.next)

@@ -42,9 +42,9 @@ class _Consumer:
 
     async def watch(self, feeding: asyncio.Task[None]) -> None:
         """Process the requests of the consumer; if it cancels, cancel the exporting task."""
-        feeding.add_done_callback(lambda _: self.writer.ring())
+        feeding.add_done_callback(lambda _: self.writer.notify())
         while not feeding.done():
-            fence = self.writer.arm()
+            fence = self.writer.prepare()
             if self.writer.is_over:
                 if not self.is_left:
                     feeding.cancel()

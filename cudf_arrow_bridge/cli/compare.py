@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cudf_arrow_bridge.arrow.schemas import empty
-from cudf_arrow_bridge.arrow.types import describe
+from cudf_arrow_bridge.arrow.types import support_of
 
 #: The classes of lists. Maps are compared as lists, because pyarrow cannot flatten maps.
 LISTS = (
@@ -97,7 +97,7 @@ def may_become(left: pa.DataType, right: pa.DataType) -> bool:
         if pa.types.is_dictionary(right):
             return bool(right.index_type.bit_width <= left.index_type.bit_width)
         return same_type(left.value_type, right, may_become)
-    before, after = describe(left), describe(right)
+    before, after = support_of(left), support_of(right)
     return bool(before.support != "unsupported" and before.cudf_type == after.cudf_type)
 
 

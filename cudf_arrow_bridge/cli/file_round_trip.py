@@ -17,7 +17,7 @@ from cudf_arrow_bridge.arrow.buffers import BufferInfo
 from cudf_arrow_bridge.arrow.device_array import DeviceArray
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream
 from cudf_arrow_bridge.arrow.report import report_column
-from cudf_arrow_bridge.arrow.types import FrameTypeError, describe
+from cudf_arrow_bridge.arrow.types import FrameTypeError, support_of
 from cudf_arrow_bridge.cli import compare
 from cudf_arrow_bridge.cli.readers import SourceFile
 from cudf_arrow_bridge.cli.report import one_line
@@ -43,7 +43,7 @@ class Column:
     nulls: int
     bytes: int | None = None
     device: str | None = None
-    crossing: str | None = None
+    support: str | None = None
     result: str = "failed"
     note: str = ""
 
@@ -93,7 +93,7 @@ def round_trip(
         batch = source.batch(rows)
     result = FileResult(str(source.path), source.format, batch.num_rows, seconds=seconds)
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
-        types = str(array.type), describe(array.type).cudf_type
+        types = str(array.type), support_of(array.type).cudf_type
         column = Column(name, *types, len(array), array.null_count)
         result.columns.append(column)
 
@@ -135,9 +135,9 @@ def run_supported(
                 run([index])
                 kept.append(index)
             except Exception as error:
-                column, crossing = result.columns[index], describe(batch.schema.field(index).type)
+                column, support = result.columns[index], support_of(batch.schema.field(index).type)
                 known = isinstance(error, FrameTypeError) or (
-                    isinstance(error, TypeError) and crossing.support == "unsupported"
+                    isinstance(error, TypeError) and support.support == "unsupported"
                 )
                 column.result = "unsupported" if known or isinstance(error, LIMITS) else "failed"
                 column.note = one_line(error)
@@ -215,10 +215,10 @@ def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     buffers = [buffer for array in arrays for buffer in array.buffers()]
     column.bytes = distinct_bytes(buffers)
     column.device = display.device(arrays[0])
-    column.cudf_type = describe(consumed.type).cudf_type
+    column.cudf_type = support_of(consumed.type).cudf_type
     exported = report_column(name, str(consumed.type), buffers).reason
     reasons = reasons_to_convert(name, source, exported, column.device)
-    column.crossing = "converted" if reasons else "zero-copy"
+    column.support = "converted" if reasons else "zero-copy"
     difference = compare.difference(source, consumed)
     if not difference:
         returned = stages.returned.column(position_returned)
@@ -246,16 +246,16 @@ def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) 
     `exported` is the reason of its export. All data is uploaded to a GPU, so there the type alone
     decides.
     """
-    crossing = describe(source.type)
+    support = support_of(source.type)
     reasons = []
     if device == "CPU":
         try:
             from_arrow_device(pa.record_batch({name: source}), copy=False)
         except ValueError as error:
-            by_type = crossing.support in ("converted", "depends")
-            reasons = [crossing.note if by_type else one_line(error)]
-    elif crossing.support == "converted":
-        reasons = [crossing.note]
+            by_type = support.support in ("converted", "depends")
+            reasons = [support.note if by_type else one_line(error)]
+    elif support.support == "converted":
+        reasons = [support.note]
     if exported and exported not in reasons:
         reasons.append(exported)
     return reasons

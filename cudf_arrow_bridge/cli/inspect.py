@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``inspect``: the types of a file's columns and their crossing."""
+"""``inspect``: the types of a file's columns and their support."""
 
 from __future__ import annotations
 
 from cudf_arrow_bridge.arrow.text import count
-from cudf_arrow_bridge.arrow.types import describe
+from cudf_arrow_bridge.arrow.types import support_of
 from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.readers import ReadError, open_file, readable
 
-HEADINGS = ("Column", *report.TYPES, "Crossing", "Note")
+HEADINGS = ("Column", *report.TYPES, "Support", "Note")
 
 
 def run(file: str, *, as_json: bool = False) -> int:
@@ -21,13 +21,13 @@ def run(file: str, *, as_json: bool = False) -> int:
         summary = source.summary()
         with readable(source.path):  # Names may be invalid.
             cells = [
-                (field.name, str(field.type), *describe(field.type)) for field in summary.schema
+                (field.name, str(field.type), *support_of(field.type)) for field in summary.schema
             ]
     except ReadError as error:
         report.print_error(str(error))
         return exits.UNREADABLE
     if as_json:
-        keys = ("name", "arrow_type", "cudf_type", "crossing", "note")
+        keys = ("name", "arrow_type", "cudf_type", "support", "note")
         columns = [dict(zip(keys, row, strict=True)) for row in cells]
         report.print_json(
             {"file": file, "format": source.format, "rows": summary.rows,

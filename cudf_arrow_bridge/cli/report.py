@@ -18,12 +18,12 @@ PIPE_WIDTH = 200
 TYPES = ("Arrow type", "cuDF type")
 #: The columns whose cells are never wrapped, besides short names.
 NUMBERS = ("Rows", "Nulls", "Bytes")
-WORDS = ("Probe", "Status", "Device", "Crossing", "Result")
+WORDS = ("Probe", "Status", "Device", "Support", "Result")
 #: The least width of the columns whose cells are wrapped, and of names that are wrapped at all.
 LEAST_WIDTH = 8
 NAME_WIDTH = 16
 #: The columns that are omitted on a narrow terminal, the first ones first.
-OMITTED = ("Device", "cuDF type", "Nulls", "Bytes", "Arrow type", "Rows", "Note", "Crossing")
+OMITTED = ("Device", "cuDF type", "Nulls", "Bytes", "Arrow type", "Rows", "Note", "Support")
 COLOURS = {
     "match": "green", "ok": "green", "zero-copy": "green", "converted": "yellow",
     "depends": "yellow", "unsupported": "yellow", "optional": "yellow",

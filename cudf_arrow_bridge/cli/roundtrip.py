@@ -16,7 +16,7 @@ from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.file_round_trip import STEPS, Column, FileResult, round_trip
 from cudf_arrow_bridge.cli.readers import ReadError, open_file
 
-HEADINGS = ("Column", *report.TYPES, "Rows", "Nulls", "Bytes", "Device", "Crossing", "Result")
+HEADINGS = ("Column", *report.TYPES, "Rows", "Nulls", "Bytes", "Device", "Support", "Result")
 
 
 def run(
@@ -86,7 +86,7 @@ def print_result(out: Console, result: FileResult) -> None:
             f"{column.nulls:,}",
             "-" if column.bytes is None else size(column.bytes),
             column.device or "-",
-            column.crossing or "-",
+            column.support or "-",
             column.result,
         )
         for column in result.columns
@@ -95,7 +95,7 @@ def print_result(out: Console, result: FileResult) -> None:
     report.print_table(out, title, HEADINGS, rows, truncate_types=out.is_terminal)
     lines = [f"Note: {note}" for note in result.notes]
     for column in result.columns:
-        outcome = column.crossing if column.result == "match" else column.result
+        outcome = column.support if column.result == "match" else column.result
         if column.note:
             lines.append(f"{outcome}: {column.name} ({column.arrow_type}): {column.note}")
     times = ", ".join(f"{name} {duration(taken)}" for name, taken in result.seconds.items())

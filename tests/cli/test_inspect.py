@@ -7,7 +7,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from cudf_arrow_bridge.__main__ import main
-from cudf_arrow_bridge.arrow.types import describe
+from cudf_arrow_bridge.arrow.types import support_of
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
 
@@ -25,8 +25,8 @@ def test_json_has_the_format_rows_and_column_types(capsys):
     assert [c["name"] for c in document["columns"]] == schema.names
     for column, field in zip(document["columns"], schema, strict=True):
         assert column["arrow_type"] == str(field.type)
-        crossing = describe(field.type)
-        assert (column["cudf_type"], column["crossing"]) == (crossing.cudf_type, crossing.support)
+        support = support_of(field.type)
+        assert (column["cudf_type"], column["support"]) == (support.cudf_type, support.support)
 
 
 def test_table_has_the_rows_and_column_names(capsys):
@@ -47,10 +47,10 @@ def test_unsupported_types_have_a_reason(tmp_path, capsys):
     document = inspected(tmp_path / "t", capsys)
     assert document["rows"] == 0
     wide, fine, twice = document["columns"]
-    assert wide["crossing"] == twice["crossing"] == "unsupported"
+    assert wide["support"] == twice["support"] == "unsupported"
     assert wide["note"]
     assert "two fields of one name" in twice["note"]
-    assert fine["crossing"] == "zero-copy"
+    assert fine["support"] == "zero-copy"
 
 
 def test_inspect_does_not_read_the_data(tmp_path, capsys):

@@ -17,7 +17,7 @@ from cudf_arrow_bridge.cli import file_round_trip
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
 KEYS = {
-    "name", "arrow_type", "cudf_type", "rows", "nulls", "bytes", "device", "crossing", "result",
+    "name", "arrow_type", "cudf_type", "rows", "nulls", "bytes", "device", "support", "result",
     "note",
 }  # fmt: skip
 
@@ -90,16 +90,16 @@ def test_round_trip_of_the_sample_file_matches(capsys):
         assert (column["rows"], column["nulls"]) == (len(theirs), theirs.null_count)
 
 
-def test_crossing_distinguishes_zero_copy_from_converted(capsys):
+def test_support_distinguishes_zero_copy_from_converted(capsys):
     if cudf_arrow_bridge.has_gpu():
         pytest.skip("addresses in the CPU's memory are compared")
     _, [file] = documents(capsys, SAMPLE)
-    crossing = {column["name"]: column["crossing"] for column in file["columns"]}
-    assert crossing["cancelled"] == "converted", "booleans are bytes in cuDF"
-    assert crossing["day"] == "converted", "cuDF's frames have no days"
-    assert [c["note"] for c in file["columns"] if c["crossing"] == "zero-copy"] == [""] * 13
+    support = {column["name"]: column["support"] for column in file["columns"]}
+    assert support["cancelled"] == "converted", "booleans are bytes in cuDF"
+    assert support["day"] == "converted", "cuDF's frames have no days"
+    assert [c["note"] for c in file["columns"] if c["support"] == "zero-copy"] == [""] * 13
     for name in ("flight", "distance", "arr_delay", "scheduled", "tailnum", "precip"):
-        assert crossing[name] == "zero-copy", name
+        assert support[name] == "zero-copy", name
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -386,7 +386,7 @@ def test_help_imports_no_large_module():
 
 
 @pytest.mark.parametrize("rows", ["1", "2", "100"])
-def test_round_trip_in_batches_matches_and_keeps_the_crossing(tmp_path, capsys, small, rows):
+def test_round_trip_in_batches_matches_and_keeps_the_support(tmp_path, capsys, small, rows):
     pq.write_table(small, tmp_path / "small.parquet")
     code, [whole] = documents(capsys, tmp_path / "small.parquet")
     assert code == 0
@@ -396,8 +396,8 @@ def test_round_trip_in_batches_matches_and_keeps_the_crossing(tmp_path, capsys, 
     found, expected = columns_of(file), columns_of(whole)
     assert set(file["seconds"]) == set(whole["seconds"])
     for name in ("number", "text", "ratio"):
-        assert found[name]["crossing"] == expected[name]["crossing"] == "zero-copy"
-    assert found["truth"]["crossing"] == "converted"
+        assert found[name]["support"] == expected[name]["support"] == "zero-copy"
+    assert found["truth"]["support"] == "converted"
 
 
 def test_max_rows_option_calls_the_stream_functions(tmp_path, capsys, small, monkeypatch):

@@ -16,7 +16,7 @@ namespace cudf_arrow_bridge {
 /// @{
 
 /// How the buffers of a type are exported or imported.
-enum class crossing : std::int8_t {
+enum class type_support : std::int8_t {
   zero_copy,   ///< every buffer is shared
   converted,   ///< the layouts differ: data or offsets are rewritten, other buffers shared
   unsupported  ///< not supported
@@ -32,8 +32,8 @@ struct type_row {
   std::string_view arrow;   ///< Arrow's name of the type, e.g. "timestamp[us]"
   std::string_view format;  ///< format string of the C data interface, up to its parameters
   cudf::type_id column;     ///< libcudf's type; EMPTY if there is none
-  crossing on_export;       ///< libcudf to Arrow
-  crossing on_import;       ///< Arrow to libcudf
+  type_support on_export;   ///< libcudf to Arrow
+  type_support on_import;   ///< Arrow to libcudf
   std::string_view note;    ///< remark for the documentation; may be empty
   /// The data that an import reads back from device memory; may be empty. All columns share one
   /// synchronization for it, which also covers counting unknown nulls of any type.

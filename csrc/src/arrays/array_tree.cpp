@@ -41,7 +41,7 @@ std::shared_ptr<array_tree> array_tree::derive(std::shared_ptr<array_tree const>
   tree->ready             = source->ready.reference();
   tree->stream            = source->stream;
   tree->is_freed_in_order = source->is_freed_in_order;
-  tree->made_on_          = source->made_on_;
+  tree->creator_thread_   = source->creator_thread_;
   return tree;
 }
 

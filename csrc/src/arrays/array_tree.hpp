@@ -130,7 +130,7 @@ struct array_tree {
   static place place_of(device_array const& handle);
 
   /// The stream that `ready` was recorded on, as the calling thread names it.
-  [[nodiscard]] cuda::stream_ref stream_here() const { return made_on_.named_here(stream); }
+  [[nodiscard]] cuda::stream_ref stream_here() const { return creator_thread_.resolve(stream); }
 
   /**
    * @brief Builds a C struct for `node` and its descendants.
@@ -146,7 +146,7 @@ struct array_tree {
   [[nodiscard]] static array_tree const* tree_of(ArrowArray const& array) noexcept;
 
  private:
-  thread_id made_on_;
+  thread_id creator_thread_;
   std::vector<std::unique_ptr<void const*[]>>
     view_buffers_;  ///< memory of all nodes' `view_buffers`
 };

@@ -29,8 +29,8 @@ foreign_array::~foreign_array()
 void foreign_array::drop_share(cuda::stream_ref stream) noexcept
 {
   if (!host_) {
-    if (!made_in_.is_of_this_process()) { return; }
-    if (auto const here = made_on_.named_here(stream); here != stream_) {
+    if (!creator_process_.is_of_this_process()) { return; }
+    if (auto const here = creator_thread_.resolve(stream); here != stream_) {
       release_after(here);
     } else {
       is_freed_on_stream_.store(true, std::memory_order_relaxed);
@@ -38,7 +38,7 @@ void foreign_array::drop_share(cuda::stream_ref stream) noexcept
   }
   if (shares_.fetch_sub(1, std::memory_order_acq_rel) != 1) { return; }
   // Once for all shares: this is after the work that was enqueued when they were dropped.
-  if (is_freed_on_stream_) { release_after(made_on_.named_here(stream_), true); }
+  if (is_freed_on_stream_) { release_after(creator_thread_.resolve(stream_), true); }
   if (tree_ != nullptr && tree_->ready.is_usable()) {
     release_in_order(tree_->stream_here(), tree_->ready.device());
   } else {

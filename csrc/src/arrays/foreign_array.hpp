@@ -52,8 +52,8 @@ class foreign_array : private deferred_release {
   cuda::stream_ref stream_;
   std::atomic<bool> is_freed_on_stream_{false};  ///< whether a share was dropped on `stream_`
   array_tree const* tree_{nullptr};  ///< of an array whose memory is freed in stream order
-  process_id made_in_;
-  thread_id made_on_;
+  process_id creator_process_;
+  thread_id creator_thread_;
   std::atomic<std::int64_t> shares_{1};
 };
 

@@ -191,7 +191,7 @@ class tree_copier {
     auto const size_of_near = is_far_ ? sized_.size() * sizeof(std::int64_t) : 0;
     auto near               = rmm::device_buffer{size_of_near, exec_.stream, exec_.scratch().mr};
     auto* next              = static_cast<std::byte*>(near.data());
-    auto reads              = device::read_batch{exec_.stream};
+    auto reads              = device::read_back{exec_.stream};
     for (auto const& buffer : sized_) {
       if (buffer.is_on_host) { continue; }
       auto const* size = buffer.size;

@@ -282,7 +282,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
 
   std::int64_t prefetch_;
   ArrowAsyncDeviceStreamHandler handler_;
-  process_id made_in_;
+  process_id creator_process_;
 
   mutable std::mutex mutex_;  ///< guards the members below
   mutable std::condition_variable changed_;
@@ -409,7 +409,7 @@ void async_stream_reader::cancel() noexcept
 {
   // A forked child does not have the threads that would answer, and may have inherited a lock of
   // theirs.
-  if (consumer_ == nullptr || !consumer_->made_in_.is_of_this_process()) { return; }
+  if (consumer_ == nullptr || !consumer_->creator_process_.is_of_this_process()) { return; }
   auto lock = std::unique_lock{consumer_->mutex_};
   if (consumer_->is_cancelled_) { return; }
   auto const was_over      = consumer_->is_over();

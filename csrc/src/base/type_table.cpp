@@ -16,7 +16,7 @@ namespace {
 
 using cudf::type_id;
 using detail::array_layout;
-using enum crossing;
+using enum type_support;
 using enum type_id;
 
 constexpr auto offset_ends = std::string_view{"first and last offset"};

@@ -232,7 +232,7 @@ offset_ends read_ends(void const* offsets,
 {
   auto const* last = static_cast<std::byte const*>(offsets) + size * width;
   if (exec.host) { return {read_integer(offsets, width), read_integer(last, width)}; }
-  auto batch             = device::read_batch{exec.stream};
+  auto batch             = device::read_back{exec.stream};
   auto const first_index = batch.add(offsets, width);
   auto const last_index  = batch.add(last, width);
   batch.enqueue();

@@ -64,7 +64,7 @@ void visit_sizes(array_node const& node, Function const& function)
 std::unordered_map<void const*, std::int64_t> read_sizes(detail::array_tree const& tree)
 {
   auto const guard = detail::guard_device(tree.location);
-  auto reads       = detail::device::read_batch{tree.stream_here()};
+  auto reads       = detail::device::read_back{tree.stream_here()};
   auto addresses   = std::vector<void const*>{};
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     visit_sizes(tree.nodes[i], [&](void const* size, std::int64_t width) {

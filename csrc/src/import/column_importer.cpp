@@ -97,7 +97,7 @@ bool can_read_mask(mask_range const& mask)
 /// Whether a column of this type can use the producer's buffers, if they are aligned.
 bool can_be_borrowed(parsed_type const& type)
 {
-  if (type.row->on_import != crossing::zero_copy) { return false; }
+  if (type.row->on_import != type_support::zero_copy) { return false; }
   switch (type.layout) {
     case array_layout::fixed: return cudf::is_fixed_width(type.column);
     case array_layout::string32:

@@ -5,7 +5,7 @@
 #include "base/parsed_type.hpp"
 #include "compute/sanitize.hpp"
 #include "import/column_importer.hpp"
-#include "import/import_survey.hpp"
+#include "import/device_facts.hpp"
 #include "import/source_array.hpp"
 #include "schema/schema_tree.hpp"
 #include "validate/validate.hpp"
@@ -140,8 +140,8 @@ class array_import {
     for (std::size_t i = 0; i < num_columns(); ++i) { planned.push_back(plan(i)); }
     auto const is_table = call_.kind == detail::import_kind::table;
     auto const root     = detail::import_level{call_.types, source_.root, {}, call_.path};
-    facts_ =
-      detail::survey(planned, is_table ? &root : nullptr, call_.options.sanitize, source_.exec);
+    facts_              = detail::read_device_facts(
+      planned, is_table ? &root : nullptr, call_.options.sanitize, source_.exec);
     if (is_table) {
       check_no_null_rows(detail::find_facts(facts_, call_.types)->null_count, call_.path);
     }

@@ -73,7 +73,7 @@ column_parts column_importer::import_values(import_level const& level) const
   }
   auto const width  = level.type().element_bits / 8;
   auto const* first = bytes + rows.storage_begin() * width;
-  if (level.type().row->on_import != crossing::converted) {
+  if (level.type().row->on_import != type_support::converted) {
     return {take_aligned(first, rows.storage_size() * width, width, level.path), {}};
   }
   auto const is_half = type.id() == cudf::type_id::FLOAT32;

@@ -94,7 +94,7 @@ class ends_checker {
 
   array_tree const& tree_;
   bool host_;
-  device::read_batch batch_;
+  device::read_back batch_;
   bool is_read_{false};  ///< whether the batch has been read
   std::size_t next_{0};
 };

@@ -87,7 +87,7 @@ class body_builder {
   /// Reads the first and last offsets of all nodes of a level with one synchronization.
   void find_ends(std::size_t begin, std::size_t end)
   {
-    auto batch = device::read_batch{exec_.stream};
+    auto batch = device::read_back{exec_.stream};
     auto reads = std::vector<std::pair<std::size_t, std::size_t>>{};
     for (auto i = begin; i < end; ++i) {
       auto& rows       = rows_[i];

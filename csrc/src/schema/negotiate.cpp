@@ -259,7 +259,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
                    " does not fit the column: structs, lists and flat values cannot be converted "
                    "to each other");
   }
-  if (row.on_export == crossing::unsupported) { return std::nullopt; }
+  if (row.on_export == type_support::unsupported) { return std::nullopt; }
   if (wanted.dictionary != nullptr) {
     return as_dictionary(column, metadata, wanted, source, path);
   }

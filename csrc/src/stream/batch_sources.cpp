@@ -54,7 +54,7 @@ class slice_source : public batch_source {
   stream_batch next() override
   {
     if (begin_ == num_rows_ && (num_rows_ > 0 || has_batch_)) { return {}; }
-    auto const stream = made_on_.named_here(stream_);
+    auto const stream = creator_thread_.resolve(stream_);
     if (!has_batch_) { count_nulls(stream); }
     auto parts = std::vector<cudf::column_view>{};
     parts.reserve(columns_.size());
@@ -109,7 +109,7 @@ class slice_source : public batch_source {
   cudf::size_type batch_rows_;
   export_options options_;
   cuda::stream_ref stream_;
-  detail::thread_id made_on_;
+  detail::thread_id creator_thread_;
   rmm::device_async_resource_ref mr_;
   detail::null_counts nulls_;
   cudf::size_type begin_{0};

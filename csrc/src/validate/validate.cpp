@@ -27,7 +27,7 @@ parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
       fail_invalid(path, error.what());
     }
   }();
-  if (type.row->on_import == crossing::unsupported) {
+  if (type.row->on_import == type_support::unsupported) {
     auto message =
       "expected a supported type, got the Arrow type '" + std::string{type.row->arrow} + "'";
     if (!type.row->note.empty()) { message += ": " + std::string{type.row->note}; }

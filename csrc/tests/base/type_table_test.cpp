@@ -31,7 +31,7 @@ TEST(TypeTable, ExportsEveryTypeOfLibcudf)
   for (auto i = 0; i < static_cast<int>(type_id::NUM_TYPE_IDS); ++i) {
     auto const& row = export_row(static_cast<type_id>(i));
     EXPECT_EQ(static_cast<int>(row.column), i);
-    EXPECT_NE(row.on_export, crossing::unsupported) << row.arrow;
+    EXPECT_NE(row.on_export, type_support::unsupported) << row.arrow;
   }
   EXPECT_THROW((void)export_row(type_id::NUM_TYPE_IDS), cudf::data_type_error);
 }
@@ -139,7 +139,7 @@ TEST(TypeTable, HasARowForEveryFormatOfTheSpecification)
     auto const type = detail::parse_type(*schema.get());
     EXPECT_EQ(type.row->arrow, expected.arrow) << expected.format;
     EXPECT_EQ(&import_row(*schema.get()), type.row);
-    if (type.row->on_import != crossing::unsupported) {
+    if (type.row->on_import != type_support::unsupported) {
       EXPECT_EQ(num_buffers(type.layout), expected.num_buffers) << expected.format;
     }
     seen.insert(type.row->arrow);

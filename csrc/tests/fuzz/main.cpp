@@ -60,7 +60,7 @@ trial draw_trial(random_source& random)
 bool is_supported(tree& target)
 {
   return std::all_of(target.nodes.begin(), target.nodes.end(), [](auto const& n) {
-    return import_row(n->schema).on_import != crossing::unsupported;
+    return import_row(n->schema).on_import != type_support::unsupported;
   });
 }
 

@@ -251,7 +251,7 @@ TEST_F(Validate, NamesTheColumnOfAnUnsupportedType)
   auto tried       = 0;
   for (auto const& row : type_table()) {
     auto const has_children = row.format.starts_with('+');
-    if (row.on_import != crossing::unsupported || row.on_export != crossing::unsupported ||
+    if (row.on_import != type_support::unsupported || row.on_export != type_support::unsupported ||
         has_children) {
       continue;
     }

@@ -23,12 +23,12 @@ from cudf_arrow_bridge._core.stream.stream_import import exception_of
 ctypedef const void const_void
 
 
-cdef extern from "async_alarm.hpp" namespace "cudf_arrow_bridge" nogil:
-    cdef cppclass async_alarm:
-        async_alarm(core.fence_set) except +
-        uint64_t arm() except +
-        void ring() noexcept
-    function[void()] ring_of(shared_ptr[async_alarm]) except +
+cdef extern from "async_wakeup.hpp" namespace "cudf_arrow_bridge" nogil:
+    cdef cppclass async_wakeup:
+        async_wakeup(core.fence_set) except +
+        uint64_t prepare() except +
+        void notify() noexcept
+    function[void()] notifier_of(shared_ptr[async_wakeup]) except +
 
     cdef cppclass async_step:
         core.unique_device_array array
@@ -42,11 +42,11 @@ cdef class AsyncReader:
     """The consumer of one producer, for an event loop with `fences`; see `async_stream_reader`."""
 
     cdef shared_ptr[core.async_stream_reader] reader
-    cdef shared_ptr[async_alarm] alarm
+    cdef shared_ptr[async_wakeup] wakeup
 
     def __init__(self, int64_t prefetch, FenceSet fences not None):
-        self.alarm = make_shared[async_alarm](fences.fences)
-        self.reader = make_shared[core.async_stream_reader](prefetch, ring_of(self.alarm))
+        self.wakeup = make_shared[async_wakeup](fences.fences)
+        self.reader = make_shared[core.async_stream_reader](prefetch, notifier_of(self.wakeup))
 
     def take_handler(self) -> int:
         """Return the address of the handler. Only one producer can use it."""
@@ -63,14 +63,14 @@ cdef class AsyncReader:
         with nogil:
             self.reader.get().fail(code, c_message)
 
-    def arm(self) -> int:
+    def prepare(self) -> int:
         """Return a fence that ends when `next` has a result, or 0 if it has one now."""
         cdef uint64_t fence
         if self.reader.get().is_ready():
             return 0
-        fence = self.alarm.get().arm()
+        fence = self.wakeup.get().prepare()
         if self.reader.get().is_ready():
-            self.alarm.get().ring()
+            self.wakeup.get().notify()
         return fence
 
     def schema(self) -> Schema:
@@ -110,21 +110,21 @@ cdef class AsyncWriter:
     """The producer for the handler at an address, which is released; see `async_stream_writer`."""
 
     cdef shared_ptr[core.async_stream_writer] writer
-    cdef shared_ptr[async_alarm] alarm
+    cdef shared_ptr[async_wakeup] wakeup
 
     def __init__(self, uintptr_t handler, FenceSet fences not None):
-        self.alarm = make_shared[async_alarm](fences.fences)
+        self.wakeup = make_shared[async_wakeup](fences.fences)
         self.writer = make_shared[core.async_stream_writer](
-            <core.ArrowAsyncDeviceStreamHandler*>handler, ring_of(self.alarm)
+            <core.ArrowAsyncDeviceStreamHandler*>handler, notifier_of(self.wakeup)
         )
 
-    def arm(self) -> int:
+    def prepare(self) -> int:
         """Return a fence that ends when the consumer requests more arrays or cancels."""
-        return self.alarm.get().arm()
+        return self.wakeup.get().prepare()
 
-    def ring(self) -> None:
-        """End the fence of `arm`."""
-        self.alarm.get().ring()
+    def notify(self) -> None:
+        """End the fence of `prepare`."""
+        self.wakeup.get().notify()
 
     @property
     def num_wanted(self) -> int:

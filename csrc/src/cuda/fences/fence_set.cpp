@@ -66,7 +66,7 @@ class fence_board {
   /// @throws std::logic_error in a forked child, which does not have these fences
   void check_process() const
   {
-    if (!made_in_.is_of_this_process()) {
+    if (!creator_process_.is_of_this_process()) {
       throw std::logic_error{
         "expected fences of this process, got fences of its parent: create them after the fork"};
     }
@@ -85,7 +85,7 @@ class fence_board {
   /// Ends a fence. @return Whether it was pending
   bool end(fence_result const& result) noexcept
   {
-    if (!made_in_.is_of_this_process()) { return false; }
+    if (!creator_process_.is_of_this_process()) { return false; }
     auto const lock = std::lock_guard{mutex_};
     if (pending_.erase(result.fence) == 0) { return false; }
     ended_.push_back(result);
@@ -95,7 +95,7 @@ class fence_board {
 
   [[nodiscard]] std::size_t num_pending() const noexcept
   {
-    if (!made_in_.is_of_this_process()) { return 0; }
+    if (!creator_process_.is_of_this_process()) { return 0; }
     auto const lock = std::lock_guard{mutex_};
     return pending_.size();
   }
@@ -115,7 +115,7 @@ class fence_board {
 
   void wake() noexcept
   {
-    if (!made_in_.is_of_this_process()) { return; }
+    if (!creator_process_.is_of_this_process()) { return; }
     auto const lock = std::lock_guard{mutex_};
     signal();
   }
@@ -152,7 +152,8 @@ class fence_board {
   }
 
   int const descriptor_{open_descriptor()};
-  process_id made_in_;  ///< checked before locking: the mutex may have been locked at the fork
+  process_id
+    creator_process_;  ///< checked before locking: the mutex may have been locked at the fork
   mutable std::mutex mutex_;  ///< guards the members below, and the descriptor's counter
   fence_id newest_{0};
   std::unordered_set<fence_id> pending_;

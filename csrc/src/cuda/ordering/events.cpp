@@ -86,7 +86,7 @@ pooled_event pooled_event::acquire()
 pooled_event::pooled_event(pooled_event&& other) noexcept
   : event_{std::exchange(other.event_, nullptr)},
     device_{other.device_},
-    made_in_{other.made_in_},
+    creator_process_{other.creator_process_},
     is_borrowed_{other.is_borrowed_}
 {
 }
@@ -95,7 +95,7 @@ pooled_event& pooled_event::operator=(pooled_event&& other) noexcept
 {
   std::swap(event_, other.event_);
   std::swap(device_, other.device_);
-  std::swap(made_in_, other.made_in_);
+  std::swap(creator_process_, other.creator_process_);
   std::swap(is_borrowed_, other.is_borrowed_);
   return *this;
 }
@@ -124,11 +124,11 @@ std::size_t events_in_use() noexcept { return event_pool::instance().in_use(); }
 stream_join_guard::~stream_join_guard()
 {
   // CUDA does not survive a fork: a child must not use it for memory of its parent.
-  if (!made_in_.is_of_this_process()) { return; }
+  if (!creator_process_.is_of_this_process()) { return; }
   // Handles of default streams refer to the current device.
   auto device = 0;
   if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
-    if (event_.order(made_on_.named_here(later_), earlier()) != cudaSuccess) {
+    if (event_.order(creator_thread_.resolve(later_), earlier()) != cudaSuccess) {
       (void)synchronize(earlier());
     }
     (void)cudaSetDevice(device);

@@ -38,7 +38,7 @@ class pooled_event {
 
   /// @return Whether there is an event, and it was not inherited through a fork
   [[nodiscard]] bool is_usable() const noexcept
-  { return event_ != nullptr && made_in_.is_of_this_process(); }
+  { return event_ != nullptr && creator_process_.is_of_this_process(); }
 
   /// @return The same event, owned by this object and valid during its lifetime
   [[nodiscard]] pooled_event reference() const noexcept { return borrow(event_, device_); }
@@ -104,7 +104,7 @@ class pooled_event {
 
   cudaEvent_t event_{nullptr};
   int device_{-1};
-  process_id made_in_;
+  process_id creator_process_;
   bool is_borrowed_{false};  ///< another object returns the event
 };
 
@@ -143,11 +143,12 @@ class stream_join_guard {
   ~stream_join_guard();
 
   /// @return A stream, usable on the calling thread, that is ordered after the work on `earlier`
-  [[nodiscard]] cuda::stream_ref earlier() const noexcept { return made_on_.named_here(earlier_); }
+  [[nodiscard]] cuda::stream_ref earlier() const noexcept
+  { return creator_thread_.resolve(earlier_); }
 
  private:
-  process_id made_in_;
-  thread_id made_on_;
+  process_id creator_process_;
+  thread_id creator_thread_;
   pooled_event event_;
   cuda::stream_ref later_;
   cuda::stream_ref earlier_;

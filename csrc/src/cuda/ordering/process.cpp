@@ -33,7 +33,7 @@ std::uint64_t number_of_this_thread() noexcept
 
 thread_id::thread_id() noexcept : number_{number_of_this_thread()} {}
 
-cuda::stream_ref thread_id::named_here(cuda::stream_ref stream) const noexcept
+cuda::stream_ref thread_id::resolve(cuda::stream_ref stream) const noexcept
 {
   auto const is_of_other_thread =
     stream.get() == cudaStreamPerThread && number_ != number_of_this_thread();

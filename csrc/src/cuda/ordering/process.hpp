@@ -88,7 +88,7 @@ class thread_id {
    * @return `stream` itself; but if it is another thread's `cudaStreamPerThread`, the legacy
    * default stream, which waits for the per-thread default streams of all threads
    */
-  [[nodiscard]] cuda::stream_ref named_here(cuda::stream_ref stream) const noexcept;
+  [[nodiscard]] cuda::stream_ref resolve(cuda::stream_ref stream) const noexcept;
 
  private:
   std::uint64_t number_;

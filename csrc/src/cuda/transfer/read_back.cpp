@@ -23,13 +23,13 @@ std::int64_t widen(std::int64_t value, std::int64_t width)
 
 }  // namespace
 
-std::size_t read_batch::add(void const* source, std::int64_t width)
+std::size_t read_back::add(void const* source, std::int64_t width)
 {
   integers_.push_back({source, width});
   return integers_.size() - 1;
 }
 
-void read_batch::enqueue()
+void read_back::enqueue()
 {
   if (integers_.empty()) { return; }
   require_no_capture(stream_);
@@ -41,19 +41,19 @@ void read_batch::enqueue()
   }
 }
 
-void read_batch::wait()
+void read_back::wait()
 {
   auto const relaxed = relaxed_captures{};
   RMM_CUDA_TRY(cudaStreamSynchronize(stream_.get()));
   note_wait();
 }
 
-std::int64_t read_batch::at(std::size_t number) const
+std::int64_t read_back::at(std::size_t number) const
 { return widen(values()[number], integers_[number].width); }
 
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
 {
-  auto batch        = read_batch{stream};
+  auto batch        = read_back{stream};
   auto const number = batch.add(source, width);
   batch.enqueue();
   batch.wait();

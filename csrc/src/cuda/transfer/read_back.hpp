@@ -17,9 +17,9 @@ namespace cudf_arrow_bridge::detail::device {
  *
  * They are copied to memory that is kept until the copies are done, even if the wait fails.
  */
-class read_batch {
+class read_back {
  public:
-  explicit read_batch(cuda::stream_ref stream) : stream_{stream} {}
+  explicit read_back(cuda::stream_ref stream) : stream_{stream} {}
 
   /// Adds an integer of 2, 4 or 8 bytes to read. @return Its number, for `at`
   std::size_t add(void const* source, std::int64_t width);

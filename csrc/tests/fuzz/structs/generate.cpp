@@ -54,7 +54,7 @@ class generator {
       auto const is_nested = row.format.empty() || row.format.starts_with('+');
       if (is_nested && depth == 0) { continue; }
       if (!is_nested && depth > 0 && random_.percent(40)) { continue; }
-      if (row.on_import == crossing::unsupported && !random_.percent(2)) { continue; }
+      if (row.on_import == type_support::unsupported && !random_.percent(2)) { continue; }
       return row;
     }
   }

@@ -52,7 +52,7 @@ struct two_lists {
   ArrowDeviceArray lists{};
 };
 
-class survey : public bridge_test {
+class device_facts : public bridge_test {
  protected:
   /// A table whose columns kernels fill late, exported on the stream of these kernels.
   struct late_table {
@@ -104,7 +104,7 @@ class survey : public bridge_test {
   }
 };
 
-TEST_F(survey, import_of_many_columns_waits_once)
+TEST_F(device_facts, import_of_many_columns_waits_once)
 {
   auto const types = std::vector{flat("int32"),
                                  flat("string"),
@@ -127,13 +127,13 @@ TEST_F(survey, import_of_many_columns_waits_once)
   }
 }
 
-TEST_F(survey, import_of_fixed_width_columns_without_nulls_does_not_wait)
+TEST_F(device_facts, import_of_fixed_width_columns_without_nulls_does_not_wait)
 {
   auto const types = std::vector{flat("int32"), flat("bool8"), struct_of({flat("int64")})};
   EXPECT_EQ(waits_of_table(types, 0), 0U);
 }
 
-TEST_F(survey, import_of_no_rows_does_not_wait)
+TEST_F(device_facts, import_of_no_rows_does_not_wait)
 {
   for (auto const& type : {flat("int32"),
                            flat("string"),
@@ -161,7 +161,7 @@ TEST_F(survey, import_of_no_rows_does_not_wait)
   }
 }
 
-TEST_F(survey, import_of_sliced_lists_waits_at_most_once_per_level)
+TEST_F(device_facts, import_of_sliced_lists_waits_at_most_once_per_level)
 {
   struct row {
     shape type;
@@ -194,7 +194,7 @@ TEST_F(survey, import_of_sliced_lists_waits_at_most_once_per_level)
   }
 }
 
-TEST_F(survey, pushing_nulls_of_structs_to_children_adds_no_wait)
+TEST_F(device_facts, pushing_nulls_of_structs_to_children_adds_no_wait)
 {
   auto const type = struct_of({flat("int32"), struct_of({flat("int64"), flat("bool8")})});
   for (auto seed = 0U; seed < 20; ++seed) {
@@ -228,7 +228,7 @@ TEST_F(survey, pushing_nulls_of_structs_to_children_adds_no_wait)
   }
 }
 
-TEST_F(survey, short_validity_bitmaps_are_copied)
+TEST_F(device_facts, short_validity_bitmaps_are_copied)
 {
   for (auto const size : {std::size_t{4}, std::size_t{64}}) {
     auto const stream = lasting_stream{};
@@ -250,7 +250,7 @@ TEST_F(survey, short_validity_bitmaps_are_copied)
   }
 }
 
-TEST_F(survey, unreferenced_list_elements_are_not_sanitized)
+TEST_F(device_facts, unreferenced_list_elements_are_not_sanitized)
 {
   auto const type = list_of(flat("string"));
   for (auto seed = 0U; seed < 10; ++seed) {
@@ -278,7 +278,7 @@ TEST_F(survey, unreferenced_list_elements_are_not_sanitized)
   }
 }
 
-TEST_F(survey, elements_before_the_first_offset_are_not_read)
+TEST_F(device_facts, elements_before_the_first_offset_are_not_read)
 {
   constexpr auto far = std::int64_t{1} << 31;
   auto type          = list_of(flat("int32"));
@@ -317,7 +317,7 @@ TEST_F(survey, elements_before_the_first_offset_are_not_read)
   }
 }
 
-TEST_F(survey, invalid_offsets_are_rejected_with_their_values)
+TEST_F(device_facts, invalid_offsets_are_rejected_with_their_values)
 {
   auto const type = list_of(flat("int32"));
   struct spoiled_offsets {
@@ -350,7 +350,7 @@ TEST_F(survey, invalid_offsets_are_rejected_with_their_values)
   }
 }
 
-TEST_F(survey, structs_with_a_shared_child_keep_separate_nulls)
+TEST_F(device_facts, structs_with_a_shared_child_keep_separate_nulls)
 {
   auto const type   = struct_of({struct_of({flat("int32")}), struct_of({flat("int32")})});
   auto const schema = make_schema(type);
@@ -403,7 +403,7 @@ TEST_F(survey, structs_with_a_shared_child_keep_separate_nulls)
   }
 }
 
-TEST_F(survey, table_with_null_rows_is_rejected)
+TEST_F(device_facts, table_with_null_rows_is_rejected)
 {
   auto const type   = struct_of({flat("int32")});
   auto const values = samples(type, 20, 50);

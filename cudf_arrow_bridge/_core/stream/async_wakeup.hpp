@@ -15,31 +15,31 @@ namespace cudf_arrow_bridge {
 
 /// Ends the fence that an event loop waits for, if it waits. Thread-safe and independent of the
 /// GIL.
-class async_alarm {
+class async_wakeup {
  public:
-  explicit async_alarm(fence_set fences) : fences_{std::move(fences)} {}
+  explicit async_wakeup(fence_set fences) : fences_{std::move(fences)} {}
 
-  /// @return The fence that the next `ring` ends
-  fence_id arm()
+  /// @return The fence that the next `notify` ends
+  fence_id prepare()
   {
     auto const fence = fences_.add();
-    fences_.complete(armed_.exchange(fence));
+    fences_.complete(prepared_.exchange(fence));
     return fence;
   }
 
-  void ring() noexcept
+  void notify() noexcept
   {
-    if (auto const fence = armed_.exchange(0); fence != 0) { fences_.complete(fence); }
+    if (auto const fence = prepared_.exchange(0); fence != 0) { fences_.complete(fence); }
   }
 
  private:
   fence_set fences_;
-  std::atomic<fence_id> armed_{0};
+  std::atomic<fence_id> prepared_{0};
 };
 
-inline std::function<void()> ring_of(std::shared_ptr<async_alarm> alarm)
+inline std::function<void()> notifier_of(std::shared_ptr<async_wakeup> wakeup)
 {
-  return [alarm = std::move(alarm)] { alarm->ring(); };
+  return [wakeup = std::move(wakeup)] { wakeup->notify(); };
 }
 
 /// The result of `async_stream_reader::next`.

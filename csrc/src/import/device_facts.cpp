@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/import_survey.hpp"
+#include "import/device_facts.hpp"
 
 #include "compute/bits_on_device.hpp"
 #include "cuda/location/location.hpp"
@@ -40,25 +40,25 @@ row_range rows_of_elements(parsed_type const& type,
   return {elements.offset + origin, ends.last - origin, 0};
 }
 
-/// See `survey`.
-class import_survey {
+/// See `read_device_facts`.
+class fact_reader {
  public:
-  import_survey(bool sanitize, execution const& exec)
-    : sanitize_{sanitize}, exec_{exec}, reads_{std::make_unique<device::read_batch>(exec.stream)}
+  fact_reader(bool sanitize, execution const& exec)
+    : sanitize_{sanitize}, exec_{exec}, reads_{std::make_unique<device::read_back>(exec.stream)}
   {
   }
 
   /// Adds the null count of an array, but nothing about its descendants.
   void add_null_count(parsed_tree const& types, ArrowArray const& array)
   {
-    auto& asked =
-      questions_.emplace_back(question{types, array, row_range{array.offset, array.length, 0}});
-    if (!known_null_count(types, array, asked.rows)) {
-      asked.nulls = count({array.buffers[0], asked.rows.begin, asked.rows.size});
+    auto& planned =
+      planned_.emplace_back(planned_reads{types, array, row_range{array.offset, array.length, 0}});
+    if (!known_null_count(types, array, planned.rows)) {
+      planned.nulls = count({array.buffers[0], planned.rows.begin, planned.rows.size});
     }
   }
 
-  /// Adds the questions about a level and its descendants.
+  /// Adds the reads of a level and its descendants.
   /// @param parent_mask Combined mask of the enclosing structs, if any of them has nulls
   void visit(parsed_tree const& types,
              ArrowArray const& array,
@@ -66,24 +66,24 @@ class import_survey {
              std::optional<bit_range> const& parent_mask)
   {
     // Elements beyond the limit of a column cannot all be referred to by a valid array. They are
-    // surveyed in the next round, when the offsets are known.
+    // read in the next round, when the offsets are known.
     if (rows.storage_size() > max_rows || find_facts(facts_, types, &rows) != nullptr) { return; }
     auto const& type = types.type;
-    auto asked       = question{types, array, rows};
+    auto planned     = planned_reads{types, array, rows};
     if (rows.storage_size() == 0 || type.layout == array_layout::null) {
-      questions_.push_back(asked);
+      planned_.push_back(planned);
       return;
     }
     if (!known_null_count(types, array, rows)) {
-      asked.nulls = count({array.buffers[0], rows.begin, rows.size});
+      planned.nulls = count({array.buffers[0], rows.begin, rows.size});
     }
-    auto const mask = sanitize_ ? combine_masks(asked, parent_mask) : std::nullopt;
-    if (has_offsets(type.layout)) { ask_about_offsets(asked, mask); }
-    if (has_fixed_length(type) && mask) { asked.nonempty_nulls = count(*mask); }
-    asked.needs_no_other_check = type.layout != array_layout::runs &&
-                                 type.layout != array_layout::list_views32 &&
-                                 type.layout != array_layout::list_views64;
-    questions_.push_back(asked);
+    auto const mask = sanitize_ ? combine_masks(planned, parent_mask) : std::nullopt;
+    if (has_offsets(type.layout)) { plan_offsets(planned, mask); }
+    if (has_fixed_length(type) && mask) { planned.nonempty_nulls = count(*mask); }
+    planned.needs_no_other_check = type.layout != array_layout::runs &&
+                                   type.layout != array_layout::list_views32 &&
+                                   type.layout != array_layout::list_views64;
+    planned_.push_back(planned);
 
     if (array.dictionary != nullptr) {
       auto const& keys = *array.dictionary;
@@ -101,24 +101,24 @@ class import_survey {
     }
   }
 
-  /// Reads the answers. The arrays that were added must still be alive.
+  /// Reads the facts. The arrays that were added must still be alive.
   import_facts run()
   {
-    while (!questions_.empty()) {
+    while (!planned_.empty()) {
       read();
-      auto const answered = std::exchange(questions_, {});
-      for (auto const& one : answered) { facts_.insert_or_assign(&one.types, answer_to(one)); }
-      reads_ = std::make_unique<device::read_batch>(exec_.stream);
+      auto const done = std::exchange(planned_, {});
+      for (auto const& one : done) { facts_.insert_or_assign(&one.types, facts_of(one)); }
+      reads_ = std::make_unique<device::read_back>(exec_.stream);
       ranges_.clear();
       temporaries_.clear();
-      for (auto const& one : answered) { ask_again_below(one); }
+      for (auto const& one : done) { plan_elements(one); }
     }
     return std::move(facts_);
   }
 
  private:
-  /// Questions about one level: indices of reads in `reads_` and of counts in `ranges_`.
-  struct question {
+  /// The reads of one level: indices of reads in `reads_` and of counts in `ranges_`.
+  struct planned_reads {
     parsed_tree const& types;
     ArrowArray const& array;
     row_range rows;
@@ -143,39 +143,39 @@ class import_survey {
     return {};
   }
 
-  void ask_about_offsets(question& asked, std::optional<bit_range> const& mask)
+  void plan_offsets(planned_reads& planned, std::optional<bit_range> const& mask)
   {
-    auto const level  = import_level{asked.types, asked.array, asked.rows, column_path{}};
+    auto const level  = import_level{planned.types, planned.array, planned.rows, column_path{}};
     auto const width  = offset_width(level.type().layout);
-    auto const size   = asked.rows.storage_size();
+    auto const size   = planned.rows.storage_size();
     auto const* first = first_offset(level);
-    asked.ends        = reads_->add(first, width);
+    planned.ends      = reads_->add(first, width);
     (void)reads_->add(first + size * width, width);
     if (mask) {
       auto const type = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
       auto const* mask_of_nonempty =
         keep(device::nonempty_nulls(mask->bits, {first, size + 1, type}, exec_.scratch()));
-      asked.nonempty_nulls = count({mask_of_nonempty, 0, size});
+      planned.nonempty_nulls = count({mask_of_nonempty, 0, size});
     }
   }
 
   /// @return The mask of the stored rows and of structs above combined; none if no row is null
-  std::optional<bit_range> combine_masks(question& asked,
+  std::optional<bit_range> combine_masks(planned_reads& planned,
                                          std::optional<bit_range> const& parent_mask)
   {
-    auto const& rows = asked.rows;
-    if (known_null_count(asked.types, asked.array, rows) == 0) {
+    auto const& rows = planned.rows;
+    if (known_null_count(planned.types, planned.array, rows) == 0) {
       // Without its own nulls, it has the nulls of the enclosing struct.
-      if (parent_mask) { asked.combined_nulls = count(asked.combined_mask = *parent_mask); }
+      if (parent_mask) { planned.combined_nulls = count(planned.combined_mask = *parent_mask); }
       return parent_mask;
     }
-    auto const own = align({asked.array.buffers[0], rows.storage_begin(), rows.storage_size()});
+    auto const own = align({planned.array.buffers[0], rows.storage_begin(), rows.storage_size()});
     if (!parent_mask) { return own; }
     auto const both = bit_range{
       keep(device::valid_in_both(own.bits, parent_mask->bits, rows.num_rows(), exec_.scratch())),
       0,
       own.size};
-    asked.combined_nulls = count(asked.combined_mask = both);
+    planned.combined_nulls = count(planned.combined_mask = both);
     return both;
   }
 
@@ -191,30 +191,30 @@ class import_survey {
     }
   }
 
-  level_facts answer_to(question const& asked) const
+  level_facts facts_of(planned_reads const& planned) const
   {
-    auto const stated = known_null_count(asked.types, asked.array, asked.rows).value_or(0);
-    auto const nulls  = asked.nulls ? counts_[*asked.nulls] : stated;
-    auto result       = level_facts{asked.rows, nulls, {}};
-    if (asked.ends) {
-      result.ends = offset_ends{reads_->at(*asked.ends), reads_->at(*asked.ends + 1)};
+    auto const stated = known_null_count(planned.types, planned.array, planned.rows).value_or(0);
+    auto const nulls  = planned.nulls ? counts_[*planned.nulls] : stated;
+    auto result       = level_facts{planned.rows, nulls, {}};
+    if (planned.ends) {
+      result.ends = offset_ends{reads_->at(*planned.ends), reads_->at(*planned.ends + 1)};
     }
-    result.is_clean =
-      asked.needs_no_other_check && (!asked.nonempty_nulls || counts_[*asked.nonempty_nulls] == 0);
-    if (asked.combined_nulls && counts_[*asked.combined_nulls] != nulls) {
-      result.null_count = counts_[*asked.combined_nulls];
-      result.mask = std::make_shared<rmm::device_buffer>(copy_bits(asked.combined_mask, exec_));
+    result.is_clean = planned.needs_no_other_check &&
+                      (!planned.nonempty_nulls || counts_[*planned.nonempty_nulls] == 0);
+    if (planned.combined_nulls && counts_[*planned.combined_nulls] != nulls) {
+      result.null_count = counts_[*planned.combined_nulls];
+      result.mask = std::make_shared<rmm::device_buffer>(copy_bits(planned.combined_mask, exec_));
     }
     return result;
   }
 
-  void ask_again_below(question const& answered)
+  void plan_elements(planned_reads const& done)
   {
-    auto const& types = answered.types;
-    auto const* known = find_facts(facts_, types, &answered.rows);
+    auto const& types = done.types;
+    auto const* known = find_facts(facts_, types, &done.rows);
     if (!has_child_by_offsets(types.type.layout) || known == nullptr || !known->ends) { return; }
-    auto const& elements = *answered.array.children[0];
-    auto const referred  = rows_of_elements(types.type, elements, answered.rows, *known->ends);
+    auto const& elements = *done.array.children[0];
+    auto const referred  = rows_of_elements(types.type, elements, done.rows, *known->ends);
     if (find_facts(facts_, types.children[0], &referred) != nullptr) { return; }
     visit(types.children[0], elements, referred, {});
     // The next result, for the referenced elements, replaces the result for all elements.
@@ -243,8 +243,8 @@ class import_survey {
 
   bool sanitize_;
   execution const& exec_;
-  std::vector<question> questions_;
-  std::unique_ptr<device::read_batch> reads_;  ///< of the current round
+  std::vector<planned_reads> planned_;
+  std::unique_ptr<device::read_back> reads_;  ///< of the current round
   std::vector<bit_range> ranges_;
   std::vector<cudf::size_type> counts_;
   std::vector<rmm::device_buffer> temporaries_;  ///< temporary masks of the current round
@@ -253,12 +253,12 @@ class import_survey {
 
 }  // namespace
 
-import_facts survey(std::span<import_level const> columns,
-                    import_level const* table,
-                    bool sanitize,
-                    execution const& exec)
+import_facts read_device_facts(std::span<import_level const> columns,
+                               import_level const* table,
+                               bool sanitize,
+                               execution const& exec)
 {
-  auto all = import_survey{sanitize, exec};
+  auto all = fact_reader{sanitize, exec};
   if (table != nullptr) { all.add_null_count(table->types, table->array); }
   for (auto const& column : columns) { all.visit(column.types, column.array, column.rows, {}); }
   return all.run();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test that both commands report the same crossing, and that buffer addresses agree with it."""
+"""Test that both commands report the same support, and that buffer addresses agree with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as bridge
-from cudf_arrow_bridge.__main__ import CROSSING, main
+from cudf_arrow_bridge.__main__ import SUPPORT, main
 from cudf_arrow_bridge._core.schema import type_rows
 from cudf_arrow_bridge.arrow.types import CODES_WIDTH, REPEATED_CATEGORIES
 from testing.shared_memory import memory_of_cudf, parts_of_arrow, stored_inside
@@ -91,26 +91,26 @@ def both(array, tmp_path, capsys, *options):
 
 
 @pytest.mark.parametrize("name", TYPED)
-def test_inspect_and_roundtrip_report_the_same_crossing(name, tmp_path, capsys):
+def test_inspect_and_roundtrip_report_the_same_support(name, tmp_path, capsys):
     inspected, column = both(TYPED[name], tmp_path, capsys)
-    if inspected["crossing"] == "unsupported":
+    if inspected["support"] == "unsupported":
         assert column["result"] == "unsupported"
         return
     assert column["result"] == "match", column
-    if inspected["crossing"] == "depends":
+    if inspected["support"] == "depends":
         assert inspected["note"]
-        assert column["crossing"] in ("zero-copy", "converted")
+        assert column["support"] in ("zero-copy", "converted")
     else:
-        assert inspected["crossing"] == column["crossing"]
-    if column["crossing"] == "converted":
+        assert inspected["support"] == column["support"]
+    if column["support"] == "converted":
         assert inspected["note"], "a reason"
         assert column["note"], "a reason"
 
 
 @pytest.mark.parametrize("name", TYPED)
-def test_reported_crossing_matches_the_buffer_addresses(name, tmp_path, capsys):
+def test_reported_support_matches_the_buffer_addresses(name, tmp_path, capsys):
     inspected, column = both(TYPED[name], tmp_path, capsys)
-    if inspected["crossing"] == "unsupported":
+    if inspected["support"] == "unsupported":
         return
     batch = pa.record_batch({"c": TYPED[name]})
     frame = bridge.from_arrow_device(batch)
@@ -119,7 +119,7 @@ def test_reported_crossing_matches_the_buffer_addresses(name, tmp_path, capsys):
     memory = memory_of_cudf(frame)
     shared_out = all(any(a <= p < b for a, b in memory) for p in parts_of_arrow(exported))
     shared = shared_out and stored_inside(seen, batch["c"])
-    if column["crossing"] == "zero-copy":
+    if column["support"] == "zero-copy":
         assert shared
     elif name not in OFFSETS_MADE_FOR_THE_FRAME and name != "null":  # which has no buffers
         assert not shared
@@ -131,22 +131,22 @@ OFFSETS_MADE_FOR_THE_FRAME = {"fixed_size_binary", "fixed_size_list"}
 
 def test_both_commands_report_the_reason_of_converted_dictionary_codes(tmp_path, capsys):
     inspected, column = both(VALUES["dictionary"], tmp_path, capsys)
-    assert (inspected["crossing"], inspected["note"]) == ("depends", CODES_WIDTH)
-    assert column["crossing"] == "converted"
+    assert (inspected["support"], inspected["note"]) == ("depends", CODES_WIDTH)
+    assert column["support"] == "converted"
     assert CODES_WIDTH in column["note"]
 
 
 def test_dictionary_of_int8_codes_and_distinct_values_is_zero_copy(tmp_path, capsys):
     inspected, column = both(TYPED["dictionary of int8"], tmp_path, capsys)
-    assert (inspected["crossing"], column["crossing"]) == ("depends", "zero-copy")
+    assert (inspected["support"], column["support"]) == ("depends", "zero-copy")
     assert (inspected["note"], column["note"]) == (REPEATED_CATEGORIES, "")
 
 
-def test_conversion_that_the_values_require_has_a_reason(tmp_path, capsys):
+def test_support_that_the_values_require_has_a_reason(tmp_path, capsys):
     fields = [pa.array([1, 2], pa.int8())]
     structs = pa.StructArray.from_arrays(fields, ["a"], mask=pa.array([False, True]))
     inspected, column = both(structs, tmp_path, capsys)
-    assert (inspected["crossing"], column["crossing"]) == ("zero-copy", "converted")
+    assert (inspected["support"], column["support"]) == ("zero-copy", "converted")
     assert "nulls of a struct become nulls of its fields" in column["note"]
 
 
@@ -159,7 +159,7 @@ def test_roundtrip_in_batches_counts_shared_bytes_once(tmp_path, capsys):
     _, whole = both(texts, tmp_path, capsys)
     assert whole["bytes"] == 100 + 6 + 3 * 4
     _, parts = both(texts, tmp_path, capsys, "--max-rows", "10")
-    assert parts["crossing"] == whole["crossing"] == "zero-copy"
+    assert parts["support"] == whole["support"] == "zero-copy"
     assert parts["bytes"] == whole["bytes"]
 
 
@@ -171,10 +171,10 @@ def test_roundtrip_in_batches_counts_overlapping_ranges_once(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["inspect", "roundtrip"])
-def test_help_explains_the_crossing_column(command, capsys):
+def test_help_explains_the_support_column(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
-    assert " ".join(CROSSING.split()) in " ".join(capsys.readouterr().out.split())
+    assert " ".join(SUPPORT.split()) in " ".join(capsys.readouterr().out.split())
 
 
 def test_version_option_prints_the_version(capsys):
