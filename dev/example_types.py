@@ -13,6 +13,7 @@ CONFIG = '[tool.basedpyright]\ntypeCheckingMode = "standard"\nreportMissingImpor
 
 
 def main() -> int:
+    sys.path.insert(0, str(ROOT / "tests"))
     pages = runpy.run_path(str(ROOT / "tests" / "project" / "test_pages.py"))
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "pyproject.toml").write_text(CONFIG)
