@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t bytes_per_level = 1024;
 constexpr std::int64_t bytes_per_byte  = 64;
 constexpr std::int64_t max_name        = 5000;
+constexpr std::int64_t max_depth       = 64;
 
 bool is_utf8(std::string_view text)
 {
@@ -55,7 +56,12 @@ void check_peak(tree const& target, std::int64_t peak)
   // Many levels may share one struct. nanoarrow copies its strings for each level, once for a
   // `shared_schema` and once for the struct that a trial makes of it.
   auto const per_level = bytes_per_level + 2 * std::min(bytes, max_name);
-  if (peak > (std::int64_t{1} << 20) + bytes * bytes_per_byte + target.num_levels * per_level) {
+  // The message of an error has the names of all levels of its path, at which a cycle has the same
+  // struct. Its parts are joined, escaped and copied.
+  auto const message = 4 * max_depth * std::min(bytes, max_name);
+  auto const most =
+    (std::int64_t{1} << 20) + bytes * bytes_per_byte + target.num_levels * per_level + message;
+  if (peak > most) {
     throw finding{std::to_string(peak) + " bytes allocated for an array of " +
                   std::to_string(bytes)};
   }
