@@ -102,6 +102,7 @@ def test_example_runs_and_prints_the_documented_output(example, tmp_path):
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
     assert not re.search("Traceback|Error", done.stderr), done.stderr
     # The pages show the output in host memory.
     if example.printed is not None and (example.needs_gpu or not cab.has_gpu()):
