@@ -152,8 +152,8 @@ class fence_board {
   }
 
   int const descriptor_{open_descriptor()};
-  process_id
-    creator_process_;  ///< checked before locking: the mutex may have been locked at the fork
+  /// Checked before locking: the mutex may have been locked at the fork.
+  process_id creator_process_;
   mutable std::mutex mutex_;  ///< guards the members below, and the descriptor's counter
   fence_id newest_{0};
   std::unordered_set<fence_id> pending_;
