@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pylibcudf as plc
 
+from .arrow.options import check_kind
 from .import_.importer import Importer
-from .import_.tensors import import_cuda_array, import_tensor, make_result
+from .import_.tensors import import_cuda_array, import_tensor
 
 if TYPE_CHECKING:
     import cudf
+
+    from .arrow.options import Kind
 
 
 def from_dlpack(
@@ -21,13 +24,15 @@ def from_dlpack(
     mr: Any = None,
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     copy: bool | None = None,
+    kind: Kind | None = None,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import a tensor as cuDF data, without copying if its columns are contiguous.
 
     A tensor of one dimension becomes a column. A tensor of two dimensions becomes a table: shared
-    in Fortran order, otherwise copied into columns. The producer owns the memory. Its deleter is
-    called once, after the last column that uses the memory is deleted and the work that may read it
-    has finished.
+    in Fortran order, otherwise copied into columns. With ``kind="column"``, a tensor of more
+    dimensions becomes a column of lists, one for each row: shared in C order. The producer owns the
+    memory. Its deleter is called once, after the last column that uses the memory is deleted and
+    the work that may read it has finished.
 
     Parameters
     ----------
@@ -46,21 +51,26 @@ def from_dlpack(
         None: copy only if the memory cannot be shared. True: always copy. False: never copy; raise
         an error if the columns are not contiguous, or if the tensor is in host memory and there is
         a GPU.
+    kind : {"table", "column"}, optional
+        What two dimensions become. "column": lists of one length, with the Arrow type
+        fixed_size_list, or fixed_shape_tensor for three dimensions and more, which their export
+        has too; offsets are created, and other orders than C are copied. None: a table.
 
     Returns
     -------
     cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        Depends on the number of dimensions and `to`. The columns of a frame are numbered.
+        Depends on the number of dimensions, `kind` and `to`. The columns of a frame are numbered.
 
     Raises
     ------
     TypeError
         If `obj` does not implement DLPack, or cuDF does not have its type.
     ValueError
-        If the tensor is inconsistent, does not have one or two dimensions, is on another device
-        than the current one (unless copied), or requires a copy with ``copy=False``.
+        If the tensor is inconsistent, does not have one or two dimensions (with
+        ``kind="column"``, at least one), is on another device than the current one (unless
+        copied), or requires a copy with ``copy=False``.
     OverflowError
-        If it has more rows than a cuDF column supports.
+        If it has more rows, or elements of lists, than a cuDF column supports.
 
     Examples
     --------
@@ -70,9 +80,14 @@ def from_dlpack(
     1    1
     2    2
     dtype: int64
+    >>> cab.from_dlpack(np.zeros((2, 3), "float32"), kind="column")
+    0    [0.0, 0.0, 0.0]
+    1    [0.0, 0.0, 0.0]
+    dtype: list
     """
+    check_kind(kind)
     importer = Importer.of(stream, mr, to, copy, validate="minimal", sanitize=True)
-    return make_result(import_tensor(obj, importer), importer)
+    return import_tensor(obj, importer, kind)
 
 
 def from_cuda_array_interface(
@@ -82,12 +97,15 @@ def from_cuda_array_interface(
     mr: Any = None,
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     copy: bool | None = None,
+    kind: Kind | None = None,
 ) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
     """Import an object with the CUDA array interface as cuDF data, without copying if possible.
 
     An array of one dimension becomes a column. An array of two dimensions becomes a table: shared
-    in Fortran order, otherwise copied into columns. The object is released after the last column
-    that uses its memory is deleted and the work that may read it has finished.
+    in Fortran order, otherwise copied into columns. With ``kind="column"``, an array of more
+    dimensions becomes a column of lists, one for each row: shared in C order. The object is
+    released after the last column that uses its memory is deleted and the work that may read it has
+    finished.
 
     Parameters
     ----------
@@ -105,26 +123,32 @@ def from_cuda_array_interface(
         None: copy only if the memory cannot be shared. True: always copy. False: never copy; raise
         an error if the columns are not contiguous, or if the array is in host memory and there is a
         GPU.
+    kind : {"table", "column"}, optional
+        What two dimensions become. "column": lists of one length, with the Arrow type
+        fixed_size_list, or fixed_shape_tensor for three dimensions and more, which their export
+        has too; offsets are created, and other orders than C are copied. None: a table.
 
     Returns
     -------
     cudf.DataFrame, cudf.Series, pylibcudf.Table or pylibcudf.Column
-        Depends on the number of dimensions and `to`. The columns of a frame are numbered.
+        Depends on the number of dimensions, `kind` and `to`. The columns of a frame are numbered.
 
     Raises
     ------
     TypeError
         If `obj` does not have this interface, has a mask, or has a type that cuDF does not have.
     ValueError
-        If the interface is inconsistent, does not have one or two dimensions, is on another device
-        than the current one (unless copied), or requires a copy with ``copy=False``.
+        If the interface is inconsistent, does not have one or two dimensions (with
+        ``kind="column"``, at least one), is on another device than the current one (unless
+        copied), or requires a copy with ``copy=False``.
     OverflowError
-        If it has more rows than a cuDF column supports.
+        If it has more rows, or elements of lists, than a cuDF column supports.
 
     Examples
     --------
     >>> import cupy  # doctest: +SKIP
     >>> series = cab.from_cuda_array_interface(cupy.arange(3))  # doctest: +SKIP
     """
+    check_kind(kind)
     importer = Importer.of(stream, mr, to, copy, validate="minimal", sanitize=True)
-    return make_result(import_cuda_array(obj, importer), importer)
+    return import_cuda_array(obj, importer, kind)

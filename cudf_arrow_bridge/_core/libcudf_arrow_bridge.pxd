@@ -413,6 +413,14 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
         floating
         boolean
 
+    cdef enum class tensor_order(int8_t):
+        column_major
+        row_major
+
+    cdef enum class tensor_kind(int8_t):
+        table
+        column
+
     cdef cppclass tensor_view:
         const void* data
         memory_location location
@@ -423,6 +431,7 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
 
     cdef cppclass shared_tensor:
         const tensor_view& view() noexcept
+        void reshape(vector[int64_t], vector[int64_t]) noexcept
         void make_wait(stream_ref) except +libcudf_exception_handler
         void release_after(stream_ref, stream_ref) except +libcudf_exception_handler
         void wait() except +libcudf_exception_handler
@@ -436,6 +445,7 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
         shared_ptr[const void],
         stream_ref,
         device_async_resource_ref,
+        tensor_order,
     ) except +libcudf_exception_handler
     shared_tensor buffer_tensor(
         const ArrowSchema&, ArrowDeviceArray*, size_t, int64_t
@@ -456,6 +466,7 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
         copy_policy,
         stream_ref,
         device_async_resource_ref,
+        tensor_kind,
     ) except +libcudf_exception_handler
 
 

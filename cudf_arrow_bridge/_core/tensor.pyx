@@ -86,6 +86,10 @@ cdef class Tensor:
         (letter,) = [k for k, kind in KINDS.items() if kind == <int>self.tensor.view().kind]
         return f"{'|' if size == 1 else '<'}{letter}{size}"
 
+    def reshape(self, shape: Sequence[int], strides: Sequence[int]) -> None:
+        """Replace the shape, and the strides in elements."""
+        self.tensor.reshape(shape, strides)
+
     def make_wait(self, uintptr_t stream) -> None:
         """Make a stream wait for the data."""
         cdef core.stream_ref c_stream = core.stream_ref(<cudaStream_t>stream)
@@ -143,16 +147,22 @@ cdef class BufferProtocol:
             raise BufferError(str(error)) from None
 
 
-def tensor_of(schema, array, copy: bool | None, stream: Stream | None) -> Tensor:
+def tensor_of(
+    schema, array, copy: bool | None, stream: Stream | None, bint row_major
+) -> Tensor:
     """View an exported array as a tensor. Its capsule is consumed.
 
-    Raise BufferError, as DLPack requires, if the array cannot be a tensor.
+    `row_major` is the order of a table. Raise BufferError, as DLPack requires, if the array cannot
+    be a tensor.
     """
     cdef Tensor self = Tensor.__new__(Tensor)
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
     cdef core.ArrowDeviceArray* c_array = device_array_from_capsule(array)
     cdef core.copy_policy policy = policy_of(copy)
     cdef core.stream_ref c_stream = stream_of(stream)
+    cdef core.tensor_order order = (
+        core.tensor_order.row_major if row_major else core.tensor_order.column_major
+    )
     mr = resolve_resource(None)
     cdef device_async_resource_ref resource = resource_of(mr)
     kept_alive = (mr, stream)
@@ -160,7 +170,7 @@ def tensor_of(schema, array, copy: bool | None, stream: Stream | None) -> Tensor
     try:
         with nogil:
             self.tensor = core.to_tensor(
-                c_schema[0], c_array, policy, owner, c_stream, resource
+                c_schema[0], c_array, policy, owner, c_stream, resource, order
             )
     except TypeError as error:
         raise BufferError(str(error)) from None
@@ -186,20 +196,23 @@ cdef object import_view(
     const core.tensor_view& view,
     object owner,
     optional[core.stream_ref] producer,
+    bint as_column,
     ImportArguments arguments,
 ):
-    """Return the columns, the number of rows, and whether the columns are a table."""
+    """Return the columns, whether they are a table, and the shape of the tensor."""
     cdef shared_ptr[const void] c_owner = share_object(owner)
     cdef ImportContext context = arguments.context()
     cdef device_async_resource_ref resource = resource_of(context.mr)
     cdef core.copy_policy policy = arguments.options.copy
+    cdef core.tensor_kind kind = (
+        core.tensor_kind.column if as_column else core.tensor_kind.table
+    )
     cdef core.imported_tensor imported
     with nogil:
         imported = move(
-            core.from_tensor(view, move(c_owner), producer, policy, context.stream, resource)
+            core.from_tensor(view, move(c_owner), producer, policy, context.stream, resource, kind)
         )
-    columns = wrap_columns(imported.table, context)
-    return columns, imported.table.num_rows, imported.is_table
+    return wrap_columns(imported.table, context), imported.is_table, tuple(view.shape)
 
 
 def is_dlpack_capsule(obj) -> bool:
@@ -238,14 +251,17 @@ cdef object take_dlpack(object capsule, core.tensor_view* view):
     return taken
 
 
-def import_dlpack(capsule, ImportArguments arguments not None) -> tuple[list[Column], int, bool]:
+def import_dlpack(
+    capsule, bint as_column, ImportArguments arguments not None
+) -> tuple[list[Column], bool, tuple[int, ...]]:
     """Import the tensor in a DLPack capsule, which is consumed.
 
-    Return the columns, the number of rows, and whether the columns are a table.
+    Tensors of two dimensions become a table, unless `as_column`. Return the columns, whether they
+    are a table, and the shape of the tensor.
     """
     cdef core.tensor_view view
     owner = take_dlpack(capsule, &view)
-    return import_view(view, owner, optional[core.stream_ref](), arguments)
+    return import_view(view, owner, optional[core.stream_ref](), as_column, arguments)
 
 
 def memory_of_dlpack(capsule) -> tuple[int, tuple[int, ...], tuple[int, ...], int, object]:
@@ -269,8 +285,9 @@ def import_memory(
     str kind,
     int64_t itemsize,
     stream: int | None,
+    bint as_column,
     ImportArguments arguments not None,
-) -> tuple[list[Column], int, bool]:
+) -> tuple[list[Column], bool, tuple[int, ...]]:
     """Import the memory that a CUDA array interface describes; see `import_dlpack`.
 
     `strides` are in bytes, `kind` is the letter in NumPy's type strings, and `stream` is the handle
@@ -288,4 +305,4 @@ def import_memory(
         view.location = core.locate(<const void*>address)
     if stream is not None:
         producer = core.stream_ref(<cudaStream_t><uintptr_t>stream)
-    return import_view(view, owner, producer, arguments)
+    return import_view(view, owner, producer, as_column, arguments)

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from operator import index
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
+
+import pyarrow as pa
 
 from .._core.stream.fences import BorrowGuard
 from .._core.tensor import BufferProtocol, tensor_of
@@ -13,14 +15,16 @@ from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
 from .errors import check_host_copy
 from .higher_layers import higher_layers
+from .options import check_option
 from .report import Report
-from .schemas import as_field, missing_name
+from .schemas import as_field, missing_name, with_bool8
 from .table_methods import TableMethods
-from .tensor_protocols import TensorProtocols
+from .tensor_protocols import TensorProtocols, reshape
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.tensor import Tensor
+    from .options import Kind
 
 
 class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
@@ -145,21 +149,84 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         ((array, arrow_type, index),) = matches
         return BufferTensor(name, array.share(), arrow_type, index)
 
-    def open_tensor(self, copy: bool | None) -> Tensor:
+    def open_tensor(self, copy: bool | None, order: str = "F") -> Tensor:
         """Return the array as a tensor, which keeps the buffers alive.
 
         Parameters
         ----------
         copy
             Whether to copy. None: copy only columns that are not contiguous in memory.
+        order
+            The order of a table: ``"F"`` for column-major, ``"C"`` for row-major.
 
         Raises
         ------
         BufferError
             If the array cannot be exported as a tensor.
         """
-        array = self._array.device_array_capsule()
-        return tensor_of(self.__arrow_c_schema__(), array, copy, self._array.stream)
+        source = self._with_bool8(copy)
+        array = source._array.device_array_capsule()
+        schema = source.__arrow_c_schema__()
+        tensor = tensor_of(schema, array, copy, source._array.stream, order == "C")
+        if self._kind == "column":
+            tensor_type = as_field(self._arrow_schema).type
+            if isinstance(tensor_type, pa.FixedShapeTensorType):
+                reshape(tensor, tensor_type)
+        return tensor
+
+    def _with_bool8(self, copy: bool | None) -> DeviceArray:
+        """Return this array with bools of one byte instead of bits, as cuDF stores them."""
+        wanted = with_bool8(self.schema)
+        if wanted is self.schema:
+            return self
+        array = self.as_requested(wanted)
+        if copy is False and any(not buffer.zero_copy for buffer in array.buffers()):
+            raise BufferError("copy=False: the bools are bits, which a tensor does not share")
+        return array
+
+    def to_tensor(self, order: Literal["C", "F"] = "C", *, copy: bool | None = None) -> DeviceArray:
+        """Return an array whose tensor protocols share one contiguous piece of memory.
+
+        Use it to pass a table of numbers to several consumers, or in row-major order. The tensor
+        protocols of a table are column-major and copy in each call, unless its columns are
+        contiguous.
+
+        Parameters
+        ----------
+        order
+            The order of a table. ``"C"``: rows are contiguous; the result is a column of lists of a
+            fixed size, one for each row. ``"F"``: columns are contiguous; the result is a table.
+            It has no effect on a column.
+        copy
+            None: copy if the memory is not in this order. True: always copy. False: never copy.
+
+        Returns
+        -------
+        DeviceArray
+            The rows or the table, without metadata of pandas.
+
+        Raises
+        ------
+        BufferError
+            If the array cannot be exported as a tensor, or needs a copy with ``copy=False``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pyarrow as pa
+        >>> table = cab.to_arrow_device(pa.table({"x": [1, 2], "y": [3, 4]}))
+        >>> np.from_dlpack(table.to_tensor("C"))
+        array([[1, 3],
+               [2, 4]])
+        """
+        check_option("order", order, ("C", "F"))
+        tensor = self.open_tensor(copy, order)
+        capsule = tensor.capsule(True, self.__dlpack_device__()[0])
+        is_table = self._kind == "table" and order == "F"
+        kind: Kind = "table" if is_table else "column"
+        names = self.schema.remove_metadata() if is_table else None
+        result: DeviceArray = higher_layers.from_tensor(capsule, self._array.stream, kind, names)
+        return result
 
     async def ready(self) -> Self:
         """Wait until the data is ready, without blocking the asyncio event loop.

@@ -81,7 +81,8 @@ class SourceStream:
     def kind(self, requested: Kind | None) -> Kind:
         """Return the requested kind. By default a stream of structs is a table."""
         if requested is not None:
-            return check_kind(requested)
+            check_kind(requested)
+            return requested
         is_table = not self._known_column and is_struct(self.schema.__arrow_c_schema__())
         return "table" if is_table else "column"
 

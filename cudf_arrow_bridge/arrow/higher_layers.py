@@ -14,6 +14,8 @@ class HigherLayers:
     export: Callable[[Any], Any]
     #: Exports the data of a `DeviceArray` with the schema in a capsule.
     export_again: Callable[[Any, object], Any]
+    #: Exports the tensor in a DLPack capsule, on a stream, as a table or column, with a schema.
+    from_tensor: Callable[[object, Any, Any, Any], Any]
     #: Returns the state of a `DeviceArray` for `pickle`, for a version of its protocol.
     reduce: Callable[[Any, int], tuple[Any, ...]]
 

@@ -37,10 +37,9 @@ def shown(value: Any) -> str:
     return f"an object of type {type(value).__name__}"
 
 
-def check_kind(kind: Kind) -> Kind:
-    """Return the value of ``kind=``, unless it is None, after validation."""
+def check_kind(kind: Kind | None) -> None:
+    """Check the argument ``kind=``."""
     check_option("kind", kind, ("table", "column", None))
-    return kind
 
 
 def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from .._core.schema import Schema, as_capsule, is_struct
-from .metadata import has_type
+from .metadata import has_type, without_extension
 from .options import shown
 from .text import shortened
 
@@ -65,6 +65,29 @@ def with_types_for_nulls(own: Schema, other: Schema) -> pa.Schema | pa.Field | N
         for field, found in zip(mine, theirs, strict=True)
     ]
     return pa.schema(fields, mine.metadata)
+
+
+def with_bool8(schema: pa.Schema | pa.Field) -> pa.Schema | pa.Field:
+    """Return a schema or field with bools of one byte instead of one bit; itself if it has none."""
+    if isinstance(schema, pa.Field):
+        changed = _with_bool8(schema.type)
+        return schema if changed is schema.type else schema.with_type(changed)
+    if not has_type(pa.struct(schema), pa.types.is_boolean):
+        return schema
+    return pa.schema([with_bool8(field) for field in schema], schema.metadata)
+
+
+def _with_bool8(arrow_type: pa.DataType) -> pa.DataType:
+    if not has_type(arrow_type, pa.types.is_boolean):
+        return arrow_type
+    arrow_type = without_extension(arrow_type)
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([with_bool8(field) for field in arrow_type])
+    if pa.types.is_fixed_size_list(arrow_type):
+        return pa.list_(with_bool8(arrow_type.value_field), arrow_type.list_size)
+    if arrow_type.id in _LISTS:
+        return _LISTS[arrow_type.id](with_bool8(arrow_type.value_field))
+    return pa.bool8() if pa.types.is_boolean(arrow_type) else arrow_type
 
 
 def copied(schema: Any) -> Schema:

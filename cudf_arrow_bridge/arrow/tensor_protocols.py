@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from ..cuda.residency import DeviceType
 from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE, stream_handle
@@ -195,6 +198,19 @@ class TensorProtocols:
                 )
             return array.astype(dtype)
         return array.copy() if copy else array
+
+
+def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return row-major strides in bytes, such as (24, 8) for 2 rows of 3 elements of 8 bytes."""
+    return tuple(accumulate(shape[:0:-1], mul, initial=itemsize))[::-1][: len(shape)]
+
+
+def reshape(tensor: Tensor, arrow_type: pa.FixedShapeTensorType) -> None:
+    """Give the tensor of a column of lists the dimensions of the tensor in each list, permuted."""
+    extents, steps = arrow_type.shape, row_major(tuple(arrow_type.shape), 1)
+    order = arrow_type.permutation or range(len(extents))
+    rows, size = tensor.shape
+    tensor.reshape((rows, *(extents[i] for i in order)), (size, *(steps[i] for i in order)))
 
 
 def _device_type_for(device: tuple[DeviceType, int], dl_device: tuple[int, int]) -> DeviceType:

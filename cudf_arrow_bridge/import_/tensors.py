@@ -3,39 +3,39 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-from operator import index, mul
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pylibcudf as plc
 
-from .._core.import_.columns import table_of
+from .._core.import_.array_importer import importer_of
 from .._core.tensor import import_dlpack, import_memory, is_dlpack_capsule
+from ..arrow.tensor_protocols import row_major
 from ..cuda.residency import DeviceType
 from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE
 from .importer import Importer
 
 if TYPE_CHECKING:
-    import cudf
-
+    from ..arrow.options import Kind
     from ..cuda.streams import Stream
 
-#: The columns, their number of rows, and whether they form a table.
-ImportedTensor = tuple[list[plc.Column], int, bool]
+#: The columns, whether they form a table, and the shape of the tensor.
+ImportedTensor = tuple[list[plc.Column], bool, tuple[int, ...]]
 
 #: The maximum DLPack version that is requested from producers.
 _DLPACK_VERSION = (1, 0)
 
 
-def import_tensor(obj: Any, importer: Importer) -> ImportedTensor:
+def import_tensor(obj: Any, importer: Importer, kind: Kind | None) -> Any:
     """Import an object with the DLPack protocol, or a DLPack capsule; see `from_dlpack`."""
     if not is_dlpack_capsule(obj):
         obj = request_capsule(obj, importer.importing, importer.copy)
-    return import_dlpack(obj, importer.arguments)
+    imported = import_dlpack(obj, kind == "column", importer.arguments)
+    return _make_result(imported, importer, kind)
 
 
-def import_cuda_array(obj: Any, importer: Importer) -> ImportedTensor:
+def import_cuda_array(obj: Any, importer: Importer, kind: Kind | None) -> Any:
     """Import an object with the CUDA array interface; see `from_cuda_array_interface`."""
     interface = getattr(obj, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
@@ -48,14 +48,16 @@ def import_cuda_array(obj: Any, importer: Importer) -> ImportedTensor:
             raise ValueError(f"CUDA array interface: expected the key {key!r}, got none")
     if interface.get("mask") is not None:
         raise TypeError("CUDA array interface: expected no mask, got one")
-    kind, itemsize = _element_type(interface["typestr"])
+    letter, itemsize = _element_type(interface["typestr"])
     shape = _integers("shape", interface["shape"])
     strides = interface.get("strides")
     strides = row_major(shape, itemsize) if strides is None else _integers("strides", strides)
     if any(stride % itemsize for stride in strides):
         raise ValueError(f"expected strides in multiples of {itemsize} bytes, got {strides}")
     address, stream = interface["data"][0] or 0, producing_handle(interface)
-    return import_memory(obj, address, shape, strides, kind, itemsize, stream, importer.arguments)
+    memory = obj, address, shape, strides, letter, itemsize, stream
+    imported = import_memory(*memory, kind == "column", importer.arguments)
+    return _make_result(imported, importer, kind)
 
 
 def producing_handle(interface: dict[str, Any]) -> int | None:
@@ -113,30 +115,31 @@ def _element_type(typestr: str) -> tuple[str, int]:
     return kind, itemsize
 
 
-def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return row-major strides in bytes, such as (24, 8) for 2 rows of 3 elements of 8 bytes."""
-    return tuple(accumulate(shape[:0:-1], mul, initial=itemsize))[::-1][: len(shape)]
-
-
-def make_result(
-    imported: ImportedTensor, importer: Importer
-) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
+def _make_result(imported: ImportedTensor, importer: Importer, kind: Kind | None) -> Any:
     """Make the requested object from imported columns; the columns of a frame are numbered."""
-    columns, num_rows, is_table = imported
-    if not importer.makes_frames:
-        return table_of(columns, num_rows) if is_table else columns[0]
-    # Imported only for frames, because importing cuDF takes about a second.
-    from ..frames.columns_to_frame import FrameMaker
-
-    importer.compute_after_import()
-    fields = [pa.field(str(i), _arrow_type(column)) for i, column in enumerate(columns)]
-    schema = pa.schema(fields) if is_table else fields[0].with_name("")
-    result = FrameMaker(schema)(columns, num_rows, None, importer.computing)
+    columns, is_table, shape = imported
+    if kind == "table" and not is_table:
+        raise ValueError("kind='table': the tensor has one dimension, a table needs two")
     if is_table:
+        schema = pa.schema([(str(i), _arrow_type(column)) for i, column in enumerate(columns)])
+    else:
+        schema = pa.field("", _arrow_type(columns[0], shape[1:]))
+    importer.compute_after_import()
+    parsed = importer_of(schema.__arrow_c_schema__())
+    result = importer.result_maker(parsed, "table" if is_table else "column", ())(
+        columns, shape[0], None
+    )
+    if is_table and importer.makes_frames:
         result.columns = range(len(columns))
-    return importer.finish(result)
+    return result
 
 
-def _arrow_type(column: plc.Column) -> pa.DataType:
+def _arrow_type(column: plc.Column, list_shape: tuple[int, ...] = ()) -> pa.DataType:
+    """Return the type of a column of numbers, or of lists with the shape of each list."""
+    if list_shape:
+        element = _arrow_type(column.children()[1])
+        if len(list_shape) > 1:
+            return pa.fixed_shape_tensor(element, list_shape)
+        return pa.list_(element, *list_shape)
     type_id = column.type().id()
     return pa.type_for_alias("bool" if type_id == plc.TypeId.BOOL8 else type_id.name.lower())

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from ..arrow.device_array import DeviceArray
+    from ..arrow.options import Kind
 
 _ACCESSOR = "arrow_device"
 
@@ -27,6 +28,7 @@ def register_all() -> None:
     """
     higher_layers.export = _export
     higher_layers.export_again = _export_again
+    higher_layers.from_tensor = _from_tensor
     higher_layers.reduce = _reduce
     # cudf.pandas creates the proxies of cuDF's classes when it is activated.
     run_after_import("cudf.pandas._wrappers.pandas", _register_accessors_of_proxies)
@@ -45,6 +47,14 @@ def _export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
     from ..export.exporter import export_again
 
     return export_again(array, requested_schema)
+
+
+def _from_tensor(capsule: object, stream: Any, kind: Kind, schema: Any) -> DeviceArray:
+    from ..tensors import from_dlpack
+    from ..to_arrow import to_arrow_device
+
+    columns = from_dlpack(capsule, stream=stream, to="pylibcudf", kind=kind)
+    return to_arrow_device(columns, stream=stream, requested_schema=schema)
 
 
 def _reduce(array: DeviceArray, protocol: int) -> tuple[Any, ...]:

@@ -18,11 +18,12 @@ from .._core.ipc.metadata import read_header
 from .._core.tensor import memory_of_dlpack
 from ..arrow.device_array import DeviceArray
 from ..arrow.options import check_max_bytes, check_option
+from ..arrow.tensor_protocols import row_major
 from ..cuda.ordering import order
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import Stream, resolve_stream
 from ..export.streams import StreamExporter
-from ..import_.tensors import producing_handle, request_capsule, row_major
+from ..import_.tensors import producing_handle, request_capsule
 from .compression import decompress
 from .metadata import StoredSchema
 from .transport.framing import CHUNK_SIZE, check_chunk_size

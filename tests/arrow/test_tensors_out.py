@@ -124,7 +124,6 @@ def test_export_counts_the_nulls_of_a_child_of_a_sliced_struct():
 
 
 REFUSED = {
-    "bools": (pa.array([True, False]), "expected numbers for a tensor, got the Arrow type 'bool':"),
     "strings": (pa.array(["a"]), "expected numbers for a tensor, got the Arrow type 'string':"),
     "timestamps": (
         pa.array([1], pa.timestamp("ns")),
@@ -138,7 +137,19 @@ REFUSED = {
         pa.array([1], pa.decimal128(9, 2)),
         "expected numbers for a tensor, got the Arrow type 'decimal128'",
     ),
-    "lists": (pa.array([[1]]), "expected numbers for a tensor, got the Arrow type 'list':"),
+    "lists of several lengths": (
+        pa.array([[1], [2], [3, 4], [5]]),
+        "list 2 has 2 elements and list 0 has 1: a tensor needs lists of one length",
+    ),
+    "null lists": (pa.array([[1], None]), "expected no nulls, got 1: a tensor has no validity"),
+    "nulls in lists": (
+        pa.array([[1, 2], [None, 3]]),
+        "expected no nulls, got 1: a tensor has no validity bitmap",
+    ),
+    "lists of strings": (
+        pa.array([["a"]]),
+        "expected numbers for a tensor, got the Arrow type 'string':",
+    ),
     "dictionaries": (
         pa.array([1, 1]).dictionary_encode(),
         "expected numbers for a tensor, got the Arrow type 'dictionary'",

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 struct DLManagedTensor;
@@ -33,6 +34,18 @@ enum class element_kind : std::uint8_t {
   unsigned_integer = 1,
   floating         = 2,
   boolean          = 6  ///< a byte each, 0 or 1
+};
+
+/// The order of a tensor's elements in memory.
+enum class tensor_order : std::int8_t {
+  column_major,  ///< Fortran order: each column is contiguous
+  row_major      ///< C order: each row is contiguous
+};
+
+/// What a tensor is imported as.
+enum class tensor_kind : std::int8_t {
+  table,  ///< one dimension as a column, two as a table with a column for each column
+  column  ///< one dimension as a column, more as a LIST column with a list for each row
 };
 
 /// Dense memory with a shape. Owns nothing.
@@ -66,6 +79,13 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
 
   /// @return The description of the tensor
   [[nodiscard]] tensor_view const& view() const noexcept { return view_; }
+
+  /// Replaces the shape, and the strides in elements, by those of another view of the memory.
+  void reshape(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) noexcept
+  {
+    view_.shape   = std::move(shape);
+    view_.strides = std::move(strides);
+  }
 
   /// @return Whether the memory was copied for this tensor, so that writing to it is safe
   [[nodiscard]] bool is_copy() const noexcept { return is_copy_; }
@@ -117,17 +137,19 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
 };
 
 /**
- * @brief An array as a tensor: a column of numbers has one dimension, a struct or table of them
- * two.
+ * @brief An array as a tensor: a column of numbers or of `arrow.bool8` has one dimension, a struct
+ * or table of them two. Lists of one length add a dimension for each level of lists.
  *
  * Zero-copy for a column, and for a table whose columns are contiguous in memory, one after the
- * other. Other tables are copied to that layout on `stream`.
+ * other. Other tables, and tables in row-major order, are copied on `stream`.
  *
- * Waits for the GPU if a column has a mask and its nulls were not counted.
+ * Waits for the GPU if a column has a mask and its nulls were not counted, and for lists without a
+ * fixed size, to compare their lengths.
  *
  * @throws cudf::data_type_error if the array cannot be a tensor: it has a type that tensors lack,
- *   columns of several types, or nulls, or needs a copy that `policy` forbids or that `mr` would
- *   allocate in another kind of memory. The caller then still owns `array`.
+ *   columns of several types, lists of several lengths, or nulls, or needs a copy that `policy`
+ *   forbids or that `mr` would allocate in another kind of memory. The caller then still owns
+ *   `array`.
  *
  * @param schema Schema of the array; only read
  * @param array An export of this library; marked released after success
@@ -135,13 +157,16 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  * @param owner Keeps `stream` and `mr` alive during the lifetime of a copy
  * @param stream Stream that copies are enqueued on and freed on
  * @param mr Resource for copies
+ * @param order The order of a table's elements
  */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_tensor to_tensor(ArrowSchema const& schema,
-                                                               ArrowDeviceArray* array,
-                                                               copy_policy policy,
-                                                               std::shared_ptr<void const> owner,
-                                                               cuda::stream_ref stream,
-                                                               rmm::device_async_resource_ref mr);
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT shared_tensor
+to_tensor(ArrowSchema const& schema,
+          ArrowDeviceArray* array,
+          copy_policy policy,
+          std::shared_ptr<void const> owner,
+          cuda::stream_ref stream,
+          rmm::device_async_resource_ref mr,
+          tensor_order order = tensor_order::column_major);
 
 /**
  * @brief One buffer of an array as a tensor of one dimension, including null rows.
@@ -165,16 +190,15 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
 
 /// Columns that were imported from a tensor.
 struct CUDF_ARROW_BRIDGE_EXPORT imported_tensor {
-  imported_table table;  ///< one column if the tensor had one dimension
-  bool is_table{false};  ///< whether it had two
+  imported_table table;  ///< one column unless it is a table
+  bool is_table{false};  ///< whether the tensor had two dimensions and was imported as a table
 };
 
 /**
  * @brief Describes a DLPack tensor.
  *
  * @throws cudf::data_type_error for a type that columns lack
- * @throws std::invalid_argument for a tensor that contradicts the specification or itself, or does
- *   not have one or two dimensions
+ * @throws std::invalid_argument for a tensor that contradicts the specification or itself
  *
  * @param tensor Tensor to describe; only read
  */
@@ -196,14 +220,15 @@ CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensorVersioned* tensor);
  * @brief Imports a tensor as columns over its memory, as `from_arrow_device_column` imports an
  *   array.
  *
- * Adopts the memory of contiguous columns: one dimension with stride 1, or two in Fortran order.
- * Others are gathered into new columns.
+ * Adopts the memory of contiguous columns: one dimension with stride 1, a table in Fortran order,
+ * lists in C order, whose offsets are created. Others are gathered into new columns.
  *
  * @throws cudf::data_type_error for a type that columns lack
  * @throws std::invalid_argument for a shape that columns cannot have, for memory that this process
  *   cannot read, or if `policy` forbids a copy that is needed
  * @throws std::overflow_error for more rows than `cudf::size_type` holds, more than 1 048 575
- *   columns, or, where columns are gathered, more elements than `cudf::size_type` holds
+ *   columns, or, for lists and where columns are gathered, more elements than `cudf::size_type`
+ *   holds
  *
  * @param tensor Tensor to import
  * @param owner Keeps its memory alive; destroyed in stream order after the last column over it
@@ -214,6 +239,7 @@ CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensorVersioned* tensor);
  * @param stream Stream that is made to wait for `producer`, and that copies run on; must outlive
  *   the columns
  * @param mr Resource for copies, and for adopted buffers that are resized later
+ * @param kind What the tensor is imported as
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_tensor(tensor_view const& tensor,
@@ -221,7 +247,8 @@ from_tensor(tensor_view const& tensor,
             std::optional<cuda::stream_ref> producer,
             copy_policy policy,
             cuda::stream_ref stream,
-            rmm::device_async_resource_ref mr);
+            rmm::device_async_resource_ref mr,
+            tensor_kind kind = tensor_kind::table);
 
 /**
  * @brief Imports a DLPack tensor whose producer has made `stream` wait.
@@ -235,19 +262,22 @@ from_tensor(tensor_view const& tensor,
  * @param policy Whether to copy
  * @param stream Stream that waits for the producer and runs copies; must outlive the columns
  * @param mr Resource for copies, and for adopted buffers that are resized later
+ * @param kind What the tensor is imported as
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_dlpack(DLManagedTensorVersioned* tensor,
             copy_policy policy,
             cuda::stream_ref stream,
-            rmm::device_async_resource_ref mr);
+            rmm::device_async_resource_ref mr,
+            tensor_kind kind = tensor_kind::table);
 
 /// Imports an unversioned tensor like a versioned one, with the same arguments and exceptions.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_dlpack(DLManagedTensor* tensor,
             copy_policy policy,
             cuda::stream_ref stream,
-            rmm::device_async_resource_ref mr);
+            rmm::device_async_resource_ref mr,
+            tensor_kind kind = tensor_kind::table);
 
 /// @}
 

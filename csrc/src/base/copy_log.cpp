@@ -40,6 +40,7 @@ std::string_view text_of(copy_reason reason) noexcept
     case none: return {};
     case no_rows: return "Arrow has one offset for no rows";
     case bools: return "bits in Arrow, bytes in cuDF";
+    case bool_bytes: return "a byte of a bool is neither 0 nor 1";
     case days: return "Arrow has no duration in days: counted in seconds";
     case halves: return "cuDF has no floats of 16 bits: widened";
     case times: return "32 bits in Arrow, 64 in cuDF";

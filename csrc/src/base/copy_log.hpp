@@ -24,6 +24,7 @@ enum class copy_reason : std::uint8_t {
   none,  ///< it is shared
   no_rows,
   bools,
+  bool_bytes,
   days,
   halves,
   times,

@@ -92,10 +92,13 @@ parsed_type parse_type(ArrowSchema const& schema)
     throw std::invalid_argument{"expected integer indices of a dictionary, got the format '" +
                                 std::string{format} + "'"};
   }
-  auto const decimal = format.starts_with("d:");
+  auto const decimal   = format.starts_with("d:");
+  auto const extension = std::string_view{view.extension_name.data,
+                                          static_cast<std::size_t>(view.extension_name.size_bytes)};
   auto const* row = schema.dictionary != nullptr ? find_type_named("dictionary")
                     : decimal ? find_type_named("decimal" + std::to_string(view.decimal_bitwidth))
-                              : find_type_of_format(format);
+                    : format == "c" && extension == bool8_name ? find_type_named("bool8")
+                                                               : find_type_of_format(format);
   if (row == nullptr) {
     throw std::invalid_argument{"unknown Arrow format string '" + std::string{format} + "'"};
   }

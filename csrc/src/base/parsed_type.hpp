@@ -30,6 +30,9 @@ struct parsed_tree {
   std::vector<parsed_tree> children;  ///< for a dictionary, one: its values
 };
 
+/// The canonical extension type of bools of one byte, which are stored as int8.
+inline constexpr std::string_view bool8_name = "arrow.bool8";
+
 /// @return The largest precision (decimal digits) of a decimal of `bits` bits
 constexpr int max_precision(std::int64_t bits) noexcept
 {

@@ -73,6 +73,19 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
   return result;
 }
 
+bool are_bools(void const* bytes, cudf::size_type size, execution const& exec)
+{
+  if (size == 0) { return true; }
+  if (!exec.host) {
+    auto const greatest = device::greatest_byte(bytes, size, exec.scratch());
+    return device::read_integer(greatest.data(), 1, exec.stream) <= 1;
+  }
+  auto const all = std::span{static_cast<std::uint8_t const*>(bytes), std::size_t(size)};
+  auto used_bits = std::uint8_t{0};
+  for (auto const byte : all) { used_bits |= byte; }
+  return used_bits <= 1;
+}
+
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
   if (!exec.host) { return device::copy_bits(range, exec); }
@@ -136,6 +149,10 @@ rmm::device_buffer cast_values(void const* values,
     auto const aligned = aligned_bytes{values, size * width, width, exec};
     return device::cast_values(aligned.data(), size, from, to, exec);
   }
+  if (to == type_id::BOOL8) {
+    return map_values<std::uint8_t, bool>(
+      values, size, exec, [](std::uint8_t byte) { return byte != 0; });
+  }
   if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
     return map_values<std::int32_t, std::int64_t>(
       values, size, exec, [](std::int64_t days) { return days * 86'400; });
@@ -174,19 +191,43 @@ rmm::device_buffer copy_to_host(void const* bytes, std::int64_t size, cuda::stre
   return result;
 }
 
-rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
+rmm::device_buffer gather_strided(strided_values const& range, execution const& exec)
 {
   if (!exec.host) { return device::gather_strided(range, exec); }
   return with_width(range.values.type(), [&]<typename T>(T) {
-    auto result        = allocate(std::int64_t{range.size} * std::int64_t{sizeof(T)}, exec);
+    auto result        = allocate(range.size() * std::int64_t{sizeof(T)}, exec);
     auto const* values = range.values.head<void>();
-    auto index         = std::int64_t{range.values.offset()} + range.begin;
-    for (auto& target : values_of<T>(result)) {
-      target = load<T>(values, index);
-      index += range.stride;
-    }
+    auto* out          = static_cast<T*>(result.data());
+    auto const copy    = [&](auto const& self, std::size_t dimension, std::int64_t index) -> void {
+      for (std::int64_t i = 0; i < range.shape[dimension]; ++i) {
+        if (dimension + 1 == range.shape.size()) {
+          *out++ = load<T>(values, index);
+        } else {
+          self(self, dimension + 1, index);
+        }
+        index += range.strides[dimension];
+      }
+    };
+    copy(copy, 0, range.values.offset() + range.begin);
     return result;
   });
+}
+
+rmm::device_buffer interleave(plain_columns const& columns, execution const& exec)
+{
+  if (!exec.host) { return device::interleave(columns, exec); }
+  auto const count = std::ssize(columns.data);
+  auto result      = allocate(count * columns.rows * columns.width, exec);
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto const* source = static_cast<std::byte const*>(columns.data[static_cast<std::size_t>(i)]);
+    auto* target       = static_cast<std::byte*>(result.data()) + i * columns.width;
+    for (cudf::size_type row = 0; row < columns.rows; ++row) {
+      std::copy_n(source, columns.width, target);
+      source += columns.width;
+      target += count * columns.width;
+    }
+  }
+  return result;
 }
 
 rmm::device_buffer zeros(std::int64_t size, execution const& exec)

@@ -17,7 +17,9 @@
 
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -71,6 +73,9 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
 /// Unpacks bits into bools of one byte each, 0 or 1.
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 
+/// @return Whether all bytes are 0 or 1, as libcudf's bools must be. Waits on device memory.
+bool are_bools(void const* bytes, cudf::size_type size, execution const& exec);
+
 /// Copies a range of bits; its first bit becomes bit 0.
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 
@@ -107,16 +112,31 @@ rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution co
 /// Copies device memory to host memory, and waits for the copy.
 rmm::device_buffer copy_to_host(void const* bytes, std::int64_t size, cuda::stream_ref stream);
 
-/// Values of a fixed-width column at evenly spaced indices: `begin + i * stride` for `i < size`.
-struct stride_range {
+/// Values of a fixed-width column at evenly spaced indices of one or more dimensions, in row-major
+/// order. Example: begin 1, shape {2, 3}, strides {10, 2} are the values 1, 3, 5, 11, 13, 15.
+struct strided_values {
   cudf::column_view values;  ///< without nulls
-  cudf::size_type begin;     ///< index of the first value
-  cudf::size_type size;      ///< number of values
-  cudf::size_type stride;    ///< step between indices; may be 0 or negative
+  std::int64_t begin;        ///< index of the first value
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;  ///< steps between indices; may be 0 or negative
+
+  /// @return The number of values
+  [[nodiscard]] std::int64_t size() const
+  { return std::reduce(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies{}); }
 };
 
-/// Gathers the values of a range into a contiguous buffer.
-rmm::device_buffer gather_strided(stride_range const& range, execution const& exec);
+/// Gathers values into a contiguous buffer.
+rmm::device_buffer gather_strided(strided_values const& range, execution const& exec);
+
+/// Columns of `rows` values of `width` (1, 2, 4 or 8) bytes.
+struct plain_columns {
+  std::vector<void const*> data;
+  cudf::size_type rows;
+  std::int64_t width;
+};
+
+/// Copies columns to one buffer, row by row.
+rmm::device_buffer interleave(plain_columns const& columns, execution const& exec);
 
 /// `size` bytes of zeros.
 rmm::device_buffer zeros(std::int64_t size, execution const& exec);

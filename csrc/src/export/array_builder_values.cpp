@@ -44,7 +44,7 @@ void array_builder::fill_values(array_node& node, export_level const& level, std
   node.per_row    = level.step.element_bits;
   auto const size = static_cast<cudf::size_type>(node.offset + node.length);
 
-  if (id == type_id::BOOL8) {
+  if (id == type_id::BOOL8 && node.per_row == 1) {
     set_converted(node, copy_reason::bools, level.path, [&] {
       return pack_bools(row_of(column, begin, 8), size, exec_);
     });

@@ -216,7 +216,16 @@ bool column_importer::borrow_values(import_level const& level, imported_column& 
   result.data =
     static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
   result.data_size = level.rows.storage_size() * width;
-  return is_aligned(result.data, width);
+  return is_aligned(result.data, width) && has_only_bools(level);
+}
+
+bool column_importer::has_only_bools(import_level const& level) const
+{
+  if (level.type().column.id() != cudf::type_id::BOOL8) { return true; }
+  auto const* known = find_facts(facts_, level.types, &level.rows);
+  if (known != nullptr) { return known->are_bools; }
+  auto const* bytes = static_cast<std::byte const*>(level.array.buffers[1]);
+  return are_bools(bytes + level.rows.storage_begin(), level.rows.num_rows(), exec_);
 }
 
 bool column_importer::borrow_strings(import_level const& level, imported_column& result) const

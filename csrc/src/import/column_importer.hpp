@@ -54,6 +54,7 @@ struct level_facts {
     ends;  ///< first and last offset of all stored rows, if they have offsets
   /// Whether `sanitize` has nothing to rewrite at this level, not including lower levels
   bool is_clean{false};
+  bool are_bools{true};  ///< whether the bytes of an `arrow.bool8` array are 0 or 1
   /// Replaces the producer's mask if nulls of enclosing structs were added; moved out at the first
   /// use
   std::shared_ptr<rmm::device_buffer> mask{};
@@ -169,6 +170,8 @@ class column_importer {
   [[nodiscard]] mask_range find_mask(import_level const& level) const;
   [[nodiscard]] counted_mask import_mask(import_level const& level) const;
   [[nodiscard]] column_parts import_parts(import_level const& level, row_mask const& mask) const;
+  /// Whether the bytes of an `arrow.bool8` array are 0 or 1, as libcudf requires.
+  [[nodiscard]] bool has_only_bools(import_level const& level) const;
   [[nodiscard]] bool is_aligned(void const* memory, std::int64_t width) const;
   [[nodiscard]] bool borrow_values(import_level const& level, imported_column& result) const;
   [[nodiscard]] bool borrow_strings(import_level const& level, imported_column& result) const;

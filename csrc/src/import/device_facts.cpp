@@ -2,6 +2,7 @@
 #include "import/device_facts.hpp"
 
 #include "compute/bits_on_device.hpp"
+#include "compute/device/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/read_back.hpp"
 
@@ -80,6 +81,11 @@ class fact_reader {
     auto const mask = sanitize_ ? combine_masks(planned, parent_mask) : std::nullopt;
     if (has_offsets(type.layout)) { plan_offsets(planned, mask); }
     if (has_fixed_length(type) && mask) { planned.nonempty_nulls = count(*mask); }
+    if (sanitize_ && type.column.id() == cudf::type_id::BOOL8 && type.element_bits == 8) {
+      auto const* first = static_cast<std::byte const*>(array.buffers[1]) + rows.storage_begin();
+      planned.greatest =
+        reads_->add(keep(device::greatest_byte(first, rows.num_rows(), exec_.scratch())), 1);
+    }
     planned.needs_no_other_check = type.layout != array_layout::runs &&
                                    type.layout != array_layout::list_views32 &&
                                    type.layout != array_layout::list_views64;
@@ -124,6 +130,7 @@ class fact_reader {
     row_range rows;
     std::optional<std::size_t>
       ends{};  ///< read of the first offset; the last offset is the next read
+    std::optional<std::size_t> greatest{};        ///< read of the greatest byte of bools
     std::optional<std::size_t> nulls{};           ///< count: nulls of the array's own mask
     std::optional<std::size_t> combined_nulls{};  ///< count: nulls of `combined_mask`
     bit_range combined_mask{};  ///< own mask combined with those of enclosing structs
@@ -199,8 +206,9 @@ class fact_reader {
     if (planned.ends) {
       result.ends = offset_ends{reads_->at(*planned.ends), reads_->at(*planned.ends + 1)};
     }
-    result.is_clean = planned.needs_no_other_check &&
-                      (!planned.nonempty_nulls || counts_[*planned.nonempty_nulls] == 0);
+    result.are_bools = !planned.greatest || reads_->at(*planned.greatest) <= 1;
+    result.is_clean  = planned.needs_no_other_check &&
+                       (!planned.nonempty_nulls || counts_[*planned.nonempty_nulls] == 0);
     if (planned.combined_nulls && counts_[*planned.combined_nulls] != nulls) {
       result.null_count = counts_[*planned.combined_nulls];
       result.mask = std::make_shared<rmm::device_buffer>(copy_bits(planned.combined_mask, exec_));

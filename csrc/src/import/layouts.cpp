@@ -64,7 +64,7 @@ column_parts column_importer::import_values(import_level const& level) const
   auto const type   = level.type().column;
   auto const* bytes = static_cast<std::byte const*>(level.array.buffers[1]);
   if (rows.storage_size() == 0) { return {no_buffer(), {}}; }
-  if (type.id() == cudf::type_id::BOOL8) {
+  if (type.id() == cudf::type_id::BOOL8 && level.type().element_bits == 1) {
     return {
       make(copy_reason::bools,
            level.path,
@@ -73,6 +73,12 @@ column_parts column_importer::import_values(import_level const& level) const
   }
   auto const width  = level.type().element_bits / 8;
   auto const* first = bytes + rows.storage_begin() * width;
+  if (!has_only_bools(level)) {
+    auto const normalize = [&] {
+      return cast_values(first, rows.num_rows(), cudf::type_id::UINT8, cudf::type_id::BOOL8, exec_);
+    };
+    return {make(copy_reason::bool_bytes, level.path, normalize), {}};
+  }
   if (level.type().row->on_import != type_support::converted) {
     return {take_aligned(first, rows.storage_size() * width, width, level.path), {}};
   }

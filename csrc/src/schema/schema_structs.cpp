@@ -58,6 +58,8 @@ namespace {
 
 void check_metadata(ArrowErrorCode code) { check_nanoarrow(code, "a schema's metadata"); }
 
+}  // namespace
+
 void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
 {
   if (metadata.empty()) { return; }
@@ -70,6 +72,8 @@ void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
   }
   check_metadata(ArrowSchemaSetMetadata(&schema, reinterpret_cast<char const*>(buffer->data)));
 }
+
+namespace {
 
 /// Parses the packed metadata of an `ArrowSchema`.
 key_value_metadata parse_metadata(char const* metadata)

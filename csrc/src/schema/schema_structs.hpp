@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
+#include <cudf_arrow_bridge/schema.hpp>
 
 #include <cudf/types.hpp>
 
@@ -32,6 +33,9 @@ void set_type(ArrowSchema& schema, std::string const& format, std::int64_t num_c
 std::string decimal_format(cudf::data_type type, int precision);
 
 void set_name(ArrowSchema& schema, std::string const& name);
+
+/// Sets the metadata of a level that has none; nothing if it is empty.
+void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata);
 
 /// Adds an initialized dictionary to a level.
 void add_dictionary(ArrowSchema& schema);

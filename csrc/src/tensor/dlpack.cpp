@@ -59,19 +59,6 @@ memory_location location_of(DLDevice const& device, void const* data)
   }
 }
 
-/// The strides of a row-major tensor, which may be omitted.
-std::vector<std::int64_t> row_major(std::vector<std::int64_t> const& shape)
-{
-  auto strides = std::vector<std::int64_t>(shape.size(), 1);
-  for (auto i = shape.size(); i-- > 1;) {
-    if (__builtin_mul_overflow(strides[i], shape[i], &strides[i - 1])) {
-      throw std::invalid_argument{
-        "expected a shape whose elements 64 bits can count, got more elements"};
-    }
-  }
-  return strides;
-}
-
 void const* behind(void const* data, std::uint64_t bytes)
 {
   auto const address = reinterpret_cast<std::uintptr_t>(data);
@@ -99,8 +86,9 @@ tensor_view view_of(DLTensor const& tensor)
       "expected a DLPack type of numbers or bools of whole bytes, got code " +
       std::to_string(type.code) + " and " + std::to_string(type.bits) + " bits"};
   }
-  if (tensor.ndim != 1 && tensor.ndim != 2) {
-    throw std::invalid_argument{"expected a tensor of 1 dimension (a column) or 2 (a table), got " +
+  if (tensor.ndim < 1 || tensor.ndim > detail::max_dimensions) {
+    throw std::invalid_argument{"expected a tensor of 1 to " +
+                                std::to_string(detail::max_dimensions) + " dimensions, got " +
                                 std::to_string(tensor.ndim)};
   }
   if (tensor.shape == nullptr) {
@@ -109,7 +97,7 @@ tensor_view view_of(DLTensor const& tensor)
   auto const ndim = static_cast<std::size_t>(tensor.ndim);
   view.shape.assign(tensor.shape, tensor.shape + ndim);
   if (tensor.strides == nullptr) {
-    view.strides = row_major(view.shape);
+    view.strides = detail::row_major(view.shape);
   } else {
     view.strides.assign(tensor.strides, tensor.strides + ndim);
   }
@@ -163,19 +151,21 @@ void delete_dlpack(DLManagedTensorVersioned* tensor)
 imported_tensor from_dlpack(DLManagedTensorVersioned* tensor,
                             copy_policy policy,
                             cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr)
+                            rmm::device_async_resource_ref mr,
+                            tensor_kind kind)
 {
   auto const owner = own(tensor);
-  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr);
+  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr, kind);
 }
 
 imported_tensor from_dlpack(DLManagedTensor* tensor,
                             copy_policy policy,
                             cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr)
+                            rmm::device_async_resource_ref mr,
+                            tensor_kind kind)
 {
   auto const owner = own(tensor);
-  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr);
+  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr, kind);
 }
 
 }  // namespace cudf_arrow_bridge

@@ -4,6 +4,8 @@
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
+#include "compute/cast.hpp"
+#include "compute/host_access.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "import/column_importer.hpp"
@@ -19,7 +21,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -28,6 +33,7 @@ namespace cudf_arrow_bridge {
 namespace {
 
 using detail::element_type;
+using detail::find_element;
 
 memory_location location_of(ArrowDeviceArray const& array)
 { return {array.device_type, array.device_id}; }
@@ -53,15 +59,15 @@ std::string prefix(ArrowSchema const& schema, bool is_field)
 
 element_type const& number_type(ArrowSchema const& schema, bool is_field)
 {
-  auto const& row   = *detail::parse_type(schema).row;
-  auto const* found = schema.dictionary == nullptr ? detail::find_element(schema.format) : nullptr;
+  auto const type   = detail::parse_type(schema);
+  auto const* found = schema.dictionary == nullptr ? find_element(type, schema.format) : nullptr;
   if (found == nullptr) {
-    auto const why = row.column == cudf::type_id::BOOL8
-                       ? ": its bools are bits, which tensors do not share"
-                       : ": export single buffers of it instead";
+    auto const* hint = type.row->column == cudf::type_id::BOOL8
+                         ? ": its bools are bits; export it with the type bool8"
+                         : ": export single buffers of it instead";
     throw cudf::data_type_error{prefix(schema, is_field) +
                                 "expected numbers for a tensor, got the Arrow type '" +
-                                std::string{row.arrow} + "'" + why};
+                                std::string{type.row->arrow} + "'" + hint};
   }
   return *found;
 }
@@ -69,47 +75,61 @@ element_type const& number_type(ArrowSchema const& schema, bool is_field)
 /// Columns of numbers of one type, in memory of one kind.
 struct number_columns {
   memory_location location;
-  std::int64_t rows;
+  std::vector<std::int64_t> shape;  ///< of one column: rows, and for lists their lengths
   element_type const* type{nullptr};
-  std::vector<std::byte const*> data{};  ///< the first row of each
+  std::vector<void const*> data{};  ///< the first element of each
 
   [[nodiscard]] bool is_on_host() const { return is_host(location); }
 
+  [[nodiscard]] std::int64_t rows() const { return shape.front(); }
+
+  /// Number of elements of one column.
+  [[nodiscard]] std::int64_t elements() const
+  { return std::reduce(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies{}); }
+
   /// Bytes of one column.
-  [[nodiscard]] std::size_t size() const
-  { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(type->bits) / 8; }
+  [[nodiscard]] std::int64_t size() const { return elements() * type->bits / 8; }
 
   /// Whether columns are adjacent in memory, like those of a Fortran-ordered matrix.
   [[nodiscard]] bool are_adjacent() const
   {
-    for (std::size_t i = 1; rows > 0 && i < data.size(); ++i) {
-      if (data[i] != data[i - 1] + size()) { return false; }
+    for (std::size_t i = 1; elements() > 0 && i < data.size(); ++i) {
+      if (data[i] != static_cast<std::byte const*>(data[i - 1]) + size()) { return false; }
     }
     return true;
   }
 };
 
+/// A range of rows of an array, not counting its own offset.
+struct number_rows {
+  ArrowSchema const& schema;
+  ArrowArray const& array;
+  std::int64_t begin;
+  std::int64_t size;
+
+  [[nodiscard]] std::int64_t first() const { return array.offset + begin; }
+};
+
 /// Reads arrays as tensors, on a stream that waits for them if necessary.
 class tensor_reader {
  public:
-  tensor_reader(ArrowDeviceArray const& array,
-                cuda::stream_ref stream,
-                rmm::device_async_resource_ref mr)
-    : array_{array}, exec_{is_host(location_of(array)), stream, mr}
+  tensor_reader(ArrowDeviceArray const& array, detail::execution const& exec)
+    : array_{array}, exec_{exec}
   {
   }
 
   [[nodiscard]] number_columns columns(ArrowSchema const& schema) const
   {
     auto const& root = array_.array;
-    auto result      = number_columns{location_of(array_), root.length};
+    auto const rows  = number_rows{schema, root, 0, root.length};
+    auto result      = number_columns{location_of(array_), {root.length}};
     if (!is_table(schema)) {
-      add(result, schema, root, 0, false);
+      add_lists(result, rows);
       return result;
     }
-    check_no_nulls(schema, root, 0, root.length, false);
+    check_no_nulls(rows, false);
     for (std::int64_t i = 0; i < schema.n_children; ++i) {
-      add(result, *schema.children[i], *root.children[i], root.offset, true);
+      add(result, {*schema.children[i], *root.children[i], root.offset, root.length}, true);
     }
     if (result.data.empty()) {
       throw cudf::data_type_error{"expected at least one column for a tensor, got none"};
@@ -121,93 +141,179 @@ class tensor_reader {
   { return std::string_view{schema.format} == "+s"; }
 
  private:
-  /// Adds a column, from row `begin` without its own offset.
-  void add(number_columns& result,
-           ArrowSchema const& schema,
-           ArrowArray const& array,
-           std::int64_t begin,
-           bool is_field) const
+  /// Adds a column of numbers, or of lists of one length, which add dimensions.
+  void add_lists(number_columns& result, number_rows const& rows) const
   {
-    auto const& type = number_type(schema, is_field);
-    auto const* data = static_cast<std::byte const*>(array.buffers[1]);
-    auto const first = (array.offset + begin) * type.bits / 8;
-    check_no_nulls(schema, array, begin, result.rows, is_field);
+    auto const type     = detail::parse_type(rows.schema);
+    auto const has_ends = type.layout == detail::array_layout::offsets32 ||
+                          type.layout == detail::array_layout::offsets64;
+    auto const is_list  = has_ends || type.layout == detail::array_layout::fixed_lists;
+    if (!is_list || type.row->arrow == "map") {
+      add(result, rows, false);
+      return;
+    }
+    check_no_nulls(rows, false);
+    auto const& schema = *rows.schema.children[0];
+    auto const& array  = *rows.array.children[0];
+    auto ends          = detail::offset_ends{rows.first() * type.list_size,
+                                             (rows.first() + rows.size) * type.list_size};
+    if (has_ends) {
+      ends = rows.size == 0 ? detail::offset_ends{0, 0}
+                            : ends_of_equal_lists(rows, detail::offset_width(type.layout));
+    }
+    auto const size = ends.last - ends.first;
+    result.shape.push_back(has_ends ? size / std::max<std::int64_t>(rows.size, 1) : type.list_size);
+    add_lists(result, {schema, array, ends.first, size});
+  }
+
+  /// @return The first and last offset of lists of one length
+  [[nodiscard]] detail::offset_ends ends_of_equal_lists(number_rows const& rows,
+                                                        std::int64_t width) const
+  {
+    using cudf::type_id;
+    wait();
+    auto const* offsets =
+      static_cast<std::byte const*>(rows.array.buffers[1]) + rows.first() * width;
+    auto const ends    = detail::read_ends(offsets, rows.size, width, exec_);
+    auto const total   = ends.last - ends.first;
+    auto const length  = total / rows.size;
+    auto const is_wide = width == std::int64_t{sizeof(std::int64_t)};
+    if (total > detail::max_rows || rows.size > detail::max_rows) {
+      throw cudf::data_type_error{"expected at most " + std::to_string(detail::max_rows) +
+                                  " list elements for a tensor, got " + std::to_string(total)};
+    }
+    auto const count = rows.size + 1;
+    auto const narrow =
+      is_wide ? detail::rebase_offsets(
+                  {offsets, count, type_id::INT64}, ends.first, type_id::INT32, exec_.scratch())
+              : rmm::device_buffer{0, exec_.stream, exec_.scratch().mr};
+    auto const child = [](type_id type, std::int64_t size, void const* data) {
+      return cudf::column_view{
+        cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0};
+    };
+    auto const lists =
+      cudf::column_view{cudf::data_type{type_id::LIST},
+                        static_cast<cudf::size_type>(rows.size),
+                        nullptr,
+                        nullptr,
+                        0,
+                        0,
+                        {child(type_id::INT32, count, is_wide ? narrow.data() : offsets),
+                         child(type_id::INT8, 0, nullptr)}};
+    if (!detail::has_lists_of(lists, static_cast<cudf::size_type>(length), exec_)) {
+      fail_ragged(offsets, rows.size, width);
+    }
+    return ends;
+  }
+
+  /// Names the first list of another length than list 0.
+  [[noreturn]] void fail_ragged(void const* offsets, std::int64_t size, std::int64_t width) const
+  {
+    auto const bytes  = (size + 1) * width;
+    auto const copy   = exec_.host ? rmm::device_buffer{0, exec_.stream, exec_.mr}
+                                   : detail::copy_to_host(offsets, bytes, exec_.stream);
+    auto const* first = static_cast<std::byte const*>(exec_.host ? offsets : copy.data());
+    auto const length = [&](std::int64_t list) {
+      auto const* begin = first + list * width;
+      return detail::host::read_integer(begin + width, width) -
+             detail::host::read_integer(begin, width);
+    };
+    auto list = std::int64_t{1};
+    while (list + 1 < size && length(list) == length(0)) { ++list; }
+    throw cudf::data_type_error{
+      "list " + std::to_string(list) + " has " + std::to_string(length(list)) +
+      " elements and list 0 has " + std::to_string(length(0)) +
+      ": a tensor needs lists of one length; export the elements and the buffer 'offsets' instead"};
+  }
+
+  void add(number_columns& result, number_rows const& rows, bool is_field) const
+  {
+    auto const& type = number_type(rows.schema, is_field);
+    check_no_nulls(rows, is_field);
     if (result.type == nullptr) { result.type = &type; }
     if (result.type != &type) {
-      throw cudf::data_type_error{prefix(schema, true) + "expected " +
+      throw cudf::data_type_error{prefix(rows.schema, true) + "expected " +
                                   std::string{result.type->name} +
                                   ", the type of the first column, got " + std::string{type.name} +
                                   ": a tensor has one type"};
     }
-    result.data.push_back(result.rows == 0 ? nullptr : data + first);
+    auto const* data = static_cast<std::byte const*>(rows.array.buffers[1]);
+    result.data.push_back(rows.size == 0 ? nullptr : data + rows.first() * type.bits / 8);
   }
 
-  void check_no_nulls(ArrowSchema const& schema,
-                      ArrowArray const& array,
-                      std::int64_t begin,
-                      std::int64_t size,
-                      bool is_field) const
+  void check_no_nulls(number_rows const& rows, bool is_field) const
   {
-    if (size == 0 || !detail::has_mask(array)) { return; }
-    auto nulls = array.null_count;
-    if (nulls < 0 || size != array.length) {
-      if (!exec_.host) { wait_on(exec_.stream, array_); }
-      nulls = detail::count_nulls({array.buffers[0], array.offset + begin, size}, exec_);
+    if (rows.size == 0 || !detail::has_mask(rows.array)) { return; }
+    auto nulls = rows.array.null_count;
+    if (nulls < 0 || rows.size != rows.array.length) {
+      wait();
+      nulls = detail::count_nulls({rows.array.buffers[0], rows.first(), rows.size}, exec_);
     }
     if (nulls > 0) {
-      throw cudf::data_type_error{prefix(schema, is_field) + "expected no nulls, got " +
+      throw cudf::data_type_error{prefix(rows.schema, is_field) + "expected no nulls, got " +
                                   std::to_string(nulls) + ": a tensor has no validity bitmap"};
     }
   }
 
+  /// Makes the stream wait for the array, before the first read of device memory.
+  void wait() const
+  {
+    if (!exec_.host) { wait_on(exec_.stream, array_); }
+  }
+
   ArrowDeviceArray const& array_;
-  detail::execution exec_;
+  detail::execution const& exec_;
 };
 
-/// Memory for a copy of columns, on their device.
-rmm::device_buffer allocate_copy(number_columns const& columns,
-                                 cuda::stream_ref stream,
-                                 rmm::device_async_resource_ref mr)
+/// A resource may allocate on another device, where the copy does not belong.
+void check_resource(number_columns const& columns, detail::execution const& exec)
 {
-  auto const host = columns.is_on_host();
-  auto copy       = rmm::device_buffer{
-    columns.size() * columns.data.size(), stream, host ? detail::resource_of_host(mr) : mr};
-  auto const found = host || copy.size() == 0 ? columns.location : locate(copy.data());
-  if (found != columns.location) {
+  if (exec.host || columns.size() == 0) { return; }
+  auto const probe = rmm::device_buffer{1, exec.stream, exec.mr};
+  if (auto const found = locate(probe.data()); found != columns.location) {
     throw cudf::data_type_error{"expected a memory resource for a copy in " +
                                 to_string(columns.location) + ", got one for " + to_string(found)};
+  }
+}
+
+/// Copies columns one after another.
+rmm::device_buffer join(number_columns const& columns, detail::execution const& exec)
+{
+  auto const size = static_cast<std::size_t>(columns.size());
+  auto copy       = rmm::device_buffer{size * columns.data.size(), exec.stream, exec.mr};
+  auto* target    = static_cast<std::byte*>(copy.data());
+  for (auto const* column : columns.data) {
+    if (size == 0) { break; }
+    if (exec.host) {
+      std::memcpy(target, column, size);
+    } else {
+      RMM_CUDA_TRY(cudaMemcpyAsync(target, column, size, cudaMemcpyDefault, exec.stream.get()));
+    }
+    target += size;
   }
   return copy;
 }
 
-/// Copies columns, one after another.
+/// Copies columns, one after another or row by row.
 unique_device_array copy_columns(number_columns const& columns,
+                                 tensor_order order,
                                  ArrowDeviceArray const& source,
-                                 rmm::device_buffer memory,
                                  std::shared_ptr<void const> owner,
-                                 cuda::stream_ref stream)
+                                 detail::execution const& exec)
 {
-  auto const host = columns.is_on_host();
-  auto const size = columns.size();
-  auto tree       = std::make_shared<detail::array_tree>();
-  tree->owner     = std::move(owner);
-  tree->location  = columns.location;
-  auto& copy      = tree->conversions.emplace_back(std::move(memory));
-  if (!host) { wait_on(stream, source); }
-  auto* target = static_cast<std::byte*>(copy.data());
-  for (auto const* column : columns.data) {
-    if (size == 0) { break; }
-    if (host) {
-      std::memcpy(target, column, size);
-    } else {
-      RMM_CUDA_TRY(cudaMemcpyAsync(target, column, size, cudaMemcpyDefault, stream.get()));
-    }
-    target += size;
-  }
-  if (!host) { tree->record_ready(stream); }
+  auto tree      = std::make_shared<detail::array_tree>();
+  tree->owner    = std::move(owner);
+  tree->location = columns.location;
+  if (!exec.host) { wait_on(exec.stream, source); }
+  auto const rows = static_cast<cudf::size_type>(columns.rows());
+  auto& copy      = tree->conversions.emplace_back(
+    order == tensor_order::row_major
+      ? detail::interleave({columns.data, rows, columns.type->bits / 8}, exec)
+      : join(columns, exec));
+  if (!exec.host) { tree->record_ready(exec.stream); }
   auto& node = tree->nodes[tree->add_nodes(1)] = {};
   node.layout                                  = detail::array_layout::fixed;
-  node.length                                  = columns.rows * std::ssize(columns.data);
+  node.length                                  = columns.elements() * std::ssize(columns.data);
   node.buffers[1]                              = copy.data();
   node.per_row                                 = columns.type->bits;
   return detail::array_tree::to_arrow(tree, 0);
@@ -225,10 +331,11 @@ element_type const* stored_type(ArrowSchema const& schema, std::size_t index, st
   if (index == 0) { return bytes; }
   switch (type.layout) {
     case array_layout::fixed: {
+      // Of a dictionary, these are its indices.
+      if (auto const* number = find_element(type, schema.format)) { return number; }
       auto const is_bytes = type.column.id() == cudf::type_id::LIST;  // of a fixed size
-      if (is_bytes || type.column.id() == cudf::type_id::BOOL8) { return bytes; }
-      auto const* number = detail::find_element(schema.format);  // of a dictionary: its indices
-      return number != nullptr ? number : integer(type.element_bits);
+      return is_bytes || type.column.id() == cudf::type_id::BOOL8 ? bytes
+                                                                  : integer(type.element_bits);
     }
     case array_layout::views:
       if (index == 1) { return nullptr; }
@@ -275,21 +382,35 @@ shared_tensor to_tensor(ArrowSchema const& schema,
                         copy_policy policy,
                         std::shared_ptr<void const> owner,
                         cuda::stream_ref stream,
-                        rmm::device_async_resource_ref mr)
+                        rmm::device_async_resource_ref mr,
+                        tensor_order order)
 {
   detail::nvtx_range const range{__func__};
   auto const location = location_of(*array);
   auto const to       = detail::resource_on_device(location, mr);
   auto const guard    = detail::guard_device(location);
-  auto const columns  = tensor_reader{*array, stream, to}.columns(schema);
-  auto const& type    = *columns.type;
-  auto view =
-    tensor_view{columns.data.front(), location, type.kind, type.bits, {columns.rows}, {1}};
+  auto const exec     = detail::execution{
+    is_host(location), stream, is_host(location) ? detail::resource_of_host(to) : to};
+  auto const columns = tensor_reader{*array, exec}.columns(schema);
+  auto const& type   = *columns.type;
+  auto view          = tensor_view{columns.data.front(),
+                                   location,
+                                   type.kind,
+                                   type.bits,
+                                   columns.shape,
+                                   detail::row_major(columns.shape)};
+  auto shares        = columns.are_adjacent();
   if (tensor_reader::is_table(schema)) {
-    view.shape.push_back(std::ssize(columns.data));
-    view.strides.push_back(columns.rows);
+    auto const count = std::ssize(columns.data);
+    view.shape.push_back(count);
+    if (order == tensor_order::row_major) {
+      view.strides = detail::row_major(view.shape);
+      shares       = count == 1 || columns.rows() == 0;
+    } else {
+      view.strides.push_back(columns.rows());
+    }
   }
-  if (columns.are_adjacent() && policy != copy_policy::always) {
+  if (shares && policy != copy_policy::always) {
     return {std::move(view), unique_device_array{array}, false};
   }
   if (policy == copy_policy::never) {
@@ -298,11 +419,11 @@ shared_tensor to_tensor(ArrowSchema const& schema,
       "got columns that have to be copied"};
   }
   // Before ownership of the array is taken: if this fails, the caller keeps it.
-  if (!is_host(location)) { detail::require_no_capture(stream); }
-  auto memory = allocate_copy(columns, stream, to);
+  if (!exec.host) { detail::require_no_capture(stream); }
+  check_resource(columns, exec);
   // Copies may still be reading the source when this returns.
-  auto const source = detail::foreign_share{array, is_host(location), stream};
-  auto copy         = copy_columns(columns, *array, std::move(memory), std::move(owner), stream);
+  auto const source = detail::foreign_share{array, exec.host, stream};
+  auto copy         = copy_columns(columns, order, *array, std::move(owner), exec);
   view.data         = copy->array.buffers[1];
   return {std::move(view), std::move(copy), true};
 }

@@ -16,11 +16,15 @@
 
 #include <nanoarrow/nanoarrow.hpp>
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge {
 namespace {
@@ -29,26 +33,42 @@ using detail::element_type;
 
 constexpr std::int64_t max_columns = detail::max_levels - 1;  ///< below the table's own level
 
-/// Positions further from the first element than this overflow as addresses.
-constexpr std::int64_t max_reach = std::numeric_limits<std::int64_t>::max() / 32;
+/// Positions further from the first element than this overflow as addresses. The sum of those of
+/// all dimensions does not overflow.
+constexpr std::int64_t max_reach = std::numeric_limits<std::int64_t>::max() / 128;
 
-/// The elements of a tensor as columns of `rows` elements at a distance of `row_stride`.
-struct column_layout {
+/// The elements of a tensor.
+struct tensor_layout {
   element_type const* type;
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t row_stride;
-  std::int64_t column_stride;
-  std::int64_t lowest;  ///< position of the element at the lowest address
-  std::int64_t span;    ///< number of elements from there to the highest address
+  tensor_kind kind;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  std::int64_t elements;   ///< number of elements, at most `max_reach`
+  std::int64_t list_size;  ///< number of elements of a row, at most `max_reach`
+  std::int64_t lowest;     ///< position of the element at the lowest address
+  std::int64_t span;       ///< number of elements from there to the highest address
 
-  [[nodiscard]] bool is_empty() const { return rows == 0 || columns == 0; }
+  [[nodiscard]] std::int64_t rows() const { return shape[0]; }
+
+  [[nodiscard]] bool is_table() const { return kind == tensor_kind::table && shape.size() == 2; }
+
+  [[nodiscard]] bool is_lists() const { return kind == tensor_kind::column && shape.size() > 1; }
+
+  [[nodiscard]] std::int64_t columns() const { return is_table() ? shape[1] : 1; }
 
   /// Whether each column is a contiguous, separate piece of memory.
   [[nodiscard]] bool is_contiguous() const
   {
-    auto const apart = columns <= 1 || column_stride >= rows || column_stride <= -rows;
-    return is_empty() || ((row_stride == 1 || rows == 1) && apart);
+    if (elements == 0) { return true; }
+    if (is_table()) {
+      auto const apart = columns() == 1 || std::abs(strides[1]) >= rows();
+      return (strides[0] == 1 || rows() == 1) && apart;
+    }
+    auto step = std::int64_t{1};
+    for (auto i = shape.size(); i-- > 0; step *= shape[i]) {
+      if (shape[i] != 1 && strides[i] != step) { return false; }
+    }
+    return true;
   }
 };
 
@@ -65,7 +85,7 @@ void reach(std::int64_t extent, std::int64_t stride, std::int64_t& lowest, std::
 }
 
 /// Memory lies within the address space.
-void check_addresses(void const* data, column_layout const& layout)
+void check_addresses(void const* data, tensor_layout const& layout)
 {
   auto const width = __int128_t{layout.type->bits / 8};
   auto const first = __int128_t{reinterpret_cast<std::uintptr_t>(data)} + layout.lowest * width;
@@ -84,12 +104,24 @@ void check_size(std::int64_t found, std::int64_t most, std::string const& what)
   }
 }
 
-column_layout layout_of(tensor_view const& tensor)
+/// The product of extents, at most `max_reach`.
+std::int64_t product(std::span<std::int64_t const> extents)
+{
+  auto result = std::int64_t{1};
+  for (auto const extent : extents) {
+    if (__builtin_mul_overflow(result, extent, &result)) { result = max_reach; }
+  }
+  return std::min(result, max_reach);
+}
+
+tensor_layout layout_of(tensor_view const& tensor, tensor_kind kind)
 {
   auto const ndim = tensor.shape.size();
-  if (ndim < 1 || ndim > 2) {
+  auto const most = kind == tensor_kind::table ? 2 : std::size_t{detail::max_dimensions};
+  if (ndim < 1 || ndim > most) {
     throw std::invalid_argument{"expected a tensor of 1 dimension (a column) or 2 (a table), got " +
-                                std::to_string(ndim)};
+                                std::to_string(ndim) +
+                                (ndim > 2 ? ": import it with kind=\"column\", as lists" : "")};
   }
   if (tensor.strides.size() != ndim) {
     throw std::invalid_argument{"expected " + std::to_string(ndim) +
@@ -108,37 +140,48 @@ column_layout layout_of(tensor_view const& tensor)
                                 std::to_string(static_cast<int>(tensor.kind)) + " and " +
                                 std::to_string(tensor.bits) + " bits"};
   }
-  auto const is_table = ndim == 2;
-  auto layout         = column_layout{type,
-                                      tensor.shape[0],
-                                      is_table ? tensor.shape[1] : 1,
-                                      tensor.strides[0],
-                                      is_table ? tensor.strides[1] : 0,
-                                      0,
-                                      0};
-  check_size(layout.rows, detail::max_rows, "rows");
-  check_size(layout.columns, max_columns, "columns");
-  if (layout.is_empty()) { return layout; }
+  auto const elements = product(tensor.shape);
+  auto const of_row   = product(std::span{tensor.shape}.subspan(1));
+  auto layout = tensor_layout{type, kind, tensor.shape, tensor.strides, elements, of_row, 0, 0};
+  check_size(layout.rows(), detail::max_rows, "rows");
+  check_size(layout.columns(), max_columns, "columns");
+  if (layout.is_lists()) {
+    check_size(layout.list_size, detail::max_rows, "elements in a row");
+    check_size(elements, detail::max_rows, "elements");
+  }
+  if (elements == 0) { return layout; }
   if (tensor.data == nullptr) {
     throw std::invalid_argument{"expected memory for a tensor with elements, got a null pointer"};
   }
   auto highest = std::int64_t{0};
-  reach(layout.rows, layout.row_stride, layout.lowest, highest);
-  reach(layout.columns, layout.column_stride, layout.lowest, highest);
+  for (std::size_t i = 0; i < ndim; ++i) {
+    reach(layout.shape[i], layout.strides[i], layout.lowest, highest);
+  }
   layout.span = highest - layout.lowest + 1;
   check_addresses(tensor.data, layout);
   return layout;
 }
 
-/// The schema of a table's columns, all of one type and named by their positions.
-unique_schema schema_of_columns(element_type const& type, std::int64_t columns)
+/// The schema of a table, whose columns are named by their positions, or of a column.
+unique_schema schema_of(tensor_layout const& layout)
 {
   unique_schema schema;
   ArrowSchemaInit(schema.get());
-  detail::set_type(*schema.get(), "+s", columns);
-  for (std::int64_t i = 0; i < columns; ++i) {
-    detail::set_type(*schema->children[i], type.format, 0);
-    detail::set_name(*schema->children[i], std::to_string(i));
+  auto const set_element = [&](ArrowSchema& element) {
+    detail::set_type(element, layout.type->format, 0);
+    if (layout.type->kind == element_kind::boolean) {
+      detail::set_metadata(element,
+                           {{detail::extension_keys.front(), std::string{detail::bool8_name}}});
+    }
+  };
+  if (layout.is_table()) {
+    detail::set_type(*schema.get(), "+s", layout.columns());
+    for (std::int64_t i = 0; i < layout.columns(); ++i) {
+      set_element(*schema->children[i]);
+      detail::set_name(*schema->children[i], std::to_string(i));
+    }
+  } else {
+    set_element(*schema.get());
   }
   return schema;
 }
@@ -157,7 +200,7 @@ detail::array_node number_node(element_type const& type, void const* data, std::
 class tensor_array {
  public:
   tensor_array(tensor_view const& tensor,
-               column_layout const& layout,
+               tensor_layout const& layout,
                std::shared_ptr<void const> owner,
                std::optional<cuda::stream_ref> producer)
     : layout_{layout}, data_{static_cast<std::byte const*>(tensor.data)}
@@ -167,27 +210,28 @@ class tensor_array {
     if (producer.has_value() && has_gpu()) { record(*producer); }
   }
 
-  /// The columns, if each is a contiguous piece of memory.
-  unique_device_array columns(bool is_table)
+  /// The columns of a table, if each is a contiguous piece of memory.
+  unique_device_array columns()
   {
-    if (is_table) {
+    if (layout_.is_table()) {
       auto& root        = add_node({});
       root.layout       = detail::array_layout::validity;
-      root.length       = layout_.rows;
+      root.length       = layout_.rows();
       root.first_child  = 1;
-      root.num_children = static_cast<std::size_t>(layout_.columns);
+      root.num_children = static_cast<std::size_t>(layout_.columns());
     }
-    for (std::int64_t i = 0; i < layout_.columns; ++i) {
-      auto const* first = layout_.rows == 0 ? nullptr : element(i * layout_.column_stride);
-      add_node(number_node(*layout_.type, first, layout_.rows));
+    for (std::int64_t i = 0; i < layout_.columns(); ++i) {
+      auto const* first =
+        layout_.elements == 0 ? nullptr : element(i == 0 ? 0 : i * layout_.strides[1]);
+      add_node(number_node(*layout_.type, first, layout_.rows()));
     }
     return detail::array_tree::to_arrow(tree_, 0);
   }
 
-  /// All memory from the lowest to the highest address, as one column.
-  unique_device_array whole()
+  /// The `span` elements from the lowest address on, as one column.
+  unique_device_array whole(std::int64_t span)
   {
-    add_node(number_node(*layout_.type, element(layout_.lowest), layout_.span));
+    add_node(number_node(*layout_.type, span == 0 ? nullptr : element(layout_.lowest), span));
     return detail::array_tree::to_arrow(tree_, 0);
   }
 
@@ -214,18 +258,21 @@ class tensor_array {
     }
   }
 
-  column_layout const& layout_;
+  tensor_layout const& layout_;
   std::byte const* data_;
   std::shared_ptr<detail::array_tree> tree_{std::make_shared<detail::array_tree>()};
 };
 
 /// The reason why the elements of a tensor have to be copied to columns; empty if they can be
 /// shared.
-std::optional<std::string> reason_to_copy(tensor_view const& tensor, column_layout const& layout)
+std::optional<std::string> reason_to_copy(tensor_view const& tensor, tensor_layout const& layout)
 {
-  if (layout.is_empty()) { return std::nullopt; }
+  if (layout.elements == 0) { return std::nullopt; }
   auto const width = static_cast<std::uintptr_t>(layout.type->bits / 8);
-  if (!layout.is_contiguous()) { return "a column's elements do not follow one another"; }
+  if (!layout.is_contiguous()) {
+    return layout.is_lists() ? "its elements are not in row-major (C) order"
+                             : "a column's elements do not follow one another";
+  }
   if (layout.type->kind == element_kind::floating && layout.type->bits == 16) {
     return "libcudf has no floats of 16 bits";
   }
@@ -238,71 +285,100 @@ std::optional<std::string> reason_to_copy(tensor_view const& tensor, column_layo
   return std::nullopt;
 }
 
-/// Bools were imported as the small integers that store them.
-void restore_bools(imported_column& column)
+/// The strides of elements, with neighboring dimensions merged where one stride covers them.
+detail::strided_values merged(cudf::column_view const& values, tensor_layout const& layout)
 {
-  auto contents  = column.storage->release();
-  column.storage = std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::BOOL8},
-                                                  column.offset + column.size,
-                                                  std::move(*contents.data),
-                                                  std::move(*contents.null_mask),
-                                                  0);
-}
-
-imported_table gather_columns(imported_column const& whole,
-                              column_layout const& layout,
-                              detail::execution const& exec)
-{
-  auto const values = whole.view();
-  auto result       = imported_table{{}, static_cast<cudf::size_type>(layout.rows)};
-  for (std::int64_t i = 0; i < layout.columns; ++i) {
-    auto const begin = i * layout.column_stride - layout.lowest;
-    auto data        = detail::gather_strided({values,
-                                               static_cast<cudf::size_type>(begin),
-                                               result.num_rows,
-                                               static_cast<cudf::size_type>(layout.row_stride)},
-                                              exec);
-    result.columns.push_back(
-      {std::make_unique<cudf::column>(values.type(),
-                                      result.num_rows,
-                                      std::move(data),
-                                      rmm::device_buffer{0, exec.stream, exec.mr},
-                                      0),
-       0,
-       result.num_rows});
+  auto result = detail::strided_values{values, -layout.lowest, {}, {}};
+  for (std::size_t i = 0; i < layout.shape.size(); ++i) {
+    auto const extent = layout.shape[i];
+    auto const stride = layout.strides[i];
+    if (i > 0 && result.strides.back() == stride * extent) {
+      result.shape.back() *= extent;
+      result.strides.back() = stride;
+    } else {
+      result.shape.push_back(extent);
+      result.strides.push_back(stride);
+    }
   }
   return result;
 }
 
-imported_table import_columns(tensor_view const& tensor,
-                              column_layout const& layout,
+std::unique_ptr<cudf::column> column_of(cudf::data_type type,
+                                        std::int64_t size,
+                                        rmm::device_buffer data,
+                                        detail::execution const& exec)
+{
+  return std::make_unique<cudf::column>(type,
+                                        static_cast<cudf::size_type>(size),
+                                        std::move(data),
+                                        rmm::device_buffer{0, exec.stream, exec.mr},
+                                        0);
+}
+
+std::unique_ptr<cudf::column> gather(detail::strided_values const& range,
+                                     detail::execution const& exec)
+{
+  auto data = detail::gather_strided(range, exec);
+  return column_of(range.values.type(), range.size(), std::move(data), exec);
+}
+
+/// A LIST column with a list for each row of a tensor.
+std::unique_ptr<cudf::column> lists_of(std::unique_ptr<cudf::column> elements,
+                                       tensor_layout const& layout,
+                                       detail::execution const& exec)
+{
+  auto const size     = static_cast<std::int32_t>(layout.list_size);
+  auto const count    = layout.rows() + 1;
+  auto const int32    = cudf::data_type{cudf::type_id::INT32};
+  auto const no_bytes = [&] { return rmm::device_buffer{0, exec.stream, exec.mr}; };
+  auto children       = std::vector<std::unique_ptr<cudf::column>>{};
+  children.push_back(column_of(int32, count, detail::count_up(count, size, exec), exec));
+  children.push_back(std::move(elements));
+  return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::LIST},
+                                        static_cast<cudf::size_type>(layout.rows()),
+                                        no_bytes(),
+                                        no_bytes(),
+                                        0,
+                                        std::move(children));
+}
+
+imported_table import_columns(tensor_layout const& layout,
                               tensor_array&& array,
                               import_options const& options,
                               cuda::stream_ref stream,
                               rmm::device_async_resource_ref mr)
 {
-  auto const schema = schema_of_columns(*layout.type, layout.columns);
-  if (layout.is_contiguous()) {
-    auto columns = array.columns(tensor.shape.size() == 2);
-    if (tensor.shape.size() == 2) {
-      return from_arrow_device_table(*schema.get(), columns.get(), options, stream, mr);
-    }
-    auto result = imported_table{{}, static_cast<cudf::size_type>(layout.rows)};
-    result.columns.push_back(
-      from_arrow_device_column(*schema->children[0], columns.get(), options, stream, mr));
-    return result;
+  if (layout.is_contiguous() && layout.is_table()) {
+    return from_arrow_device_table(
+      *schema_of(layout).get(), array.columns().get(), options, stream, mr);
   }
-  if (layout.span > detail::max_rows) {
-    throw std::overflow_error{
-      "expected columns within " + std::to_string(detail::max_rows) + " elements, got a span of " +
-      std::to_string(layout.span) +
-      ": import it in parts, or make its columns contiguous (Fortran order)"};
+  auto result    = imported_table{{}, static_cast<cudf::size_type>(layout.rows())};
+  auto const add = [&](std::unique_ptr<cudf::column> column) {
+    result.columns.push_back({std::move(column), 0, result.num_rows});
+  };
+  auto const span = layout.is_contiguous() ? layout.elements : layout.span;
+  if (span > detail::max_rows) {
+    throw std::overflow_error{"expected columns within " + std::to_string(detail::max_rows) +
+                              " elements, got a span of " + std::to_string(span) +
+                              ": import it in parts, or make it contiguous"};
   }
-  auto memory = array.whole();
-  auto const whole =
-    from_arrow_device_column(*schema->children[0], memory.get(), options, stream, mr);
   auto const exec = detail::execution{!has_gpu(), stream, mr};
-  return gather_columns(whole, layout, exec);
+  auto const flat = tensor_layout{layout.type, tensor_kind::column, {span}, {1}, span, 1, 0, 0};
+  auto whole =
+    from_arrow_device_column(*schema_of(flat).get(), array.whole(span).get(), options, stream, mr);
+  auto const values = whole.view();
+  if (layout.is_contiguous()) {
+    add(layout.is_lists() ? lists_of(std::move(whole.storage), layout, exec)
+                          : std::move(whole.storage));
+  } else if (layout.is_lists()) {
+    add(lists_of(gather(merged(values, layout), exec), layout, exec));
+  } else {
+    for (std::int64_t i = 0; i < layout.columns(); ++i) {
+      auto const begin = (i == 0 ? 0 : i * layout.strides[1]) - layout.lowest;
+      add(gather({values, begin, {layout.rows()}, {layout.strides[0]}}, exec));
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -312,10 +388,11 @@ imported_tensor from_tensor(tensor_view const& tensor,
                             std::optional<cuda::stream_ref> producer,
                             copy_policy policy,
                             cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr)
+                            rmm::device_async_resource_ref mr,
+                            tensor_kind kind)
 {
   detail::nvtx_range const range{__func__};
-  auto const layout = layout_of(tensor);
+  auto const layout = layout_of(tensor, kind);
   if (policy == copy_policy::never) {
     if (auto const reason = reason_to_copy(tensor, layout)) {
       throw std::invalid_argument{"copy=False: expected a tensor that can be shared, got one in " +
@@ -323,15 +400,10 @@ imported_tensor from_tensor(tensor_view const& tensor,
                                   *reason + "; copy=None copies it"};
     }
   }
-  auto const options = import_options{.copy = policy};
-  auto result        = imported_tensor{
-    import_columns(
-      tensor, layout, {tensor, layout, std::move(owner), producer}, options, stream, mr),
-    tensor.shape.size() == 2};
-  if (tensor.kind == element_kind::boolean) {
-    for (auto& column : result.table.columns) { restore_bools(column); }
-  }
-  return result;
+  // Bools of tensors are 0 or 1 by DLPack and NumPy, so device memory is not searched for others.
+  auto const options = import_options{.copy = policy, .sanitize = false};
+  return {import_columns(layout, {tensor, layout, std::move(owner), producer}, options, stream, mr),
+          layout.is_table()};
 }
 
 }  // namespace cudf_arrow_bridge

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parsed_type.hpp"
+#include "schema/schema_structs.hpp"
 #include "testing/arrow_schema.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
@@ -146,6 +147,9 @@ TEST(TypeTable, HasARowForEveryFormatOfTheSpecification)
   };
   for (auto const& row : formats) { expect(row, schema_of(row.format)); }
   for (auto const& row : nested_formats) { expect(row, nested_schema(row)); }
+  auto bool8 = schema_of("c");
+  detail::set_metadata(*bool8.get(), {{"ARROW:extension:name", "arrow.bool8"}});
+  expect({"c", "bool8", 2}, bool8);
   // Each row of the table is reached by a format.
   for (auto const& row : type_table()) { EXPECT_TRUE(seen.contains(row.arrow)) << row.arrow; }
 }

@@ -116,6 +116,56 @@ TEST(tensor, strides_may_be_negative_or_zero)
   EXPECT_EQ(values_of(import_tensor(repeated).table.view().column(0)), (numbers{7, 7, 7}));
 }
 
+/// The elements of lists that a tensor was imported as, checked for equal lengths.
+std::vector<numbers> lists_of(imported_tensor const& imported)
+{
+  auto const view = imported.table.view().column(0);
+  auto result     = std::vector<numbers>{};
+  for (cudf::size_type row = 0; row < view.size(); ++row) {
+    auto const* offsets = view.child(0).begin<std::int32_t>() + row;
+    auto const* first   = view.child(1).data<std::int16_t>();
+    result.emplace_back(first + offsets[0], first + offsets[1]);
+  }
+  return result;
+}
+
+TEST(tensor, becomes_lists_of_its_rows)
+{
+  auto const import = [](managed_tensor& source, copy_policy policy) {
+    return from_dlpack(
+      &source.managed, policy, stream(), host_memory_resource(), tensor_kind::column);
+  };
+  auto rows_first = managed_tensor{{2, 3}, {3, 1}, {1, 2, 3, 4, 5, 6}};
+  {
+    auto const shared = import(rows_first, copy_policy::never);
+    EXPECT_EQ(lists_of(shared), (std::vector<numbers>{{1, 2, 3}, {4, 5, 6}}));
+    EXPECT_EQ(shared.table.view().column(0).child(1).head<void>(), rows_first.values.data());
+  }
+  EXPECT_EQ(rows_first.deleted, 1);
+  auto columns_first = managed_tensor{{2, 3}, {1, 2}, {1, 4, 2, 5, 3, 6}};
+  EXPECT_EQ(lists_of(import(columns_first, copy_policy::as_needed)),
+            (std::vector<numbers>{{1, 2, 3}, {4, 5, 6}}));
+  auto refused = managed_tensor{{2, 3}, {1, 2}, {1, 4, 2, 5, 3, 6}};
+  EXPECT_THROW((void)import(refused, copy_policy::never), std::invalid_argument);
+  EXPECT_EQ(refused.deleted, 1);
+  auto empty = managed_tensor{{2, 0, 3}, {0, 0, 0}, {}};
+  EXPECT_EQ(lists_of(import(empty, copy_policy::never)), (std::vector<numbers>{{}, {}}));
+}
+
+TEST(tensor, lists_have_at_most_as_many_elements_as_a_column)
+{
+  for (auto const& shape : std::vector<std::vector<std::int64_t>>{
+         {1 << 16, 1 << 16}, {0, 1 << 16, 1 << 16}, {2, std::int64_t{1} << 62, 4}}) {
+    auto wide = managed_tensor{shape, std::vector<std::int64_t>(shape.size(), 1), {1}};
+    EXPECT_THROW((void)from_dlpack(&wide.managed,
+                                   copy_policy::as_needed,
+                                   stream(),
+                                   host_memory_resource(),
+                                   tensor_kind::column),
+                 std::overflow_error);
+  }
+}
+
 /// @return The error of the import of a tensor of CPU integers; empty if there is none
 std::string refusal(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides)
 {
@@ -132,7 +182,8 @@ std::string refusal(std::vector<std::int64_t> shape, std::vector<std::int64_t> s
 TEST(tensor, errors_name_one_cause)
 {
   EXPECT_EQ(refusal({1, 1, 1}, {1, 1}),
-            "expected a tensor of 1 dimension (a column) or 2 (a table), got 3");
+            "expected a tensor of 1 dimension (a column) or 2 (a table), got 3: import it with "
+            "kind=\"column\", as lists");
   EXPECT_EQ(refusal({1, 1}, {1}), "expected 2 strides, one for each dimension, got 1");
   EXPECT_EQ(refusal({2'147'483'647, 1 << 20}, {1, 1}),
             "expected a tensor of at most 2147483646 rows, got 2147483647: import it in parts");

@@ -19,6 +19,7 @@
 #include <cudf/filling.hpp>
 #include <cudf/null_mask.hpp>
 #include <cudf/reduction.hpp>
+#include <cudf/reshape.hpp>
 #include <cudf/scalar/scalar.hpp>
 #include <cudf/table/table.hpp>
 #include <cudf/table/table_view.hpp>
@@ -116,6 +117,18 @@ std::unique_ptr<cudf::column> constant(T value, std::int64_t count, execution co
   return std::move(result->release().front());
 }
 
+/// The INT32 sequence begin, begin + step, ... of `count` values.
+std::unique_ptr<cudf::column> sequence(cudf::size_type begin,
+                                       cudf::size_type step,
+                                       cudf::size_type count,
+                                       execution const& exec)
+{
+  auto const scalar = [&](cudf::size_type value) {
+    return cudf::numeric_scalar<cudf::size_type>{value, true, exec.stream, exec.scratch().mr};
+  };
+  return cudf::sequence(count, scalar(begin), scalar(step), exec.stream, exec.mr);
+}
+
 /// The words of a mask. They are copied if the allocation ends within the last word, because
 /// libcudf reads it whole.
 class whole_words {
@@ -167,6 +180,18 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
     auto const words = whole_words{mask, at};
     return take_data(cudf::mask_to_bools(words.data(), mask.begin, mask.end(), at.stream, at.mr));
   });
+}
+
+rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec)
+{
+  auto const type     = cudf::data_type{cudf::type_id::UINT8};
+  auto const greatest = cudf::reduce(flat_view(type.id(), size, bytes),
+                                     *cudf::make_max_aggregation<cudf::reduce_aggregation>(),
+                                     type,
+                                     exec.stream,
+                                     exec.scratch().mr);
+  auto const* value   = static_cast<cudf::numeric_scalar<std::uint8_t> const&>(*greatest).data();
+  return copy_bytes(value, 1, exec);
 }
 
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
@@ -273,14 +298,46 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
   return take_data(std::move(gathered->release().front()));
 }
 
-rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
+std::unique_ptr<cudf::column> spread(cudf::column_view const& values,
+                                     cudf::size_type count,
+                                     cudf::size_type step,
+                                     execution const& exec)
 {
-  auto const scratch = exec.scratch().mr;
-  auto const index   = [&](cudf::size_type value) {
-    return cudf::numeric_scalar<cudf::size_type>{value, true, exec.stream, scratch};
-  };
-  auto const map =
-    cudf::sequence(range.size, index(range.begin), index(range.stride), exec.stream, scratch);
+  auto const scratch = exec.scratch();
+  auto const steps   = sequence(0, step, count, scratch);
+  // Example: the sum of 4 4 4 9 9 9 and 0 2 4 0 2 4 is 4 6 8 9 11 13.
+  auto const repeated = cudf::repeat(cudf::table_view{{values}}, count, exec.stream, scratch.mr);
+  auto const tiled =
+    cudf::tile(cudf::table_view{{steps->view()}}, values.size(), exec.stream, scratch.mr);
+  return cudf::binary_operation(repeated->view().column(0),
+                                tiled->view().column(0),
+                                cudf::binary_operator::ADD,
+                                cudf::data_type{cudf::type_id::INT32},
+                                exec.stream,
+                                exec.mr);
+}
+
+rmm::device_buffer interleave(plain_columns const& columns, execution const& exec)
+{
+  // Unsigned integers stand for all types of their width.
+  auto const type = columns.width == 1   ? cudf::type_id::UINT8
+                    : columns.width == 2 ? cudf::type_id::UINT16
+                    : columns.width == 4 ? cudf::type_id::UINT32
+                                         : cudf::type_id::UINT64;
+  auto views      = std::vector<cudf::column_view>{};
+  for (auto const* data : columns.data) { views.push_back(flat_view(type, columns.rows, data)); }
+  return take_data(cudf::interleave_columns(cudf::table_view{views}, exec.stream, exec.mr));
+}
+
+rmm::device_buffer gather_strided(strided_values const& range, execution const& exec)
+{
+  auto const scratch  = exec.scratch();
+  auto const as_index = [](std::int64_t value) { return static_cast<cudf::size_type>(value); };
+  auto map =
+    sequence(as_index(range.begin), as_index(range.strides[0]), as_index(range.shape[0]), scratch);
+  for (std::size_t i = 1; i < range.shape.size(); ++i) {
+    map = spread(map->view(), as_index(range.shape[i]), as_index(range.strides[i]), scratch);
+  }
   auto gathered = cudf::gather(cudf::table_view{{range.values}},
                                map->view(),
                                cudf::out_of_bounds_policy::DONT_CHECK,

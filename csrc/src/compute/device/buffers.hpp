@@ -14,6 +14,10 @@ inline cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void c
 { return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec);
+
+/// The greatest of `size` bytes, at least one.
+rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec);
+
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
@@ -25,7 +29,15 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                execution const& exec);
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec);
-rmm::device_buffer gather_strided(stride_range const& range, execution const& exec);
+rmm::device_buffer gather_strided(strided_values const& range, execution const& exec);
+rmm::device_buffer interleave(plain_columns const& columns, execution const& exec);
+
+/// `count` values for each value of an INT32 column: the value, and then values at a distance of
+/// `step`. Example: 4 and 9 with count 3 and step 2 become 4, 6, 8, 9, 11, 13.
+std::unique_ptr<cudf::column> spread(cudf::column_view const& values,
+                                     cudf::size_type count,
+                                     cudf::size_type step,
+                                     execution const& exec);
 rmm::device_buffer zeros(std::int64_t size, execution const& exec);
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,

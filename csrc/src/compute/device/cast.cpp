@@ -117,24 +117,11 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
 
 rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
 {
-  auto const scratch = exec.scratch().mr;
-  auto const int32   = cudf::data_type{cudf::type_id::INT32};
-  auto const number  = [&](cudf::size_type value) {
-    return cudf::numeric_scalar<std::int32_t>{value, true, exec.stream, scratch};
+  auto const number = [&](cudf::size_type value) {
+    return cudf::numeric_scalar<std::int32_t>{value, true, exec.stream, exec.scratch().mr};
   };
-  // Example: lists of 3 elements that begin at 4 and 9. The sum of 4 4 4 9 9 9 and 0 1 2 0 1 2 is 4
-  // 5 6 9 10 11.
-  auto const begins   = cudf::column_view{int32, lists.count, lists.begins, nullptr, 0};
-  auto const repeated = cudf::repeat(cudf::table_view{{begins}}, lists.size, exec.stream, scratch);
-  auto const counted  = cudf::sequence(lists.size, number(0), exec.stream, scratch);
-  auto const tiled =
-    cudf::tile(cudf::table_view{{counted->view()}}, lists.count, exec.stream, scratch);
-  auto const rows = cudf::binary_operation(repeated->view().column(0),
-                                           tiled->view().column(0),
-                                           cudf::binary_operator::ADD,
-                                           int32,
-                                           exec.stream,
-                                           scratch);
+  auto const begins = flat_view(cudf::type_id::INT32, lists.count, lists.begins);
+  auto const rows   = spread(begins, lists.size, 1, exec.scratch());
   auto taken =
     cudf::clamp(rows->view(), number(lists.first), number(lists.last), exec.stream, exec.mr);
   return std::move(*taken->release().data);

@@ -11,10 +11,12 @@ namespace cudf_arrow_bridge::detail::device {
 
 namespace {
 
-/// Sign-extends an integer that was copied to the low bytes of `value` (hosts are little-endian).
+/// Sign-extends an integer, other than a byte, that was copied to the low bytes of `value` (hosts
+/// are little-endian).
 std::int64_t widen(std::int64_t value, std::int64_t width)
 {
   switch (width) {
+    case 1: return static_cast<std::uint8_t>(value);
     case 2: return static_cast<std::int16_t>(value);
     case 4: return static_cast<std::int32_t>(value);
     default: return value;

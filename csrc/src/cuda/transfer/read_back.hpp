@@ -21,7 +21,7 @@ class read_back {
  public:
   explicit read_back(cuda::stream_ref stream) : stream_{stream} {}
 
-  /// Adds an integer of 2, 4 or 8 bytes to read. @return Its number, for `at`
+  /// Adds an integer of 2, 4 or 8 bytes, or an unsigned byte, to read. @return Its number, for `at`
   std::size_t add(void const* source, std::int64_t width);
 
   [[nodiscard]] bool is_empty() const noexcept { return integers_.empty(); }
@@ -59,7 +59,7 @@ class read_back {
   std::optional<transfer_memory> memory_;  ///< 8 bytes for each integer
 };
 
-/// Reads one integer of 2, 4 or 8 bytes from device memory. Waits for the stream.
+/// Reads one integer, see `read_back::add`, from device memory. Waits for the stream.
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream);
 
 }  // namespace cudf_arrow_bridge::detail::device

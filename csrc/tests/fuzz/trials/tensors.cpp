@@ -27,8 +27,9 @@ constexpr std::int64_t max_rows    = std::numeric_limits<cudf::size_type>::max()
 
 /// A DLPack tensor and its memory.
 struct managed_tensor {
-  std::array<std::int64_t, 2> shape{};
-  std::array<std::int64_t, 2> strides{};
+  std::array<std::int64_t, 3> shape{};
+  std::array<std::int64_t, 3> strides{};
+  tensor_kind kind{};
   std::vector<std::byte> memory;
   DLManagedTensorVersioned managed{};
   int num_deleted{0};
@@ -37,13 +38,14 @@ struct managed_tensor {
   {
     static constexpr auto bits = std::to_array<std::uint8_t>({8, 16, 32, 64});
     auto& tensor               = managed.dl_tensor;
-    tensor.ndim                = 1 + static_cast<std::int32_t>(random.below(2));
+    kind                       = random.percent(50) ? tensor_kind::table : tensor_kind::column;
+    tensor.ndim                = 1 + static_cast<std::int32_t>(random.below(most_dimensions()));
     tensor.device              = {ARROW_DEVICE_CPU, 0};
     tensor.dtype               = {static_cast<std::uint8_t>(random.below(3)), random.pick(bits), 1};
     if (random.percent(10)) { tensor.dtype = {6, 8, 1}; }
-    shape   = {random.below(20), random.below(6)};
-    strides = {random.below(7) - 3, random.below(60) - 30};
-    if (random.percent(40)) { strides = {1, shape[0] + random.below(3)}; }
+    shape   = {random.below(20), random.below(6), random.below(4)};
+    strides = {random.below(7) - 3, random.below(60) - 30, random.below(9) - 4};
+    if (random.percent(40)) { strides = {1, shape[0] + random.below(3), 1}; }
     managed.version     = {1, static_cast<std::uint32_t>(random.below(3))};
     managed.manager_ctx = this;
     managed.deleter     = [](DLManagedTensorVersioned* self) {
@@ -76,32 +78,50 @@ struct managed_tensor {
     }
   }
 
-  [[nodiscard]] bool is_table() const { return managed.dl_tensor.ndim == 2; }
+  [[nodiscard]] std::int64_t most_dimensions() const { return kind == tensor_kind::table ? 2 : 3; }
+
+  [[nodiscard]] bool is_lists() const
+  { return kind == tensor_kind::column && managed.dl_tensor.ndim > 1; }
 
   [[nodiscard]] std::int64_t rows() const { return shape[0]; }
 
-  [[nodiscard]] std::int64_t columns() const { return is_table() ? shape[1] : 1; }
+  /// The extent of a dimension; 1 for those that the tensor does not have.
+  [[nodiscard]] std::int64_t extent(std::size_t dimension) const
+  { return static_cast<std::int32_t>(dimension) < managed.dl_tensor.ndim ? shape[dimension] : 1; }
+
+  /// Number of elements of a row.
+  [[nodiscard]] std::int64_t columns() const
+  {
+    auto result = std::int64_t{};
+    return __builtin_mul_overflow(extent(1), extent(2), &result) ? max_rows + 1 : result;
+  }
 
   [[nodiscard]] std::int64_t width() const { return managed.dl_tensor.dtype.bits / 8; }
 
   [[nodiscard]] bool has_elements() const { return rows() > 0 && columns() > 0; }
 
-  [[nodiscard]] __int128_t position(std::int64_t row, std::int64_t column) const
+  [[nodiscard]] __int128_t position(std::int64_t row, std::int64_t column, std::int64_t third) const
   {
-    auto const row_major = managed.dl_tensor.strides == nullptr;
-    auto const row_step  = row_major ? columns() : strides[0];
-    auto const step      = row_major ? 1 : strides[1];
-    return __int128_t{row} * row_step + (is_table() ? __int128_t{column} * step : 0);
+    auto const steps = managed.dl_tensor.strides == nullptr
+                         ? std::array{extent(1) * extent(2), extent(2), std::int64_t{1}}
+                         : strides;
+    return __int128_t{row} * steps[0] + (extent(1) > 1 ? __int128_t{column} * steps[1] : 0) +
+           (extent(2) > 1 ? __int128_t{third} * steps[2] : 0);
   }
 
   /// Least and greatest element position, which are at corners of the tensor.
   [[nodiscard]] std::array<__int128_t, 2> reach() const
   {
-    auto const corners = {position(0, 0),
-                          position(rows() - 1, 0),
-                          position(0, columns() - 1),
-                          position(rows() - 1, columns() - 1)};
-    return {std::min(corners), std::max(corners)};
+    auto result = std::array<__int128_t, 2>{};
+    for (auto const row : {std::int64_t{0}, rows() - 1}) {
+      for (auto const column : {std::int64_t{0}, extent(1) - 1}) {
+        for (auto const third : {std::int64_t{0}, extent(2) - 1}) {
+          result[0] = std::min(result[0], position(row, column, third));
+          result[1] = std::max(result[1], position(row, column, third));
+        }
+      }
+    }
+    return result;
   }
 
   /// Whether dimensions and type are valid.
@@ -111,8 +131,9 @@ struct managed_tensor {
     auto const& type   = tensor.dtype;
     auto const is_type =
       type.lanes == 1 && (type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64);
-    return (tensor.ndim == 1 || tensor.ndim == 2) && tensor.shape != nullptr && is_type &&
-           rows() >= 0 && columns() >= 0 && rows() <= max_rows && columns() <= max_columns;
+    return tensor.ndim >= 1 && tensor.ndim <= most_dimensions() && tensor.shape != nullptr &&
+           is_type && rows() >= 0 && extent(1) >= 0 && extent(2) >= 0 && rows() <= max_rows &&
+           columns() <= (is_lists() ? max_rows : max_columns);
   }
 
   /// Allocates the memory that a valid tensor claims.
@@ -122,7 +143,9 @@ struct managed_tensor {
     auto& tensor = managed.dl_tensor;
     if (!is_sound()) { return true; }
     // Strides of 0 may claim more elements than there is memory; these are limited too.
-    if (rows() * columns() > max_bytes) { return false; }
+    // Lists without elements have offsets.
+    auto const sizes = rows() * std::max<std::int64_t>(columns(), is_lists() ? 1 : 0);
+    if (sizes > max_bytes) { return false; }
     if (!has_elements()) { return true; }
     auto const [lowest, highest] = reach();
     auto const bytes             = (highest - lowest + 1) * width();
@@ -147,9 +170,9 @@ struct managed_tensor {
     return true;
   }
 
-  void write(std::int64_t row, std::int64_t column, value_writer& out) const
+  void write(std::int64_t row, std::int64_t column, std::int64_t third, value_writer& out) const
   {
-    auto const index = static_cast<std::int64_t>(position(row, column) - reach()[0]);
+    auto const index = static_cast<std::int64_t>(position(row, column, third) - reach()[0]);
     auto const* from = memory.data() + index * width();
     auto const& type = managed.dl_tensor.dtype;
     auto bits        = std::uint64_t{0};
@@ -159,6 +182,7 @@ struct managed_tensor {
       if (width() == 4) { return out.real(std::bit_cast<float>(static_cast<std::uint32_t>(bits))); }
       return out.real(std::bit_cast<double>(bits));
     }
+    if (type.code == 6) { return out.number(__int128_t{bits != 0}); }
     auto const shift = 64 - type.bits;
     out.number(type.code == 0 ? __int128_t{static_cast<std::int64_t>(bits << shift) >> shift}
                               : __int128_t{bits});
@@ -167,11 +191,11 @@ struct managed_tensor {
 
 outcome import_and_compare(managed_tensor& source, random_source& random)
 {
-  auto const policy = random.percent(70)   ? copy_policy::as_needed
-                      : random.percent(50) ? copy_policy::never
-                                           : copy_policy::always;
-  auto const imported =
-    from_dlpack(&source.managed, policy, cuda::stream_ref{cudaStream_t{}}, host_memory_resource());
+  auto const policy   = random.percent(70)   ? copy_policy::as_needed
+                        : random.percent(50) ? copy_policy::never
+                                             : copy_policy::always;
+  auto const imported = from_dlpack(
+    &source.managed, policy, cuda::stream_ref{cudaStream_t{}}, host_memory_resource(), source.kind);
   auto const examined       = uncounted{};
   heap().news_until_failure = -1;
   if (!source.is_sound() || (source.has_elements() &&
@@ -183,11 +207,27 @@ outcome import_and_compare(managed_tensor& source, random_source& random)
   static auto actual   = std::string{};
   expected.clear();
   actual.clear();
-  auto out = value_writer{expected};
-  for (std::int64_t column = 0; column < source.columns(); ++column) {
-    for (std::int64_t row = 0; row < source.rows(); ++row) { source.write(row, column, out); }
+  auto out             = value_writer{expected};
+  auto const row_major = source.is_lists();
+  auto const count     = row_major ? source.rows() : source.columns();
+  for (std::int64_t i = 0; i < count && source.has_elements(); ++i) {
+    for (std::int64_t j = 0; j < (row_major ? source.extent(1) : source.rows()); ++j) {
+      for (std::int64_t third = 0; third < source.extent(2); ++third) {
+        source.write(row_major ? i : j, row_major ? j : i, third, out);
+      }
+    }
   }
-  for (auto const& column : imported.table.columns) { read_column(column.view(), actual); }
+  for (auto const& column : imported.table.columns) {
+    auto const view = column.view();
+    if (row_major) {
+      for (cudf::size_type row = 0; row <= view.size() && view.size() > 0; ++row) {
+        if (view.child(0).begin<std::int32_t>()[row] != row * source.columns()) {
+          throw finding{"lists of other lengths than the tensor's rows"};
+        }
+      }
+    }
+    read_column(row_major ? view.child(1) : view, actual);
+  }
   if (actual != expected) { throw finding{"elements that are not the tensor's"}; }
   for (auto const& column : imported.table.columns) {
     check_invariants(column.view(), {.is_valid = true});

@@ -16,6 +16,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -154,9 +155,28 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
   });
 }
 
-rmm::device_buffer gather_strided(stride_range const& range, execution const& exec)
+rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec)
 {
-  auto const bytes = static_cast<std::size_t>(range.size) * cudf::size_of(range.values.type());
+  return fill_later(1, exec, [=](execution const& on_host) {
+    auto const* first = static_cast<std::uint8_t const*>(bytes);
+    return detail::copy_bytes(std::max_element(first, first + size), 1, on_host);
+  });
+}
+
+rmm::device_buffer interleave(plain_columns const& columns, execution const& exec)
+{
+  for (auto const* data : columns.data) {
+    check_alignment(data, static_cast<std::size_t>(columns.width));
+  }
+  auto const bytes = std::ssize(columns.data) * columns.rows * columns.width;
+  return fill_later(static_cast<std::size_t>(bytes), exec, [=](execution const& on_host) {
+    return detail::interleave(columns, on_host);
+  });
+}
+
+rmm::device_buffer gather_strided(strided_values const& range, execution const& exec)
+{
+  auto const bytes = static_cast<std::size_t>(range.size()) * cudf::size_of(range.values.type());
   return fill_later(
     bytes, exec, [=](execution const& on_host) { return detail::gather_strided(range, on_host); });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Imports read offsets and null counts from device memory with one wait.
+#include "schema/schema_structs.hpp"
 #include "sim/tests/bridge_test.hpp"
 #include "testing/arrow_schema.hpp"
 
@@ -131,6 +132,56 @@ TEST_F(device_facts, import_of_fixed_width_columns_without_nulls_does_not_wait)
 {
   auto const types = std::vector{flat("int32"), flat("bool8"), struct_of({flat("int64")})};
   EXPECT_EQ(waits_of_table(types, 0), 0U);
+}
+
+TEST_F(device_facts, bools_of_one_byte_are_checked_with_one_wait)
+{
+  auto const stream = lasting_stream{};
+  auto schema       = unique_schema{};
+  ArrowSchemaInit(schema.get());
+  check(ArrowSchemaSetTypeStruct(schema.get(), 2));
+  for (auto i = 0; i < 2; ++i) {
+    check(ArrowSchemaSetFormat(schema->children[i], "c"));
+    detail::set_metadata(*schema->children[i], {{"ARROW:extension:name", "arrow.bool8"}});
+  }
+  for (auto const& bytes : {std::array<std::uint8_t, 3>{0, 1, 1}, {1, 2, 255}}) {
+    auto* memory = sim::allocate(memory_kind::device, 0, bytes.size());
+    sim::enqueue(stream.get(), [=] { std::memcpy(memory, bytes.data(), bytes.size()); });
+    auto buffers  = std::array<void const*, 2>{nullptr, memory};
+    auto keep     = [](ArrowArray* self) { self->release = nullptr; };
+    auto children = std::array<ArrowArray, 2>{};
+    auto pointers = std::array<ArrowArray*, 2>{&children[0], &children[1]};
+    for (auto& child : children) {
+      child.length    = 3;
+      child.n_buffers = 2;
+      child.buffers   = buffers.data();
+      child.release   = keep;
+    }
+    auto no_mask           = std::array<void const*, 1>{};
+    auto table             = ArrowDeviceArray{};
+    table.device_type      = ARROW_DEVICE_CUDA;
+    table.array.length     = 3;
+    table.array.n_buffers  = 1;
+    table.array.buffers    = no_mask.data();
+    table.array.n_children = 2;
+    table.array.children   = pointers.data();
+    table.array.release    = keep;
+    auto const before      = sim::host_syncs_here();
+    auto imported =
+      from_arrow_device_table(*schema.get(), &table, {}, cuda::stream_ref{stream.get()}, pool_);
+    EXPECT_EQ(sim::host_syncs_here() - before, 1U);
+    auto const shared = bytes[2] == 1;
+    for (auto const& each : imported.columns) {
+      EXPECT_EQ(each.view().type().id(), cudf::type_id::BOOL8);
+      EXPECT_EQ(each.view().head<void>() == memory, shared);
+      auto const seen = read_later(each.view(), flat("bool8"), stream.get());
+      synchronize(stream.get());
+      EXPECT_EQ(*seen, (rows{number(bytes[0]), number(1), number(1)}));
+    }
+    imported = {};
+    settle();
+    sim::deallocate(memory);
+  }
 }
 
 TEST_F(device_facts, import_of_no_rows_does_not_wait)

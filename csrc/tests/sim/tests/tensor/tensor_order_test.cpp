@@ -4,11 +4,13 @@
 /// stream reads it.
 #include "sim/tests/bridge_test.hpp"
 #include "tensor/dlpack_abi.hpp"
+#include "testing/arrow_schema.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 namespace cudf_arrow_bridge::test {
@@ -247,6 +249,114 @@ TEST_F(tensor_order, to_tensor_does_not_consume_the_array_if_it_rejects_the_reso
   ASSERT_FALSE(array.is_released());
   EXPECT_TRUE(copy(pool_).is_copy());
   EXPECT_TRUE(array.is_released());
+}
+
+TEST_F(tensor_order, lists_of_one_length_are_a_tensor_over_their_elements)
+{
+  auto const type   = list_of(flat("int32"));
+  auto const values = rows{value{integer_rows({1, 2})}, value{integer_rows({3, 4})}};
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far    = lasting_stream{};
+    auto const stream = lasting_stream{};
+    auto source       = column(type, values, far.get());
+    auto const* data  = source->child(1).view().head<void>();
+    auto array        = to_arrow(std::move(source), far.get()).to_arrow();
+    auto const schema = make_schema(type);
+    auto const tensor =
+      to_tensor(*schema.get(), array.get(), copy_policy::never, nullptr, stream.get(), pool_);
+    EXPECT_EQ(tensor.view().data, data);
+    EXPECT_EQ(tensor.view().shape, (std::vector<std::int64_t>{2, 2}));
+    EXPECT_EQ(tensor.view().strides, (std::vector<std::int64_t>{2, 1}));
+    auto const seen = read_tensor_later(tensor.view().data, 4, stream.get());
+    synchronize(stream.get());
+    EXPECT_EQ(*seen, (integers_t{1, 2, 3, 4}));
+  }
+}
+
+TEST_F(tensor_order, lists_of_several_lengths_are_not_a_tensor)
+{
+  auto const type   = list_of(flat("int32"));
+  auto const stream = lasting_stream{};
+  auto const values = rows{value{integer_rows({1, 2})},
+                           value{integer_rows({3, 4})},
+                           value{integer_rows({5})},
+                           value{integer_rows({6, 7, 8})}};
+  auto array        = to_arrow(column(type, values, stream.get()), stream.get()).to_arrow();
+  auto const schema = make_schema(type);
+  try {
+    (void)to_tensor(*schema.get(), array.get(), copy_policy::never, nullptr, stream.get(), pool_);
+    FAIL();
+  } catch (cudf::data_type_error const& error) {
+    EXPECT_NE(std::string_view{error.what()}.find("list 2 has 1 elements and list 0 has 2"),
+              std::string_view::npos)
+      << error.what();
+  }
+  EXPECT_FALSE(array.is_released());
+}
+
+TEST_F(tensor_order, row_major_tensors_are_interleaved_after_the_export)
+{
+  auto const type = struct_of({flat("int32"), flat("int32")});
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const far    = lasting_stream{};
+    auto const stream = lasting_stream{};
+    auto const values = rows{value{rows{number(1), number(4)}}, value{rows{number(2), number(5)}}};
+    auto array        = to_arrow(column(type, values, far.get()), far.get()).to_arrow();
+    auto const schema = make_schema(type);
+    auto tensor       = to_tensor(*schema.get(),
+                                  array.get(),
+                                  copy_policy::as_needed,
+                                  nullptr,
+                                  stream.get(),
+                                  pool_,
+                                  cudf_arrow_bridge::tensor_order::row_major);
+    EXPECT_TRUE(tensor.is_copy());
+    EXPECT_EQ(tensor.view().strides, (std::vector<std::int64_t>{2, 1}));
+    auto const reader = lasting_stream{};
+    tensor.make_wait(cuda::stream_ref{reader.get()});
+    auto const seen = read_tensor_later(tensor.view().data, 4, reader.get());
+    synchronize(reader.get());
+    EXPECT_EQ(*seen, (integers_t{1, 4, 2, 5}));
+  }
+}
+
+TEST_F(tensor_order, tensors_become_lists_that_share_their_memory)
+{
+  auto const type = list_of(flat("int32"));
+  for (auto seed = 0U; seed < many_seeds; ++seed) {
+    sim::reset(seed);
+    auto const stream = lasting_stream{};
+    auto source       = tensor_producer{stream.get(), {1, 2, 3, 4, 5, 6}, {2, 3}, {3, 1}};
+    auto* const taken = source.produce();
+    auto const* data  = taken->dl_tensor.data;
+    auto const before = sim::host_syncs_here();
+    auto imported =
+      from_dlpack(taken, copy_policy::never, stream.get(), pool_, tensor_kind::column);
+    EXPECT_EQ(sim::host_syncs_here(), before);
+    auto const view = imported.table.view().column(0);
+    EXPECT_EQ(view.child(1).head<void>(), data);
+    auto const seen = read_later(view, type, stream.get());
+    imported        = {};
+    synchronize(stream.get());
+    EXPECT_EQ(*seen, (rows{value{integer_rows({1, 2, 3})}, value{integer_rows({4, 5, 6})}}));
+    settle();
+    EXPECT_EQ(source.deleted(), 1);
+  }
+}
+
+TEST_F(tensor_order, tensors_of_other_orders_are_gathered_to_lists)
+{
+  auto const type   = list_of(flat("int32"));
+  auto const stream = lasting_stream{};
+  // Shape 2 x 2 x 2, with the last two dimensions exchanged.
+  auto source = tensor_producer{stream.get(), {0, 1, 2, 3, 4, 5, 6, 7}, {2, 2, 2}, {4, 1, 2}};
+  auto imported =
+    from_dlpack(source.produce(), copy_policy::as_needed, stream.get(), pool_, tensor_kind::column);
+  auto const seen = read_later(imported.table.view().column(0), type, stream.get());
+  synchronize(stream.get());
+  EXPECT_EQ(*seen, (rows{value{integer_rows({0, 2, 1, 3})}, value{integer_rows({4, 6, 5, 7})}}));
 }
 
 TEST_F(tensor_order, dlpack_tensors_have_the_device_type_and_the_read_only_flag)
