@@ -216,3 +216,86 @@ def test_cupy_array_is_released_after_the_last_kernel(late):
     stream.synchronize()
     assert wait_until(lambda: gone() is None)
     assert found.get().tolist() == list(range(ROWS))
+
+
+LISTS = [pa.list_(pa.float32()), pa.large_list(pa.float32()), pa.list_(pa.float32(), 3)]
+
+
+@pytest.mark.parametrize("list_type", LISTS, ids=str)
+def test_cupy_shares_the_elements_of_lists(list_type):
+    cupy = pytest.importorskip("cupy")
+    expected = np.arange(300, dtype="float32").reshape(100, 3)
+    exported = bridge.to_arrow_device(on_device(pa.array(expected.tolist(), list_type)))
+    for found in (cupy.from_dlpack(exported), cupy.asarray(exported)):
+        assert found.get().tolist() == expected.tolist()
+        assert found.data.ptr == exported.children[0].buffers()[-1].address
+
+
+def test_lists_of_several_lengths_are_named():
+    exported = bridge.to_arrow_device(on_device(pa.array([[1, 2], [3, 4], [5]])))
+    with pytest.raises(BufferError, match="list 2 has 1 elements and list 0 has 2"):
+        exported.__dlpack__()
+
+
+@pytest.mark.parametrize("shape", [(100, 3), (10, 3, 4)], ids=str)
+@pytest.mark.parametrize("door", [bridge.from_dlpack, bridge.from_cuda_array_interface])
+def test_cupy_arrays_become_lists_over_their_memory(door, shape):
+    cupy = pytest.importorskip("cupy")
+    source = cupy.arange(np.prod(shape), dtype="int32").reshape(shape)
+    column = door(source, to="pylibcudf", kind="column", copy=False)
+    assert column.child(1).data().ptr == source.data.ptr
+    assert pylibcudf_rows(column) == source.reshape(shape[0], -1).get().tolist()
+    found = cupy.from_dlpack(bridge.to_arrow_device(column))
+    assert found.shape == shape
+    assert found.data.ptr == source.data.ptr
+
+
+@pytest.mark.parametrize("axes", [(0, 2, 1), (1, 0, 2), (2, 1, 0)], ids=str)
+def test_cupy_arrays_of_other_orders_are_gathered_to_lists(axes):
+    cupy = pytest.importorskip("cupy")
+    source = cupy.arange(60, dtype="int16").reshape(3, 4, 5).transpose(axes)
+    column = bridge.from_cuda_array_interface(source, to="pylibcudf", kind="column")
+    found = cupy.from_dlpack(bridge.to_arrow_device(column))
+    assert (found == source).all()
+
+
+def test_cudf_computes_on_lists_over_a_tensor():
+    cupy = pytest.importorskip("cupy")
+    series = bridge.from_dlpack(cupy.arange(6.0).reshape(2, 3), kind="column")
+    assert series.list.len().to_arrow().to_pylist() == [3, 3]
+    assert series.explode().sum() == 15
+
+
+def test_torch_shares_embeddings_both_ways():
+    torch = pytest.importorskip("torch")
+    source = torch.rand(50, 8, device="cuda")
+    frame = bridge.from_dlpack(source, kind="column").to_frame("embedding")
+    found = torch.from_dlpack(bridge.to_arrow_device(frame["embedding"]))
+    assert found.data_ptr() == source.data_ptr()
+    assert torch.equal(found, source)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_a_table_are_interleaved(dtype):
+    cupy = pytest.importorskip("cupy")
+    arrays = [np.arange(100).astype(dtype) + i for i in range(3)]
+    table = plc.Table([on_device(pa.array(array)) for array in arrays])
+    found = cupy.from_dlpack(bridge.to_arrow_device(table).to_tensor("C"))
+    assert found.flags.c_contiguous
+    assert found.get().tolist() == np.column_stack(arrays).tolist()
+
+
+def test_bools_of_one_byte_are_shared_and_checked():
+    cupy = pytest.importorskip("cupy")
+    source = cupy.array([True, False, True])
+    series = bridge.from_dlpack(source)
+    exported = bridge.to_arrow_device(series, requested_schema=pa.field("", pa.bool8()), copy=False)
+    assert exported.buffers()[-1].address == source.data.ptr
+    assert cupy.from_dlpack(bridge.to_arrow_device(series)).data.ptr == source.data.ptr
+    imported = bridge.from_arrow_device(exported, to="pylibcudf", copy=False)
+    assert imported.data().ptr == source.data.ptr
+    source.view("uint8")[1] = 7
+    synchronize()
+    imported = bridge.from_arrow_device(exported, to="pylibcudf")
+    assert imported.data().ptr != source.data.ptr
+    assert pylibcudf_rows(imported) == [True, True, True]
