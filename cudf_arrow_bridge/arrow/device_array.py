@@ -169,10 +169,10 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         array = source._array.device_array_capsule()
         schema = source.__arrow_c_schema__()
         tensor = tensor_of(schema, array, copy, source._array.stream, order == "C")
-        if self._kind == "column":
-            tensor_type = as_field(self._arrow_schema).type
-            if isinstance(tensor_type, pa.FixedShapeTensorType):
-                reshape(tensor, tensor_type)
+        if isinstance(self.schema, pa.Field) and isinstance(
+            self.schema.type, pa.FixedShapeTensorType
+        ):
+            reshape(tensor, self.schema.type)
         return tensor
 
     def _with_bool8(self, copy: bool | None) -> DeviceArray:

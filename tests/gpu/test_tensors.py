@@ -225,7 +225,8 @@ LISTS = [pa.list_(pa.float32()), pa.large_list(pa.float32()), pa.list_(pa.float3
 def test_cupy_shares_the_elements_of_lists(list_type):
     cupy = pytest.importorskip("cupy")
     expected = np.arange(300, dtype="float32").reshape(100, 3)
-    exported = bridge.to_arrow_device(on_device(pa.array(expected.tolist(), list_type)))
+    array = pa.array(expected.tolist(), list_type)
+    exported = bridge.to_arrow_device(bridge.from_arrow_device(array, to="pylibcudf"))
     for found in (cupy.from_dlpack(exported), cupy.asarray(exported)):
         assert found.get().tolist() == expected.tolist()
         assert found.data.ptr == exported.children[0].buffers()[-1].address
