@@ -38,12 +38,17 @@ class column_path {
   {
   }
 
+  /// @return The path, shortened in the middle if it is longer than `longest` bytes, as it is for a
+  /// schema that contains itself
   [[nodiscard]] std::string to_string() const
   {
     auto path = std::string{};
     if (parent_ != nullptr) { path = parent_->append(name()); }
+    if (path.size() > longest) { path.replace(longest / 2, path.size() - longest, "..."); }
     return path.empty() ? std::string{"(top level)"} : path;
   }
+
+  static constexpr std::size_t longest = 1000;
 
  private:
   [[nodiscard]] std::string name() const
