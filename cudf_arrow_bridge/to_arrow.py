@@ -117,7 +117,9 @@ def to_arrow_device(
     - decimals to another width or precision of the same scale;
     - time zones to other time zones;
     - names, nullability and metadata;
-    - in host memory also to string_view and binary_view, for which libcudf has no algorithm.
+    - in host memory also to string_view and binary_view, which the CPU creates. In device memory
+      this request is ignored: libcudf creates string views only while it copies a column to the
+      host (``to_arrow_host_stringview``).
 
     Other requests for types of the same nesting are ignored, and a dictionary if its values cannot
     be converted. The schema of the result depends only on the types and the request, so all batches

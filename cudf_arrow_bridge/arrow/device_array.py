@@ -321,7 +321,8 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
 
         The call synchronizes after the copies. For strings it also synchronizes before the copies,
         to read the sizes of their data. The result keeps the device memory alive, because an export
-        with another requested schema starts from the device memory.
+        with another requested schema starts from the device memory. So a request for string views
+        is ignored: the copies of strings keep their offsets and bytes.
 
         Parameters
         ----------

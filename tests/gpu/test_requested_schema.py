@@ -91,5 +91,8 @@ def test_export_rejects_a_requested_type_that_the_data_does_not_fit(array, targe
 
 def test_export_ignores_a_request_for_string_views():
     column = bridge.from_arrow_device(pa.array(["a"]), to="pylibcudf", kind="column")
-    asked = bridge.to_arrow_device(column, requested_schema=pa.field("", pa.string_view()))
-    assert asked.schema.type == pa.string()
+    wanted = pa.field("", pa.string_view())
+    on_host = bridge.to_arrow_device(column).to_host()
+    for source in (column, on_host):
+        asked = bridge.to_arrow_device(source, requested_schema=wanted)
+        assert asked.schema.type == pa.string()
