@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -37,6 +39,29 @@ def test_result_of_a_query_stays_on_the_gpu(engine):
     assert array.to_host().to_pylist() == [{"a": 2}, {"a": 3}]
     frame = cab.from_arrow_device(array)
     assert address_of(cab.to_arrow_device(frame), "a") == address_of(array, "a")
+
+
+def test_table_chunk_of_cudf_streaming_is_shared():
+    cudf_streaming = pytest.importorskip("cudf_streaming")
+    import rmm.mr
+    from rapidsmpf.memory.buffer_resource import BufferResource
+    from rmm.pylibrmm.stream import DEFAULT_STREAM
+
+    table = cab.from_arrow_device(TABLE, to="pylibcudf")
+    chunk = cudf_streaming.TableChunk.from_pylibcudf_table(
+        table,
+        DEFAULT_STREAM,
+        exclusive_view=False,
+        br=BufferResource(rmm.mr.get_current_device_resource()),
+    )
+    array = cab.to_arrow_device(chunk.table_view(), stream=chunk.stream)
+    address = table.columns()[1].data().ptr
+    del table, chunk
+    gc.collect()
+    assert array.children[1].buffers()[-1].address == address
+    assert [column.to_host().to_arrow().to_pylist() for column in array.children] == [
+        column.to_pylist() for column in TABLE.columns
+    ]
 
 
 def test_scan_of_a_frame_is_not_copied():
