@@ -64,6 +64,33 @@ def test_torch_shares_columns(way):
     assert tensor.tolist() == list(range(100))
 
 
+def test_torch_shares_lists_of_different_lengths():
+    torch = pytest.importorskip("torch")
+    lists = pa.array([[1, 2], [3], [4, 5, 6]])
+    exported = bridge.to_arrow_device(on_device(lists))
+    nested = torch.nested.nested_tensor_from_jagged(
+        torch.from_dlpack(exported.children[0]), torch.from_dlpack(exported.buffer("offsets"))
+    )
+    assert nested.is_cuda
+    assert nested.values().data_ptr() == exported.children[0].buffers()[-1].address
+    assert [row.tolist() for row in nested.unbind()] == lists.to_pylist()
+
+
+def test_torch_loads_batches_of_embeddings():
+    torch = pytest.importorskip("torch")
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(12, dtype="float32")), 3)
+    column = bridge.from_arrow_device(lists, to="pylibcudf", kind="column")
+    exported = bridge.to_arrow_device(column)
+    rows = torch.from_dlpack(exported.children[0]).reshape(len(exported), -1)
+    assert rows.is_cuda
+    assert rows.data_ptr() == exported.children[0].buffers()[-1].address
+    batches = torch.utils.data.DataLoader(rows, batch_size=2)
+    assert [batch.tolist() for batch in batches] == [
+        [[0, 1, 2], [3, 4, 5]],
+        [[6, 7, 8], [9, 10, 11]],
+    ]
+
+
 def test_numba_shares_columns():
     cuda = pytest.importorskip("numba.cuda")
     exported = export("float64")
