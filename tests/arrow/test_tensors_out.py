@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import subprocess
+import sys
 import weakref
+from importlib.util import find_spec
 
 import numpy as np
 import pyarrow as pa
@@ -480,3 +483,65 @@ def test_repr_of_a_buffer_that_is_not_a_tensor_contains_its_type():
     strings = column_from(pa.array(["a", "b"]))
     views = bridge.to_arrow_device(strings, requested_schema=pa.field("", pa.string_view()))
     assert "view" in repr(views.buffer("views"))
+
+
+#: JAX warns of all later forks of its process.
+JAX = """
+import gc
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import cudf_arrow_bridge as cab
+
+def address_of(exported):
+    return np.from_dlpack(exported).ctypes.data
+
+def rows(obj):
+    return cab.to_arrow_device(obj).to_arrow().to_pylist()
+
+whole = pa.array(range(100), pa.int32())
+shared = []
+for begin in range(33):
+    exported = cab.to_arrow_device(whole.slice(begin, 50))
+    found = jnp.from_dlpack(exported)
+    assert found.tolist() == whole.slice(begin, 50).to_pylist()
+    shared.append(found.unsafe_buffer_pointer() == address_of(exported))
+assert shared == [begin * 4 % 64 == 0 for begin in range(33)]
+
+exported = cab.to_arrow_device(whole)
+found = jnp.from_dlpack(exported)
+exported.release()
+del exported
+gc.collect()
+assert found.tolist() == whole.to_pylist()
+
+exported = cab.to_arrow_device(pa.array([2**31, 1]))
+assert jnp.from_dlpack(exported).tolist() == [-(2**31), 1]
+jax.config.update("jax_enable_x64", True)
+found = jnp.from_dlpack(exported)
+assert found.tolist() == [2**31, 1]
+assert found.unsafe_buffer_pointer() == address_of(exported)
+
+for tensor in (jnp.arange(100), jnp.array([True, False])):
+    column = cab.from_dlpack(tensor, to="pylibcudf", copy=False)
+    assert column.data().ptr == tensor.unsafe_buffer_pointer()
+    expected = tensor.tolist()
+    del tensor
+    gc.collect()
+    assert rows(column) == expected
+assert rows(cab.from_dlpack(jnp.array([0.5, 2], "float16"), to="pylibcudf")) == [0.5, 2]
+matrix = cab.from_dlpack(jnp.arange(6).reshape(3, 2), to="pylibcudf")
+assert [rows(column) for column in matrix.columns()] == [[0, 2, 4], [1, 3, 5]]
+"""
+
+
+@pytest.mark.skipif(find_spec("jax") is None, reason="the extra consumers is not installed")
+def test_jax_shares_memory_that_is_aligned_to_64_bytes():
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "error", "-c", JAX],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -91,6 +91,23 @@ def test_torch_loads_batches_of_embeddings():
     ]
 
 
+def test_jax_shares_columns(monkeypatch):
+    # JAX reserves most of the memory of the GPU when it first uses it.
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    jax = pytest.importorskip("jax")
+    try:
+        jax.devices("cuda")
+    except RuntimeError:
+        pytest.skip("jax has no CUDA backend")
+    exported = export("float32")
+    found = jax.numpy.from_dlpack(exported)
+    assert found.unsafe_buffer_pointer() == exported.buffers()[-1].address
+    assert found.tolist() == list(range(100))
+    back = bridge.from_dlpack(found, to="pylibcudf", copy=False)
+    assert back.data().ptr == found.unsafe_buffer_pointer()
+    assert pylibcudf_rows(back) == list(range(100))
+
+
 def test_numba_shares_columns():
     cuda = pytest.importorskip("numba.cuda")
     exported = export("float64")
