@@ -160,3 +160,14 @@ def test_nanoarrow_passes_device_memory_through():
     exported = bridge.to_arrow_device(on_device(pa.array(["a", None, "c"])))
     passed = nanoarrow.device.c_device_array(DeviceOnly(exported))
     assert pylibcudf_rows(column_from(passed)) == ["a", None, "c"]
+
+
+def test_device_arrays_of_vortex_are_imported():
+    pytest.importorskip("vortex_cuda")
+    import vortex
+
+    table = pa.table({"number": [1, None, 3], "text": ["a", None, "b" * 20]})
+    theirs = vortex.array(table)
+    assert hasattr(theirs, "__arrow_c_device_array__")
+    frame = bridge.from_arrow_device(DeviceOnly(theirs))
+    assert bridge.to_arrow_device(frame).to_host().to_pylist() == table.to_pylist()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from ctypes import c_int64
 
 import duckdb
 import numpy as np
@@ -18,6 +19,7 @@ from testing.peers.arrays import (
     assert_same,
     column_from,
     forget_null_counts,
+    nodes,
     read,
     refused,
 )
@@ -210,3 +212,68 @@ def test_error_omits_the_table_name_that_duckdb_generates():
     relation = duckdb.sql("select interval 1 day as i, 1 as j")
     with pytest.raises(TypeError, match=r"^column 'i': "):
         bridge.from_arrow_device(relation)
+
+
+def test_arrays_of_vortex_are_imported_through_pyarrow():
+    vortex = pytest.importorskip("vortex")
+    numbers = pa.array(np.arange(100))
+    theirs = vortex.array(pa.table({"number": numbers, "text": ["a", None, "b" * 20, ""] * 25}))
+    for protocol in ("__arrow_c_device_array__", "__arrow_c_array__", "__arrow_c_stream__"):
+        assert not hasattr(theirs, protocol)
+    table = bridge.from_arrow_device(theirs.to_arrow_table(), to="pylibcudf")
+    assert table.columns()[0].data().ptr == numbers.buffers()[1].address
+    found = pa.table(bridge.to_arrow_device(table))
+    assert found.to_pydict() == theirs.to_arrow_table().to_pydict()
+
+
+def test_files_of_vortex_are_read_in_batches(tmp_path):
+    vortex = pytest.importorskip("vortex")
+    table = pa.table({"number": [1, None, 3], "text": ["a", None, "b" * 20]})
+    path = str(tmp_path / "table.vortex")
+    stream = bridge.to_arrow_device_stream(bridge.from_arrow_device(table), max_rows=2)
+    vortex.io.write(pa.table(stream), path)
+    stream = bridge.to_arrow_device_stream(vortex.open(path).to_arrow())
+    assert pa.table(stream).to_pydict() == table.to_pydict()
+
+
+#: The layouts of `vortex-cuda/src/arrow/canonical.rs` of Vortex at commit 890704f.
+VORTEX = {
+    "strings without data buffers": pa.array(["a", None, "twelve bytes"], pa.string_view()),
+    "strings": pa.array(["a", None, "b" * 20], pa.string_view()),
+    "binary": pa.array([b"a", None, b""]),
+    "lists": pa.array([[1, 2], None, []], pa.list_(pa.int32())),
+    "lists without rows": pa.array([], pa.list_(pa.int32())),
+    "dictionary of views": pa.DictionaryArray.from_arrays(
+        pa.array([1, None, 0], pa.int16()), pa.array(["a", "b" * 20], pa.string_view())
+    ),
+    "lists of dictionaries": pa.array(
+        [["a"], None, ["b", "a"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))
+    ),
+    "nulls": pa.nulls(3),
+    "bools with an offset": pa.array([True, None, True, False]).slice(1),
+    "structs": pa.array([{"n": 1, "s": "a"}, None, {"n": None, "s": None}]),
+    "timestamps": pa.array([1, None, 3], pa.timestamp("us", "UTC")),
+    "decimals": pa.array([1, None, 3], pa.decimal32(5, 2)),
+}
+
+
+def as_vortex_exports(schema, array):
+    for form, node in zip(nodes(schema), nodes(array.array), strict=True):
+        if form.format == b"n":
+            node.buffers, node.private_data = None, None
+        elif form.format == b"vu" and not c_int64.from_address(node.buffers[3]).value:
+            # pyarrow exports an empty data buffer. Vortex has none, and so no sizes.
+            node.n_buffers, node.buffers[2] = 3, None
+
+
+@pytest.mark.parametrize("validate", ["minimal", "full"])
+@pytest.mark.parametrize("name", VORTEX)
+def test_layouts_that_vortex_exports_from_a_gpu_are_imported(name, validate):
+    array = VORTEX[name]
+    batch = pa.record_batch({"a": array})
+    table = bridge.from_arrow_device(
+        Producer(batch, as_vortex_exports), to="pylibcudf", validate=validate
+    )
+    assert pa.record_batch(bridge.to_arrow_device(table)).to_pydict() == batch.to_pydict()
+    column = column_from(Producer(array, as_vortex_exports), validate=validate)
+    assert read(bridge.to_arrow_device(column)).to_pylist() == array.to_pylist()
