@@ -171,3 +171,27 @@ def test_device_arrays_of_vortex_are_imported():
     assert hasattr(theirs, "__arrow_c_device_array__")
     frame = bridge.from_arrow_device(DeviceOnly(theirs))
     assert bridge.to_arrow_device(frame).to_host().to_pylist() == table.to_pylist()
+
+
+def test_cuml_fits_an_exported_table():
+    neighbors = pytest.importorskip("cuml.neighbors")
+    cupy = pytest.importorskip("cupy")
+    table = pa.table({name: pa.array(np.arange(100, dtype="float32")) for name in "ab"})
+    matrix = cupy.from_dlpack(bridge.to_arrow_device(bridge.from_arrow_device(table)))
+    model = neighbors.NearestNeighbors(n_neighbors=1, algorithm="brute").fit(matrix)
+    _, found = model.kneighbors(matrix)
+    frame = bridge.from_cuda_array_interface(cupy.asarray(found))
+    assert frame[0].to_arrow().to_pylist() == list(range(100))
+
+
+def test_cuvs_searches_exported_lists():
+    brute_force = pytest.importorskip("cuvs.neighbors.brute_force")
+    cupy = pytest.importorskip("cupy")
+    numbers = pa.array(np.arange(400, dtype="float32"))
+    lists = pa.FixedSizeListArray.from_arrays(numbers, 4)
+    column = bridge.to_arrow_device(column_from(lists))
+    rows = cupy.from_dlpack(column.children[0]).reshape(100, 4)
+    assert rows.data.ptr == column.children[0].buffers()[-1].address
+    _, found = brute_force.search(brute_force.build(rows), rows, 1)
+    frame = bridge.from_cuda_array_interface(found)
+    assert frame[0].to_arrow().to_pylist() == list(range(100))
