@@ -190,8 +190,9 @@ def test_cuvs_searches_exported_lists():
     numbers = pa.array(np.arange(400, dtype="float32"))
     lists = pa.FixedSizeListArray.from_arrays(numbers, 4)
     column = bridge.to_arrow_device(column_from(lists))
-    rows = cupy.from_dlpack(column.children[0]).reshape(100, 4)
+    rows = cupy.from_dlpack(column)
+    assert rows.shape == (100, 4)
     assert rows.data.ptr == column.children[0].buffers()[-1].address
     _, found = brute_force.search(brute_force.build(rows), rows, 1)
-    frame = bridge.from_cuda_array_interface(found)
-    assert frame[0].to_arrow().to_pylist() == list(range(100))
+    series = bridge.from_cuda_array_interface(found, kind="column")
+    assert series.to_arrow().to_pylist() == [[row] for row in range(100)]

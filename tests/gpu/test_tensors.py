@@ -81,7 +81,7 @@ def test_torch_loads_batches_of_embeddings():
     lists = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(12, dtype="float32")), 3)
     column = bridge.from_arrow_device(lists, to="pylibcudf", kind="column")
     exported = bridge.to_arrow_device(column)
-    rows = torch.from_dlpack(exported.children[0]).reshape(len(exported), -1)
+    rows = torch.from_dlpack(exported)
     assert rows.is_cuda
     assert rows.data_ptr() == exported.children[0].buffers()[-1].address
     batches = torch.utils.data.DataLoader(rows, batch_size=2)
