@@ -140,13 +140,6 @@ def test_files_that_a_page_names_exist(page):
             assert any([*place.glob(f"{name}*")] for place in places), name
 
 
-def test_readme_links_to_every_page():
-    readme = (ROOT / "README.md").read_text()
-    for page in PAGES[1:]:
-        if page.name != "index.md":
-            assert f"({page.relative_to(ROOT)})" in readme, page
-
-
 TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
 ERRORS = TROUBLESHOOTING.partition("## Errors\n")[2].partition("\n## ")[0]
 
