@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange cuDF data with any Arrow library in device memory."""
+"""Exchange cuDF data with other Arrow libraries, in device memory or host memory."""
 
 import sys
 from importlib.machinery import ModuleSpec, PathFinder

@@ -34,7 +34,7 @@ def _with_keywords_of(function: Callable[..., Any]) -> Callable[[_Method], _Meth
 
 
 class ArrowDeviceAccessor:
-    """Export a cuDF object to any Arrow library in device memory.
+    """Export a cuDF object to other Arrow libraries, without a copy where the layouts are equal.
 
     Examples
     --------
