@@ -1,6 +1,7 @@
 """The metadata that depends on RAPIDS and CUDA. setup.cfg has the rest. CMake runs the build."""
 
 import os
+import re
 import sysconfig
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +20,9 @@ SUFFIX = "" if CONDA else f"-cu{CUDA}"
 # The supported releases of RAPIDS, the default first, with their releases of UCXX.
 UCXX = {"26.10": "0.52", "26.8": "0.51"}
 PATCH = Path("cudf_arrow_bridge/VERSION").read_text().strip().split(".")[2]
-EXTRAS = read_configuration("setup.cfg")["options"]["extras_require"]
+CONFIGURATION = read_configuration("setup.cfg")
+EXTRAS = CONFIGURATION["options"]["extras_require"]
+URL = CONFIGURATION["metadata"].get("url")
 
 
 def rapids_release() -> str:
@@ -36,6 +39,14 @@ def rapids_release() -> str:
     return release
 
 
+def long_description(url: str | None) -> str:
+    """Return README. A package index has no files, so links to files begin with `url`, or go."""
+    text = Path("README.md").read_text()
+    image, link = (rf"{mark}\[([^]]*)\]\((?!https:)([^)]*)\)" for mark in ("!", ""))
+    text = re.sub(image, rf"![\1]({url}/raw/HEAD/\2)" if url else "", text)
+    return re.sub(link, rf"[\1]({url}/blob/HEAD/\2)" if url else r"\1", text)
+
+
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     raise SystemExit("Free-threaded Python is not supported: cuDF has no wheels for it")
 RAPIDS = rapids_release()
@@ -49,6 +60,8 @@ def rapids(*names: str) -> list[str]:
 setup(
     name=f"cudf-arrow-bridge{SUFFIX}",
     version=f"{RAPIDS}.{PATCH}",
+    long_description=long_description(URL),
+    project_urls={"Issues": f"{URL}/issues", "Source": URL} if URL else {},
     # conda/recipe.yaml has those of conda.
     setup_requires=[]
     if CONDA

@@ -9,7 +9,7 @@ import cudf_arrow_bridge
 ROOT = Path(__file__).resolve().parent.parent
 
 project = "cudf-arrow-bridge"
-author = "the authors of cudf-arrow-bridge"
+author = "The developers of cudf-arrow-bridge"
 # The folder of the published site: "dev", or a release, for which the workflow sets the tag.
 folder = os.environ.get("DOCS_VERSION", "dev").removeprefix("v")
 version = release = cudf_arrow_bridge.__version__ + (".dev" if folder == "dev" else "")

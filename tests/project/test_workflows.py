@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from configparser import ConfigParser
 from fnmatch import fnmatch
@@ -150,6 +151,50 @@ setuptools.setup = lambda **options: print(json.dumps(options))
 runpy.run_path("setup.py")
 """
     return json.loads(output_of(code, **variables))
+
+
+@pytest.mark.parametrize("url", [None, "https://example.org/bridge"])
+def test_links_of_readme_have_targets_on_a_package_index(url):
+    code = """
+import os, runpy, setuptools
+setuptools.setup = lambda **options: None
+print(runpy.run_path("setup.py")["long_description"](os.environ.get("URL")))
+"""
+    text = output_of(code, **({"URL": url} if url else {}))
+    assert "# cudf-arrow-bridge" in text
+    targets = re.findall(r"\]\(([^)]*)\)", text)
+    assert targets
+    for target in targets:
+        assert target.startswith("https://")
+        path = re.match(rf"{url}/(?:blob|raw)/HEAD/([^#]*)", target)
+        assert path is None or (ROOT / path[1]).exists()
+    assert (f"]({url}/raw/HEAD/docs/_static/exchange.svg)" in text) == (url is not None)
+
+
+def test_source_distribution_has_all_that_the_build_reads_and_no_python_tests(tmp_path):
+    code = f"""
+import scikit_build_core.setuptools.build_meta as backend
+backend.build_sdist({str(tmp_path)!r})
+"""
+    output = output_of(code)
+    [archive] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    folders = ("cmake", "csrc/include", "csrc/src", "cudf_arrow_bridge")
+    sources = {path for folder in folders for path in (ROOT / folder).rglob("*.*")}
+    kinds = {".cmake", ".cpp", ".hpp", ".in", ".pxd", ".py", ".pyi", ".pyx", ".txt"}
+    read = {str(path.relative_to(ROOT)) for path in sources if path.suffix in kinds}
+    assert read | {"CMakeLists.txt", "cudf_arrow_bridge/VERSION", "README.md"} <= names, output
+    assert not [name for name in names if name.startswith(("benchmarks", "tests"))]
+
+
+def test_packages_state_one_license_and_summary():
+    about = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())["about"]
+    assert about["license"] == SETUP["metadata"]["license_expression"]
+    assert about["summary"] == SETUP["metadata"]["description"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["abstract"] == f"{about['summary']}."
+    assert citation["authors"] == [{"name": SETUP["metadata"]["author"]}]
 
 
 @pytest.mark.parametrize("cuda", CONDA_VARIANTS["cuda"])
