@@ -59,6 +59,15 @@ def test_ci_runs_the_two_commands_of_the_readme():
     assert quick_start in (ROOT / "README.md").read_text()
 
 
+def test_pull_requests_are_linted_and_sanitized():
+    job = WORKFLOWS["ci"]["jobs"]["thorough"]
+    assert "pull_request" in WORKFLOWS["ci"][True]  # "on": true
+    assert "if" not in job
+    script = job["steps"][-1]["run"].removeprefix("bash ")
+    calls = (ROOT / script).read_text().splitlines()
+    assert {"bash dev/lint.sh", "bash dev/sanitize.sh"} <= set(calls)
+
+
 @pytest.mark.parametrize(("script", "arguments"), calls_of_scripts())
 def test_called_scripts_define_the_options_in_the_call(script, arguments):
     source = (ROOT / script).read_text()
