@@ -429,3 +429,15 @@ def test_architecture_page_counts_the_calls_of_an_export_and_of_imports():
     command = [sys.executable, "-P", "-c", COUNT_CALLS]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert output.split() == [*exported, *imported[0]]
+
+
+def test_profiling_page_lists_the_ranges_of_the_core():
+    function = r"^[\w:<>*& ]*?(\w+)\([^;{}]*\{\n *detail::nvtx_range const range\{__func__\};"
+    names = r"detail::nvtx_range const range\{\"(\w+)\"\}"
+    texts = [path.read_text() for path in (ROOT / "csrc/src").rglob("*.cpp")]
+    used = [name for text in texts for name in re.findall(function, text, re.MULTILINE)]
+    used += [name for text in texts for name in re.findall(names, text)]
+    assert len(used) == sum(text.count("detail::nvtx_range const") for text in texts)
+    rows = rows_of("profiling.md", "range")
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row[0])]
+    assert sorted(listed) == sorted(set(used))
