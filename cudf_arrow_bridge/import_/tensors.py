@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ImportedTensor = tuple[list[plc.Column], bool, tuple[int, ...]]
 
 #: The maximum DLPack version that is requested from producers.
-_DLPACK_VERSION = (1, 0)
+_DLPACK_VERSION = (1, 3)
 
 
 def import_tensor(obj: Any, importer: Importer, kind: Kind | None) -> Any:

@@ -268,7 +268,7 @@ def test_struct_of_each_dlpack_version_matches_the_specification(version, name):
     assert (tensor.ndim, tensor.shape[0], tensor.strides[0]) == (1, 7, 1)
     assert tensor.data + tensor.byte_offset == address_of(exported)
     if name == b"dltensor_versioned":
-        assert (struct.major, struct.flags) == (1, dlpack.READ_ONLY)
+        assert (struct.major, struct.minor, struct.flags) == (1, 3, dlpack.READ_ONLY)
 
 
 def test_tensor_without_elements_has_a_null_pointer():

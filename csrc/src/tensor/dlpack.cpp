@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -59,6 +60,20 @@ memory_location location_of(DLDevice const& device, void const* data)
   }
 }
 
+/// The type's name, such as "bfloat16" or "float4_e2m1fn".
+std::string name_of(DLDataType const& type)
+{
+  auto names = std::istringstream{
+    "int uint float handle bfloat complex bool float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
+    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn "
+    "float6_e3m2fn float4_e2m1fn"};  // by code
+  auto name = std::string{};
+  for (auto code = 0; code <= type.code; ++code) { names >> name; }
+  auto const bits = std::to_string(type.bits);
+  if (names.fail()) { return "code " + std::to_string(type.code) + " and " + bits + " bits"; }
+  return type.code <= static_cast<std::uint8_t>(element_kind::boolean) ? name + bits : name;
+}
+
 void const* behind(void const* data, std::uint64_t bytes)
 {
   auto const address = reinterpret_cast<std::uintptr_t>(data);
@@ -83,8 +98,7 @@ tensor_view view_of(DLTensor const& tensor)
   view.bits = type.bits;
   if (detail::find_element(view.kind, view.bits) == nullptr) {
     throw cudf::data_type_error{
-      "expected a DLPack type of numbers or bools of whole bytes, got code " +
-      std::to_string(type.code) + " and " + std::to_string(type.bits) + " bits"};
+      "expected a DLPack type of numbers of whole bytes or bools of 8 bits, got " + name_of(type)};
   }
   if (tensor.ndim < 1 || tensor.ndim > detail::max_dimensions) {
     throw std::invalid_argument{"expected a tensor of 1 to " +
@@ -118,7 +132,7 @@ std::shared_ptr<Managed const> own(Managed* tensor)
 DLManagedTensorVersioned* shared_tensor::to_dlpack_versioned(ArrowDeviceType device_type) const
 {
   auto* managed    = managed_tensor<DLManagedTensorVersioned>::create(*this, device_type);
-  managed->version = {detail::dlpack_major_version, 0};
+  managed->version = {detail::dlpack_major_version, detail::dlpack_minor_version};
   managed->flags   = is_copy_ ? detail::dlpack_is_copied : detail::dlpack_read_only;
   return managed;
 }

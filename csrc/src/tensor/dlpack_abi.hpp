@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// The C structs of DLPack, whose layouts its ABI fixes. The names are those of DLPack, so that
-/// callers may include its header. Only the structs in use are declared. Source: DLPack 1.0,
+/// callers may include its header. Only the structs in use are declared. Source: DLPack 1.3,
 /// "DLPack C API".
 #pragma once
 
@@ -54,6 +54,7 @@ struct DLManagedTensorVersioned {
 namespace cudf_arrow_bridge::detail {
 
 constexpr std::uint32_t dlpack_major_version = 1;
+constexpr std::uint32_t dlpack_minor_version = 3;
 constexpr std::uint64_t dlpack_read_only     = 1;
 constexpr std::uint64_t dlpack_is_copied     = 2;
 
