@@ -435,7 +435,9 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
         void make_wait(stream_ref) except +libcudf_exception_handler
         void release_after(stream_ref, stream_ref) except +libcudf_exception_handler
         void wait() except +libcudf_exception_handler
-        DLManagedTensorVersioned* to_dlpack_versioned(int32_t) except +libcudf_exception_handler
+        DLManagedTensorVersioned* to_dlpack_versioned(
+            int32_t, bint
+        ) except +libcudf_exception_handler
         DLManagedTensor* to_dlpack(int32_t) except +libcudf_exception_handler
 
     shared_tensor to_tensor(

@@ -113,12 +113,15 @@ cdef class Tensor:
         with nogil:
             self.tensor.wait()
 
-    def capsule(self, bint versioned, int32_t device_type):
-        """Return a capsule of a new DLPack tensor."""
+    def capsule(self, bint versioned, int32_t device_type, bint is_copy=False):
+        """Return a capsule of a new DLPack tensor.
+
+        `is_copy` says that only this capsule uses the memory.
+        """
         cdef core.DLManagedTensorVersioned* with_version
         cdef core.DLManagedTensor* without
         if versioned:
-            with_version = self.tensor.to_dlpack_versioned(device_type)
+            with_version = self.tensor.to_dlpack_versioned(device_type, is_copy)
             try:
                 return PyCapsule_New(with_version, VERSIONED, destroy)
             except BaseException:

@@ -100,9 +100,6 @@ class BufferTensor(BufferProtocol, TensorProtocols):
         array = self._array.to_host(resolve_stream(stream))
         return BufferTensor(self._name, array, self._type, self._index)
 
-    def _host_copy(self) -> Tensor:
-        return self.to_host(stream=self._array.stream).open_tensor(None)
-
     def __repr__(self) -> str:
         try:
             tensor = self.open_tensor(None)

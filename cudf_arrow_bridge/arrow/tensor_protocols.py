@@ -109,14 +109,11 @@ class TensorProtocols:
                     "copy=False: expected host memory, got memory of "
                     f"CUDA device {device[1]}, which has to be copied"
                 )
-            return self._host_copy().capsule(versioned, label)
+            host = self.to_host(stream=self._array.stream).open_tensor(None)
+            return host.capsule(versioned, label, is_copy=True)
         tensor = self.open_tensor(copy)
         self._order_consumer(tensor, device[0], stream)
         return tensor.capsule(versioned, label)
-
-    def _host_copy(self) -> Tensor:
-        """Return a tensor in host memory that is marked as a copy."""
-        return self.to_host(stream=self._array.stream).open_tensor(True)
 
     def _order_consumer(self, tensor: Tensor, device_type: DeviceType, stream: Any) -> None:
         if device_type == DeviceType.CPU:

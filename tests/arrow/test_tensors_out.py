@@ -288,6 +288,18 @@ def test_device_of_host_memory_is_the_cpu():
             exported.__dlpack__(dl_device=place)
 
 
+@pytest.mark.parametrize("of_buffer", [False, True])
+def test_copies_of_device_memory_on_the_host_are_marked_as_copies(of_buffer, monkeypatch):
+    exported = export(pa.array([1, 2]))
+    exported = exported.buffer("data") if of_buffer else exported
+    device = bridge.DeviceType.CUDA, 0
+    monkeypatch.setattr(type(exported), "__dlpack_device__", lambda array: device)
+    capsule = exported.__dlpack__(dl_device=(1, 0), max_version=(1, 3))
+    assert dlpack.struct_of(capsule).flags == dlpack.IS_COPIED
+    with pytest.raises(BufferError, match="copy=False: expected host memory, got memory of CUDA"):
+        exported.__dlpack__(dl_device=(1, 0), max_version=(1, 3), copy=False)
+
+
 @pytest.mark.parametrize("stream", [-1, 0, 1, 2])
 def test_export_of_host_memory_rejects_a_stream(stream):
     with pytest.raises(ValueError, match=f"stream: expected None for host memory, got {stream}$"):

@@ -124,8 +124,10 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
    *
    * @param device_type Device type of the tensor: that of the memory, or another valid one, such as
    *   CUDA for managed memory
+   * @param is_copy Whether the memory was copied for this tensor, in addition to `is_copy()`
    */
-  [[nodiscard]] DLManagedTensorVersioned* to_dlpack_versioned(ArrowDeviceType device_type) const;
+  [[nodiscard]] DLManagedTensorVersioned* to_dlpack_versioned(ArrowDeviceType device_type,
+                                                              bool is_copy = false) const;
 
   /// Creates a tensor of DLPack before 1.0, which has no read-only flag.
   [[nodiscard]] DLManagedTensor* to_dlpack(ArrowDeviceType device_type) const;

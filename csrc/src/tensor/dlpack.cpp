@@ -129,11 +129,12 @@ std::shared_ptr<Managed const> own(Managed* tensor)
 
 }  // namespace
 
-DLManagedTensorVersioned* shared_tensor::to_dlpack_versioned(ArrowDeviceType device_type) const
+DLManagedTensorVersioned* shared_tensor::to_dlpack_versioned(ArrowDeviceType device_type,
+                                                             bool is_copy) const
 {
   auto* managed    = managed_tensor<DLManagedTensorVersioned>::create(*this, device_type);
   managed->version = {detail::dlpack_major_version, detail::dlpack_minor_version};
-  managed->flags   = is_copy_ ? detail::dlpack_is_copied : detail::dlpack_read_only;
+  managed->flags   = is_copy || is_copy_ ? detail::dlpack_is_copied : detail::dlpack_read_only;
   return managed;
 }
 

@@ -364,10 +364,14 @@ TEST_F(tensor_order, dlpack_tensors_have_the_device_type_and_the_read_only_flag)
   auto const stream = lasting_stream{};
   auto const tensor = export_integers({1, 2}, copy_policy::never, stream.get());
   auto* managed     = tensor.to_dlpack_versioned(ARROW_DEVICE_CUDA);
+  EXPECT_EQ(managed->version.minor, 3);
   EXPECT_EQ(managed->flags, detail::dlpack_read_only);
   EXPECT_EQ(managed->dl_tensor.device.device_type, ARROW_DEVICE_CUDA);
   EXPECT_EQ(managed->dl_tensor.data, tensor.view().data);
   managed->deleter(managed);
+  auto* copied = tensor.to_dlpack_versioned(ARROW_DEVICE_CUDA, true);
+  EXPECT_EQ(copied->flags, detail::dlpack_is_copied);
+  copied->deleter(copied);
   auto* old = tensor.to_dlpack(ARROW_DEVICE_CPU);
   EXPECT_EQ(old->dl_tensor.device.device_type, ARROW_DEVICE_CPU);
   old->deleter(old);
