@@ -398,11 +398,15 @@ cdef extern from *:
     """
     struct DLManagedTensor;
     struct DLManagedTensorVersioned;
+    struct DLTensor;
     """
     cdef struct DLManagedTensor:
         pass
 
     cdef struct DLManagedTensorVersioned:
+        pass
+
+    cdef struct DLTensor:
         pass
 
 
@@ -435,6 +439,8 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
         void make_wait(stream_ref) except +libcudf_exception_handler
         void release_after(stream_ref, stream_ref) except +libcudf_exception_handler
         void wait() except +libcudf_exception_handler
+        bint is_copy() noexcept
+        void describe(DLTensor*, int32_t) noexcept
         DLManagedTensorVersioned* to_dlpack_versioned(
             int32_t, bint
         ) except +libcudf_exception_handler
@@ -459,6 +465,9 @@ cdef extern from "cudf_arrow_bridge/tensor.hpp" namespace "cudf_arrow_bridge" no
 
     tensor_view view_dlpack(const DLManagedTensor*) except +libcudf_exception_handler
     tensor_view view_dlpack(const DLManagedTensorVersioned*) except +libcudf_exception_handler
+    DLManagedTensorVersioned* allocate_dlpack(
+        const DLTensor*, shared_ptr[const void], stream_ref, device_async_resource_ref
+    ) except +libcudf_exception_handler
     void delete_dlpack(DLManagedTensor*) noexcept
     void delete_dlpack(DLManagedTensorVersioned*) noexcept
     imported_tensor from_tensor(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as DLPack capsules or as memory described by the CUDA array interface."""
+"""Tensors through DLPack's capsules and C exchange interface, and the CUDA array interface."""
 
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
@@ -10,9 +10,9 @@ from cpython.pycapsule cimport (
     PyCapsule_New,
     PyCapsule_SetName,
 )
-from cpython.ref cimport PyObject
+from cpython.ref cimport Py_INCREF, PyObject
 from cuda.bindings.cyruntime cimport cudaStream_t
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.optional cimport optional
 from libcpp.utility cimport move
@@ -22,9 +22,14 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport policy_of, resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
+from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray, ExportedArray
 from cudf_arrow_bridge._core.import_.array_importer cimport ImportArguments
 from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_columns
-from cudf_arrow_bridge._core.interpreter cimport share_object
+from cudf_arrow_bridge._core.interpreter cimport (
+    enter_interpreter,
+    leave_interpreter,
+    share_object,
+)
 
 
 cdef const char* UNVERSIONED = "dltensor"
@@ -58,6 +63,15 @@ cdef void destroy(object capsule) noexcept:
     elif PyCapsule_IsValid(capsule, UNVERSIONED) or PyCapsule_IsValid(capsule, TAKEN_UNVERSIONED):
         core.delete_dlpack(<core.DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
     PyErr_Restore(type_, value, traceback)
+
+
+cdef object versioned_capsule(core.DLManagedTensorVersioned* tensor):
+    """Return a capsule that owns a tensor."""
+    try:
+        return PyCapsule_New(tensor, VERSIONED, destroy)
+    except BaseException:
+        core.delete_dlpack(tensor)
+        raise
 
 
 cdef class Tensor:
@@ -118,15 +132,9 @@ cdef class Tensor:
 
         `is_copy` says that only this capsule uses the memory.
         """
-        cdef core.DLManagedTensorVersioned* with_version
         cdef core.DLManagedTensor* without
         if versioned:
-            with_version = self.tensor.to_dlpack_versioned(device_type, is_copy)
-            try:
-                return PyCapsule_New(with_version, VERSIONED, destroy)
-            except BaseException:
-                core.delete_dlpack(with_version)
-                raise
+            return versioned_capsule(self.tensor.to_dlpack_versioned(device_type, is_copy))
         without = self.tensor.to_dlpack(device_type)
         try:
             return PyCapsule_New(without, UNVERSIONED, destroy)
@@ -309,3 +317,134 @@ def import_memory(
     if stream is not None:
         producer = core.stream_ref(<cudaStream_t><uintptr_t>stream)
     return import_view(view, owner, producer, as_column, arguments)
+
+
+cdef Tensor exchanged_tensor(object obj, bint shares_copy):
+    """Return a tensor that the object keeps until its release, for DLPack's C interface.
+
+    Without `shares_copy`, each call makes a new copy if a copy is necessary, since the consumer of
+    a managed copy may write to it.
+    """
+    cdef ExportedArray array
+    if isinstance(obj, DescribedArray):
+        array = (<DescribedArray>obj)._array
+    else:
+        array = obj._array
+    cdef Tensor tensor = array.tensor
+    if tensor is not None and (shares_copy or not tensor.tensor.is_copy()):
+        return tensor
+    # Another thread may release the array, or set its tensor, during this call.
+    tensor = obj._open_exchanged()
+    if tensor.tensor.is_copy() and not shares_copy:
+        return tensor
+    if array.array.is_released():
+        raise ValueError("expected a device array with data, got a released one")
+    if array.tensor is None:
+        array.tensor = tensor
+    return array.tensor
+
+
+cdef int managed_from_object(void* obj, core.DLManagedTensorVersioned** out) except -1:
+    cdef Tensor tensor = exchanged_tensor(<object>obj, False)
+    out[0] = tensor.tensor.to_dlpack_versioned(tensor.tensor.view().location.device_type, False)
+    return 0
+
+
+cdef int view_of_object(void* obj, core.DLTensor* out) except -1:
+    cdef Tensor tensor = exchanged_tensor(<object>obj, True)
+    tensor.tensor.describe(out, tensor.tensor.view().location.device_type)
+    return 0
+
+
+#: The function that `exchange_interface` was called with.
+cdef object make_array = None
+
+
+cdef int object_from_managed(core.DLManagedTensorVersioned* tensor, void** out) except -1:
+    capsule = versioned_capsule(tensor)
+    on_host = core.view_dlpack(tensor).location.device_type == core.ARROW_DEVICE_CPU
+    array = make_array(capsule, on_host)
+    Py_INCREF(array)
+    out[0] = <void*>array
+    return 0
+
+
+cdef int current_stream(int32_t device_type, int32_t device_id, void** out) noexcept nogil:
+    # The legacy default stream, which is ordered with cuDF's default streams of all threads.
+    out[0] = NULL
+    return 0
+
+
+ctypedef void (*error_setter)(void*, const char*, const char*) noexcept nogil
+
+
+cdef int allocate_with_gil(
+    core.DLTensor* prototype,
+    core.DLManagedTensorVersioned** out,
+    void* context,
+    error_setter set_error,
+) noexcept with gil:
+    cdef bytes kind
+    cdef bytes message
+    cdef core.stream_ref stream = core.stream_ref(<cudaStream_t>NULL)
+    cdef device_async_resource_ref resource
+    cdef shared_ptr[const void] owner
+    try:
+        mr = resolve_resource(None)
+        resource = resource_of(mr)
+        owner = share_object(mr)
+        with nogil:
+            out[0] = core.allocate_dlpack(prototype, move(owner), stream, resource)
+        return 0
+    except BaseException as error:
+        kind = type(error).__name__.encode()
+        message = str(error).encode(errors="replace")
+        set_error(context, kind, message)
+        return -1
+
+
+cdef int allocate(
+    core.DLTensor* prototype,
+    core.DLManagedTensorVersioned** out,
+    void* context,
+    error_setter set_error,
+) noexcept nogil:
+    cdef int status
+    if not enter_interpreter():
+        set_error(context, "RuntimeError", "the interpreter is shutting down")
+        return -1
+    status = allocate_with_gil(prototype, out, context, set_error)
+    leave_interpreter()
+    return status
+
+
+cdef struct ExchangeInterface:
+    # The members of `DLPackExchangeAPI` in DLPack 1.3.
+    uint32_t major
+    uint32_t minor
+    void* previous
+    int (*allocate)(
+        core.DLTensor*, core.DLManagedTensorVersioned**, void*, error_setter
+    ) noexcept nogil
+    int (*managed_from_object)(void*, core.DLManagedTensorVersioned**) except -1
+    int (*object_from_managed)(core.DLManagedTensorVersioned*, void**) except -1
+    int (*view_of_object)(void*, core.DLTensor*) except -1
+    int (*current_stream)(int32_t, int32_t, void**) noexcept nogil
+
+
+cdef ExchangeInterface exchange = ExchangeInterface(
+    1, 3, NULL, allocate, managed_from_object, object_from_managed, view_of_object, current_stream
+)
+
+
+def exchange_interface(make: Callable[[object, bool], Any]) -> object:
+    """Return a capsule of DLPack's C exchange interface, for classes with `_open_exchanged`.
+
+    Parameters
+    ----------
+    make
+        Makes an array from the capsule of a tensor, in host memory if its second argument is True.
+    """
+    global make_array
+    make_array = make
+    return PyCapsule_New(&exchange, "dlpack_exchange_api", NULL)

@@ -43,11 +43,11 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
     copy CUDA memory to the host in each call. They raise an error if the array was exported with
     ``copy=False``. For several consumers of host memory, export the result of `to_host`.
 
-    Numbers and bools without nulls can be exported as a tensor through DLPack, the CUDA array
-    interface, NumPy and, in memory that the CPU can read, the buffer protocol (``memoryview``). A
-    column has one dimension, and another one for each level of lists, if all lists have one length;
-    a table whose columns have one type has two (see `to_tensor`). For other columns, `buffer`
-    returns single buffers as tensors.
+    Numbers and bools without nulls can be exported as a tensor through DLPack and its C exchange
+    interface, the CUDA array interface, NumPy and, in memory that the CPU can read, the buffer
+    protocol (``memoryview``). A column has one dimension, and another one for each level of lists,
+    if all lists have one length; a table whose columns have one type has two (see `to_tensor`). For
+    other columns, `buffer` returns single buffers as tensors.
 
     It can be pickled, copied, and transferred by Dask and Ray; see docs/processes.md.
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from .._core.tensor import exchange_interface
 from ..cuda.residency import DeviceType
 from ..cuda.streams import LEGACY_HANDLE, PER_THREAD_HANDLE, stream_handle
 from .errors import check_host_copy
+from .higher_layers import higher_layers
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 _CPU = (DeviceType.CPU, 0)
 #: The stream value with which a DLPack consumer requests no synchronization.
 _NO_STREAM = -1
+
+
+def _array_of_tensor(capsule: object, on_host: bool) -> Any:
+    """Return a `DeviceArray` of one column over the tensor in a DLPack capsule."""
+    array = higher_layers.from_tensor(capsule, None, "column", None)
+    return array.to_host() if on_host else array
 
 
 class TensorProtocols:
@@ -43,6 +51,16 @@ class TensorProtocols:
     def to_host(self, *, stream: Any = None) -> TensorProtocols:
         """Copy the memory to the host; see `DeviceArray.to_host`."""
         raise NotImplementedError
+
+    #: DLPack's C exchange interface, for consumers such as tvm-ffi; see docs/ordering.md. It makes
+    #: objects of type `DeviceArray`.
+    __dlpack_c_exchange_api__ = exchange_interface(_array_of_tensor)
+
+    def _open_exchanged(self) -> Tensor:
+        """Return a tensor for consumers that work on the legacy default stream."""
+        tensor = self.open_tensor(None)
+        self._order_consumer(tensor, self.__dlpack_device__()[0], LEGACY_HANDLE)
+        return tensor
 
     def __dlpack_device__(self) -> tuple[DeviceType, int]:
         """Return the DLPack device type and id. The id is 0 unless the type is CUDA."""

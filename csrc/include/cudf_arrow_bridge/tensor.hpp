@@ -21,6 +21,7 @@
 #include <vector>
 
 struct DLManagedTensor;
+struct DLTensor;
 struct DLManagedTensorVersioned;
 
 namespace cudf_arrow_bridge {
@@ -118,12 +119,22 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
   void wait() const;
 
   /**
+   * @brief Describes the tensor as a DLPack tensor that owns nothing.
+   *
+   * Its pointers are valid during the lifetime of this handle.
+   *
+   * @param tensor Struct to fill
+   * @param device_type Device type of the tensor: that of the memory, or another valid one, such as
+   *   CUDA for managed memory
+   */
+  void describe(DLTensor* tensor, ArrowDeviceType device_type) const noexcept;
+
+  /**
    * @brief Creates a DLPack tensor that shares the memory. Its deleter may run on any thread.
    *
    * It is marked read-only, as Arrow's arrays are, unless it is a copy.
    *
-   * @param device_type Device type of the tensor: that of the memory, or another valid one, such as
-   *   CUDA for managed memory
+   * @param device_type Device type of the tensor, as in `describe`
    * @param is_copy Whether the memory was copied for this tensor, in addition to `is_copy()`
    */
   [[nodiscard]] DLManagedTensorVersioned* to_dlpack_versioned(ArrowDeviceType device_type,
@@ -211,6 +222,25 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_tensor {
 /// If the tensor's major version is unknown, nothing but the version is read.
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT tensor_view
 view_dlpack(DLManagedTensorVersioned const* tensor);
+
+/**
+ * @brief Allocates an uninitialized row-major DLPack tensor of any type and number of dimensions.
+ *
+ * @throws std::invalid_argument for a shape of more bytes than 63 bits can count, or a device that
+ *   this process cannot use
+ * @throws rmm::bad_alloc if there is too little memory
+ *
+ * @param prototype Tensor with the type, shape and device; its memory and strides are not read
+ * @param owner Keeps `stream` and `mr` alive during the lifetime of the tensor
+ * @param stream Stream that device memory is allocated on and freed on
+ * @param mr Resource of device memory; for another device than the current one, the current
+ *   resource of that device is used
+ */
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT DLManagedTensorVersioned* allocate_dlpack(
+  DLTensor const* prototype,
+  std::shared_ptr<void const> owner,
+  cuda::stream_ref stream,
+  rmm::device_async_resource_ref mr);
 
 /// Calls a DLPack tensor's deleter, if it has one.
 CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensor* tensor);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cuda/location/location.hpp"
 #include "tensor/dlpack_abi.hpp"
 #include "tensor/element_type.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
 
 #include <cudf/utilities/error.hpp>
+
+#include <rmm/device_buffer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge {
 namespace {
@@ -26,25 +30,25 @@ struct managed_tensor {
 
   static Managed* create(shared_tensor const& tensor, ArrowDeviceType device_type)
   {
-    auto exported    = std::make_unique<managed_tensor>(tensor);
-    auto const& view = exported->tensor.view();
-    auto const ndim  = view.shape.size();
-    auto const id    = device_type == ARROW_DEVICE_CUDA ? view.location.device_id : 0;
-    exported->managed.dl_tensor.data   = const_cast<void*>(view.data);
-    exported->managed.dl_tensor.device = {device_type, static_cast<std::int32_t>(id)};
-    exported->managed.dl_tensor.ndim   = static_cast<std::int32_t>(ndim);
-    exported->managed.dl_tensor.dtype  = {
-      static_cast<std::uint8_t>(view.kind), static_cast<std::uint8_t>(view.bits), 1};
-    exported->managed.dl_tensor.shape   = const_cast<std::int64_t*>(view.shape.data());
-    exported->managed.dl_tensor.strides = const_cast<std::int64_t*>(view.strides.data());
-    exported->managed.manager_ctx       = exported.get();
-    exported->managed.deleter           = [](Managed* self) {
+    auto exported = std::make_unique<managed_tensor>(tensor);
+    exported->tensor.describe(&exported->managed.dl_tensor, device_type);
+    exported->managed.manager_ctx = exported.get();
+    exported->managed.deleter     = [](Managed* self) {
       delete static_cast<managed_tensor*>(self->manager_ctx);
     };
     return &exported.release()->managed;
   }
 
   explicit managed_tensor(shared_tensor from) : tensor{std::move(from)} {}
+};
+
+/// A tensor of uninitialized memory.
+struct allocated_tensor {
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;
+  std::shared_ptr<void const> owner;  ///< of the memory resource, so it is destroyed last
+  rmm::device_buffer memory;
+  DLManagedTensorVersioned managed{};
 };
 
 memory_location location_of(DLDevice const& device, void const* data)
@@ -129,6 +133,18 @@ std::shared_ptr<Managed const> own(Managed* tensor)
 
 }  // namespace
 
+void shared_tensor::describe(DLTensor* tensor, ArrowDeviceType device_type) const noexcept
+{
+  auto const id  = device_type == ARROW_DEVICE_CUDA ? view_.location.device_id : 0;
+  tensor->data   = const_cast<void*>(view_.data);
+  tensor->device = {device_type, static_cast<std::int32_t>(id)};
+  tensor->ndim   = static_cast<std::int32_t>(view_.shape.size());
+  tensor->dtype = {static_cast<std::uint8_t>(view_.kind), static_cast<std::uint8_t>(view_.bits), 1};
+  tensor->shape = const_cast<std::int64_t*>(view_.shape.data());
+  tensor->strides     = const_cast<std::int64_t*>(view_.strides.data());
+  tensor->byte_offset = 0;
+}
+
 DLManagedTensorVersioned* shared_tensor::to_dlpack_versioned(ArrowDeviceType device_type,
                                                              bool is_copy) const
 {
@@ -161,6 +177,51 @@ void delete_dlpack(DLManagedTensor* tensor)
 void delete_dlpack(DLManagedTensorVersioned* tensor)
 {
   if (tensor->deleter != nullptr) { tensor->deleter(tensor); }
+}
+
+DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
+                                          std::shared_ptr<void const> owner,
+                                          cuda::stream_ref stream,
+                                          rmm::device_async_resource_ref mr)
+{
+  auto const& [type, id] = prototype->device;
+  if (type != ARROW_DEVICE_CPU && (type != ARROW_DEVICE_CUDA || !has_gpu())) {
+    throw std::invalid_argument{"expected a tensor on the CPU or a CUDA device, got " +
+                                to_string({type, id})};
+  }
+  if (prototype->ndim < 0 || (prototype->ndim > 0 && prototype->shape == nullptr)) {
+    throw std::invalid_argument{"expected a tensor with a shape, got one without"};
+  }
+  auto tensor   = std::make_unique<allocated_tensor>();
+  tensor->owner = std::move(owner);
+  tensor->shape.assign(prototype->shape, prototype->shape + prototype->ndim);
+  tensor->strides = row_major(tensor->shape);
+  auto size       = std::int64_t{(prototype->dtype.bits * prototype->dtype.lanes + 7) / 8};
+  for (auto const extent : tensor->shape) {
+    if (extent < 0 || __builtin_mul_overflow(size, extent, &size)) {
+      throw std::invalid_argument{"expected a tensor that fits into memory, got an extent of " +
+                                  std::to_string(extent)};
+    }
+  }
+  auto const location = location_of(prototype->device, nullptr);
+  auto const resource =
+    type == ARROW_DEVICE_CPU ? host_memory_resource() : detail::resource_on_device(location, mr);
+  auto const guard    = detail::guard_device(location);
+  tensor->memory      = rmm::device_buffer{static_cast<std::size_t>(size), stream, resource};
+  auto& managed       = tensor->managed;
+  managed.version     = {detail::dlpack_major_version, detail::dlpack_minor_version};
+  managed.manager_ctx = tensor.get();
+  managed.deleter     = [](DLManagedTensorVersioned* self) {
+    delete static_cast<allocated_tensor*>(self->manager_ctx);
+  };
+  managed.dl_tensor = {tensor->memory.data(),
+                       prototype->device,
+                       prototype->ndim,
+                       prototype->dtype,
+                       tensor->shape.data(),
+                       tensor->strides.data(),
+                       0};
+  return &tensor.release()->managed;
 }
 
 imported_tensor from_dlpack(DLManagedTensorVersioned* tensor,

@@ -7,6 +7,8 @@ cdef class ExportedArray:
     cdef core.device_array array
     #: The `Stream` of the export; None for a copy in host memory.
     cdef readonly object stream  # type: Stream | None
+    #: The `Tensor` over the array that consumers of DLPack's C interface share.
+    cdef object tensor
 
     @staticmethod
     cdef ExportedArray wrap(core.device_array array, object stream)

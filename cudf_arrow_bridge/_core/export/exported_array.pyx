@@ -98,6 +98,7 @@ cdef class ExportedArray:
         """Release the reference that this handle holds."""
         cdef core.device_array array = self.array
         self.array.reset()
+        self.tensor = None
         with nogil:
             array.reset()
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import (
+    CFUNCTYPE,
     POINTER,
+    PYFUNCTYPE,
     c_char_p,
     c_int32,
     c_int64,
@@ -14,6 +16,7 @@ from ctypes import (
     c_uint32,
     c_uint64,
     c_void_p,
+    py_object,
 )
 
 import numpy as np
@@ -78,7 +81,56 @@ class Versioned(ctypes.Structure):
     )
 
 
-DELETER = ctypes.CFUNCTYPE(None, c_void_p)
+DELETER = CFUNCTYPE(None, c_void_p)
+SET_ERROR = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+
+
+class Exchange(ctypes.Structure):
+    """The C exchange interface. Its functions raise a Python exception that they set."""
+
+    _fields_ = (
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("previous", c_void_p),
+        # Consumers may call this function without the GIL.
+        ("allocate", CFUNCTYPE(c_int32, POINTER(DLTensor), POINTER(c_void_p), c_void_p, SET_ERROR)),
+        ("managed_from_object", PYFUNCTYPE(c_int32, py_object, POINTER(c_void_p))),
+        ("object_from_managed", PYFUNCTYPE(c_int32, c_void_p, POINTER(c_void_p))),
+        ("view_of_object", PYFUNCTYPE(c_int32, py_object, POINTER(DLTensor))),
+        ("current_stream", CFUNCTYPE(c_int32, c_int32, c_int32, POINTER(c_void_p))),
+    )
+
+    @classmethod
+    def of(cls, tensor_class):
+        capsule = tensor_class.__dlpack_c_exchange_api__
+        return cls.from_address(_get_pointer(capsule, b"dlpack_exchange_api"))
+
+    def view(self, obj):
+        """Return a struct that owns nothing."""
+        tensor = DLTensor()
+        assert self.view_of_object(obj, ctypes.byref(tensor)) == 0
+        return tensor
+
+    def managed(self, obj):
+        """Return a struct that has to be deleted."""
+        out = c_void_p()
+        assert self.managed_from_object(obj, ctypes.byref(out)) == 0
+        return Versioned.from_address(out.value)
+
+    def object(self, address):
+        """Return the object that takes ownership of a struct."""
+        out = c_void_p()
+        assert self.object_from_managed(address, ctypes.byref(out)) == 0
+        obj = ctypes.cast(out, py_object).value
+        ctypes.pythonapi.Py_DecRef(py_object(obj))
+        return obj
+
+
+def delete(struct):
+    """Call the deleter of a struct, without the GIL."""
+    DELETER(struct.deleter)(ctypes.addressof(struct))
+
+
 STRUCTS = {b"dltensor": Unversioned, b"dltensor_versioned": Versioned}
 _CODES = {"i": INT, "u": UINT, "f": FLOAT, "c": COMPLEX, "b": BOOL}
 
@@ -90,13 +142,11 @@ def struct_of(capsule):
 
 
 # A capsule that is being destroyed must not be referenced again, so these take its address.
-_name_at = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", ctypes.pythonapi))
-_pointer_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
+_name_at = PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", ctypes.pythonapi))
+_pointer_at = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
-@ctypes.PYFUNCTYPE(None, c_void_p)
+@PYFUNCTYPE(None, c_void_p)
 def _destroy(capsule):
     """Delete the tensor if no consumer has taken it, as the specification requires."""
     name = _name_at(capsule)

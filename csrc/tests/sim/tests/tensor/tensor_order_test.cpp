@@ -372,6 +372,10 @@ TEST_F(tensor_order, dlpack_tensors_have_the_device_type_and_the_read_only_flag)
   auto* copied = tensor.to_dlpack_versioned(ARROW_DEVICE_CUDA, true);
   EXPECT_EQ(copied->flags, detail::dlpack_is_copied);
   copied->deleter(copied);
+  auto view = DLTensor{};
+  tensor.describe(&view, ARROW_DEVICE_CUDA);
+  EXPECT_EQ(view.shape, tensor.view().shape.data());
+  EXPECT_EQ(view.strides, tensor.view().strides.data());
   auto* old = tensor.to_dlpack(ARROW_DEVICE_CPU);
   EXPECT_EQ(old->dl_tensor.device.device_type, ARROW_DEVICE_CPU);
   old->deleter(old);
@@ -387,6 +391,54 @@ TEST_F(tensor_order, dlpack_tensors_keep_the_memory_until_deleted)
   managed->deleter(managed);
   settle();
   EXPECT_EQ(sim::live_allocations(), live);
+}
+
+/// Allocates a tensor of 32-bit integers with the current resource, on the legacy default stream.
+DLManagedTensorVersioned* allocate_integers(DLDevice const& device,
+                                            std::int64_t size,
+                                            std::shared_ptr<void const> owner = {})
+{
+  auto const prototype = DLTensor{nullptr, device, 1, {0, 32, 1}, &size, nullptr, 0};
+  return allocate_dlpack(&prototype,
+                         std::move(owner),
+                         cuda::stream_ref{cudaStream_t{}},
+                         rmm::mr::get_current_device_resource_ref());
+}
+
+TEST_F(tensor_order, allocated_tensors_are_on_the_device_of_the_prototype)
+{
+  auto const values = integers_t{5, 6, 7};
+  for (auto const device : {0, 1}) {
+    for (auto seed = 0U; seed < many_seeds; ++seed) {
+      sim::reset(seed);
+      auto const live  = sim::live_allocations();
+      auto const owner = std::make_shared<int>(0);
+      auto* managed    = allocate_integers({ARROW_DEVICE_CUDA, device}, std::ssize(values), owner);
+      auto* data       = managed->dl_tensor.data;
+      EXPECT_EQ(locate(data), (memory_location{ARROW_DEVICE_CUDA, device}));
+      EXPECT_GT(owner.use_count(), 1);
+      auto const seen = [&] {
+        auto const guard = on_device{rmm::cuda_device_id{device}};
+        sim::enqueue(cudaStreamLegacy, [=] { std::memcpy(data, values.data(), 12); });
+        return read_tensor_later(data, values.size(), cudaStreamLegacy);
+      }();
+      managed->deleter(managed);
+      settle();
+      EXPECT_EQ(*seen, values) << "the memory is freed after the work on the stream";
+      EXPECT_EQ(sim::live_allocations(), live);
+      EXPECT_EQ(owner.use_count(), 1);
+    }
+  }
+}
+
+TEST_F(tensor_order, tensors_are_allocated_only_in_cpu_and_cuda_memory)
+{
+  auto* host = allocate_integers({ARROW_DEVICE_CPU, 0}, 2);
+  EXPECT_EQ(locate(host->dl_tensor.data).device_type, ARROW_DEVICE_CPU);
+  host->deleter(host);
+  for (auto const type : {ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_CUDA_MANAGED}) {
+    EXPECT_THROW((void)allocate_integers({type, 0}, 2), std::invalid_argument);
+  }
 }
 
 TEST_F(tensor_order, imports_wait_for_the_default_streams_of_all_threads)

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test DLPack's C exchange interface by its struct, and with tvm-ffi."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import math
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as bridge
+from cudf_arrow_bridge.arrow.buffers import BufferTensor
+from testing import owners
+from testing.host import to_plc
+from testing.peers import dlpack
+from testing.peers.dlpack import DLTensor, Exchange, Producer, Versioned
+
+API = Exchange.of(bridge.DeviceArray)
+NUMBERS = [
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    "float32",
+    "float64",
+]
+
+
+def export(array):
+    return bridge.to_arrow_device(to_plc(array))
+
+
+def table_of_separate_columns():
+    return bridge.to_arrow_device(plc.Table([to_plc(pa.array([1, 2])), to_plc(pa.array([3, 4]))]))
+
+
+def values_of(tensor):
+    """Read the memory of a tensor of integers of 64 bits, whose stride is 1 in the first dimension.
+
+    The result is a copy.
+    """
+    size = math.prod(tensor.shape[: tensor.ndim])
+    return list((ctypes.c_int64 * size).from_address(tensor.data))
+
+
+def test_interface_is_a_complete_table_of_dlpack_1_3():
+    assert (API.major, API.minor, API.previous) == (1, 3, None)
+    for name, _ in Exchange._fields_[3:]:
+        assert ctypes.cast(getattr(API, name), ctypes.c_void_p).value
+    assert ctypes.addressof(Exchange.of(BufferTensor)) == ctypes.addressof(API)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_view_has_the_address_type_and_shape_of_the_column(dtype):
+    array = pa.array(dlpack.values(100, dtype))
+    exported = export(array.slice(3, 50))
+    tensor = API.view(exported)
+    expected = dlpack.struct_of(Producer(np.empty(0, dtype)).capsule()).dl_tensor
+    assert (tensor.device_type, tensor.device_id) == dlpack.CPU
+    assert (tensor.code, tensor.bits, tensor.lanes) == (expected.code, expected.bits, 1)
+    assert (tensor.ndim, tensor.shape[0], tensor.strides[0]) == (1, 50, 1)
+    assert tensor.data == array.buffers()[1].address + 3 * tensor.bits // 8
+    assert tensor.byte_offset == 0
+
+
+def test_views_share_the_shape_of_one_tensor():
+    exported = export(pa.array([1, 2, 3]))
+    addresses = {ctypes.addressof(API.view(exported).shape.contents) for _ in range(3)}
+    assert len(addresses) == 1
+
+
+def test_managed_tensor_is_read_only_and_outlives_the_array():
+    column, gone = owners.watched(pa.array([1, 2, 3]))
+    exported = bridge.to_arrow_device(column)
+    managed = API.managed(exported)
+    assert (managed.major, managed.minor, managed.flags) == (1, 3, dlpack.READ_ONLY)
+    assert managed.dl_tensor.data == exported.buffers()[-1].address
+    exported.release()
+    del column, exported
+    gc.collect()
+    assert gone() is not None
+    assert values_of(managed.dl_tensor) == [1, 2, 3]
+    dlpack.delete(managed)
+    gc.collect()
+    assert gone() is None
+
+
+def test_each_managed_tensor_of_a_copied_table_has_its_own_memory():
+    table = table_of_separate_columns()
+    view = API.view(table)
+    first, second = API.managed(table), API.managed(table)
+    assert first.flags == second.flags == dlpack.IS_COPIED
+    assert len({view.data, API.view(table).data, first.dl_tensor.data, second.dl_tensor.data}) == 3
+    for tensor in (view, first.dl_tensor, second.dl_tensor):
+        assert (tensor.shape[:2], tensor.strides[:2]) == ([2, 2], [1, 2])
+        assert values_of(tensor) == [1, 2, 3, 4]
+    for managed in (first, second):
+        dlpack.delete(managed)
+
+
+@pytest.mark.parametrize("get", [API.view, API.managed], ids=["view", "managed"])
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (pa.array([1, None]), "expected no nulls, got 1"),
+        (pa.array(["a"]), "expected numbers for a tensor, got the Arrow type 'string'"),
+    ],
+    ids=["nulls", "strings"],
+)
+def test_columns_that_are_not_tensors_raise_a_buffer_error(array, message, get):
+    exported = export(array)
+    before = sys.getrefcount(exported)
+    for _ in range(10):
+        with pytest.raises(BufferError, match=message):
+            get(exported)
+    assert sys.getrefcount(exported) == before
+
+
+def test_calls_do_not_keep_references_to_the_array():
+    exported = export(pa.array([1, 2]))
+    before = sys.getrefcount(exported)
+    for _ in range(10):
+        API.view(exported)
+        dlpack.delete(API.managed(exported))
+    assert sys.getrefcount(exported) == before
+
+
+@pytest.mark.parametrize("obj", [object(), 1, SimpleNamespace(_array=1)], ids=repr)
+def test_objects_of_other_types_raise(obj):
+    with pytest.raises((AttributeError, TypeError)):
+        API.view(obj)
+
+
+@pytest.mark.parametrize("used", [False, True], ids=["unused", "used"])
+@pytest.mark.parametrize("get", [API.view, API.managed], ids=["view", "managed"])
+def test_released_array_raises(get, used):
+    column, gone = owners.watched(pa.array([1, 2, 3]))
+    exported = bridge.to_arrow_device(column)
+    del column
+    if used:
+        API.view(exported)
+    exported.release()
+    gc.collect()
+    assert gone() is None
+    with pytest.raises(ValueError, match="expected a device array with data, got a released one"):
+        get(exported)
+
+
+def test_tensor_is_freed_with_its_array():
+    column, gone = owners.watched(pa.array([1, 2, 3]))
+    exported = bridge.to_arrow_device(column)
+    API.view(exported)
+    del column, exported
+    gc.collect()
+    assert gone() is None
+
+
+def test_release_while_the_tensor_is_opened_raises(monkeypatch):
+    column, gone = owners.watched(pa.array([1, 2, 3]))
+    exported = bridge.to_arrow_device(column)
+    del column
+
+    def open_and_release(array, real=bridge.DeviceArray._open_exchanged):
+        tensor = real(array)
+        array.release()
+        return tensor
+
+    monkeypatch.setattr(bridge.DeviceArray, "_open_exchanged", open_and_release)
+    with pytest.raises(ValueError, match="got a released one"):
+        API.view(exported)
+    gc.collect()
+    assert gone() is None
+
+
+def test_first_of_two_tensors_that_are_opened_at_once_stays(monkeypatch):
+    """Another thread may use the view of the first one."""
+    exported = export(pa.array([1, 2, 3]))
+    views = []
+
+    def open_twice(array, real=bridge.DeviceArray._open_exchanged):
+        monkeypatch.undo()
+        views.append(API.view(array))
+        return real(array)
+
+    monkeypatch.setattr(bridge.DeviceArray, "_open_exchanged", open_twice)
+    views.append(API.view(exported))
+    first, second = (ctypes.addressof(view.shape.contents) for view in views)
+    assert first == second
+
+
+def test_threads_share_a_tensor():
+    barrier = threading.Barrier(8)
+
+    def use(exported):
+        barrier.wait()
+        managed = API.managed(exported)
+        found = ctypes.addressof(API.view(exported).shape.contents), values_of(managed.dl_tensor)
+        dlpack.delete(managed)
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            found = list(pool.map(use, [export(pa.array([1, 2, 3]))] * 8))
+            assert len({shape for shape, _ in found}) == 1
+            assert all(values == [1, 2, 3] for _, values in found)
+
+
+def test_device_memory_is_ordered_with_the_legacy_default_stream(monkeypatch):
+    calls = []
+    tensor = SimpleNamespace(
+        make_wait=lambda stream: calls.append(("wait", stream)),
+        release_after=lambda freed, reader: calls.append(("release", freed, reader)),
+    )
+    exported = export(pa.array([1]))
+    monkeypatch.setattr(bridge.DeviceArray, "open_tensor", lambda array, copy: tensor)
+    assert exported._open_exchanged() is tensor
+    assert calls == []
+    device = bridge.DeviceType.CUDA, 0
+    monkeypatch.setattr(bridge.DeviceArray, "__dlpack_device__", lambda array: device)
+    assert exported._open_exchanged() is tensor
+    assert calls == [("wait", 1), ("release", exported._array.stream, 1)]
+
+
+@pytest.mark.parametrize("device", [(1, 0), (2, 0), (2, 3), (13, 0)])
+def test_work_stream_is_the_legacy_default_stream(device):
+    out = ctypes.c_void_p(1)
+    assert API.current_stream(*device, ctypes.byref(out)) == 0
+    assert out.value is None
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
+def test_object_over_a_tensor_shares_its_memory(dtype):
+    array = dlpack.values(100, dtype)
+    producer = Producer(array)
+    Producer.alive.add(producer)
+    made = API.object(ctypes.addressof(producer._struct))
+    assert isinstance(made, bridge.DeviceArray)
+    assert pa.array(made).to_pylist() == array.tolist()
+    assert API.view(made).data == array.ctypes.data
+    assert producer.deleted == 0
+    del made
+    gc.collect()
+    assert producer.deleted == 1
+
+
+def test_object_over_a_matrix_is_a_column_of_lists():
+    array = np.arange(6).reshape(3, 2)
+    producer = Producer(array)
+    Producer.alive.add(producer)
+    made = API.object(ctypes.addressof(producer._struct))
+    assert made.to_arrow().to_pylist() == array.tolist()
+    assert np.asarray(made).tolist() == array.tolist()
+    assert API.view(made).data == array.ctypes.data
+
+
+def of_version_2(struct):
+    struct.major = 2
+
+
+def of_bfloat16(struct):
+    struct.dl_tensor.code, struct.dl_tensor.bits = dlpack.BFLOAT, 16
+
+
+@pytest.mark.parametrize(
+    ("edit", "error", "message"),
+    [
+        (of_version_2, ValueError, r"expected a tensor of DLPack 1\.x, got 2\.0"),
+        (of_bfloat16, TypeError, "bfloat16"),
+    ],
+)
+def test_tensor_that_is_not_imported_is_deleted_once(edit, error, message):
+    producer = Producer(np.arange(3), edit)
+    Producer.alive.add(producer)
+    with pytest.raises(error, match=message):
+        API.object(ctypes.addressof(producer._struct))
+    gc.collect()
+    assert producer.deleted == 1
+
+
+def allocate(shape, code=dlpack.INT, bits=64, lanes=1, device=dlpack.CPU):
+    """Return a new tensor, or the errors that the function has set."""
+    errors = []
+    set_error = dlpack.SET_ERROR(lambda context, *error: errors.append((context, *error)))
+    extents = (ctypes.c_int64 * max(len(shape), 1))(*shape)
+    prototype = DLTensor(None, *device, len(shape), code, bits, lanes, extents, None, 0)
+    out = ctypes.c_void_p()
+    status = API.allocate(ctypes.byref(prototype), ctypes.byref(out), 7, set_error)
+    assert (status, bool(out.value)) == ((-1, False) if errors else (0, True))
+    return errors or Versioned.from_address(out.value)
+
+
+ALLOCATED = {
+    "int64": ((3,), dlpack.INT, 64, 1, (1,)),
+    "bfloat16": ((2, 3, 4), dlpack.BFLOAT, 16, 1, (12, 4, 1)),
+    "float32x4": ((5, 2), dlpack.FLOAT, 32, 4, (2, 1)),
+    "float4": ((7,), 17, 4, 1, (1,)),
+    "scalar": ((), dlpack.FLOAT, 64, 1, ()),
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "code", "bits", "lanes", "strides"), ALLOCATED.values(), ids=ALLOCATED
+)
+def test_allocated_tensor_has_the_shape_and_type_of_its_prototype(
+    shape, code, bits, lanes, strides
+):
+    managed = allocate(shape, code, bits, lanes)
+    tensor = managed.dl_tensor
+    assert (managed.major, managed.minor, managed.flags) == (1, 3, 0)
+    assert (tensor.device_type, tensor.device_id) == dlpack.CPU
+    assert (tensor.code, tensor.bits, tensor.lanes) == (code, bits, lanes)
+    assert tuple(tensor.shape[: tensor.ndim]) == shape
+    assert tuple(tensor.strides[: tensor.ndim]) == strides
+    ctypes.memset(tensor.data, 1, math.prod(shape) * math.ceil(bits * lanes / 8))
+    dlpack.delete(managed)
+
+
+def test_allocated_tensor_without_elements_has_a_null_pointer():
+    managed = allocate((2, 0))
+    assert managed.dl_tensor.data is None
+    dlpack.delete(managed)
+
+
+def test_allocated_tensor_becomes_an_array():
+    managed = allocate((3,))
+    values = (ctypes.c_int64 * 3)(4, 5, 6)
+    ctypes.memmove(managed.dl_tensor.data, values, 24)
+    made = API.object(ctypes.addressof(managed))
+    assert pa.array(made).to_pylist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("shape", "device", "kind", "message"),
+    [
+        ((3,), (2, 0), b"ValueError", b"expected a tensor on the CPU or a CUDA device, got"),
+        ((3,), (10, 0), b"ValueError", b"expected a tensor on the CPU or a CUDA device, got"),
+        ((-1,), dlpack.CPU, b"ValueError", b"expected a tensor that fits into memory, got"),
+        ((2**62, 2), dlpack.CPU, b"ValueError", b"expected a tensor that fits into memory, got"),
+        ((2**58,), dlpack.CPU, b"MemoryError", b""),
+    ],
+    ids=["CUDA", "ROCm", "negative", "overflow", "huge"],
+)
+def test_failed_allocation_sets_one_error(shape, device, kind, message):
+    ((context, found, text),) = allocate(shape, device=device)
+    assert (context, found) == (7, kind)
+    assert text.startswith(message)
+
+
+@pytest.fixture
+def tvm_ffi():
+    return pytest.importorskip("tvm_ffi", reason="the extra consumers is not installed")
+
+
+@pytest.fixture
+def echo(tvm_ffi):
+    """Return a function that returns its argument."""
+    return tvm_ffi.get_global_func("testing.echo")
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_tvm_ffi_function_receives_the_memory_of_a_column(tvm_ffi, dtype):
+    expected = dlpack.values(100, dtype)
+    exported = export(pa.array(expected))
+    seen = []
+    tvm_ffi.convert(lambda tensor: seen.append((tensor.shape, str(tensor.dtype))))(exported)
+    assert seen == [((100,), dtype)]
+    tensor = tvm_ffi.from_dlpack(exported)
+    assert API.view(exported).data == tensor.data_ptr()
+
+
+def test_tvm_ffi_returns_arrays_that_share_memory(echo):
+    array = pa.array([1, 2, 3])
+    exported = export(array)
+    echoed = echo(exported)
+    assert isinstance(echoed, bridge.DeviceArray)
+    assert pa.array(echoed).to_pylist() == [1, 2, 3]
+    assert API.view(echoed).data == array.buffers()[1].address
+
+
+def test_tvm_ffi_accepts_tables_and_buffers(echo):
+    assert np.asarray(echo(table_of_separate_columns())).tolist() == [[1, 3], [2, 4]]
+    offsets = echo(export(pa.array(["ab", "c"])).buffer("offsets"))
+    assert pa.array(offsets).to_pylist() == [0, 2, 3]
+
+
+def test_tvm_ffi_raises_the_errors_of_the_export(tvm_ffi, echo):
+    with pytest.raises(BufferError, match="expected no nulls, got 1"):
+        echo(export(pa.array([1, None])))
+    with pytest.raises(BufferError, match="got the Arrow type 'string'"):
+        tvm_ffi.from_dlpack(export(pa.array(["a"])))
+    exported = export(pa.array([1]))
+    echo(exported)
+    exported.release()
+    with pytest.raises(ValueError, match="got a released one"):
+        echo(exported)
+
+
+def test_tensor_of_tvm_ffi_keeps_the_memory_alive(tvm_ffi):
+    column, gone = owners.watched(pa.array([1, 2, 3]))
+    exported = bridge.to_arrow_device(column)
+    tensor = tvm_ffi.from_dlpack(exported)
+    exported.release()
+    del column, exported
+    gc.collect()
+    assert gone() is not None
+    assert np.from_dlpack(tensor).tolist() == [1, 2, 3]
+    del tensor
+    gc.collect()
+    assert gone() is None
+
+
+def test_call_of_tvm_ffi_keeps_nothing_alive(echo):
+    column, gone = owners.watched(pa.array([1, 2, 3]))
+    exported = bridge.to_arrow_device(column)
+    for _ in range(10):
+        echo(exported)
+    del column, exported
+    gc.collect()
+    assert gone() is None
