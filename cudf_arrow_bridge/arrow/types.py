@@ -69,9 +69,9 @@ def support_of(arrow_type: pa.DataType) -> FrameSupport:
 
 
 def _support_of(arrow_type: pa.DataType, *, is_top: bool) -> FrameSupport:
-    arrow_type = without_extension(arrow_type)
     row = import_row(pa.field("", arrow_type).__arrow_c_schema__())
-    support: Support = row["on_import"]
+    support: Support = "depends" if row["arrow"] == "bool8" else row["on_import"]
+    arrow_type = without_extension(arrow_type)
     if support == "unsupported":
         return FrameSupport("-", support, row["note"] or f"{row['arrow']} is not supported")
     if pa.types.is_run_end_encoded(arrow_type):

@@ -34,6 +34,7 @@ ARROW = {
     "decimal64": pa.decimal64(9, 2),
     "decimal128": pa.decimal128(9, 2),
     "decimal256": pa.decimal256(40, 2),
+    "bool8": pa.bool8(),
     "null": pa.null(),
     "list": pa.list_(pa.int8()),
     "struct": pa.struct([("0", pa.int8())]),

@@ -130,7 +130,9 @@ def test_calls_do_not_keep_references_to_the_array():
     assert sys.getrefcount(exported) == before
 
 
-@pytest.mark.parametrize("obj", [object(), 1, SimpleNamespace(_array=1)], ids=repr)
+@pytest.mark.parametrize(
+    "obj", [object(), 1, SimpleNamespace(_array=1)], ids=["object", "int", "namespace"]
+)
 def test_objects_of_other_types_raise(obj):
     with pytest.raises((AttributeError, TypeError)):
         API.view(obj)

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(
 STRUCT = pa.struct([("a", pa.int8())])
 #: Values of each Arrow type of the type table, by its name in the table.
 VALUES = {
+    "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, None], pa.int8())),
     "null": pa.nulls(3),
     "halffloat": pa.array([1.0, 2.0], pa.float32()).cast(pa.float16()),
     "decimal32": pa.array([Decimal("1.5")], pa.decimal32(9, 2)),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Masks in device memory, and counts of their nulls. Creating masks only enqueues work.
+/// Masks in device memory, and counts of their nulls. Creating masks only enqueues work. And the
+/// check of bools.
 #pragma once
 
 #include "compute/buffers.hpp"
@@ -32,6 +33,9 @@ rmm::device_buffer valid_in_both(void const* left,
 rmm::device_buffer nonempty_nulls(void const* mask,
                                   offset_range const& offsets,
                                   execution const& exec);
+
+/// The greatest of `size` bytes, at least one. Only enqueues work.
+rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec);
 
 /// Clears the bits after the first `size` of a result of `copy_bits`, in their last word. Copies in
 /// device memory have bits of the source there.

@@ -2,7 +2,6 @@
 #include "import/device_facts.hpp"
 
 #include "compute/bits_on_device.hpp"
-#include "compute/device/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/read_back.hpp"
 

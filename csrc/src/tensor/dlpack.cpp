@@ -195,7 +195,7 @@ DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
   auto tensor   = std::make_unique<allocated_tensor>();
   tensor->owner = std::move(owner);
   tensor->shape.assign(prototype->shape, prototype->shape + prototype->ndim);
-  tensor->strides = row_major(tensor->shape);
+  tensor->strides = detail::row_major(tensor->shape);
   auto size       = std::int64_t{(prototype->dtype.bits * prototype->dtype.lanes + 7) / 8};
   for (auto const extent : tensor->shape) {
     if (extent < 0 || __builtin_mul_overflow(size, extent, &size)) {

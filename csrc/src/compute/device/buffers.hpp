@@ -14,10 +14,6 @@ inline cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void c
 { return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec);
-
-/// The greatest of `size` bytes, at least one.
-rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec);
-
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
