@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import pylibcudf as plc
-
 from .arrow.options import check_kind
 from .import_.importer import Importer
 from .import_.tensors import import_cuda_array, import_tensor
 
 if TYPE_CHECKING:
-    import cudf
-
     from .arrow.options import Kind
 
 
@@ -25,7 +21,7 @@ def from_dlpack(
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     copy: bool | None = None,
     kind: Kind | None = None,
-) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
+) -> Any:
     """Import a tensor as cuDF data, without copying if its columns are contiguous.
 
     A tensor of one dimension becomes a column. A tensor of two dimensions becomes a table: shared
@@ -98,7 +94,7 @@ def from_cuda_array_interface(
     to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
     copy: bool | None = None,
     kind: Kind | None = None,
-) -> cudf.DataFrame | cudf.Series | plc.Table | plc.Column:
+) -> Any:
     """Import an object with the CUDA array interface as cuDF data, without copying if possible.
 
     An array of one dimension becomes a column. An array of two dimensions becomes a table: shared

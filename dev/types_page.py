@@ -107,8 +107,9 @@ names the keys and values of maps `key` and `value` when it imports an array
 own names, except in the storage of an extension type that pyarrow knows.
 
 **Extension types** are imported as their storage type, except bool8, which becomes bool. The field
-keeps their name and metadata. The text metadata of a schema becomes the `attrs` of a frame and is exported again. Time zones with a
-fixed offset, such as `+05:30`, become UTC in frames; the export has the fixed offset again.
+keeps their name and metadata. The text metadata of a schema becomes the `attrs` of a frame and is
+exported again. Time zones with a fixed offset, such as `+05:30`, become UTC in frames; the export
+has the fixed offset again.
 
 **pandas metadata** gives frames nullable dtypes: `Int64` and so on, `boolean`, `string`, and
 `ArrowDtype` if cuDF supports it for the type. The storage of `string` is the default of pandas,

@@ -296,7 +296,7 @@ CALLS = {
     "the schema of no batches": (
         lambda: cab.to_arrow_device_stream([]).schema,
         ValueError,
-        "expected at least one batch of a stream without a schema, got none$",
+        "the stream has neither a schema nor a batch$",
     ),
     "a stream of a number": (
         lambda: cab.to_arrow_device_stream(42),
@@ -442,7 +442,7 @@ CALLS = {
     "an empty list": (
         lambda: cab.from_arrow_device_stream([]),
         ValueError,
-        "expected an iterable of at least one array, got none$",
+        "the iterable has no arrays: their schema is unknown$",
     ),
 }
 

@@ -184,4 +184,4 @@ cpdef check_keywords(dict keywords: dict[str, Any]):  # type: None
     """Raise for keywords of later versions of the specification whose value is not None."""
     unknown = [name for name, value in keywords.items() if value is not None]
     if unknown:
-        raise NotImplementedError(f"expected no unknown keyword arguments, got {unknown}")
+        raise NotImplementedError(f"unknown keyword arguments: {unknown}")

@@ -398,9 +398,7 @@ class BorrowContext:
     def __enter__(self) -> DeviceArray:
         """Make the stream wait for the data and return the shared array."""
         if self._entered is not None:
-            raise RuntimeError(
-                "expected a borrow that has not begun, got one that has: call borrow() again"
-            )
+            raise RuntimeError("the array is borrowed already: call borrow() again")
         array = self._array
         guard = BorrowGuard(array._array, self._stream)
         borrowed = array._over(array._array.on_stream(self._stream), array._source)
@@ -437,8 +435,6 @@ class BorrowContext:
 
     def _exit(self) -> tuple[BorrowGuard, DeviceArray]:
         if self._entered is None:
-            raise RuntimeError(
-                "expected a borrow that has begun, got one that has not: use it in a with statement"
-            )
+            raise RuntimeError("the borrow has not begun: use it in a with statement")
         entered, self._entered = self._entered, None
         return entered

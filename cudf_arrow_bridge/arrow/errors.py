@@ -43,8 +43,8 @@ def check_process(process: int) -> None:
     """
     if os.getpid() != process:
         raise RuntimeError(
-            "expected a source that this process opened, got one of its parent, which would read "
-            "on at another position: open it after the fork"
+            "the parent process opened this source, whose position the processes would share: "
+            "open it after the fork"
         )
 
 

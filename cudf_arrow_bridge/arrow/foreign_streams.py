@@ -150,7 +150,7 @@ def stream_of_arrays(sources: Iterator[SourceArray]) -> SourceStream:
     try:
         first = next(sources)
     except StopIteration:
-        raise ValueError("expected an iterable of at least one array, got none") from None
+        raise ValueError("the iterable has no arrays: their schema is unknown") from None
     schema = Schema.copy_of(first.schema_capsule)
 
     def rest() -> Iterator[object]:

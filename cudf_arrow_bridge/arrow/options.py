@@ -47,7 +47,7 @@ def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:
     name, value = "max_rows", max_rows
     if max_chunksize is not None:
         if max_rows is not None:
-            raise ValueError("expected one of max_rows= and max_chunksize=, got both")
+            raise ValueError("max_rows= and max_chunksize= are the same argument: pass one of them")
         name, value = "max_chunksize", max_chunksize
     return None if value is None else _integer(name, value, "an integer or None")
 

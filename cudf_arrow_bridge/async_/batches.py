@@ -178,9 +178,7 @@ class IteratedBatches:
                 batches = self._begin()
                 first = await anext(batches, None)
                 if first is None:
-                    raise ValueError(
-                        "expected at least one batch, as the stream has no schema, got none"
-                    )
+                    raise ValueError("the stream has neither a schema nor a batch")
                 self._schema = Schema.copy_of(first.__arrow_c_schema__())
                 if self._state == "released":
                     await batches.aclose()

@@ -78,7 +78,7 @@ async def _feed(batches: AsyncIterator[DeviceArray], consumer: _Consumer) -> Non
         if is_open:
             writer.finish()
         else:
-            message = b"expected at least one batch, as the stream has no schema, got none"
+            message = b"the stream has neither a schema nor a batch"
             writer.fail(errno.EINVAL, message)
     except asyncio.CancelledError:
         writer.fail(errno.ECANCELED, b"the task that reads the source was cancelled")

@@ -8,6 +8,7 @@ that need the GPU. The rest of cuDF is unchanged, so results have the same types
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -301,6 +302,7 @@ REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
 )
 
 _enabled = False
+logger = logging.getLogger("cudf_arrow_bridge")
 
 
 def enable_host_frames() -> None:
@@ -316,3 +318,7 @@ def enable_host_frames() -> None:
         setattr(owner, name, replacement)
     cudf.set_option("spill", False)
     _enabled = True
+    logger.info(
+        "there is no GPU: frames are in host memory, and %d functions of cuDF are replaced",
+        len(REPLACEMENTS),
+    )

@@ -45,9 +45,9 @@ def import_cuda_array(obj: Any, importer: Importer, kind: Kind | None) -> Any:
         )
     for key in ("typestr", "shape", "data"):
         if key not in interface:
-            raise ValueError(f"CUDA array interface: expected the key {key!r}, got none")
+            raise ValueError(f"CUDA array interface: the key {key!r} is missing")
     if interface.get("mask") is not None:
-        raise TypeError("CUDA array interface: expected no mask, got one")
+        raise TypeError("CUDA array interface: masks are not supported")
     letter, itemsize = _element_type(interface["typestr"])
     shape = _integers("shape", interface["shape"])
     strides = interface.get("strides")

@@ -85,7 +85,7 @@ class ReadOptions:
         if wanted not in known:
             raise ValueError(f"device_type: expected None, 'cpu' or 'cuda', got {device_type!r}")
         if wanted == DeviceType.CUDA and not has_gpu():
-            raise ValueError("device_type='cuda': expected a CUDA device, got none in this process")
+            raise ValueError("device_type='cuda': this process has no CUDA device")
         check_option("validate", checks, ("sizes", "minimal", "full"))
         self.stream = resolve_stream(stream)
         self.checks, self.mr = checks, mr

@@ -121,7 +121,7 @@ def stream_of_messages(
         received = receive()
         first = next(received, None)
         if first is None:
-            raise ValueError("expected a message with the schema, got none")
+            raise ValueError("the stream has no message with a schema")
         return MessageDecoder(read_schema(first[0].metadata), options), received
 
     source = MessageStreamSource(start, single_use_reason)

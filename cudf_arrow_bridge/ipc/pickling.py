@@ -119,7 +119,7 @@ def unpack(
             body = [None]
         array = decoder.read_array(message, body)
     if array is None:
-        raise ValueError("header: expected a record batch as the last message, got none")
+        raise ValueError("header: the last message is not a record batch")
     if position != len(buffers):
         raise ValueError(f"expected {position} buffers, got {len(buffers)}")
     schema = decoder.schema

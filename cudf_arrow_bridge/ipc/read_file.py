@@ -155,8 +155,8 @@ class _FileReader:
                     if header.kind == "dictionary" and not header.is_delta:
                         if header.dictionary_id in known:
                             raise ValueError(
-                                f"byte {block.offset:,}: expected one dictionary with id "
-                                f"{header.dictionary_id} and deltas, got another dictionary"
+                                f"byte {block.offset:,}: a second dictionary has the id "
+                                f"{header.dictionary_id} and is not a delta"
                             )
                         known.add(header.dictionary_id)
                     body = self._decoder.read_body(header, self._file)
@@ -249,8 +249,8 @@ def _header_at(block: Block, source: Source) -> Header:
     here = source.position - block.offset
     if header is None or here != block.metadata_length or header.kind == "schema":
         raise ValueError(
-            f"byte {block.offset:,}: expected a batch with {block.metadata_length:,} bytes "
-            "of metadata by the footer, got none"
+            f"byte {block.offset:,}: there is no batch with {block.metadata_length:,} bytes of "
+            "metadata, which the footer lists"
         )
     if header.body_length != block.body_length:
         raise ValueError(
@@ -263,7 +263,7 @@ def _header_at(block: Block, source: Source) -> Header:
 def _read_footer(source: Source) -> Footer:
     size = source.size
     if size is None:
-        raise TypeError("expected a file that can seek, got one that cannot")
+        raise TypeError("the file cannot seek")
     if size < len(MAGIC) + TAIL_BYTES:
         raise ValueError(f"expected an Arrow file, got {size} bytes")
     source.seek(0)
@@ -286,7 +286,7 @@ def _read_footer(source: Source) -> Footer:
     for first, second in pairwise(sorted((*footer.dictionaries, *footer.batches))):
         if second.offset < first.offset + first.metadata_length + first.body_length:
             raise ValueError(
-                f"byte {second.offset:,}: expected messages that do not overlap by the footer, "
-                f"got one after a message at {first.offset:,} that is longer"
+                f"byte {second.offset:,}: the message overlaps the one at {first.offset:,} by the "
+                "footer"
             )
     return footer

@@ -106,7 +106,7 @@ def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
     with open_source(source) as opened:
         first = _next_header(opened)
         if first is None:
-            raise ValueError("expected a message with the schema, got none")
+            raise ValueError("the stream has no message with a schema")
         schema = read_schema(first.metadata).schema
         headers = []
         while (header := _next_header(opened)) is not None:

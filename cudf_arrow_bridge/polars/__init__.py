@@ -128,10 +128,10 @@ def scan(
 
     Notes
     -----
-    cudf-polars supports fewer types than libcudf. So dictionaries become their values, extension
-    types their storage, and decimals have 128 bits. Columns of other unsupported types, such as
-    binary and times, make the GPU engine fall back to the CPU, as does a limit of rows directly
-    after the scan.
+    cudf-polars supports fewer types than libcudf. So dictionaries become their values, bool8
+    becomes bool, other extension types their storage, and decimals have 128 bits. Columns of other
+    unsupported types, such as binary and times, make the GPU engine fall back to the CPU, as does a
+    limit of rows directly after the scan.
 
     A streaming engine reads Parquet files one row group at a time, also with `max_rows`. It reads
     all batches of other files, streams and iterators before its first operation, because their
@@ -175,6 +175,8 @@ def _supported(field: pa.Field, metadata: dict[str, str] | None) -> pa.Field:
 
 
 def _supported_type(given: pa.DataType, metadata: dict[str, str] | None) -> pa.DataType:
+    if isinstance(given, pa.Bool8Type):
+        return pa.bool_()
     given = storage_type_of(given)
     if pa.types.is_dictionary(given):
         return _supported_type(given.value_type, metadata)

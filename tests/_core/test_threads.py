@@ -103,7 +103,7 @@ def test_second_thread_that_reads_a_pass_is_rejected():
         second_batch_being_made(batches, source, found),
         pytest.raises(
             ValueError,
-            match=r"expected a stream that no other call.* got one that another call reads",
+            match="another call reads this stream",
         ),
     ):
         next(batches)
@@ -151,9 +151,7 @@ def test_stream_is_rejected_while_another_thread_makes_its_first_batch(ask):
     asker = threading.Thread(target=lambda: stream.schema)
     asker.start()
     assert is_asked.wait(30)
-    with pytest.raises(
-        ValueError, match=r"expected a stream that no other call.* got one that another call reads"
-    ):
+    with pytest.raises(ValueError, match="another call reads this stream"):
         ask(stream)
     goes_on.set()
     asker.join()
@@ -167,9 +165,7 @@ def test_source_that_reads_its_own_stream_is_rejected():
 
     loop = iter(bridge.to_arrow_device_stream(batches()))
     assert len(next(loop)) == 1
-    with pytest.raises(
-        ValueError, match=r"expected a stream that no other call.* got one that another call reads"
-    ):
+    with pytest.raises(ValueError, match="another call reads this stream"):
         next(loop)
 
 

@@ -335,7 +335,7 @@ HOSTILE = {
         ValueError,
         "expected a tensor of 1 to 64 dimensions, got 2147483647$",
     ),
-    "no shape": (tensor(shape=None), ValueError, "expected a tensor with a shape, got one without"),
+    "no shape": (tensor(shape=None), ValueError, "the tensor has no shape"),
     "negative rows": (extents(-1), ValueError, "expected a shape with at least 0 elements, got -1"),
     "negative columns": (
         extents(3, -5),
@@ -553,7 +553,7 @@ def test_interface_without_a_required_key_is_rejected(key):
     interface = {"typestr": "<i8", "shape": (0,), "data": (0, False), "version": 3}
     del interface[key]
     obj = SimpleNamespace(__cuda_array_interface__=interface)
-    with pytest.raises(ValueError, match=f"expected the key '{key}', got none"):
+    with pytest.raises(ValueError, match=f"the key '{key}' is missing"):
         bridge.from_cuda_array_interface(obj)
 
 

@@ -121,7 +121,7 @@ def test_export_counts_the_nulls_of_a_child_of_a_sliced_struct():
     assert np.from_dlpack(without)[-1] == 48
     nulls = bridge.to_arrow_device(samples.column_of(base, [(60, 40)])).children[0]
     with pytest.raises(
-        BufferError, match="expected no nulls, got 1: a tensor has no validity bitmap"
+        BufferError, match="the number of nulls is 1: a tensor has no validity bitmap"
     ):
         np.from_dlpack(nulls)
 
@@ -144,10 +144,10 @@ REFUSED = {
         pa.array([[1], [2], [3, 4], [5]]),
         "list 2 has 2 elements and list 0 has 1: a tensor needs lists of one length",
     ),
-    "null lists": (pa.array([[1], None]), "expected no nulls, got 1: a tensor has no validity"),
+    "null lists": (pa.array([[1], None]), "the number of nulls is 1: a tensor has no validity"),
     "nulls in lists": (
         pa.array([[1, 2], [None, 3]]),
-        "expected no nulls, got 1: a tensor has no validity bitmap",
+        "the number of nulls is 1: a tensor has no validity bitmap",
     ),
     "lists of strings": (
         pa.array([["a"]]),
@@ -158,10 +158,10 @@ REFUSED = {
         "expected numbers for a tensor, got the Arrow type 'dictionary'",
     ),
     "no type": (pa.nulls(3), "expected numbers for a tensor, got the Arrow type 'null':"),
-    "nulls": (pa.array([1, None]), "expected no nulls, got 1: a tensor has no validity bitmap"),
+    "nulls": (pa.array([1, None]), "the number of nulls is 1: a tensor has no validity bitmap"),
     "nulls of a field": (
         pa.array([{"0": 1}, {"0": None}]),
-        "column '0': expected no nulls, got 1: a tensor has no",
+        "column '0': the number of nulls is 1: a tensor has no",
     ),
     "several types": (
         pa.array([{"0": 1, "1": 1.0}]),
@@ -173,9 +173,9 @@ REFUSED = {
     ),
     "null rows": (
         pa.array([{"0": 1}, None]),
-        "expected no nulls, got 1: a tensor has no validity bitmap",
+        "the number of nulls is 1: a tensor has no validity bitmap",
     ),
-    "no columns": (pa.array([{}]), "expected at least one column for a tensor, got none"),
+    "no columns": (pa.array([{}]), "a table without columns is not a tensor"),
 }
 
 

@@ -269,7 +269,8 @@ def test_elements_of_null_rows_are_not_checked_for_nulls():
         found = read(bridge.to_arrow_device(to_plc(array), requested_schema=asked))
         assert (found.type, found.to_pylist()) == (asked.type, rows_)
     with pytest.raises(
-        ValueError, match=r"column '\[\]': expected no nulls by the requested schema, got some$"
+        ValueError,
+        match=r"column '\[\]': the requested field is not nullable, and the column has nulls$",
     ):
         bridge.to_arrow_device(to_plc(pa.array([[None, 1]])), requested_schema=asked)
 

@@ -316,7 +316,7 @@ def test_max_chunksize_is_an_alias_of_max_rows():
     assert asyncio.run(lengths()) == [2, 2, 1]
     messages = [m for m in bridge.ipc.messages(table, max_chunksize=2) if m.body_length]
     assert len(messages) == 3
-    with pytest.raises(ValueError, match="one of max_rows= and max_chunksize="):
+    with pytest.raises(ValueError, match="max_rows= and max_chunksize= are the same argument"):
         bridge.to_arrow_device_stream(table, max_rows=2, max_chunksize=2)
     with pytest.raises(ValueError, match="max_chunksize: expected at least 1, got 0"):
         bridge.to_arrow_device_stream(table, max_chunksize=0)

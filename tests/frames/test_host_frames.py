@@ -537,3 +537,19 @@ def run(code):
         text=True,
         check=False,
     )
+
+
+def test_first_frame_without_a_gpu_is_logged_once():
+    result = run(
+        """
+        import logging
+        import pyarrow as pa
+        import cudf_arrow_bridge as bridge
+
+        logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
+        for _ in range(2):
+            bridge.from_arrow_device(pa.array([1]))
+        """
+    )
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("cudf_arrow_bridge")]
+    assert line.startswith("cudf_arrow_bridge INFO there is no GPU: frames are in host memory")

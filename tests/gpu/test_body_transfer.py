@@ -72,9 +72,7 @@ def test_large_memory_is_uploaded_by_several_threads():
 
 def test_upload_rejects_a_kept_piece():
     kept = []
-    with pytest.raises(
-        BufferError, match="expected no reference to the last piece of a body, got one"
-    ):
+    with pytest.raises(BufferError, match="the function kept a reference to a piece of a body"):
         upload_from(lambda piece: kept.append(piece[1:]), 10, resolve_stream(None), None, 4)
     assert len(kept[0]) == 3
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import weakref
 
@@ -23,6 +24,7 @@ from testing.device import (
     synchronize,
     wait_until,
 )
+from testing.peers import dlpack
 
 pytestmark = GPU
 
@@ -344,3 +346,30 @@ def test_bools_of_one_byte_are_shared_and_checked():
     imported = bridge.from_arrow_device(exported, to="pylibcudf")
     assert imported.data().ptr != source.data.ptr
     assert pylibcudf_rows(imported) == [True, True, True]
+
+
+def test_c_exchange_interface_waits_for_the_export(late):
+    """The consumer works on the legacy default stream, without further synchronization."""
+    import cupy
+
+    api = dlpack.Exchange.of(bridge.DeviceArray)
+    producer, found = side_stream(), read_target()
+    exported = bridge.to_arrow_device(late.column(producer), stream=producer)
+    managed = api.managed(exported)
+    tensor = managed.dl_tensor
+    assert (tensor.device_type, tensor.device_id, managed.flags) == (2, 0, dlpack.READ_ONLY)
+    assert tensor.data == api.view(exported).data == exported.buffers()[-1].address
+    memory = cupy.cuda.UnownedMemory(tensor.data, 4 * ROWS, exported)
+    source = cupy.ndarray(ROWS, "int32", cupy.cuda.MemoryPointer(memory, 0))
+    found[:] = source
+    assert found.get().tolist() == list(range(ROWS))
+    dlpack.delete(managed)
+
+
+def test_c_exchange_interface_returns_arrays_in_device_memory():
+    api = dlpack.Exchange.of(bridge.DeviceArray)
+    exported = export("float32")
+    made = api.object(ctypes.addressof(api.managed(exported)))
+    assert made.device_type.name == "CUDA"
+    assert made.buffers()[-1].address == exported.buffers()[-1].address
+    assert made.to_host().to_arrow().to_pylist() == list(range(100))

@@ -173,7 +173,8 @@ def test_columns_of_a_struct_array_require_kind_table():
     assert lists_of(found) == BATCH.select(["flag", "n"]).to_pydict()
     nulls = pa.StructArray.from_arrays([pa.array([1, 2])], ["n"], mask=pa.array([True, False]))
     with pytest.raises(
-        ValueError, match=r"column '\(top level\)': expected no null rows in a table, got 1"
+        ValueError,
+        match=r"column '\(top level\)': a table cannot have null rows, and this one has 1",
     ):
         bridge.from_arrow_device(nulls, columns=["n"], kind="table")
 

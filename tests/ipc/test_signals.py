@@ -165,6 +165,6 @@ def test_fork_cannot_read_a_source_whose_position_its_parent_shares(connection, 
             writer.flush()
         arrays = iter(bridge.ipc.open_stream(reader))
         next(arrays)
-        expected = "RuntimeError: expected a source that this process opened, got one of its parent"
+        expected = "RuntimeError: the parent process opened this source"
         assert in_fork(lambda: sums_of(arrays)).startswith(expected)
         assert sums_of(arrays) == REST_OF_SUMS

@@ -69,7 +69,7 @@ def test_unpack_rejects_objects_without_memory(buffer):
 
 HEADERS = {
     "kind": (("frame", *PACKED.header[1:]), "expected the kind 'table' or 'column', got 'frame'"),
-    "no messages": ((*FLAGS, SCHEMA), "expected a record batch as the last message, got none"),
+    "no messages": ((*FLAGS, SCHEMA), "the last message is not a record batch"),
     "no schema": ((*FLAGS, BATCH), "expected a schema, got a batch"),
     "two schemas": ((*FLAGS, SCHEMA, SCHEMA, BATCH), "got a second schema"),
     "short metadata": ((*FLAGS, SCHEMA, BATCH[:-1]), "metadata byte"),

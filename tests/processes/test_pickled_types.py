@@ -102,7 +102,7 @@ def test_tables_with_null_rows_are_refused():
     )
     with pytest.raises(
         ValueError,
-        match=r"column '\(top level\)': expected no null rows in a.* got some: send it as a col",
+        match=r"column '\(top level\)': rows of a record batch are null: send it as a col",
     ):
         pickle_round_trip(table)
 

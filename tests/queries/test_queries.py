@@ -417,6 +417,7 @@ frame.write_ipc({str(tmp_path / "frame.arrow")!r})
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env=env)
     frame = pl.read_ipc(tmp_path / "frame.arrow")
     assert "Extension" not in str(frame.schema)
+    assert frame.schema["bool8"] == pl.Boolean
     for name in ("json", "bool8", "opaque", "uuid", "geoarrow.point", "unknown.type"):
         column = table[name].combine_chunks()
         expected = getattr(column, "storage", column).to_pylist()

@@ -132,8 +132,8 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   int open(ArrowAsyncProducer* producer, unique_schema schema)
   {
     if (producer == nullptr || producer->request == nullptr || producer->cancel == nullptr) {
-      return fail(
-        EPROTO, "on_schema: expected a handler with a producer and its callbacks, got one without");
+      return fail(EPROTO,
+                  "on_schema: the handler has no producer, or the producer lacks a callback");
     }
     if (schema.is_released()) {
       return fail(EPROTO, "on_schema: expected a schema, got a released one");
@@ -146,7 +146,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     if (is_cancelled_) { return ECANCELED; }
     if (has_schema_ || is_over()) {
       lock.unlock();
-      return fail(EPROTO, "expected one call of on_schema before the end, got another");
+      return fail(EPROTO, "on_schema was called again, or after the end");
     }
     producer_      = producer;
     schema_        = std::move(schema);
@@ -166,7 +166,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   int take(ArrowAsyncTask const& given, char const* metadata)
   {
     if (given.extract_data == nullptr) {
-      return fail(EPROTO, "on_next_task: expected a task with extract_data, got one without");
+      return fail(EPROTO, "on_next_task: the task has no extract_data");
     }
     auto taken = std::list<task>{};
     taken.push_back({given, copy_metadata(metadata)});
@@ -174,7 +174,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     if (is_over()) {
       auto const is_lost = !is_cancelled_ && !failure_;
       if (is_lost) {
-        keep_failure(EPROTO, "expected no array after the end of the stream, got one", {});
+        keep_failure(EPROTO, "the producer sent an array after the end of the stream", {});
       }
       is_lost ? notify(lock) : lock.unlock();
       taken.front().drop();
@@ -182,7 +182,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     }
     if (num_requested_ == 0) {
       lock.unlock();
-      return fail(EPROTO, "expected as many arrays as were requested, got one more");
+      return fail(EPROTO, "more arrays than were requested");
     }
     tasks_.splice(tasks_.end(), taken);
     --num_requested_;
@@ -250,7 +250,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
       if (code != 0) {
         keep_failure(code, strerror(code), {});
       } else if (owned.is_released()) {
-        keep_failure(EIO, "expected a task with an array, got one without", {});
+        keep_failure(EIO, "the task has no array", {});
       } else {
         auto const text = "expected arrays of device type " + std::to_string(device_type_) +
                           " as of the producer, got device type " +
@@ -331,7 +331,7 @@ ArrowAsyncDeviceStreamHandler* async_stream_reader::take_handler()
 {
   auto const lock = std::lock_guard{consumer_->mutex_};
   if (std::exchange(consumer_->is_taken_, true)) {
-    throw std::logic_error{"expected an unused handler, got one that has a producer already"};
+    throw std::logic_error{"the handler has a producer already"};
   }
   consumer_->producers_share_ = consumer_;
   return &consumer_->handler_;
@@ -353,7 +353,7 @@ ArrowSchema const& async_stream_reader::schema() const
   auto const lock = std::lock_guard{consumer_->mutex_};
   if (consumer_->has_schema_) { return *consumer_->schema_.get(); }
   if (consumer_->failure_) { consumer_->failure_->raise(); }
-  throw std::logic_error{"expected a stream whose schema is known, got one that has not begun"};
+  throw std::logic_error{"the schema is not known yet: the stream has not begun"};
 }
 
 ArrowDeviceType async_stream_reader::device_type() const noexcept

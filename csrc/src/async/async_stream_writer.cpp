@@ -44,7 +44,7 @@ class async_producer {
   {
     if (handler == nullptr || handler->on_schema == nullptr || handler->on_next_task == nullptr ||
         handler->on_error == nullptr || handler->release == nullptr) {
-      throw std::invalid_argument{"expected a handler with all of its callbacks, got one without"};
+      throw std::invalid_argument{"the handler lacks a callback"};
     }
     return handler;
   }
@@ -206,9 +206,7 @@ bool async_stream_writer::write(unique_device_array array, std::string const& me
     finish();  // which does not report an end then
     return false;
   }
-  if (self.num_requested_ == 0) {
-    throw std::logic_error{"expected as many arrays as were requested, got one more"};
-  }
+  if (self.num_requested_ == 0) { throw std::logic_error{"more arrays than were requested"}; }
   if (auto const found = made->array.get()->device_type; found != self.c_.device_type) {
     throw std::invalid_argument{"expected arrays of device type " +
                                 std::to_string(self.c_.device_type) + ", got device type " +

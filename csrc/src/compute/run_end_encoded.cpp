@@ -32,8 +32,8 @@ void visit_runs(run_rows const& rows, column_path const& path, Use use)
   for (auto run = static_cast<std::int64_t>(first - runs.begin()); row < last; ++run) {
     if (run == rows.num_runs) {
       fail_invalid(path,
-                   "row " + std::to_string(row - rows.begin) + ": expected a row within " +
-                     std::to_string(run) + " runs, got one after the last run");
+                   "row " + std::to_string(row - rows.begin) + " is after the last of " +
+                     std::to_string(run) + " runs");
     }
     auto const end = std::min(end_of(run), last);
     if (end <= row) { continue; }

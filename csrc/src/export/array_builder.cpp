@@ -153,8 +153,8 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
     if (has_own_nulls(source, source_rows, exec_)) {
       fail_invalid(path,
                    step.nulls == null_rule::forbidden_by_map
-                     ? "expected no nulls in the entries and keys of a map, got some"
-                     : "expected no nulls by the requested schema, got some");
+                     ? "entries or keys of a map are null"
+                     : "the requested field is not nullable, and the column has nulls");
     }
     source_rows.null_count = 0;
   }

@@ -59,7 +59,7 @@ byte_data bytes_of(cudf::column_view const& column,
       fail_invalid(path, "expected lists of bytes by the schema, got lists of another type");
     }
     if (has_null_bytes(column, rows, exec)) {
-      fail_invalid(path, "expected no null bytes in a binary type, got some");
+      fail_invalid(path, "bytes are null, which a binary type cannot represent");
     }
     auto const* head = element.head<std::byte>();
     return {&child_of(column, cudf::lists_column_view::offsets_column_index, path),

@@ -47,7 +47,7 @@ void check_no_null_rows(cudf::size_type null_count, column_path const& path)
 {
   if (null_count == 0) { return; }
   fail_invalid(path,
-               "expected no null rows in a table, got " + std::to_string(null_count) +
+               "a table cannot have null rows, and this one has " + std::to_string(null_count) +
                  ": import it with kind=\"column\"");
 }
 

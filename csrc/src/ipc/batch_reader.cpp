@@ -168,9 +168,7 @@ class batch_reader {
       case array_layout::runs: {
         auto const runs = tree_->nodes[node.first_child].length;
         check(1, runs);
-        if (runs == 0 && node.length > 0) {
-          fail_invalid(path, "expected at least 1 run, got none");
-        }
+        if (runs == 0 && node.length > 0) { fail_invalid(path, "there is no run"); }
         break;
       }
       default: break;
@@ -269,7 +267,7 @@ class batch_reader {
     auto const index   = dictionaries_.next;
     dictionaries_.next = dictionaries_.types[index].end;
     if (index >= dictionaries_.values.size() || dictionaries_.values[index].is_released()) {
-      fail_invalid(path, "expected the values of a dictionary before its indices, got none");
+      fail_invalid(path, "the message with the values of the dictionary is missing");
     }
     auto const& values    = dictionaries_.values[index];
     auto const [tree, at] = array_tree::place_of(values);
@@ -306,7 +304,8 @@ class batch_reader {
   ipc_buffer take(char const* name, std::int64_t required, column_path const& path)
   {
     if (next_buffer_ == batch_.buffers.size()) {
-      fail_invalid(path, std::string{"expected a "} + name + " buffer by the schema, got none");
+      fail_invalid(path,
+                   std::string{"the "} + name + " buffer, which the schema requires, is missing");
     }
     auto const& buffer = batch_.buffers[next_buffer_++];
     if (buffer.size < required || buffer.size < 0) {

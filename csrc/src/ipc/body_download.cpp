@@ -93,7 +93,7 @@ void download_body(ipc_body const& body,
   detail::nvtx_range const range{__func__};
   if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: expected at least 1, got 0"}; }
   if (body.location.device_type == ARROW_DEVICE_CPU) {
-    throw std::invalid_argument{"expected a body in device memory, got one in CPU memory"};
+    throw std::invalid_argument{"the body is in CPU memory"};
   }
   auto const total = static_cast<std::size_t>(body.packed_size());
   if (total == 0) { return; }

@@ -24,7 +24,7 @@ constexpr std::size_t most_threads = 4;
 
 void require_upload(std::size_t chunk_size, cuda::stream_ref stream)
 {
-  if (!has_gpu()) { throw std::logic_error{"expected a GPU for an upload, got none"}; }
+  if (!has_gpu()) { throw std::logic_error{"an upload needs a GPU"}; }
   if (chunk_size == 0) { throw std::invalid_argument{"chunk_size: expected at least 1, got 0"}; }
   detail::require_no_capture(stream);
   detail::finish_ready_releases();  // the pinned memory of earlier uploads can be used again

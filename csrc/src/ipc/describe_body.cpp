@@ -68,8 +68,7 @@ class body_builder {
     body_.length = root.length;
     if (!is_table) { return list(rows_.front()); }
     if (rows_.front().null_count > 0) {
-      fail_invalid(column_path{},
-                   "expected no null rows in a record batch, got some: send it as a column");
+      fail_invalid(column_path{}, "rows of a record batch are null: send it as a column");
     }
     list_children(rows_.front());
   }

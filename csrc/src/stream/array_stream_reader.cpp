@@ -18,7 +18,7 @@ Stream* check_usable(Stream* stream)
   }
   if (stream->get_schema == nullptr || stream->get_next == nullptr ||
       stream->get_last_error == nullptr) {
-    throw std::invalid_argument{"expected a stream with all of its callbacks, got one without"};
+    throw std::invalid_argument{"the stream lacks a callback"};
   }
   return stream;
 }

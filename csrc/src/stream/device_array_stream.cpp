@@ -44,10 +44,9 @@ shared_schema const& device_array_stream::schema()
   if (schema_.is_empty()) { peek(); }
   if (schema_.is_empty()) { schema_ = default_schema_; }
   if (schema_.is_empty()) {
-    throw std::invalid_argument{
-      num_pulled_ == 0
-        ? "expected at least one batch of a stream without a schema, got none"
-        : "expected a first batch with a schema, as the stream has none, got one without"};
+    throw std::invalid_argument{num_pulled_ == 0
+                                  ? "the stream has neither a schema nor a batch"
+                                  : "neither the stream nor its first batch has a schema"};
   }
   return schema_;
 }

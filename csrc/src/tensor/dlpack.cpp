@@ -109,9 +109,7 @@ tensor_view view_of(DLTensor const& tensor)
                                 std::to_string(detail::max_dimensions) + " dimensions, got " +
                                 std::to_string(tensor.ndim)};
   }
-  if (tensor.shape == nullptr) {
-    throw std::invalid_argument{"expected a tensor with a shape, got one without"};
-  }
+  if (tensor.shape == nullptr) { throw std::invalid_argument{"the tensor has no shape"}; }
   auto const ndim = static_cast<std::size_t>(tensor.ndim);
   view.shape.assign(tensor.shape, tensor.shape + ndim);
   if (tensor.strides == nullptr) {
@@ -190,7 +188,7 @@ DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
                                 to_string({type, id})};
   }
   if (prototype->ndim < 0 || (prototype->ndim > 0 && prototype->shape == nullptr)) {
-    throw std::invalid_argument{"expected a tensor with a shape, got one without"};
+    throw std::invalid_argument{"the tensor has no shape"};
   }
   auto tensor   = std::make_unique<allocated_tensor>();
   tensor->owner = std::move(owner);

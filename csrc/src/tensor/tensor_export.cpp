@@ -132,7 +132,7 @@ class tensor_reader {
       add(result, {*schema.children[i], *root.children[i], root.offset, root.length}, true);
     }
     if (result.data.empty()) {
-      throw cudf::data_type_error{"expected at least one column for a tensor, got none"};
+      throw cudf::data_type_error{"a table without columns is not a tensor"};
     }
     return result;
   }
@@ -250,8 +250,9 @@ class tensor_reader {
       nulls = detail::count_nulls({rows.array.buffers[0], rows.first(), rows.size}, exec_);
     }
     if (nulls > 0) {
-      throw cudf::data_type_error{prefix(rows.schema, is_field) + "expected no nulls, got " +
-                                  std::to_string(nulls) + ": a tensor has no validity bitmap"};
+      throw cudf::data_type_error{prefix(rows.schema, is_field) + "the number of nulls is " +
+                                  std::to_string(nulls) +
+                                  ": a tensor has no validity bitmap; fill them first"};
     }
   }
 

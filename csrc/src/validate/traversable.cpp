@@ -16,9 +16,7 @@ constexpr int max_depth = 64;
 
 void check_texts(ArrowSchema const& schema, column_path const& path)
 {
-  if (schema.format == nullptr) {
-    fail_invalid(path, "expected a schema with a format string, got one without");
-  }
+  if (schema.format == nullptr) { fail_invalid(path, "the schema has no format string"); }
   if (!is_utf8(schema.format)) {
     fail_invalid(path, "expected a format string in UTF-8, got other bytes");
   }
@@ -124,8 +122,8 @@ void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, colum
   }
   if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
     fail_invalid(path,
-                 array.dictionary == nullptr ? "expected a dictionary, got none"
-                                             : "expected no dictionary, got one");
+                 array.dictionary == nullptr ? "the array has no dictionary"
+                                             : "the array has a dictionary, and its type has none");
   }
 }
 

@@ -155,10 +155,10 @@ void check_runs(parsed_tree const& types, ArrowArray const& array, column_path c
   auto const max_run_end = type == cudf::type_id::INT16   ? std::numeric_limits<std::int16_t>::max()
                            : type == cudf::type_id::INT32 ? std::numeric_limits<std::int32_t>::max()
                                                           : max_end;
-  if (ends.null_count > 0) { fail_invalid(path, "expected run ends without nulls, got nulls"); }
+  if (ends.null_count > 0) { fail_invalid(path, "run ends are null"); }
   auto const last_row = array.offset + array.length;
   if (array.length > 0 && ends.length == 0) {
-    fail_invalid(path, "expected runs up to row " + std::to_string(last_row) + ", got none");
+    fail_invalid(path, "there are " + std::to_string(last_row) + " rows and no runs");
   }
   if (array.length > 0 && last_row > max_run_end) {
     fail_invalid(path,

@@ -620,7 +620,7 @@ TEST(Origin, IsCheckedBeforeItIsUsed)
   auto origin      = ArrowSchema{};
   origin.release   = [](ArrowSchema*) {};
   auto const field = column_metadata{.name = "a", .origin = &origin};
-  auto const what  = std::string{"expected a schema with a format string, got one without"};
+  auto const what  = std::string{"the schema has no format string"};
   EXPECT_EQ(schema_error(flat("int32"), field), "in the imported schema: column 'a': " + what);
   auto const parent = column_metadata{.name = "s", .children = {field}};
   EXPECT_EQ(schema_error(struct_of({flat("int32")}), parent),

@@ -219,7 +219,7 @@ TEST(BodyErrors, ReportMissingRuns)
   source.parts.nodes[2] = {runs - 1, runs - 1};
   expect_error(source, "f0", "expected at least " + std::to_string(runs) + " rows of a child");
   source.parts.nodes[1] = {0, 0};
-  expect_error(source, "f0", "expected at least 1 run, got none");
+  expect_error(source, "f0", "there is no run");
 }
 
 TEST(BodyErrors, ReportMissingDictionariesAndOtherDevices)
@@ -236,8 +236,7 @@ TEST(BodyErrors, ReportMissingDictionariesAndOtherDevices)
     }
     return "";
   };
-  auto const missing =
-    "column 'f0.f1[]': expected the values of a dictionary before its indices, got none";
+  auto const missing = "column 'f0.f1[]': the message with the values of the dictionary is missing";
   EXPECT_EQ(decode({}, source.memory()), missing);
   EXPECT_EQ(decode({device_array{}}, source.memory()), missing);
   auto const values = source.decode_dictionaries(body_checks::sizes);

@@ -185,12 +185,12 @@ TEST_F(Validate, RejectsInconsistentArrays)
      [](auto& a) { a.dictionary = nullptr; },
      "invalid",
      "orders.f2",
-     "expected a dictionary, got none"},
+     "the array has no dictionary"},
     {{0},
      [](auto& a) { a.dictionary = &a; },
      "invalid",
      "orders.f0",
-     "expected no dictionary, got one"},
+     "the array has a dictionary, and its type has none"},
   };
   for (auto const& [where, spoil, kind, path, what] : cases) {
     SCOPED_TRACE(path + ": " + what);
@@ -222,7 +222,10 @@ TEST_F(Validate, RejectsInvalidSchemas)
     {{}, [](auto& s) { s.children = nullptr; }, "orders", "expected pointers to the 3 children"},
     {{0}, [](auto& s) { s.n_children = 1; }, "orders.f0", "children"},
     {{1}, [](auto& s) { s.n_children = 0; }, "orders.f1", "child"},
-    {{2}, [](auto& s) { s.dictionary = nullptr; }, "orders.f2", "expected no dictionary, got one"},
+    {{2},
+     [](auto& s) { s.dictionary = nullptr; },
+     "orders.f2",
+     "the array has a dictionary, and its type has none"},
     {{1, 0, 0}, [](auto& s) { s.format = "i"; }, "orders.f1[].f0", "expected 2 buffers, got 3"},
   };
   for (auto const& [where, spoil, path, what] : cases) {

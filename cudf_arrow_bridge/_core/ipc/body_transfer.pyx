@@ -176,8 +176,8 @@ cdef int use_piece(
     view.release()
     if piece.num_users:
         raise BufferError(
-            "expected no reference to the last piece of a body, got one: its memory is reused, so "
-            "keep a copy instead"
+            "the function kept a reference to a piece of a body, whose memory is reused: keep a "
+            "copy instead"
         )
     return 0
 

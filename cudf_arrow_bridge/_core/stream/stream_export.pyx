@@ -218,8 +218,8 @@ cdef class ExportedStream:
             raise ValueError("expected an open stream, got a released stream")
         if self.is_read:
             raise ValueError(
-                "expected a stream that no other call reads, got one that another call reads: "
-                "use it in one thread at a time, and not in its own source"
+                "another call reads this stream: use it in one thread at a time, and not in its "
+                "own source"
             )
         self.is_read = True
         return 0

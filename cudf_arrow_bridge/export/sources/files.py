@@ -200,7 +200,7 @@ def open_bytes(source: Any, memory_map: Any, format: Any, **selection: Any) -> D
     if isinstance(source, io.TextIOBase):
         raise TypeError("expected a binary file, got a text file")
     if is_file and (position := source.tell()) != 0:
-        raise ValueError(f"expected a file at its beginning, got one at byte {position:,}")
+        raise ValueError(f"the file is at byte {position:,}, not at its beginning")
     if not is_file:
         source = pa.py_buffer(source)
     name = format

@@ -82,8 +82,8 @@ def _write_pieces(
                 break
             if not written:
                 raise BlockingIOError(
-                    f"byte {position:,}: expected a sink that accepts {len(rest):,} more bytes, "
-                    "got one that accepts none"
+                    f"byte {position:,}: the sink does not block and accepts none of the next "
+                    f"{len(rest):,} bytes"
                 )
             if not 0 < written < len(rest):
                 raise OSError(
@@ -138,9 +138,7 @@ def open_sink(sink: Any) -> Iterator[Sink]:
             yield Sink(partial(_write_pieces, sink.write, isinstance(sink, io.RawIOBase)))
             return
         if not raw.writable():
-            raise io.UnsupportedOperation(
-                "sink: expected a file open for writing, got one open for reading"
-            )
+            raise io.UnsupportedOperation("sink: the file is open for reading only")
         sink.flush()
         try:
             yield _descriptor_sink(raw.fileno())

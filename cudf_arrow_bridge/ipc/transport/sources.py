@@ -107,12 +107,10 @@ class Source(AbstractContextManager["Source"]):
         self._check_open()
         size = self.size
         if size is None:
-            raise io.UnsupportedOperation(
-                "source: expected a source that can seek, got one that cannot"
-            )
+            raise io.UnsupportedOperation("the source cannot seek")
         if not 0 <= position <= size:
             raise ValueError(
-                f"byte {position:,}: expected a longer source, got one of {size:,} bytes"
+                f"byte {position:,} is outside of the source, which has {size:,} bytes"
             )
         self._seek(position)
         self.position = position
@@ -136,8 +134,7 @@ class Source(AbstractContextManager["Source"]):
             count = self._read(rest)
             if count is None:
                 raise BlockingIOError(
-                    f"byte {self.position:,}: expected a blocking source, got one that has no "
-                    "bytes yet"
+                    f"byte {self.position:,}: the source does not block and has no bytes yet"
                 )
             if not 0 <= count <= len(rest):
                 raise OSError(

@@ -23,8 +23,8 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
   if (has_null_column(source)) {
     fail<cudf::data_type_error>(
       path,
-      "expected no column of the null type among columns that have to be gathered, got one, which "
-      "libcudf cannot gather: give it another type, or import from host memory");
+      "libcudf cannot gather columns of the null type: give it another type, or import from host "
+      "memory");
   }
   auto rows = cudf::gather(cudf::table_view{{source}},
                            map,
