@@ -78,7 +78,7 @@ def test_memoryview_outlives_its_array():
     "array", [pa.array([1, None]), pa.array(["a"]), pa.array([1], pa.timestamp("s"))], ids=str
 )
 def test_memoryview_of_other_columns_is_an_error(array):
-    with pytest.raises(BufferError, match="expected"):
+    with pytest.raises(BufferError, match=r"expected numbers|the number of nulls is 1"):
         memoryview(export(array))
 
 

@@ -487,7 +487,7 @@ REFUSED = {
         pa.binary(1),
         r"column '\(top level\)': expected lists of 1.* got lists of other lengths$",
     ),
-    "null bytes": (pa.array([[None]], BYTES), pa.binary(), "null bytes"),
+    "null bytes": (pa.array([[None]], BYTES), pa.binary(), "bytes are null"),
     "null keys": (
         pa.array([[{"key": None, "value": 1}]], PAIRS),
         pa.map_(pa.string(), pa.int32()),

@@ -643,8 +643,7 @@ TEST(Origin, OfAStructIsCheckedWithItsFields)
   auto* const format          = origin->children[0]->format;
   origin->children[0]->format = nullptr;
   EXPECT_EQ(schema_error(type, meta),
-            "in the imported schema: column 's.f0': expected a schema with a format string, got "
-            "one without");
+            "in the imported schema: column 's.f0': the schema has no format string");
   origin->children[0]->format = format;
 }
 

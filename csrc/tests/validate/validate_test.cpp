@@ -213,10 +213,7 @@ TEST_F(Validate, RejectsInvalidSchemas)
 {
   auto const cases = std::vector<spoiled_schema>{
     {{1, 0, 0}, [](auto& s) { s.format = "?"; }, "orders.f1[].f0", "?"},
-    {{0},
-     [](auto& s) { s.format = nullptr; },
-     "orders.f0",
-     "expected a schema with a format string"},
+    {{0}, [](auto& s) { s.format = nullptr; }, "orders.f0", "the schema has no format string"},
     {{}, [](auto& s) { s.release = nullptr; }, "(top level)", "got a released one"},
     {{}, [](auto& s) { s.n_children = 2; }, "orders", "expected 2 children, got 3"},
     {{}, [](auto& s) { s.children = nullptr; }, "orders", "expected pointers to the 3 children"},
