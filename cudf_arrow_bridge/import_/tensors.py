@@ -109,7 +109,7 @@ def request_capsule(obj: Any, stream: Stream, copy: bool | None) -> object:
 def _element_type(typestr: str) -> tuple[str, int]:
     """Parse a type string of NumPy's array interface to its kind letter and size in bytes."""
     order, kind, size = typestr[:1], typestr[1:2], typestr[2:]
-    itemsize = int(size) if size.isdigit() else 0
+    itemsize = int(size) if size.isascii() and size.isdigit() else 0
     if kind not in ("i", "u", "f", "b") or order not in ("<", "|") or not 0 < itemsize <= 16:
         raise TypeError(f"expected little-endian numbers or bools, got typestr {typestr!r}")
     return kind, itemsize

@@ -492,6 +492,7 @@ INTERFACES = {
     "complex": ({"typestr": "<c16"}, TypeError, "numbers or bools"),
     "no size": ({"typestr": "<i"}, TypeError, "numbers or bools"),
     "a size of 0": ({"typestr": "<i0"}, TypeError, "numbers or bools"),
+    "digits of another script": ({"typestr": "<f\u0662"}, TypeError, "numbers or bools"),
     "odd sizes": ({"typestr": "<i3"}, TypeError, "24 bits"),
     "strides of parts of elements": ({"strides": (12,)}, ValueError, "multiples of 8"),
     "a size of more than 64 bits": (

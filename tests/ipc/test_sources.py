@@ -324,7 +324,7 @@ def test_seek_counts_from_the_start_of_the_source(tmp_path):
             source.seek(1)
             assert source.read_exact(10, "something") == DATA[1:11]
             for wrong in (-1, len(DATA) + 1):
-                with pytest.raises(ValueError, match=f"^byte {wrong:,} is outside of the source"):
+                with pytest.raises(ValueError, match=f"^byte {wrong:,}: the source has only"):
                     source.seek(wrong)
             source.close()
     source = open_source(Parts(DATA, 10))

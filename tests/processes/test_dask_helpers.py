@@ -252,7 +252,7 @@ def test_wrong_arguments_raise_errors(client, parquet):
         bridge.dask.to_dataframe(parquet, to="polars")
     with pytest.raises(ValueError, match='to: expected "pandas" without a GPU, got "cudf'):
         bridge.dask.to_dataframe(parquet, to="cudf")
-    with pytest.raises(ValueError, match="of a stream without a schema"):
+    with pytest.raises(ValueError, match="the stream has neither a schema nor a batch"):
         bridge.dask.to_dataframe([])
 
 

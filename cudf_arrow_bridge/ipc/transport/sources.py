@@ -109,9 +109,7 @@ class Source(AbstractContextManager["Source"]):
         if size is None:
             raise io.UnsupportedOperation("the source cannot seek")
         if not 0 <= position <= size:
-            raise ValueError(
-                f"byte {position:,} is outside of the source, which has {size:,} bytes"
-            )
+            raise ValueError(f"byte {position:,}: the source has only {size:,} bytes")
         self._seek(position)
         self.position = position
 
