@@ -200,12 +200,12 @@ rmm::device_buffer gather_strided(strided_values const& range, execution const& 
     auto* out          = static_cast<T*>(result.data());
     auto const copy    = [&](auto const& self, std::size_t dimension, std::int64_t index) -> void {
       for (std::int64_t i = 0; i < range.shape[dimension]; ++i) {
+        auto const position = index + i * range.strides[dimension];
         if (dimension + 1 == range.shape.size()) {
-          *out++ = load<T>(values, index);
+          *out++ = load<T>(values, position);
         } else {
-          self(self, dimension + 1, index);
+          self(self, dimension + 1, position);
         }
-        index += range.strides[dimension];
       }
     };
     copy(copy, 0, range.values.offset() + range.begin);

@@ -152,6 +152,18 @@ TEST(tensor, becomes_lists_of_its_rows)
   EXPECT_EQ(lists_of(import(empty, copy_policy::never)), (std::vector<numbers>{{}, {}}));
 }
 
+TEST(tensor, strides_of_one_element_may_have_any_value)
+{
+  constexpr auto far            = std::numeric_limits<std::int64_t>::max() - 1;
+  auto source                   = managed_tensor{{1, 2, 1}, {far, -1, -far}, {1, 2}};
+  source.managed.dl_tensor.data = &source.values.back();
+  auto const lists              = from_dlpack(
+    &source.managed, copy_policy::as_needed, stream(), host_memory_resource(), tensor_kind::column);
+  EXPECT_EQ(lists_of(lists), (std::vector<numbers>{{2, 1}}));
+  auto row = managed_tensor{{1, 2}, {far, 0}, {7}};
+  EXPECT_EQ(values_of(import_tensor(row).table.view().column(1)), (numbers{7}));
+}
+
 TEST(tensor, lists_have_at_most_as_many_elements_as_a_column)
 {
   for (auto const& shape : std::vector<std::vector<std::int64_t>>{
