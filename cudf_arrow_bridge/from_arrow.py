@@ -90,8 +90,8 @@ def from_arrow_device(
         Whether to convert nested columns to the form that libcudf expects: null wherever a parent
         struct is null, and null lists and strings empty. Validity bitmaps are rewritten, and lists
         and strings copied, only where the producer's columns differ from this form. False skips the
-        check, which synchronizes on a GPU. Use False only for producers whose columns have this
-        form.
+        check, which synchronizes on a GPU, and in device memory also the check that the bytes of
+        bool8 are 0 or 1. Use False only for producers whose columns have this form.
 
     Returns
     -------

@@ -177,7 +177,6 @@ def test_tensor_of_another_order_is_copied_to_lists(door):
     ]
     views += [np.broadcast_to(np.arange(3, dtype="int32"), (4, 3)), base[0].T]
     for view in views:
-        # The interface of these peers has no address of the first element of a reversed array.
         column = door(view, to="pylibcudf", kind="column")
         assert np.array_equal(np.from_dlpack(bridge.to_arrow_device(column)), view)
         with pytest.raises(ValueError, match=r"not in row-major \(C\) order"):

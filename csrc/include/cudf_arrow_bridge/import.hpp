@@ -46,7 +46,8 @@ struct import_options {
   /// Rewrite nulls as libcudf expects them: children of a null struct are null, null lists and
   /// strings are empty. The first rewrites null masks only; the second copies list and string
   /// columns in which a null row is not empty. Other columns are unchanged. Without it, the lengths
-  /// of null rows are not checked, which on a GPU saves a synchronization.
+  /// of null rows, and in device memory the bytes of `arrow.bool8`, are not checked, which on a GPU
+  /// saves a synchronization.
   bool sanitize{true};
   /// Borrow columns that need no conversion from the producer, instead of creating a
   /// `cudf::column`. Only fixed-width and string columns can be borrowed. Cheaper for tables of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Masks in device memory, and counts of their nulls. Creating masks only enqueues work. And the
-/// check of bools.
+/// Masks in device memory, counts of their nulls, and the check of bools. Creating masks only
+/// enqueues work.
 #pragma once
 
 #include "compute/buffers.hpp"
