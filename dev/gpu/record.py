@@ -1,72 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of the parts in a results folder."""
+"""Write the host, its devices, the packages and the commit to a JSON file.
+
+    python3 dev/gpu/record.py FILE
+
+If the file has other values, the results beside it are not comparable, and the script fails.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from datetime import UTC, datetime
+import os
+import platform
+import re
+import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .outcome import Outcome
-from .run import write_json
+from cudf_arrow_bridge import has_gpu
 
 
-class MixedError(Exception):
-    """The folder contains results of another commit, device or set of packages."""
+def devices() -> list[dict[str, Any]]:
+    if not has_gpu():
+        return []
+    from cupy.cuda import runtime
+
+    found = []
+    for number in range(runtime.getDeviceCount()):
+        properties = runtime.getDeviceProperties(number)
+        found.append(
+            {
+                "name": properties["name"].decode(),
+                "memory_mib": properties["totalGlobalMem"] >> 20,
+                "compute_capability": f"{properties['major']}.{properties['minor']}",
+            }
+        )
+    return found
 
 
-class Record:
-    """The records of the parts in a results folder.
+def first(pattern: str, path: str) -> str | None:
+    """Return the first match of a pattern in a file, if there is such a file."""
+    file = Path(path)
+    found = re.search(pattern, file.read_text(), re.MULTILINE) if file.exists() else None
+    return found[1] if found else None
 
-    Parameters
-    ----------
-    results
-        The folder.
-    """
 
-    def __init__(self, results: Path) -> None:
-        self._results = results
+def commit() -> str:
+    """Return the commit of the clone, or the variable COMMIT if there is no repository."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or os.environ.get("COMMIT", "unknown")
 
-    def part(self, name: str) -> dict[str, Any] | None:
-        """Return the record of a part, or None."""
-        path = self._path(name)
-        return json.loads(path.read_text()) if path.exists() else None
 
-    def detail(self, name: str, key: str, default: Any) -> Any:
-        """Return a detail of the record of a part, or `default`."""
-        part = self.part(name)
-        return default if part is None else part["details"].get(key, default)
+def host() -> dict[str, Any]:
+    return {
+        "commit": commit(),
+        "devices": devices(),
+        "machine": {
+            "system": platform.platform(),
+            "cpu": first(r"^model name\s*: (.*)$", "/proc/cpuinfo"),
+            "cores": os.cpu_count(),
+            "memory": first(r"^MemTotal:\s*(.*)$", "/proc/meminfo"),
+            "driver": first(r"^(.*)$", "/proc/driver/nvidia/version"),
+            "python": platform.python_version(),
+        },
+        "packages": dict(sorted((d.name, d.version) for d in metadata.distributions())),
+    }
 
-    def keep(self, name: str, outcome: Outcome, seconds: float) -> None:
-        """Record the outcome of a part."""
-        date = datetime.now(UTC).isoformat(timespec="seconds")
-        self._path(name).parent.mkdir(parents=True, exist_ok=True)
-        write_json(self._path(name), asdict(outcome) | {"seconds": round(seconds, 1), "date": date})
 
-    def expect(self, name: str, key: str, value: Any) -> None:
-        """Check that a recorded detail of a part, if any, has the given value.
+def main(path: Path) -> None:
+    found = host()
+    if path.exists() and json.loads(path.read_text()) != found:
+        sys.exit(f"{path.parent} has results of another commit, device or set of packages")
+    path.write_text(json.dumps(found, indent=2) + "\n")
 
-        Raises
-        ------
-        MixedError
-            If it has another value.
-        """
-        if self.detail(name, key, value) != value:
-            message = (
-                f"{self._results}: the {key} on record is not that of now: name another folder"
-                " with --results, or begin again with --again"
-            )
-            raise MixedError(message)
 
-    def forget(self, names: list[str]) -> None:
-        """Delete the records of parts and the files that the parts wrote."""
-        for name in names:
-            folder = self._path(name).parent
-            logs_of_tools = folder.glob(f"{name}-[0-9]*.txt")
-            for path in [*folder.glob(f"{name}.*"), *logs_of_tools, self._results / f"{name}.json"]:
-                path.unlink(missing_ok=True)
-
-    def _path(self, name: str) -> Path:
-        return self._results / "parts" / f"{name}.json"
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

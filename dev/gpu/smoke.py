@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Smoke test of libcudf's kernels, then of exports and imports of device memory.
 
-    python -P dev/gpu/smoke.py
+    python3 dev/gpu/smoke.py
 
 It exits with 1 at the first failure.
 """
