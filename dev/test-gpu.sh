@@ -98,7 +98,7 @@ fi
 
 gpu=tests/gpu
 computing=("$gpu/test_computing.py" "$gpu/test_conversions.py" "$gpu/test_views.py")
-streams=("$gpu/test_streams.py" "$gpu/test_default_streams.py" "$gpu/test_fences.py" "$gpu/test_graph_captures.py")
+streams=("$gpu/test_streams.py" "$gpu/test_fences.py" "$gpu/test_graph_captures.py")
 rows=("$gpu/test_pylibcudf_interop.py")
 queries=("$gpu/test_cudf_polars.py")
 processes=("$gpu/test_dask.py" "$gpu/test_ray.py")

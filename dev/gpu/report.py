@@ -2,6 +2,8 @@
 """Combine the results of dev/test-gpu.sh in one JSON file and one Markdown table.
 
     python3 dev/gpu/report.py FOLDER
+
+FOLDER is the folder of results.
 """
 
 from __future__ import annotations

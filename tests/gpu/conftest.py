@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 
 import pytest
 
@@ -26,6 +27,19 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "late" in getattr(item, "fixturenames", ()):
             item.add_marker("slow_kernel")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """End a worker of pytest-xdist whose test left CUDA unusable. xdist starts a new one."""
+    failed = item.session.testsfailed
+    result = yield
+    if item.session.testsfailed > failed and "PYTEST_XDIST_WORKER" in os.environ:
+        try:
+            device.synchronize()
+        except Exception:
+            os._exit(1)
+    return result
 
 
 @pytest.fixture(scope="session")

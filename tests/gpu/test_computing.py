@@ -6,7 +6,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import samples
 from testing.computing import CASES, beginning_at, cases_of
 from testing.device import GPU, on_device, pylibcudf_rows, sliced, unnamed
@@ -17,7 +17,7 @@ pytestmark = GPU
 
 def from_device(array, offset, size):
     """A slice of device memory that we export and import again."""
-    return column_from(bridge.to_arrow_device(sliced(on_device(array), offset, size)))
+    return column_from(cab.to_arrow_device(sliced(on_device(array), offset, size)))
 
 
 def from_host(array, offset, size):
@@ -27,7 +27,7 @@ def from_host(array, offset, size):
 
 def from_producer(array, offset, size):
     """Device memory of a producer that slices by the offset and keeps the pointers."""
-    exported = bridge.to_arrow_device(on_device(array))
+    exported = cab.to_arrow_device(on_device(array))
     return column_from(Producer(exported, beginning_at(offset, size)))
 
 
@@ -60,7 +60,7 @@ def test_cudf_computes_on_imported_slices(offset):
         }
     )
     batch = table.slice(offset, size).combine_chunks().to_batches()[0]
-    frame = bridge.from_arrow_device(DeviceOnly(batch), kind="table")
+    frame = cab.from_arrow_device(DeviceOnly(batch), kind="table")
     pandas = batch.to_pandas()
 
     sums = frame.groupby("key")["number"].sum().sort_index().to_pandas()

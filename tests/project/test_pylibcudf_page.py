@@ -56,7 +56,7 @@ def table(heading):
 def theirs(tmp_path_factory):
     """Return the results of pylibcudf's own interop for the cases, in host memory."""
     if bridge.has_gpu():
-        pytest.skip("tests/gpu/peers asks the GPU")
+        pytest.skip("tests/gpu/test_pylibcudf_interop.py compares them on a GPU")
     compiler = os.environ.get("CXX") or shutil.which("c++")
     if compiler is None:
         pytest.skip("needs a C++ compiler")

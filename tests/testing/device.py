@@ -12,12 +12,19 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
+from testing import samples
 from testing.host import Memory
 from testing.peers.arrays import DeviceOnly
 
 #: Warnings of other libraries depend on the machine and do not fail these tests.
 GPU = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]
+
+#: The types that pylibcudf's conversion supports: no nulls, and one width of dictionary indices.
+TYPES = [t for t in samples.TYPES if not (pa.types.is_null(t) or pa.types.is_dictionary(t))]
+types = pytest.mark.parametrize("type_", TYPES, ids=str)
+#: Offsets and sizes.
+SLICES = [(0, samples.MANY), (1, 64), (8, 40), (9, 65), (33, 0)]
 
 ROWS = 1 << 16
 #: About a second or more on any GPU: their clocks are not much faster than 2 GHz.
@@ -46,7 +53,7 @@ class Late:
         # the slow copies.
         self.copy(self.values, cupy.empty_like(self.values), cupy.cuda.Stream.null, cycles=0)
         column = plc.Column.from_rmm_buffer(zeros(), plc.DataType(plc.TypeId.INT32), ROWS, [])
-        bridge.from_arrow_device(bridge.to_arrow_device(column), to="pylibcudf")
+        cab.from_arrow_device(cab.to_arrow_device(column), to="pylibcudf")
         synchronize()
 
     def copy(self, source, target, stream, cycles=CYCLES):
@@ -122,6 +129,12 @@ def side_stream():
     return cupy.cuda.Stream(non_blocking=True)
 
 
+def expect_values(target, stream):
+    """Check that the target of a read on a stream has the values of a late copy."""
+    stream.synchronize()
+    assert target.get().tolist() == list(range(ROWS))
+
+
 def assert_late(late, readers, producer):
     """Check that reads of columns on their streams wait for the late copies of stream `producer`.
 
@@ -132,8 +145,7 @@ def assert_late(late, readers, producer):
     assert not producer.done
     assert not any(stream.done for _, _, stream in readers)
     for target, _, stream in readers:
-        stream.synchronize()
-        assert target.get().tolist() == list(range(ROWS))
+        expect_values(target, stream)
 
 
 def wait_until(condition, seconds=20):
@@ -197,14 +209,14 @@ def fetched(column):
 
 def rows(obj):
     """Return exported rows, which the bridge copies to host memory and pyarrow reads."""
-    array = pa.array(bridge.to_arrow_device(DeviceOnly(obj)).to_host())
+    array = pa.array(cab.to_arrow_device(DeviceOnly(obj)).to_host())
     array.validate(full=True)
     return array.to_pylist()
 
 
 def frame_rows(obj):
     """Return the rows of a cuDF object, exported by the bridge: it has no protocol of its own."""
-    array = pa.array(bridge.to_arrow_device(obj).to_host())
+    array = pa.array(cab.to_arrow_device(obj).to_host())
     array.validate(full=True)
     return array.to_pylist()
 

@@ -14,7 +14,7 @@ import sys
 import pyarrow as pa
 import pylibcudf as plc
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.peers.arrays import RELEASE, struct_of
 
 WRITE = 'extern "C" __global__ void write(int* to) { *to = 1; }'
@@ -35,7 +35,7 @@ def break_the_context():
 
 def main(whose):
     column = plc.Column.from_arrow(pa.array([1, 2, 3]))
-    exporter = bridge.to_arrow_device(column) if whose == "ours" else column
+    exporter = cab.to_arrow_device(column) if whose == "ours" else column
     _schema, capsule = exporter.__arrow_c_device_array__()
     array = struct_of(capsule).array
     break_the_context()

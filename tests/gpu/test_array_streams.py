@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of batches in device memory."""
+"""Streams of batches in device memory, also of files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import gc
 from contextlib import nullcontext
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.cli.file_round_trip import run_stages
 from testing.device import (
     GPU,
@@ -18,15 +20,13 @@ from testing.device import (
     as_cupy,
     frame_rows,
     on_device,
-    pylibcudf_rows,
     read_target,
     rows,
     side_stream,
     synchronize,
     wait_until,
 )
-from testing.peers.arrays import DeviceOnly
-from testing.peers.streams import Consumer, DeviceStreamOnly, StreamOnly
+from testing.peers.streams import DeviceStreamOnly, StreamOnly
 
 pytestmark = GPU
 
@@ -42,37 +42,23 @@ BATCH = pa.record_batch(
 
 
 @pytest.mark.parametrize("max_rows", [1, 8, 33, 70, None])
-def test_stream_splits_a_frame_and_the_import_joins_the_batches(max_rows):
-    frame = bridge.from_arrow_device(BATCH)
-    stream = bridge.to_arrow_device_stream(frame, max_rows=max_rows)
-    assert stream.device_type == bridge.DeviceType.CUDA
+def test_stream_splits_a_frame_and_imports_join_the_batches(max_rows):
+    frame = cab.from_arrow_device(BATCH)
+    stream = cab.to_arrow_device_stream(frame, max_rows=max_rows)
+    assert stream.device_type == cab.DeviceType.CUDA
     assert pa.table(stream).to_pylist() == BATCH.to_pylist()
-    found = bridge.from_arrow_device_stream(DeviceStreamOnly(stream))
+    found = cab.from_arrow_device_stream(DeviceStreamOnly(stream))
     assert frame_rows(found) == BATCH.to_pylist()
-
-
-@pytest.mark.parametrize("max_rows", [8, 70])
-def test_to_arrow_device_joins_the_batches_of_a_stream(max_rows):
-    stream = bridge.to_arrow_device_stream(bridge.from_arrow_device(BATCH), max_rows=max_rows)
-    exported = bridge.to_arrow_device(DeviceStreamOnly(stream))
-    assert exported.device_type == bridge.DeviceType.CUDA
+    exported = cab.to_arrow_device(DeviceStreamOnly(cab.to_arrow_device_stream(found, max_rows=8)))
+    assert exported.device_type == cab.DeviceType.CUDA
     assert exported.schema.names == BATCH.schema.names
     assert rows(exported) == BATCH.to_pylist()
-
-
-def test_pylibcudf_reads_every_batch():
-    frame = bridge.from_arrow_device(BATCH.select(["number", "text"]))
-    found = []
-    for batch in bridge.to_arrow_device_stream(frame, max_rows=9):
-        table = plc.Table.from_arrow(DeviceOnly(batch))
-        found += zip(*(pylibcudf_rows(column) for column in table.columns()), strict=True)
-    assert found == [(row["number"], row["text"]) for row in BATCH.to_pylist()]
 
 
 def test_joined_batches_keep_the_order_of_categories():
     parts = [["b", "a", None], ["c", "a"], ["b", "c"]]
     chunks = pa.chunked_array([pa.array(part).dictionary_encode() for part in parts])
-    found = bridge.from_arrow_device_stream(StreamOnly(chunks))
+    found = cab.from_arrow_device_stream(StreamOnly(chunks))
     assert found.cat.categories.to_arrow().to_pylist() == ["b", "a", "c"]
     assert frame_rows(found) == [value for part in parts for value in part]
 
@@ -81,31 +67,11 @@ def test_dictionary_shared_by_all_batches_is_kept():
     values = pa.array(["z", "a", "never", "m"])
     codes = pa.array([0, 1, None, 3] * 20, pa.int8())
     whole = pa.DictionaryArray.from_arrays(codes, values, ordered=True)
-    series = bridge.from_arrow_device(whole)
-    found = bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(series, max_rows=7))
+    series = cab.from_arrow_device(whole)
+    found = cab.from_arrow_device_stream(cab.to_arrow_device_stream(series, max_rows=7))
     assert found.dtype.ordered
     assert found.cat.categories.to_arrow().to_pylist() == values.to_pylist()
     assert frame_rows(found) == whole.to_pylist()
-
-
-def test_host_streams_are_uploaded():
-    parts = [BATCH.slice(at, 10) for at in range(0, 70, 10)]
-    found = bridge.from_arrow_device_stream(StreamOnly(pa.Table.from_batches(parts)))
-    assert frame_rows(found) == BATCH.to_pylist()
-
-
-def test_a_parquet_file_is_read_by_row_groups(tmp_path):
-    import pyarrow.parquet as pq
-
-    path = tmp_path / "file.parquet"
-    pq.write_table(
-        pa.Table.from_batches([BATCH.select(["number", "text"])]), path, row_group_size=20
-    )
-    batches = list(bridge.to_arrow_device_stream(path))
-    assert [len(batch) for batch in batches] == [20, 20, 20, 10]
-    assert [row for batch in batches for row in rows(batch)] == BATCH.select(
-        ["number", "text"]
-    ).to_pylist()
 
 
 def test_every_batch_waits_for_its_own_event(late):
@@ -113,8 +79,8 @@ def test_every_batch_waits_for_its_own_event(late):
     targets = [read_target() for _ in range(3)]
 
     tables = (plc.Table([column]) for column in late.columns(len(targets), producer))
-    stream = bridge.to_arrow_device_stream(tables, stream=producer)
-    found = bridge.from_arrow_device_stream(
+    stream = cab.to_arrow_device_stream(tables, stream=producer)
+    found = cab.from_arrow_device_stream(
         DeviceStreamOnly(stream), stream=consumer, concat=False, to="pylibcudf"
     )
     for target, table in zip(targets, found, strict=True):
@@ -128,8 +94,8 @@ def test_every_batch_waits_for_its_own_event(late):
 def test_batches_are_joined_after_their_events(late):
     producer, consumer = side_stream(), side_stream()
     tables = [plc.Table([column]) for column in late.columns(2, producer)]
-    stream = bridge.to_arrow_device_stream(tables, stream=producer)
-    found = bridge.from_arrow_device_stream(stream, stream=consumer, to="pylibcudf")
+    stream = cab.to_arrow_device_stream(tables, stream=producer)
+    found = cab.from_arrow_device_stream(stream, stream=consumer, to="pylibcudf")
     consumer.synchronize()
     assert as_cupy(found.columns()[0].data()).get().tolist() == [*range(ROWS)] * 2
 
@@ -138,14 +104,14 @@ def test_memory_is_constant_over_ten_thousand_batches(counted):
     """rmm counts the memory, because other processes may use the same GPU."""
     # Bools are converted both ways: each batch allocates.
     column = on_device(pa.array([i % 3 == 0 for i in range(400_000)]))
-    stream = bridge.to_arrow_device_stream(plc.Table([column]), max_rows=40)
+    stream = cab.to_arrow_device_stream(plc.Table([column]), max_rows=40)
 
     def in_use():
         return counted.allocation_counts.current_bytes
 
     held, looks = in_use(), 0
     for index, _table in enumerate(
-        bridge.from_arrow_device_stream(stream, concat=False, to="pylibcudf")
+        cab.from_arrow_device_stream(stream, concat=False, to="pylibcudf")
     ):
         if index % 2000 == 1000:
             gc.collect()
@@ -154,15 +120,6 @@ def test_memory_is_constant_over_ten_thousand_batches(counted):
             # A few batches may still be in use; a leak of a thousand would be 40 KB and more.
             assert wait_until(lambda: in_use() < held + (1 << 12))
     assert looks == 5
-
-
-def test_stream_can_be_released_before_its_end():
-    column = on_device(pa.array(range(1000)))
-    stream = bridge.to_arrow_device_stream(plc.Table([column]), max_rows=128)
-    consumer = Consumer(stream.__arrow_c_device_stream__())
-    assert consumer.struct.device_type == bridge.DeviceType.CUDA
-    assert [consumer.rows(), consumer.rows()] == [128, 128]
-    consumer.release()
 
 
 @pytest.mark.parametrize(
@@ -178,3 +135,53 @@ def test_frames_of_nested_columns_round_trip_in_batches(column):
     batch = pa.record_batch({"a": column})
     stages = run_stages(batch, lambda _: nullcontext(), max_rows=100)
     assert stages.consumed.to_pydict() == stages.returned.to_pydict() == batch.to_pydict()
+
+
+FILE = pa.table(
+    {
+        "number": pa.array([None if i % 7 == 0 else i for i in range(100)], pa.int32()),
+        "time": pa.array(range(100), pa.timestamp("us", "Europe/Rome")),
+        "text": pa.array([f"text {i}" for i in range(100)]),
+        "flag": pa.array([i % 3 == 0 for i in range(100)]),
+        "list": pa.array([list(range(i % 4)) for i in range(100)], pa.list_(pa.int64())),
+        "price": pa.array(range(100), pa.int64()).cast(pa.decimal128(21, 2)),
+    }
+)
+
+
+def read(source, **options):
+    batches = list(cab.to_arrow_device_stream(source, **options))
+    for batch in batches:
+        assert batch.device_type == cab.DeviceType.CUDA
+    return [len(batch) for batch in batches], [row for batch in batches for row in rows(batch)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for i in range(2):
+        pq.write_table(FILE.slice(50 * i, 50), tmp_path / f"{i}.parquet", row_group_size=40)
+    return tmp_path
+
+
+def test_stream_of_parquet_files_yields_row_groups(folder):
+    stream = cab.to_arrow_device_stream(folder)
+    assert stream.schema.equals(FILE.schema)
+    assert read(folder) == ([40, 10, 40, 10], FILE.to_pylist())
+
+
+def test_stream_of_files_selects_columns_and_rows(folder):
+    wanted = ["text", "number"]
+    assert read(folder, columns=wanted)[1] == FILE.select(wanted).to_pylist()
+    found = read(folder, columns=wanted, filter=pc.field("number") > 90)[1]
+    assert found == FILE.filter(pc.field("number") > 90).select(wanted).to_pylist()
+
+
+def test_large_row_group_is_read_in_chunks(tmp_path, monkeypatch):
+    from cudf_arrow_bridge.export.sources import datasets
+
+    monkeypatch.setattr(datasets, "_CHUNK_BYTES", 1 << 20)
+    table = pa.table({"a": pa.array(range(1 << 20))})
+    pq.write_table(table, tmp_path / "0.parquet", data_page_size=1 << 16, use_dictionary=False)
+    sizes, found = read(tmp_path)
+    assert len(sizes) > 1
+    assert [row["a"] for row in found] == table["a"].to_pylist()
