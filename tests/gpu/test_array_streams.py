@@ -156,24 +156,16 @@ def read(source, **options):
     return [len(batch) for batch in batches], [row for batch in batches for row in rows(batch)]
 
 
-@pytest.fixture
-def folder(tmp_path):
+def test_files_are_read_by_row_groups_with_columns_and_filters(tmp_path):
     for i in range(2):
         pq.write_table(FILE.slice(50 * i, 50), tmp_path / f"{i}.parquet", row_group_size=40)
-    return tmp_path
-
-
-def test_stream_of_parquet_files_yields_row_groups(folder):
-    stream = cab.to_arrow_device_stream(folder)
-    assert stream.schema.equals(FILE.schema)
-    assert read(folder) == ([40, 10, 40, 10], FILE.to_pylist())
-
-
-def test_stream_of_files_selects_columns_and_rows(folder):
-    wanted = ["text", "number"]
-    assert read(folder, columns=wanted)[1] == FILE.select(wanted).to_pylist()
-    found = read(folder, columns=wanted, filter=pc.field("number") > 90)[1]
-    assert found == FILE.filter(pc.field("number") > 90).select(wanted).to_pylist()
+    assert cab.to_arrow_device_stream(tmp_path).schema.equals(FILE.schema)
+    assert read(tmp_path) == ([40, 10, 40, 10], FILE.to_pylist())
+    columns = ["text", "number"]
+    assert read(tmp_path, columns=columns)[1] == FILE.select(columns).to_pylist()
+    condition = pc.field("number") > 90
+    _, found = read(tmp_path, columns=columns, filter=condition)
+    assert found == FILE.filter(condition).select(columns).to_pylist()
 
 
 def test_large_row_group_is_read_in_chunks(tmp_path, monkeypatch):

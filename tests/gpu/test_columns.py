@@ -26,9 +26,7 @@ from testing.peers.arrays import (
     Producer,
     column_from,
     forget_null_counts,
-    nodes,
     read,
-    struct_of,
 )
 
 pytestmark = GPU
@@ -63,23 +61,6 @@ def test_import_counts_the_nulls_of_an_unknown_null_count(type_):
     column = column_from(producer)
     assert column.null_count() == array.null_count
     assert pylibcudf_rows(column) == unnamed(array.to_pylist())
-
-
-@types
-def test_exported_buffers_are_in_device_memory(type_):
-    cupy = pytest.importorskip("cupy")
-    column = on_device(samples.values(type_, samples.MANY, "some"))
-    exported = cab.to_arrow_device(column)
-    assert exported.device_type == cab.DeviceType.CUDA
-    assert exported.device_id == cupy.cuda.Device().id
-    _, capsule = exported.__arrow_c_device_array__()
-    found = [
-        cupy.cuda.runtime.pointerGetAttributes(node.buffers[i]).type
-        for node in nodes(struct_of(capsule).array)
-        for i in range(node.n_buffers)
-        if node.buffers[i]
-    ]
-    assert set(found) == {cupy.cuda.runtime.memoryTypeDevice}
 
 
 def test_export_and_import_share_memory():

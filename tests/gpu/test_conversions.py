@@ -163,7 +163,5 @@ def test_export_of_an_imported_column_keeps_the_arrow_type(array):
 )
 def test_export_rejects_a_requested_type_that_the_data_does_not_fit(array, target):
     column = cab.from_arrow_device(array, to="pylibcudf", kind="column")
-    with pytest.raises(
-        ValueError, match=r"^column .*: expected (whole days|times of day|decimals|lists|no null)"
-    ):
+    with pytest.raises(ValueError, match=r"^column '\(top level\)': "):
         cab.to_arrow_device(column, requested_schema=pa.field("", target))

@@ -158,17 +158,23 @@ STREAMS = [
 ]
 
 
-@pytest.mark.parametrize("make", STREAMS, ids=lambda make: make.__name__)
-def test_exports_and_imports_accept_streams_of_every_library(make, late):
-    stream, other, found = make(), side_stream(), read_target()
-    column = late.column(cupy_stream(stream))
-    column = column_from(cab.to_arrow_device(column, stream=stream), stream=other)
-    assert_late(late, [(found, column, other)], cupy_stream(stream))
+each_stream = pytest.mark.parametrize("make", STREAMS, ids=lambda make: make.__name__)
 
-    found = read_target()
-    exported = cab.to_arrow_device(late.column(other), stream=other)
-    column = column_from(exported, stream=stream)
-    assert_late(late, [(found, column, cupy_stream(stream))], other)
+
+@each_stream
+def test_export_accepts_streams_of_every_library(make, late):
+    producer, consumer, found = make(), side_stream(), read_target()
+    column = late.column(cupy_stream(producer))
+    column = column_from(cab.to_arrow_device(column, stream=producer), stream=consumer)
+    assert_late(late, [(found, column, consumer)], cupy_stream(producer))
+
+
+@each_stream
+def test_import_accepts_streams_of_every_library(make, late):
+    producer, consumer, found = side_stream(), make(), read_target()
+    exported = cab.to_arrow_device(late.column(producer), stream=producer)
+    column = column_from(exported, stream=consumer)
+    assert_late(late, [(found, column, cupy_stream(consumer))], producer)
 
 
 def test_imported_column_keeps_its_stream_alive(late):
