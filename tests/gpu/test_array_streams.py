@@ -63,17 +63,6 @@ def test_joined_batches_keep_the_order_of_categories():
     assert frame_rows(found) == [value for part in parts for value in part]
 
 
-def test_dictionary_shared_by_all_batches_is_kept():
-    values = pa.array(["z", "a", "never", "m"])
-    codes = pa.array([0, 1, None, 3] * 20, pa.int8())
-    whole = pa.DictionaryArray.from_arrays(codes, values, ordered=True)
-    series = cab.from_arrow_device(whole)
-    found = cab.from_arrow_device_stream(cab.to_arrow_device_stream(series, max_rows=7))
-    assert found.dtype.ordered
-    assert found.cat.categories.to_arrow().to_pylist() == values.to_pylist()
-    assert frame_rows(found) == whole.to_pylist()
-
-
 def test_every_batch_waits_for_its_own_event(late):
     producer, consumer = side_stream(), side_stream()
     targets = [read_target() for _ in range(3)]

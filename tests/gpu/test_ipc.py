@@ -98,16 +98,6 @@ def test_streams_are_written_and_read(type_, compression):
             assert rows(array) == batch.to_pylist()
 
 
-def test_files_are_written_and_read(tmp_path):
-    table, expected = table_of(pa.string(), 9, 65)
-    cab.ipc.write_file(table, tmp_path / "file.arrow")
-    with pa.ipc.open_file(tmp_path / "file.arrow") as file:
-        assert values_of(file.get_batch(i) for i in range(file.num_record_batches)) == expected
-    with cab.ipc.open_file(tmp_path / "file.arrow") as file:
-        for array in (*file, file[0]):
-            assert [row["0"] for row in rows(array)] == expected
-
-
 @pytest.mark.parametrize("ends", views.RUN_ENDS, ids=str)
 def test_slices_of_run_ends_in_device_memory_are_written(ends):
     pytest.importorskip("cupy")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of docs/pylibcudf.md: pylibcudf's own interop, compared with ours.
 
+tests/project/test_pylibcudf_page.py compares them in host memory, as far as that needs no GPU.
+
 Our result must be right. The property `pylibcudf` of each test in the report of
 `pytest --junitxml=FILE` is pylibcudf's result. A wrong result of pylibcudf is not a failure.
 """
@@ -35,23 +37,13 @@ from testing.device import (
     unnamed,
 )
 from testing.peers import arrays, dlpack
-from testing.peers.arrays import DeviceOnly, Producer, column_from, forget_null_counts, struct_of
+from testing.peers.arrays import DeviceOnly, Producer, column_from, struct_of
 from testing.peers.device_memory import OnDevice
-from testing.peers.pylibcudf_interop import (
-    EMPTY_DICTIONARY,
-    EXPORTS,
-    NULL_VALUE,
-    REFUSED,
-    empty_lists,
-    null_column,
-    slice_the_children,
-    slice_the_parent,
-)
+from testing.peers.pylibcudf_interop import EXPORTS, NULL_VALUE, REFUSED
 from testing.processes import PYTHONPATH
 
 pytestmark = GPU
 
-STRUCT = pa.array([{"0": i, "1": str(i)} for i in range(6)])
 #: Producers that pylibcudf never released: C code may still have pointers to their callbacks.
 NEVER_RELEASED = []
 
@@ -60,18 +52,6 @@ class Ours:
     name = "ours"
     export = staticmethod(cab.to_arrow_device)
     column = staticmethod(column_from)
-
-    @staticmethod
-    def type(column):
-        return cab.to_arrow_device(column).schema.type
-
-    @staticmethod
-    def is_nullable(table):
-        return cab.to_arrow_device(table).schema.field(0).nullable
-
-    @staticmethod
-    def table(producer):
-        return cab.from_arrow_device(DeviceOnly(producer), to="pylibcudf", kind="table")
 
     @staticmethod
     def to_dlpack(column):
@@ -95,20 +75,8 @@ class Theirs:
         return obj  # it has the protocol, which takes no stream
 
     @staticmethod
-    def type(column):
-        return pa.DataType._import_from_c_capsule(column._to_schema())
-
-    @staticmethod
-    def is_nullable(table):
-        return pa.Schema._import_from_c_capsule(table._to_schema()).field(0).nullable
-
-    @staticmethod
     def column(producer, **options):
         return plc.Column.from_arrow(DeviceOnly(producer), **options)
-
-    @staticmethod
-    def table(producer):
-        return plc.Table.from_arrow(DeviceOnly(producer))
 
     @staticmethod
     def to_dlpack(column):
@@ -148,22 +116,6 @@ for name, (array, offset, size) in EXPORTS.items():
     case(name[:2], f"slice: {name[3:]}", right)(partial(slice_rows, array, offset, size))
 
 
-@case("E3", "export of a null column", [None] * 3)
-def null_rows(side):
-    return rows(Producer(side.export(null_column())))
-
-
-@case("E4", "type of an empty dictionary", str(EMPTY_DICTIONARY.type))
-def type_of_an_empty_dictionary(side):
-    return str(side.type(column_from(EMPTY_DICTIONARY)))
-
-
-@case("E5", "lists without rows have an offset", True)
-def has_offsets(side):
-    _capsule, exported = struct(side, empty_lists())
-    return bool(exported.array.buffers[1])
-
-
 @case("E6", "device type of managed memory", int(cab.DeviceType.CUDA_MANAGED))
 def type_of_managed_memory(side):
     import rmm.mr
@@ -198,34 +150,6 @@ def event_takes_times(side):
     except runtime.CUDARuntimeError:
         return False
     return True
-
-
-@case("E9", "nullable flag without nulls, and with nulls", [True, True])
-def nullable_flags(side):
-    batches = [plc.Table([on_device(pa.array([1, value]))]) for value in (2, None)]
-    return [side.is_nullable(batch) for batch in batches]
-
-
-@case("I1", "import of an unknown null count", [1, None, 3])
-def rows_of_unknown_null_count(side):
-    exported = cab.to_arrow_device(on_device(pa.array([1, None, 3])))
-    return pylibcudf_rows(side.column(Producer(exported, forget_null_counts)))
-
-
-def struct_rows(edit, kind, side):
-    producer = Producer(cab.to_arrow_device(on_device(STRUCT)), edit)
-    if kind == "column":
-        return pylibcudf_rows(side.column(producer))
-    columns = [pylibcudf_rows(column) for column in side.table(producer).columns()]
-    return [{"0": number, "1": text} for number, text in zip(*columns, strict=True)]
-
-
-for kind in ("table", "column"):
-    parent, children = (
-        partial(struct_rows, e, kind) for e in (slice_the_parent, slice_the_children)
-    )
-    case("I2", f"offset of a struct, as a {kind}", STRUCT.to_pylist()[1:4])(parent)
-    case("I3", f"offsets of the fields of a struct, as a {kind}", STRUCT.to_pylist()[2:])(children)
 
 
 @case("I4", "rows behind an offset of 2^32 + 5", [1, 2, 3])
@@ -264,13 +188,6 @@ def missing_bytes(side):
 
     column = side.column(Producer(cab.to_arrow_device(on_device(pa.array(range(5)))), cut))
     return 8 * (column.offset() + column.size()) - column.data().size
-
-
-@case("owning types", "releases of the schema of an import", 1)
-def schema_releases(side):
-    producer = Producer(cab.to_arrow_device(on_device(pa.array([1]))))
-    _column = side.column(producer)
-    return producer.schema_releases
 
 
 @case("DLPack", "an exported tensor shares its memory", True)

@@ -119,17 +119,6 @@ def test_copied_columns_are_freed_in_stream_order_without_a_wait(late, counted):
     expect_values(found, stream)
 
 
-def test_import_rejects_an_unknown_device():
-    def break_id(schema, array):
-        array.device_id = 77
-
-    producer = Producer(cab.to_arrow_device(on_device(ARRAYS["int"])), break_id)
-    with pytest.raises(ValueError, match="device 77"):
-        column_from(producer)
-    gc.collect()
-    assert wait_until(lambda: producer.releases == 1)
-
-
 @pytest.mark.parametrize("name", ARRAYS)
 def test_thousands_of_round_trips_leak_no_memory_or_threads(name, counted):
     def in_use():

@@ -49,24 +49,6 @@ def test_exported_frame_is_not_spilled_before_the_release(manager):
     assert all(owner.is_spilled for owner in owners(frame))
 
 
-def test_copied_export_does_not_prevent_spilling(manager):
-    frame = own_frame()
-    copied = cab.to_arrow_device(frame, copy=True)
-    cab.drain_releases()
-    assert everything(manager) > 0
-    assert all(owner.is_spilled for owner in owners(frame))
-    assert pa.array(copied.to_host()).to_pylist() == BATCH.to_pylist()
-
-
-def test_export_of_a_spilled_frame_is_in_device_memory(manager):
-    frame = own_frame()
-    assert everything(manager) > 0
-    exported = cab.to_arrow_device(frame)
-    assert exported.device_type == cab.DeviceType.CUDA
-    assert everything(manager) == 0
-    assert pa.array(exported.to_host()).to_pylist() == BATCH.to_pylist()
-
-
 def test_imported_frame_is_not_spilled(manager):
     exported = cab.to_arrow_device(own_frame())
     imported = cab.from_arrow_device(exported)
