@@ -104,7 +104,7 @@ def test_host_protocol_waits_for_the_data(resource, late):
 
 
 def test_freed_memory_is_not_reused_before_the_reader_is_done(resource, late):
-    """Issue 3 item 5: the reader is still running when the resource could reuse the memory."""
+    """The reader still runs when the resource could reuse the memory."""
     import rmm
 
     reader, found = side_stream(), read_target()
