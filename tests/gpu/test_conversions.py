@@ -12,7 +12,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing import foreign, host, samples
-from testing.device import GPU, fetched
+from testing.device import GPU, SLICES, fetched
 from testing.peers.arrays import Producer, assert_same, column_from, forget_null_counts
 from testing.unsanitized import (
     BELOW_MASKS,
@@ -23,8 +23,6 @@ from testing.unsanitized import (
 )
 
 pytestmark = GPU
-
-SLICES = [(0, samples.MANY), (1, 64), (8, 40), (33, 65), (5, 0)]
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)

@@ -108,16 +108,6 @@ def test_result_is_allocated_by_the_resource_of_the_engine():
     assert resource.allocation_counts.total_count > 0
 
 
-def test_column_of_another_stream_is_ordered():
-    from cudf_polars.containers import DataFrame
-    from rmm.pylibrmm.stream import Stream
-
-    stream = Stream()
-    frame = DataFrame.from_polars(pl.DataFrame({"a": range(1_000_000)}), stream)
-    array = cab.to_arrow_device(frame)
-    assert array.to_host().to_arrow()["a"].to_pylist()[-3:] == [999_997, 999_998, 999_999]
-
-
 def test_result_is_freed_after_a_borrower_has_read_it(pool, late):
     """A frame on its own stream is borrowed on another; the next query reuses the memory."""
     import pylibcudf as plc

@@ -100,14 +100,14 @@ def test_fences_of_each_stream_are_reached_in_order():
     streams = [side_stream() for _ in range(8)]
     fences = cab.Fences()
     added = [fences.add(streams[i % 8]) for i in range(10_000)]
-    told = []
-    while len(told) < len(added):
+    reached = []
+    while len(reached) < len(added):
         results = fences.poll(20)
         assert results
-        told += results
-    assert {state for _, state, _ in told} == {"reached"}
+        reached += results
+    assert {state for _, state, _ in reached} == {"reached"}
     for first in range(8):
-        of_stream = [fence for fence, *_ in told if (fence - added[0]) % 8 == first]
+        of_stream = [fence for fence, *_ in reached if (fence - added[0]) % 8 == first]
         assert of_stream == added[first::8]
 
 

@@ -72,10 +72,10 @@ def assert_comes_back(frame):
 @pytest.mark.parametrize("part", SLICES, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_series_of_every_type_round_trip(name, part):
-    made = series(name).rename("a name").iloc[part]
-    back = cab.from_arrow_device(cab.to_arrow_device(made))
-    pd.testing.assert_series_equal(back.to_pandas(), made.to_pandas())
-    assert back.to_arrow().equals(made.to_arrow())
+    original = series(name).rename("a name").iloc[part]
+    back = cab.from_arrow_device(cab.to_arrow_device(original))
+    pd.testing.assert_series_equal(back.to_pandas(), original.to_pandas())
+    assert back.to_arrow().equals(original.to_arrow())
 
 
 @pytest.mark.parametrize("part", SLICES, ids=str)

@@ -45,11 +45,11 @@ def test_pickled_columns_return_to_the_device(type_):
         data, buffers = pickle_out_of_band(array)
         assert len(buffers) <= 1
         assert all(memoryview(buffer).readonly for buffer in buffers)
-        given = [bytes(buffer) for buffer in buffers]
-        assert_on_device(pickle.loads(data, buffers=given), expected)
+        received = [bytes(buffer) for buffer in buffers]
+        assert_on_device(pickle.loads(data, buffers=received), expected)
         # The buffers may be misaligned, because they are copied to the device.
-        given = [memoryview(b"." + buffer)[1:] for buffer in given]
-        assert_on_device(pickle.loads(data, buffers=given), expected)
+        received = [memoryview(b"." + buffer)[1:] for buffer in received]
+        assert_on_device(pickle.loads(data, buffers=received), expected)
 
 
 def test_pickles_and_copies_of_memory_of_each_resource_round_trip(resource):
@@ -103,14 +103,14 @@ def test_deep_copies_and_pickles_of_string_views_are_equal():
         writer.write_batch(batch)
     (array,) = cab.ipc.open_stream(sink.getvalue())
     assert array.device_type == cab.DeviceType.CUDA
-    for made in (
+    for found in (
         array,
         copy.deepcopy(array),
         pickle_round_trip(array),
         pickle_round_trip(copy.deepcopy(array)),
     ):
-        assert made.nbytes == array.nbytes
-        assert made.to_arrow().equals(batch)
+        assert found.nbytes == array.nbytes
+        assert found.to_arrow().equals(batch)
 
 
 @pytest.mark.parametrize("to_host", [True, False])

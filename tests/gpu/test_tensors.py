@@ -39,12 +39,12 @@ def export(dtype="int64"):
     return cab.to_arrow_device(on_device(pa.array(np.arange(100, dtype=dtype))))
 
 
-@pytest.mark.parametrize("way", ["from_dlpack", "asarray"])
+@pytest.mark.parametrize("function", ["from_dlpack", "asarray"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_cupy_shares_columns(dtype, way):
+def test_cupy_shares_columns(dtype, function):
     cupy = pytest.importorskip("cupy")
     exported = export(dtype)
-    found = getattr(cupy, way)(exported)
+    found = getattr(cupy, function)(exported)
     assert found.dtype == dtype
     assert found.data.ptr == exported.buffers()[-1].address
     exported.release()
@@ -53,11 +53,11 @@ def test_cupy_shares_columns(dtype, way):
     assert found.get().tolist() == list(range(100))
 
 
-@pytest.mark.parametrize("way", ["from_dlpack", "as_tensor"])
-def test_torch_shares_columns(way):
+@pytest.mark.parametrize("function", ["from_dlpack", "as_tensor"])
+def test_torch_shares_columns(function):
     torch = pytest.importorskip("torch")
     exported = export("int32")
-    if way == "as_tensor":
+    if function == "as_tensor":
         tensor = torch.as_tensor(exported, device="cuda")
     else:
         tensor = torch.from_dlpack(exported)
@@ -115,16 +115,16 @@ def test_export_reports_its_dlpack_device(resource):
             memoryview(exported)
 
 
-@pytest.mark.parametrize("way", ["from_dlpack", "asarray"])
-def test_tensors_of_cupy_wait_for_the_stream_of_the_export(late, way):
+@pytest.mark.parametrize("function", ["from_dlpack", "asarray"])
+def test_tensors_of_cupy_wait_for_the_stream_of_the_export(late, function):
     """cupy passes its current stream to DLPack, and waits for ours with the array interface."""
     import cupy
 
     producer, consumer, found = side_stream(), side_stream(), read_target()
     exported = cab.to_arrow_device(late.column(producer), stream=producer)
     with consumer:
-        tensor = getattr(cupy, way)(exported)
-    if way == "from_dlpack":
+        tensor = getattr(cupy, function)(exported)
+    if function == "from_dlpack":
         assert not producer.done
     late.copy(tensor, found, consumer, cycles=0)
     expect_values(found, consumer)

@@ -93,9 +93,9 @@ def read_target():
     """Return the target of a read. It waits for the device: call it before enqueuing slow work."""
     import cupy
 
-    made = cupy.full(ROWS, -1, "int32")
+    target = cupy.full(ROWS, -1, "int32")
     synchronize()
-    return made
+    return target
 
 
 def as_cupy(span, dtype="int32"):
@@ -208,14 +208,14 @@ def fetched(column):
 
 
 def rows(obj):
-    """Return exported rows, which the bridge copies to host memory and pyarrow reads."""
+    """Return exported rows, which this package copies to host memory and pyarrow reads."""
     array = pa.array(cab.to_arrow_device(DeviceOnly(obj)).to_host())
     array.validate(full=True)
     return array.to_pylist()
 
 
 def frame_rows(obj):
-    """Return the rows of a cuDF object, exported by the bridge: it has no protocol of its own."""
+    """Return the rows of a cuDF object, exported by this package: it has no protocol of its own."""
     array = pa.array(cab.to_arrow_device(obj).to_host())
     array.validate(full=True)
     return array.to_pylist()

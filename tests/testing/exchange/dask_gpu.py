@@ -23,13 +23,13 @@ def arrays():
             yield cab.to_arrow_device(batch)
 
 
-def make():
+def send():
     return list(arrays()), os.getpid()
 
 
-def read(made):
+def read(sent):
     """Return the arrays that differ from the originals, their number and their device types."""
-    found, process = made
+    found, process = sent
     assert os.getpid() != process
     wrong = [
         f"array {i}: {original.schema}"
@@ -52,8 +52,8 @@ def main(protocol):
     ):
         first, second = client.scheduler_info()["workers"]
         # The function of the imported module: workers cannot import it from "__main__".
-        made = client.submit(dask_gpu.make, workers=[first])
-        return client.submit(dask_gpu.read, made, workers=[second]).result(timeout=300)
+        sent = client.submit(dask_gpu.send, workers=[first])
+        return client.submit(dask_gpu.read, sent, workers=[second]).result(timeout=200)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of any type in device memory, made without the interop of cuDF or the bridge."""
+"""Arrays of any type in device memory, made without the interop of cuDF or this package."""
 
 from __future__ import annotations
 

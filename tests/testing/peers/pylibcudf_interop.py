@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns and arrays for which pylibcudf's interop and the bridge differ.
+"""Columns and arrays for which pylibcudf's interop and this package differ.
 
 As a script with `tests/project/stub_device.cpp` preloaded, it exports and imports them with
 pylibcudf in host memory, and prints the results as JSON.
@@ -69,7 +69,7 @@ IMPORTS = {
     "I3": ("column", STRUCT, slice_the_children, STRUCT.to_pylist()[2:]),
 }
 NULL_VALUE = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([5, None]))
-# Arrays of each type that pylibcudf rejects and the bridge imports.
+# Arrays of each type that pylibcudf rejects and this package imports.
 REFUSED = [
     pa.array([[1]], pa.large_list(pa.int64())),
     pa.array([[1]], pa.list_view(pa.int64())),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Release an export after a sticky CUDA error, which makes the rest of the process unusable.
 
-The script's argument selects the export of the bridge ("ours") or of pylibcudf ("theirs"). It
+The script's argument selects the export of this package ("ours") or of pylibcudf ("theirs"). It
 prints whether the array was released.
 """
 
