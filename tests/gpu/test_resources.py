@@ -24,7 +24,7 @@ from testing.device import (
     unnamed,
     zeros,
 )
-from testing.peers.arrays import HostOnly, column_from, struct_of
+from testing.peers.arrays import DeviceOnly, HostOnly, column_from, struct_of
 
 pytestmark = GPU
 
@@ -84,6 +84,24 @@ def test_upload_of_small_columns_allocates_one_block_until_the_last_is_freed(cou
     del last
     cab.drain_releases()
     assert counted.allocation_counts.current_count == before.current_count
+
+
+def test_export_of_bools_allocates_temporary_memory_once(counted):
+    table = plc.Table([on_device(pa.array([True, None, False])) for _ in range(100)])
+    before = counted.allocation_counts.total_count
+    exported = cab.to_arrow_device(table)
+    assert counted.allocation_counts.total_count - before == len(table.columns()) + 1
+    assert exported.num_rows == 3
+
+
+def test_import_of_strings_with_nulls_allocates_temporary_memory_once(counted):
+    """libcudf allocates temporary memory as well when it counts the nulls of all columns."""
+    strings = pa.array(["a", None, "bc"])
+    exported = cab.to_arrow_device(plc.Table([on_device(strings) for _ in range(100)]))
+    before = counted.allocation_counts.total_count
+    imported = cab.from_arrow_device(DeviceOnly(exported), to="pylibcudf")
+    assert counted.allocation_counts.total_count - before <= 6
+    assert pylibcudf_rows(imported.columns()[0]) == strings.to_pylist()
 
 
 def test_export_and_import_do_not_wait_for_a_slow_producer(resource, late):
