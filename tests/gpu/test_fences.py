@@ -7,8 +7,6 @@ import asyncio
 import gc
 import select
 
-import pylibcudf as plc
-
 import cudf_arrow_bridge as cab
 from testing.device import (
     GPU,
@@ -23,10 +21,6 @@ from testing.device import (
 )
 
 pytestmark = GPU
-
-
-def late_array(late, stream):
-    return cab.to_arrow_device(plc.Table([late.column(stream)]), stream=stream)
 
 
 def test_late_stream_does_not_delay_the_fence_of_another_stream(late):
@@ -62,7 +56,7 @@ def test_event_loop_runs_while_an_array_is_not_ready(late):
     stream = side_stream()
 
     async def main():
-        array = late_array(late, stream)
+        array = late.table(stream)
         ready, ticks = await ticks_until(array.ready())
         assert ready is array
         assert ticks > 50
@@ -86,7 +80,7 @@ def test_fence_keeps_an_array_alive_until_the_array_is_ready(late, counted):
     synchronize()
     held = counted.allocation_counts.current_bytes
     fences = cab.Fences()
-    array = late_array(late, stream)
+    array = late.table(stream)
     fences.add(array)
     del array
     gc.collect()
@@ -155,7 +149,7 @@ def test_writes_of_the_owner_wait_for_the_borrower(late):
 
 def test_writes_of_the_borrower_wait_for_the_owner_and_precede_its_reads(late):
     owner, borrower, found = side_stream(), side_stream(), read_target()
-    exported = cab.to_arrow_device(late.column(owner), stream=owner)
+    exported = late.array(owner)
     with exported.borrow(stream=borrower) as borrowed, borrower:
         memory = as_cupy(borrowed)
         memory += 1
@@ -166,7 +160,7 @@ def test_writes_of_the_borrower_wait_for_the_owner_and_precede_its_reads(late):
 
 def test_async_borrow_waits_for_the_borrower_without_blocking(late):
     owner, borrower, found = side_stream(), side_stream(), read_target()
-    exported = cab.to_arrow_device(late.column(owner), stream=owner)
+    exported = late.array(owner)
 
     async def use_array():
         async with exported.borrow(stream=borrower) as borrowed:

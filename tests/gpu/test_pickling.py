@@ -126,7 +126,7 @@ def test_pack_waits_for_the_stream_of_the_data(late, pool, to_host):
 
 def test_deep_copies_are_ordered_after_the_stream_of_the_data(late, pool):
     stream = side_stream()
-    array = cab.to_arrow_device(late.column(stream), stream=stream)
+    array = late.array(stream)
     deep = copy.deepcopy(array)
     array.release()
     assert rows(deep) == list(range(ROWS))

@@ -39,7 +39,7 @@ pytestmark = GPU
 
 def test_export_of_an_import_is_ordered_after_the_first_producer(late):
     producer, middle, consumer, found = *(side_stream() for _ in range(3)), read_target()
-    first = cab.to_arrow_device(late.column(producer), stream=producer)
+    first = late.array(producer)
     imported = column_from(first, stream=middle)
     again = column_from(cab.to_arrow_device(imported, stream=middle), stream=consumer)
     assert_late(late, [(found, again, consumer)], producer)
@@ -79,7 +79,7 @@ def test_unpacking_of_bits_does_not_block_the_host(late, pool):
         array.array.length = 32 * ROWS
 
     def unpack():
-        bits = Producer(cab.to_arrow_device(late.column(producer), stream=producer), as_bits)
+        bits = Producer(late.array(producer), as_bits)
         return column_from(bits, stream=consumer, mr=pool)
 
     unpack()  # loads the kernel
@@ -172,7 +172,7 @@ def test_export_accepts_streams_of_every_library(make, late):
 @each_stream
 def test_import_accepts_streams_of_every_library(make, late):
     producer, consumer, found = side_stream(), make(), read_target()
-    exported = cab.to_arrow_device(late.column(producer), stream=producer)
+    exported = late.array(producer)
     column = column_from(exported, stream=consumer)
     assert_late(late, [(found, column, cupy_stream(consumer))], producer)
 
@@ -180,7 +180,7 @@ def test_import_accepts_streams_of_every_library(make, late):
 def test_imported_column_keeps_its_stream_alive(late):
     stream = side_stream()
     gone = weakref.ref(stream)
-    column = column_from(cab.to_arrow_device(late.column(stream), stream=stream), stream=stream)
+    column = column_from(late.array(stream), stream=stream)
     del stream
     gc.collect()
     assert gone() is not None
@@ -191,13 +191,9 @@ def test_imported_column_keeps_its_stream_alive(late):
 SUM = ROWS * (ROWS - 1) // 2
 
 
-def late_table(late, producer):
-    return cab.to_arrow_device(plc.Table([late.column(producer)]), stream=producer)
-
-
 def warm_up(late):
     """Load the kernels of a sum in cuDF, because loading a kernel may wait for the device."""
-    frame = cab.from_arrow_device(late_table(late, side_stream()), stream=side_stream())
+    frame = cab.from_arrow_device(late.table(side_stream()), stream=side_stream())
     assert frame["0"].sum() == SUM
     synchronize()
 
@@ -205,7 +201,7 @@ def warm_up(late):
 def test_cudf_reads_frames_imported_on_another_stream(late):
     warm_up(late)
     producer, consumer = side_stream(), side_stream()
-    frame = cab.from_arrow_device(late_table(late, producer), stream=consumer)
+    frame = cab.from_arrow_device(late.table(producer), stream=consumer)
     assert not producer.done
     assert frame["0"].sum() == SUM
 
@@ -216,7 +212,7 @@ def test_release_of_a_frame_waits_for_the_work_of_cudf(late):
 
     warm_up(late)
     producer, consumer, found = side_stream(), side_stream(), read_target()
-    source = Producer(late_table(late, producer))
+    source = Producer(late.table(producer))
     frame = cab.from_arrow_device(source, stream=consumer, kind="table")
     producer.synchronize()
     default = cupy.cuda.ExternalStream(plc.utils.CUDF_DEFAULT_STREAM.__cuda_stream__()[1])

@@ -121,7 +121,7 @@ def test_tensors_of_cupy_wait_for_the_stream_of_the_export(late, function):
     import cupy
 
     producer, consumer, found = side_stream(), side_stream(), read_target()
-    exported = cab.to_arrow_device(late.column(producer), stream=producer)
+    exported = late.array(producer)
     with consumer:
         tensor = getattr(cupy, function)(exported)
     if function == "from_dlpack":
@@ -271,7 +271,7 @@ def test_c_exchange_interface_waits_for_the_export(late):
 
     api = dlpack.Exchange.of(cab.DeviceArray)
     producer, found = side_stream(), read_target()
-    exported = cab.to_arrow_device(late.column(producer), stream=producer)
+    exported = late.array(producer)
     managed = api.managed(exported)
     tensor = managed.dl_tensor
     assert (tensor.device_type, tensor.device_id, managed.flags) == (2, 0, dlpack.READ_ONLY)

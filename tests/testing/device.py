@@ -68,6 +68,14 @@ class Late:
         (column,) = self.columns(1, stream, mr)
         return column
 
+    def array(self, stream):
+        """Return an export of a column like `column`, on its stream."""
+        return cab.to_arrow_device(self.column(stream), stream=stream)
+
+    def table(self, stream):
+        """Return an export of a table of a column like `column`, on its stream."""
+        return cab.to_arrow_device(plc.Table([self.column(stream)]), stream=stream)
+
     def columns(self, count, stream, mr=None):
         """Yield columns like `column`. Each copy is enqueued only when its column is requested."""
         # Allocating waits for the device, so allocate all buffers before the slow kernels.
