@@ -53,6 +53,13 @@ def commit() -> str:
     return done.stdout.strip() or os.environ.get("COMMIT", "unknown")
 
 
+def packages() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in metadata.distributions():  # of two with one name, the first is imported
+        found.setdefault(one.name or "?", one.version)
+    return dict(sorted(found.items()))
+
+
 def host() -> dict[str, Any]:
     return {
         "commit": commit(),
@@ -65,7 +72,7 @@ def host() -> dict[str, Any]:
             "driver": first(r"^(.*)$", "/proc/driver/nvidia/version"),
             "python": platform.python_version(),
         },
-        "packages": dict(sorted((d.name, d.version) for d in metadata.distributions())),
+        "packages": packages(),
     }
 
 
