@@ -12,7 +12,7 @@ from contextlib import aclosing, suppress
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import foreign
 from testing.host import to_arrow
 from testing.peers.handlers import Handler
@@ -50,7 +50,7 @@ def answer(request, context):
 async def taken(produce, limit=None, **options):
     """Return all batches, or the first `limit`, as pylibcudf tables."""
     found = []
-    async with aclosing(bridge.from_arrow_device_async(produce, to="pylibcudf", **options)) as all_:
+    async with aclosing(cab.from_arrow_device_async(produce, to="pylibcudf", **options)) as all_:
         async for table in all_:
             found.append(table)
             if len(found) == limit:
@@ -92,25 +92,11 @@ def test_handler_gets_the_table_of_the_synchronous_stream(answer):
     ]
 
 
-@pytest.mark.parametrize("prefetch", [1, 4])
-def test_imported_batches_equal_those_of_the_synchronous_stream(answer, prefetch):
+def test_imported_batches_equal_those_of_the_synchronous_stream(answer):
     expected = pa.table(answer)
     with Query(answer) as query:
-        tables = run(taken(query.produce, prefetch=prefetch))
+        tables = run(taken(query.produce))
     assert_same_rows(tables, expected)
-
-
-def test_batches_are_imported_as_cudf_frames(context):
-    answer = context.sql(QUERIES["many batches"])
-
-    async def lengths():
-        stream = bridge.from_arrow_device_async(Query(answer).produce)
-        return [(len(frame), list(frame.columns)) async for frame in stream]
-
-    found = run(lengths())
-    assert len(found) > 10
-    assert sum(rows for rows, _ in found) == 200_000
-    assert all(names == ["x", "s"] for _, names in found)
 
 
 def test_partitions_are_imported_concurrently(context):
@@ -136,7 +122,7 @@ def test_cancel_after_some_batches_frees_all_memory(context):
     rng = random.Random(15)
     gc.collect()
     before = pa.total_allocated_bytes()
-    for _ in range(50):
+    for _ in range(20):
         limit = rng.randrange(1, 12)
         with Query(answer) as query:
             tables = run(taken(query.produce, limit, prefetch=rng.choice([1, 2, 5])))
@@ -152,7 +138,7 @@ def test_stream_can_be_closed_before_the_first_batch(context):
 
     async def main():
         for started in [False, True] * 10:
-            stream = bridge.from_arrow_device_async(Query(answer).produce)
+            stream = cab.from_arrow_device_async(Query(answer).produce)
             if started:
                 waiting = asyncio.ensure_future(anext(stream))
                 await asyncio.sleep(0)
@@ -172,7 +158,7 @@ def test_error_in_the_middle_of_a_query_is_raised(context, position):
     found = []
 
     async def main(query, partition):
-        async for table in bridge.from_arrow_device_async(
+        async for table in cab.from_arrow_device_async(
             lambda handler: query.produce(handler, partition), to="pylibcudf"
         ):
             found.append(table.num_rows())
@@ -197,26 +183,3 @@ def test_panic_of_the_producer_is_raised(context):
     with pytest.raises(OSError, match="dropped") as caught:
         run(taken(query.produce))
     assert caught.value.errno == errno.ECANCELED
-
-
-def test_query_that_cannot_start_raises_its_own_exception(context):
-    query = Query(context.sql(RANGE.format(10)))
-
-    async def main():
-        stream = bridge.from_arrow_device_async(lambda handler: query.produce(handler, "one"))
-        with pytest.raises(RuntimeError, match="execute args"):
-            await anext(stream)
-        await stream.aclose()
-
-    run(main())
-
-
-def test_error_returned_by_the_handler_ends_the_stream(context):
-    """The bridge's own handler relies on this reaction of sedonadb."""
-    answer = context.sql(RANGE.format(100_000))
-    for options in ({"refuse_schema": errno.EINVAL}, {"refuse_task": (2, errno.EIO)}):
-        handler = Handler(**options)
-        with Query(answer) as query:
-            query.produce(handler.address)
-        assert handler.wait().names[-1] == "release"
-        assert handler.error is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports of asynchronous streams from C producers that follow scripts."""
+"""Imports of asynchronous streams from C producers that follow scripts, and waits for tasks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ import errno
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.peers.producers import Producer
+
+
+async def until(condition):
+    """Run other tasks until a condition is true, and then a little longer."""
+    for _ in range(1000):
+        if condition():
+            break
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.002)
 
 
 async def collect(source, limit=None, **options):
     """Return the lengths of all frames, or of up to `limit`, and the error that ended them."""
     found = []
-    stream = bridge.from_arrow_device_async(source, **options)
+    stream = cab.from_arrow_device_async(source, **options)
     try:
         while limit is None or len(found) < limit:
             found.append(rows_of(await anext(stream)))
@@ -39,7 +48,7 @@ def rows_of(frame):
 def consume(script, limit=None, *, here=False, **options):
     """Import the stream of a script; return the lengths of frames, the error and the producer."""
     producer = Producer(script, here=here)
-    found, error = asyncio.run(asyncio.wait_for(collect(producer, limit, **options), 20))
+    found, error = asyncio.run(asyncio.wait_for(collect(producer, limit, **options), 60))
     producer.check()
     return found, error, producer
 

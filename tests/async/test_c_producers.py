@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C producers of asynchronous streams: threads, errors, cancellation and broken rules.
+
+Each test ends without a hang, and the consumer releases each array once. The tests in
+csrc/tests/async cover the protocol; these cover Python exceptions, the GIL and event loops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import threading
+
+import pyarrow as pa
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing.async_streams import consume, has_code, sent
+from testing.peers.producers import BATCH, Producer
+
+ROWS = BATCH.num_rows
+
+
+def run(coroutine):
+    asyncio.run(asyncio.wait_for(coroutine, 60))
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_all_batches_of_a_correct_producer_arrive(here):
+    def script(p):
+        p.on_schema()
+        for _ in range(3):
+            p.on_next_task()
+        p.end()
+        p.release()
+
+    found, error, producer = consume(script, here=here)
+    assert (found, error) == ([ROWS] * 3, None)
+    assert producer.codes == [0] * 5
+    assert producer.num_cancels == 0
+
+
+def test_each_call_may_come_from_another_thread():
+    def elsewhere(call):
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+
+    def script(p):
+        elsewhere(p.on_schema)
+        for _ in range(20):
+            p.wait_for_request()
+            elsewhere(p.on_next_task)
+        elsewhere(p.end)
+        elsewhere(p.release)
+
+    found, error, _ = consume(script, prefetch=3)
+    assert (found, error) == ([ROWS] * 20, None)
+
+
+def test_producer_is_called_on_another_thread_than_the_loops():
+    callers = []
+
+    def script(p):
+        p.on_request = lambda: callers.append(threading.get_ident())
+        sent(p, 5)
+        p.end()
+        p.release()
+
+    _, error, producer = consume(script, prefetch=1)
+    assert error is None
+    assert len(callers) > 1
+    assert threading.get_ident() not in {*callers, *(task.thread for task in producer.tasks)}
+
+
+@pytest.mark.parametrize("limit", [None, 10])
+def test_tasks_sent_from_within_request_arrive_once(limit):
+    """The protocol forbids it, but nothing hangs, and no batch is lost or repeated."""
+    count = 50
+
+    def script(p):
+        over, calling = threading.Event(), threading.RLock()
+
+        def deliver():
+            with calling:
+                while p.num_wanted and not p.num_cancels and len(p.tasks) < count:
+                    p.on_next_task()
+                if len(p.tasks) == count and not over.is_set():
+                    p.end()
+                    over.set()
+
+        p.on_request = deliver
+        p.on_schema()
+        p.wait_for(lambda: over.is_set() or p.num_cancels)
+        p.release()
+
+    found, error, producer = consume(script, limit, prefetch=1)
+    assert (found, error) == ([ROWS] * (limit or count), None)
+    assert producer.num_cancels == (limit is not None)
+
+
+def test_producer_can_end_and_release_from_within_request():
+    def script(p):
+        over = threading.Event()
+
+        def finish():
+            if len(p.tasks) == 3 and not over.is_set():
+                over.set()
+                p.end()
+                p.release()
+
+        p.on_request = finish
+        assert p.on_schema() == 0
+        for _ in range(3):
+            p.on_next_task()
+        assert over.wait(10)
+
+    found, error, _ = consume(script, prefetch=3)
+    assert (found, error) == ([ROWS] * 3, None)
+
+
+AFTER_CANCEL = {
+    "release": lambda p: None,
+    "an error, then the end": lambda p: (p.on_error(errno.EIO, b"no"), p.end()),
+    "more arrays than requested": lambda p: [p.on_next_task() for _ in range(p.num_wanted + 3)],
+}
+
+
+@pytest.mark.parametrize("answer", AFTER_CANCEL.values(), ids=AFTER_CANCEL)
+def test_calls_after_a_cancel_are_not_an_error(answer):
+    def script(p):
+        sent(p)
+        answer(p)
+        p.release()
+
+    found, error, producer = consume(script, 2)
+    assert (found, error) == ([ROWS] * 2, None)
+    assert producer.num_cancels == 1
+
+
+def test_cancelled_wait_cancels_a_slow_producer():
+    def script(p):
+        sent(p, 1)
+        p.wait_for(lambda: p.num_cancels)
+        p.release()
+
+    producer = Producer(script)
+
+    async def main():
+        stream = cab.from_arrow_device_async(producer, prefetch=1)
+        assert len(await anext(stream)) == ROWS
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await stream.aclose()
+
+    run(main())
+    producer.check()
+    assert producer.num_cancels == 1
+
+
+def test_thread_of_a_producer_ends_although_the_close_is_cancelled():
+    before, extracting, gate = set(threading.enumerate()), threading.Event(), threading.Event()
+
+    def block(struct):
+        extracting.set()
+        assert gate.wait(10)
+
+    def script(p):
+        p.on_schema()
+        p.on_next_task(edit=block)
+        p.wait_for(lambda: p.num_cancels)
+        p.end()
+        p.release()
+
+    producer = Producer(script)
+
+    async def main():
+        reading = asyncio.ensure_future(anext(cab.from_arrow_device_async(producer)))
+        await asyncio.to_thread(extracting.wait, 10)
+        for _ in range(2):  # the second one cancels the close, which waits for the producer
+            reading.cancel()
+            await asyncio.sleep(0.01)
+        gate.set()
+        await asyncio.wait([reading])
+
+    run(main())
+    producer.check()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("passes_on", [False, True])
+def test_exception_of_the_producer_function_is_raised(passes_on):
+    """The function may fail after it has passed the handler to a producer."""
+    failed = threading.Event()
+
+    def script(p):
+        assert failed.wait(10)
+        # The handler still exists.
+        assert p.on_schema() != 0
+        p.on_next_task()
+        p.end()
+        p.release()
+
+    producer = Producer(script)
+
+    def produce(handler):
+        if passes_on:
+            producer(handler)
+        raise KeyError("the plan")
+
+    async def main():
+        with pytest.raises(KeyError, match="the plan"):
+            await anext(cab.from_arrow_device_async(produce))
+        failed.set()
+
+    run(main())
+    if passes_on:
+        producer.check()
+
+
+def test_producer_function_that_raises_after_on_error_is_an_error():
+    """The bridge cannot know whether the function kept the handler: either error is raised."""
+
+    def produce(handler):
+        producer(handler)
+        raise LookupError("late")
+
+    def script(p):
+        p.on_error(errno.EIO, b"first")
+        p.release()
+
+    producer = Producer(script, here=True)
+
+    async def main():
+        with pytest.raises((LookupError, OSError), match=r"late|first"):
+            await anext(cab.from_arrow_device_async(produce))
+
+    run(main())
+    producer.check()
+
+
+def test_stream_of_a_producer_that_never_calls_can_be_closed():
+    address = []
+
+    async def main():
+        stream = cab.from_arrow_device_async(address.append)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await anext(stream)
+        await stream.aclose()
+
+    run(main())
+    # The producer may still call, much later.
+    late = Producer(lambda p: (p.on_schema(), p.on_next_task(), p.end(), p.release()), here=True)
+    late(address[0])
+    late.check()
+    assert late.codes[0] == errno.ECANCELED
+
+
+def set_field(name, value, of_array=True):
+    return lambda device: setattr(device.array if of_array else device, name, value)
+
+
+EDITS = {
+    "a negative length": set_field("length", -1),
+    "no columns": set_field("children", None),
+    "another device": set_field("device_type", 2, of_array=False),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_array_that_contradicts_its_stream_is_an_error(edit):
+    def script(p):
+        sent(p, 2)
+        p.wait_for_request()
+        p.on_next_task(edit=edit)
+        p.wait_for(lambda: p.num_cancels)
+        p.end()
+        p.release()
+
+    found, error, producer = consume(script)
+    assert found == [ROWS] * 2
+    assert isinstance(error, ValueError) or has_code(error, errno.EPROTO), repr(error)
+    assert producer.num_cancels == 1
+
+
+def unknown_format(struct):
+    struct.format = b"?!"
+
+
+INTERVALS = pa.schema({"a": pa.month_day_nano_interval()})
+
+
+@pytest.mark.parametrize(
+    ("schema", "edit"), [(INTERVALS, None), (BATCH.schema, unknown_format)], ids=["type", "format"]
+)
+def test_schema_that_cudf_does_not_support_is_an_error(schema, edit):
+    def script(p):
+        p.on_schema(schema, edit=edit)
+        p.on_next_task(pa.record_batch([pa.nulls(1, type_) for type_ in schema.types], schema))
+        p.wait_for(lambda: p.num_cancels)
+        p.release()
+
+    found, error, producer = consume(script)
+    assert found == []
+    assert isinstance(error, (TypeError, ValueError)), repr(error)
+    assert producer.num_cancels == 1
+
+
+def send_released_array(p):
+    p.on_next_task(None)
+    p.wait_for(lambda: p.num_cancels)
+
+
+VIOLATIONS = {
+    "no schema": (0, errno.EPROTO, lambda p: p.on_schema(None)),
+    "an array before the schema": (0, errno.EPROTO, Producer.on_next_task),
+    "a released array": (2, errno.EIO, send_released_array),
+    "a task without extract_data": (2, errno.EPROTO, Producer.on_task_without_callback),
+    "release without an end": (2, errno.EPROTO, lambda p: None),
+    "an error with code 0": (2, errno.EIO, lambda p: p.on_error(0)),
+}
+
+
+@pytest.mark.parametrize(("count", "code", "call"), VIOLATIONS.values(), ids=VIOLATIONS)
+def test_violation_of_the_protocol_is_an_error(count, code, call):
+    def script(p):
+        if count:
+            sent(p, count)
+            p.wait_for_request()
+        call(p)
+        p.release()
+
+    found, error, _ = consume(script)
+    assert found == [ROWS] * count
+    assert has_code(error, code)
+
+
+def test_more_tasks_than_requested_are_an_error():
+    def script(p):
+        p.on_schema()
+        while not p.codes[-1]:
+            p.on_next_task()
+        p.release()
+
+    found, error, producer = consume(script, prefetch=4)
+    assert has_code(error, errno.EPROTO)
+    # The requested batches have arrived.
+    assert len(found) == len(producer.tasks) - 1 == producer.requested
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOMEM, errno.ENOSYS, errno.EIO, 999])
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_error_of_extract_data_is_raised(code, is_reported):
+    """The producer should then call `on_error`; this tests both cases."""
+
+    def script(p):
+        sent(p, 2)
+        p.wait_for_request()
+        p.on_next_task(code=code)
+        p.wait_for(lambda: p.tasks[-1].num_extracted)
+        if is_reported:
+            p.on_error(code, b"the disk is gone")
+        p.release()
+
+    found, error, _ = consume(script)
+    assert found == [ROWS] * 2
+    assert has_code(error, code)
+
+
+MESSAGES = [
+    pytest.param(None, os.strerror(errno.ENOLINK), id="NULL"),
+    pytest.param("größer".encode(), "größer", id="UTF-8"),
+    pytest.param(b"gr\xf6\xdfer", "gr", id="not UTF-8"),
+]
+
+
+@pytest.mark.parametrize("count", [None, 2])
+@pytest.mark.parametrize(("message", "text"), MESSAGES)
+def test_errors_arrive_with_code_message_and_metadata(message, text, count):
+    """The error may also come before `on_schema`."""
+    metadata = {b"query": b"7", b"\xff": b""}
+
+    def script(p):
+        if count is not None:
+            sent(p, count)
+        p.on_error(errno.ENOLINK, message, metadata)
+        p.release()
+
+    found, error, _ = consume(script)
+    assert found == [ROWS] * (count or 0)
+    assert has_code(error, errno.ENOLINK)
+    assert text in str(error)
+    assert error.metadata == metadata
