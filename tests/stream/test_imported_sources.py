@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import arro3.core
 import cudf
-import narwhals
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -14,42 +13,39 @@ import pyarrow.parquet as pq
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 TABLE = pa.table({"a": range(10), "b": [str(i) for i in range(10)]})
 
 
 def rows(frame):
-    return pa.record_batch(bridge.to_arrow_device(frame, preserve_index=False)).to_pydict()
+    return pa.record_batch(cab.to_arrow_device(frame, preserve_index=False)).to_pydict()
 
 
 KINDS = {
     "pyarrow tables": lambda table: table,
-    "tables of two batches": lambda table: pa.concat_tables([table[:3], table[3:]]),
-    "pyarrow batches": lambda table: table.combine_chunks().to_batches()[0],
     "pandas frames": lambda table: table.to_pandas(),
-    "polars frames": pl.from_arrow,
-    "cuDF frames": bridge.from_arrow_device,
-    "device arrays": bridge.to_arrow_device,
-    "streams": bridge.to_arrow_device_stream,
+    "cuDF frames": cab.from_arrow_device,
+    "device arrays": cab.to_arrow_device,
+    "streams": cab.to_arrow_device_stream,
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("wrap", [list, tuple, iter])
+@pytest.mark.parametrize("wrap", [list, iter])
 def test_lists_of_frames_and_tables_are_imported(kind, wrap):
     parts = [KINDS[kind](TABLE[begin : begin + 5]) for begin in (0, 5)]
-    assert rows(bridge.from_arrow_device_stream(wrap(parts))) == TABLE.to_pydict()
+    assert rows(cab.from_arrow_device_stream(wrap(parts))) == TABLE.to_pydict()
     parts = [KINDS[kind](TABLE[begin : begin + 5]) for begin in (0, 5)]
-    frames = list(bridge.from_arrow_device_stream(wrap(parts), concat=False))
+    frames = list(cab.from_arrow_device_stream(wrap(parts), concat=False))
     assert all(isinstance(frame, cudf.DataFrame) for frame in frames)
     assert pa.concat_tables([pa.table(rows(frame)) for frame in frames]).equals(TABLE)
 
 
 def test_lists_with_empty_tables_are_imported():
     empty = TABLE.schema.empty_table()
-    assert rows(bridge.from_arrow_device_stream([empty, TABLE, empty])) == TABLE.to_pydict()
-    assert rows(bridge.from_arrow_device_stream([empty])) == empty.to_pydict()
+    assert rows(cab.from_arrow_device_stream([empty, TABLE, empty])) == TABLE.to_pydict()
+    assert rows(cab.from_arrow_device_stream([empty])) == empty.to_pydict()
 
 
 def test_tables_of_another_schema_are_rejected():
@@ -57,16 +53,7 @@ def test_tables_of_another_schema_are_rejected():
         ValueError,
         match=r"column 'a': expected the Arrow type 'int64' by the stream's.* got 'string'$",
     ):
-        bridge.from_arrow_device_stream([TABLE, pa.table({"a": ["x"], "b": ["y"]})])
-
-
-def test_error_of_different_types_names_the_found_type():
-    one = pa.table({"t": pa.array([1], pa.timestamp("s", "UTC"))})
-    other = pa.table({"t": pa.array([1], pa.timestamp("ms"))})
-    with pytest.raises(
-        ValueError, match=r"column 't': expected the Arrow type.* got 'timestamp\('ms', ''\)'$"
-    ):
-        bridge.from_arrow_device_stream([one, other])
+        cab.from_arrow_device_stream([TABLE, pa.table({"a": ["x"], "b": ["y"]})])
 
 
 @pytest.fixture
@@ -79,9 +66,7 @@ def folder(tmp_path):
 
 SOURCES = {
     "path": lambda folder: folder / "a.parquet",
-    "string": lambda folder: str(folder / "b.arrow"),
-    "glob": lambda folder: str(folder / "*.parquet"),
-    "list of paths": lambda folder: [folder / "a.parquet"],
+    "glob": lambda folder: str(folder / "*.arrow"),
     "dataset": lambda folder: ds.dataset(folder / "a.parquet"),
     "scanner": lambda folder: ds.dataset(folder / "a.parquet").scanner(),
     "lazy frame": lambda folder: pl.scan_parquet(folder / "a.parquet"),
@@ -90,11 +75,11 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_files_datasets_and_lazy_frames_are_imported(folder, source):
-    for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
+    for take in (cab.from_arrow_device, cab.from_arrow_device_stream):
         assert rows(take(SOURCES[source](folder))) == TABLE.to_pydict()
         selected = take(SOURCES[source](folder), columns=["b"])
         assert rows(selected) == TABLE.select(["b"]).to_pydict()
-    frames = bridge.from_arrow_device_stream(SOURCES[source](folder), concat=False)
+    frames = cab.from_arrow_device_stream(SOURCES[source](folder), concat=False)
     assert pa.concat_tables([pa.table(rows(frame)) for frame in frames]).equals(TABLE)
 
 
@@ -107,77 +92,62 @@ def test_columns_option_keeps_the_index_of_cudf_frames_only(tmp_path, ending):
     else:
         with pa.ipc.new_file(path, table.schema) as file:
             file.write_table(table)
-    frame = bridge.from_arrow_device(path, columns=["c"])
+    frame = cab.from_arrow_device(path, columns=["c"])
     assert list(frame.columns) == ["c"]
     assert frame.index.name == "b"
-    columns = bridge.from_arrow_device(path, columns=["c"], to="pylibcudf")
+    columns = cab.from_arrow_device(path, columns=["c"], to="pylibcudf")
     assert columns.num_columns() == 1
 
 
-def test_a_lazy_frame_is_computed_for_each_pass(folder):
+def test_lazy_frame_is_computed_for_each_iteration(folder):
     calls = []
     lazy = pl.scan_parquet(folder / "a.parquet").map_batches(lambda df: calls.append(0) or df)
-    stream = bridge.to_arrow_device_stream(lazy)
+    stream = cab.to_arrow_device_stream(lazy)
     for count in (1, 2):
         assert pa.table(stream).to_pydict() == TABLE.to_pydict()
         assert len(calls) == count
 
 
-@pytest.mark.parametrize("take", [bridge.from_arrow_device, bridge.from_arrow_device_stream])
-def test_a_missing_file_is_an_error(take):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        take("nowhere.parquet")
-
-
-def test_strings_in_a_list_are_not_read_as_paths(folder):
-    for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
-        with pytest.raises(TypeError):
-            take([str(folder / "a.parquet")])
-
-
 def test_import_of_empty_pandas_series_keeps_the_index():
     index = pd.Index([], name="key", dtype="int64")
     series = pd.Series([], dtype="int64", name="value", index=index)
-    imported = bridge.from_arrow_device_stream(series)
+    imported = cab.from_arrow_device_stream(series)
     assert (imported.name, imported.index.name) == ("value", "key")
 
 
 STRUCTS = [{"x": 1}, None, {"x": 3}]
 
 COLUMNS_OF_STRUCTS = {
-    "a chunked array": pa.chunked_array([STRUCTS]),
     "a chunked array of two chunks": pa.chunked_array([STRUCTS[:1], STRUCTS[1:]]),
-    "a polars series": pl.Series(STRUCTS),
     "a polars series of two chunks": pl.Series(STRUCTS[:1]).append(pl.Series(STRUCTS[1:])),
-    "a series of narwhals": narwhals.from_native(pl.Series(STRUCTS), series_only=True),
     "a chunked array of arro3": arro3.core.ChunkedArray(pa.chunked_array([STRUCTS])),
-    "a stream of this package": bridge.to_arrow_device_stream(pa.chunked_array([STRUCTS])),
+    "a stream of this package": cab.to_arrow_device_stream(pa.chunked_array([STRUCTS])),
 }
 
 
 @pytest.mark.parametrize("column", COLUMNS_OF_STRUCTS.values(), ids=COLUMNS_OF_STRUCTS)
 def test_structs_of_a_column_are_a_column(column):
-    for take in (bridge.from_arrow_device, bridge.from_arrow_device_stream):
+    for take in (cab.from_arrow_device, cab.from_arrow_device_stream):
         series = take(column)
         assert isinstance(series, cudf.Series)
-        assert pa.array(bridge.to_arrow_device(series)).to_pylist() == STRUCTS
+        assert pa.array(cab.to_arrow_device(series)).to_pylist() == STRUCTS
         assert isinstance(take(column, to="pylibcudf"), plc.Column)
-    assert pa.array(bridge.to_arrow_device(column)).to_pylist() == STRUCTS
-    stream = bridge.to_arrow_device_stream(column)
+    assert pa.array(cab.to_arrow_device(column)).to_pylist() == STRUCTS
+    stream = cab.to_arrow_device_stream(column)
     assert pa.chunked_array(stream).to_pylist() == STRUCTS
 
 
 def test_structs_of_a_list_of_columns_are_a_column():
     for column in (pa.array(STRUCTS), pa.chunked_array([STRUCTS]), pl.Series(STRUCTS)):
-        for take in (bridge.from_arrow_device_stream, bridge.to_arrow_device_stream):
-            imported = bridge.from_arrow_device_stream(take([column, column]))
+        for take in (cab.from_arrow_device_stream, cab.to_arrow_device_stream):
+            imported = cab.from_arrow_device_stream(take([column, column]))
             assert isinstance(imported, cudf.Series)
-            assert pa.array(bridge.to_arrow_device(imported)).to_pylist() == STRUCTS * 2
+            assert pa.array(cab.to_arrow_device(imported)).to_pylist() == STRUCTS * 2
 
 
 def test_structs_of_a_column_are_a_table_if_requested():
     column = pl.Series(STRUCTS[:1])
-    assert isinstance(bridge.from_arrow_device(column, kind="table"), cudf.DataFrame)
+    assert isinstance(cab.from_arrow_device(column, kind="table"), cudf.DataFrame)
 
 
 def test_categoricals_within_a_struct_series_are_kept():
@@ -187,10 +157,10 @@ def test_categoricals_within_a_struct_series_are_kept():
     }
     series = pl.DataFrame(fields).to_struct("structs")
     for column in (series, pl.Series([series, None])):
-        assert pl.Series(bridge.to_arrow_device(column)).dtype == column.dtype
-        imported = bridge.from_arrow_device(column, to="pylibcudf")
-        returned = pl.Series(bridge.to_arrow_device(imported))
+        assert pl.Series(cab.to_arrow_device(column)).dtype == column.dtype
+        imported = cab.from_arrow_device(column, to="pylibcudf")
+        returned = pl.Series(cab.to_arrow_device(imported))
         assert returned.dtype == column.dtype
         assert returned.equals(column, null_equal=True)
-        imported = bridge.from_arrow_device(column)
-        assert pl.Series(bridge.to_arrow_device(imported)).to_list() == column.to_list()
+        imported = cab.from_arrow_device(column)
+        assert pl.Series(cab.to_arrow_device(imported)).to_list() == column.to_list()

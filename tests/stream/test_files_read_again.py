@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are replaced between two passes over a stream, and passes that a fork continues."""
+"""Files that are replaced between two iterations of a stream, and iterations after a fork."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.processes import forks, in_fork, sums_of
 
 TABLE = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]})
@@ -40,15 +40,17 @@ def replace(path, table):
 
 
 def read_once(source, **options):
-    stream = bridge.to_arrow_device_stream(source, **options)
+    stream = cab.to_arrow_device_stream(source, **options)
     list(stream)
     return stream
 
 
 @names
-@pytest.mark.parametrize("options", [{}, {"columns": ["b"]}, {"filter": ds.field("b") > "a"}])
-@pytest.mark.parametrize("columns", [["a", "c"], ["c", "d"], ["a"]])
-def test_file_without_a_column_of_the_first_pass_is_an_error(tmp_path, name, options, columns):
+@pytest.mark.parametrize(
+    ("options", "columns"),
+    [({}, ["c", "d"]), ({"columns": ["b"]}, ["a"]), ({"filter": ds.field("b") > "a"}, ["a", "c"])],
+)
+def test_new_file_without_a_column_of_the_old_one_is_an_error(tmp_path, name, options, columns):
     path = tmp_path / name
     replace(path, TABLE)
     stream = read_once(path, **options)
@@ -58,7 +60,7 @@ def test_file_without_a_column_of_the_first_pass_is_an_error(tmp_path, name, opt
 
 
 @names
-def test_second_pass_reads_the_rows_of_a_new_file(tmp_path, name):
+def test_second_iteration_reads_the_rows_of_a_new_file(tmp_path, name):
     path = tmp_path / name
     replace(path, TABLE)
     stream = read_once(path)
@@ -71,7 +73,7 @@ def test_second_pass_reads_the_rows_of_a_new_file(tmp_path, name):
 
 
 @names
-def test_column_that_one_file_never_had_is_null_in_each_pass(tmp_path, name):
+def test_column_that_one_file_never_had_is_null_in_each_iteration(tmp_path, name):
     for folder, columns in (("1", ["a", "b"]), ("2", ["a"])):
         (tmp_path / folder).mkdir()
         replace(tmp_path / folder / name, TABLE.select(columns))
@@ -85,11 +87,11 @@ def test_column_that_one_file_never_had_is_null_in_each_pass(tmp_path, name):
 
 @forks
 @names
-def test_fork_cannot_continue_a_pass_of_its_parent(tmp_path, name):
+def test_fork_cannot_continue_an_iteration_of_its_parent(tmp_path, name):
     # Row groups have 2 rows, other batches many.
     table = pa.table({"a": range(10 if name == "t.parquet" else 300_000)})
     WRITERS[name](pa.Table.from_batches(table.to_batches(200_000)), tmp_path / name)
-    stream = bridge.to_arrow_device_stream(tmp_path / name)
+    stream = cab.to_arrow_device_stream(tmp_path / name)
     expected = sums_of(stream)
     arrays = iter(stream)
     first = sums_of([next(arrays)])

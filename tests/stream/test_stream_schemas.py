@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas of exported streams: known without a batch, requested by consumers, shown as HTML."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pylibcudf as plc
+import pytest
+
+import cudf_arrow_bridge as cab
+from testing.host import to_plc
+from testing.peers.streams import StreamOnly
+
+ROWS = 70
+BATCH = pa.record_batch(
+    {
+        "number": pa.array([None if i % 7 == 0 else i for i in range(ROWS)], pa.int32()),
+        "text": pa.array([None if i % 5 == 0 else f"text {i}" for i in range(ROWS)]),
+        "flag": pa.array([i % 3 == 0 for i in range(ROWS)]),
+        "list": pa.array([list(range(i % 4)) for i in range(ROWS)], pa.list_(pa.int64())),
+        # cuDF stores codes in this width, so that all sources have one schema.
+        "category": pa.DictionaryArray.from_arrays(
+            pa.array([i % 3 for i in range(ROWS)], pa.int8()), ["a", "c", "b"]
+        ),
+    }
+)
+HALVES = [BATCH.slice(0, 40), BATCH.slice(40)]
+
+
+def test_schema_of_frames_is_known_without_an_export(monkeypatch):
+    whole = cab.from_arrow_device(BATCH)
+    expected = cab.to_arrow_device(whole).schema
+
+    def refuse(*args):
+        raise AssertionError("exported")
+
+    monkeypatch.setattr("cudf_arrow_bridge.export.streams.export_input_of", refuse)
+    for source in (whole, [whole, whole], plc.Table([to_plc(BATCH["number"])])):
+        stream = cab.to_arrow_device_stream(source, max_rows=3)
+        names = ["0"] if isinstance(source, plc.Table) else expected.names
+        assert stream.schema.names == names
+        assert names[0] in stream._repr_html_()
+    assert cab.to_arrow_device_stream(whole).schema.equals(expected, check_metadata=True)
+
+
+def test_stream_without_batches_needs_a_requested_schema():
+    stream = cab.to_arrow_device_stream([], requested_schema=BATCH.schema)
+    found = pa.table(StreamOnly(stream))
+    assert found.schema.equals(BATCH.schema)
+    assert found.num_rows == 0
+    with pytest.raises(ValueError, match=r"the stream has neither a schema nor a batch$"):
+        _ = cab.to_arrow_device_stream([]).schema
+
+
+WANTED = pa.schema(
+    [
+        pa.field("n", pa.int32(), metadata={"k": "v"}),
+        pa.field("text", pa.large_string()),
+        pa.field("flag", pa.bool_()),
+        pa.field("list", pa.large_list(pa.field("item", pa.int64()))),
+        pa.field("category", pa.string()),
+    ]
+)
+#: Sources of the same rows.
+ORIGINS = {
+    "frame": lambda: cab.from_arrow_device(BATCH),
+    "generator of frames": lambda: (cab.from_arrow_device(half) for half in HALVES),
+    "table": lambda: pa.Table.from_batches(HALVES),
+}
+
+
+@pytest.mark.parametrize("max_rows", [None, 9])
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_requested_schema_applies_to_all_batches(origin, max_rows):
+    stream = cab.to_arrow_device_stream(ORIGINS[origin](), max_rows=max_rows)
+    found = pa.RecordBatchReader.from_stream(StreamOnly(stream), schema=WANTED).read_all()
+    found.validate(full=True)
+    assert [field.type for field in found.schema] == [field.type for field in WANTED]
+    assert found.schema.names == WANTED.names
+    assert found.schema.field("n").metadata == {b"k": b"v"}
+    assert found.to_pylist() == BATCH.rename_columns(WANTED.names).to_pylist()
+
+
+def test_requested_schema_after_the_first_export_is_ignored():
+    for look in (lambda stream: stream.schema, lambda stream: stream.device_type):
+        stream = cab.to_arrow_device_stream(iter(HALVES))
+        look(stream)
+        capsule = stream.__arrow_c_stream__(WANTED.__arrow_c_schema__())
+        schema = pa.RecordBatchReader._import_from_c_capsule(capsule).schema
+        assert schema.field("text").type == pa.string()
+
+
+def test_batch_that_contradicts_the_requested_schema_is_an_error():
+    batches = [pa.record_batch({"x": [1, 2]}), pa.record_batch({"x": [1, None]})]
+    stream = cab.to_arrow_device_stream(iter(batches))
+    wanted = pa.schema([pa.field("x", pa.int64(), nullable=False)])
+    reader = pa.RecordBatchReader._import_from_c_capsule(
+        stream.__arrow_c_stream__(wanted.__arrow_c_schema__())
+    )
+    assert not reader.schema.field("x").nullable
+    assert reader.read_next_batch().to_pydict() == {"x": [1, 2]}
+    with pytest.raises(ValueError, match="'x'"):
+        reader.read_next_batch()
+
+
+def test_batch_of_a_stream_can_be_exported_with_a_requested_schema():
+    frame = cab.from_arrow_device(BATCH)
+    wanted = BATCH.schema.set(1, pa.field("text", pa.large_string()))
+    for batch in cab.to_arrow_device_stream(frame, max_rows=40):
+        exported = cab.to_arrow_device(batch, requested_schema=wanted)
+        assert exported.schema.field("text").type == pa.large_string()
+        found = pa.record_batch(exported)
+        found.validate(full=True)
+        assert found.column("text").to_pylist() == pa.record_batch(batch).column("text").to_pylist()
+        index = cab.from_arrow_device(exported).index
+        assert index.equals(cab.from_arrow_device(batch).index)
+        with pytest.raises(ValueError, match="expected a requested schema of 5 fields, got 1"):
+            cab.to_arrow_device(batch, requested_schema=pa.schema([("a", pa.int8())]))
+
+
+def test_each_consumer_gets_the_schema_that_it_requests():
+    wide = BATCH.schema.set(1, pa.field("text", pa.large_string()))
+    narrow = BATCH.schema.set(0, pa.field("n", pa.int32()))
+    for source in (cab.from_arrow_device(BATCH), pa.Table.from_batches(HALVES), HALVES):
+        stream = cab.to_arrow_device_stream(source)
+        for wanted in (wide, None, narrow, BATCH.schema, wide):
+            capsule = stream.__arrow_c_stream__(wanted and wanted.__arrow_c_schema__())
+            reader = pa.RecordBatchReader._import_from_c_capsule(capsule)
+            assert [(f.name, f.type) for f in reader.schema] == [
+                (f.name, f.type) for f in wanted or BATCH.schema
+            ]
+            assert stream.schema.types == BATCH.schema.types
+            assert reader.read_all().num_rows == ROWS
+        # A consumer that requested a schema and no batch does not change the stream.
+        stream.__arrow_c_stream__(wide.__arrow_c_schema__())
+        assert pa.table(StreamOnly(stream)).schema.types == BATCH.schema.types
+
+
+def test_rejected_requested_schema_takes_no_batch():
+    wrong = pa.schema([("a", pa.int8())]).__arrow_c_schema__()
+    strict = BATCH.schema.set(0, pa.field("number", pa.int32(), nullable=False))
+    for source in (cab.from_arrow_device(BATCH), iter(HALVES)):
+        stream = cab.to_arrow_device_stream(source)
+        with pytest.raises(ValueError, match="expected a requested schema of 5 fields, got 1"):
+            stream.__arrow_c_stream__(wrong)
+        with pytest.raises(NotImplementedError, match="later"):
+            stream.__arrow_c_device_stream__(later=1)
+        assert pa.table(StreamOnly(stream)).to_pylist() == BATCH.to_pylist()
+    stream = cab.to_arrow_device_stream(HALVES)
+    with pytest.raises(ValueError, match="'number'"):
+        stream.__arrow_c_stream__(strict.__arrow_c_schema__())
+    assert pa.table(StreamOnly(stream)).to_pylist() == BATCH.to_pylist()
+
+
+def test_html_takes_no_batch():
+    stream = cab.to_arrow_device_stream(iter(HALVES))
+    assert "schema is that of the first batch" in stream._repr_html_()
+    assert stream.schema == BATCH.schema
+    page = stream._repr_html_()
+    for text in ("open", "batches of 5 columns", *BATCH.schema.names, "int32", "string"):
+        assert text in page
+    assert len(list(stream)) == 2
+    assert "consumed" in stream._repr_html_()
+    stream.release()
+    assert "released" in stream._repr_html_()
+
+
+def test_html_shortens_long_schemas():
+    wide = pa.record_batch({f"c{i}": [i] for i in range(30)})
+    page = cab.to_arrow_device_stream(cab.from_arrow_device(wide))._repr_html_()
+    assert "... and 10 more columns" in page
+    column = cab.to_arrow_device_stream(to_plc(pa.array([1])))
+    assert "batches of a column" in column._repr_html_()
