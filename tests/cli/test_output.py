@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Output that cannot be written, to pipes and terminals of any width, and in any encoding."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.__main__ import main
+from cudf_arrow_bridge.cli import exits, report, roundtrip
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
+PYTHON = (sys.executable, "-m", "cudf_arrow_bridge")
+
+
+def run(*arguments, shell='exec "$@"', **environment):
+    """Run the command line from a shell that redirects its output."""
+    return subprocess.run(
+        ["sh", "-c", shell, "sh", *PYTHON, *arguments],
+        env=os.environ | environment, capture_output=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("redirection", "reason"),
+    [(">/dev/full", "No space left on device"), (">&-", "it is closed")],
+    ids=["full", "closed"],
+)
+@pytest.mark.parametrize("command", [["inspect", SAMPLE], ["--version"]], ids=["table", "version"])
+def test_output_that_cannot_be_written_is_an_error_of_one_line(command, redirection, reason):
+    done = run(*command, shell=f'exec "$@" {redirection}')
+    assert done.stderr.decode() == f"cudf-arrow-bridge: cannot write to stdout: {reason}\n"
+    assert done.returncode == exits.UNWRITABLE
+
+
+def test_output_is_complete_if_errors_cannot_be_written():
+    done = run("roundtrip", "--json", "missing", shell='exec "$@" 2>&-')
+    assert done.returncode == exits.UNREADABLE
+    assert "no such file" in json.loads(done.stdout)["files"][0]["error"]
+
+
+def test_output_escapes_letters_that_the_encoding_lacks(tmp_path):
+    path = tmp_path / "表.parquet"
+    pq.write_table(pa.table({"列é": [1, 2]}), path)
+    done = run("inspect", path, PYTHONIOENCODING="latin-1")
+    assert (done.returncode, done.stderr) == (0, b"")
+    for text in ("表.parquet", "列é", "int64"):
+        assert text.encode("latin-1", "backslashreplace") in done.stdout
+
+
+def test_closed_pipe_prints_no_traceback():
+    done = run("roundtrip", SAMPLE, SAMPLE, shell='"$@" | head -n 1')
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    """Return a function that returns the lines that a command prints on a terminal of a width."""
+
+    def run_on_terminal(width, *arguments):
+        out = io.StringIO()
+        # rich shows no progress on a dumb terminal.
+        console = Console(
+            file=out, width=width, height=50, force_terminal=True, _environ={"TERM": "dumb"}
+        )
+        monkeypatch.setattr(report, "console", lambda: console)
+        assert main([*map(str, arguments)]) == 0
+        return re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
+
+    return run_on_terminal
+
+
+@pytest.mark.parametrize("width", [24, 40, 120])
+@pytest.mark.parametrize("command", ["inspect", "roundtrip"])
+def test_tables_on_terminals_have_whole_names_and_numbers(command, width, on_terminal):
+    lines = on_terminal(width, command, SAMPLE)
+    assert max(map(len, lines)) <= width
+    table = pq.read_table(SAMPLE)
+    for name in table.column_names:
+        assert any(line.split(" ")[1:2] == [name] for line in lines), name
+    if command == "roundtrip":
+        rows = [line.split() for line in lines if re.search(" match *$", line)]
+        assert len(rows) == table.num_columns
+        assert all(f"{table.num_rows:,}" in row for row in rows) == (width >= 40)
+        assert all(row[-2] in ("zero-copy", "converted") for row in rows) == (width >= 40)
+
+
+def test_wide_terminal_shows_all_columns(on_terminal):
+    shown = " ".join(on_terminal(120, "roundtrip", SAMPLE))
+    for heading in roundtrip.HEADINGS:
+        assert heading in shown
+
+
+def test_long_names_notes_and_paths_are_wrapped_on_a_narrow_terminal(tmp_path, on_terminal):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"name" * 20: [True], "b": [1]}), path)
+    lines = on_terminal(40, "roundtrip", path)
+    assert max(map(len, lines)) <= 40
+    names = "".join(line.split(" ")[1] for line in lines if line.startswith(" "))
+    assert "name" * 20 in names
+    assert f"{path} (parquet)" in "".join(lines)[:500].replace(".parquet(", ".parquet (")
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrows", "csv"])
+@pytest.mark.parametrize("options", [[], ["--rows", "1"]], ids=["all", "rows"])
+def test_files_whose_names_are_not_utf8_are_read(form, options, tmp_path, capsys):
+    name = os.fsencode(tmp_path) + b"/\xff\xe9." + form.encode()
+    write = {"parquet": pq.write_table, "arrows": cab.ipc.write_stream, "csv": pa.csv.write_csv}
+    with open(name, "wb") as file:
+        write[form](pa.table({"a": [1, 2]}), file)
+    for command in (["inspect", "--json"], ["roundtrip", *options]):
+        assert main([*command, os.fsdecode(name)]) == 0
+        assert rf"\udcff\udce9.{form}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["roundtrip", "x", "--rows", "0"]])
+def test_wrong_arguments_print_the_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_help_imports_no_large_module():
+    code = (
+        "import sys, cudf_arrow_bridge; before = set(sys.modules);"
+        "from cudf_arrow_bridge.__main__ import parser; parser().format_help();"
+        "new = set(sys.modules) - before;"
+        "print([m for m in ('cudf', 'pyarrow', 'rich', 'pandas') if m in new])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
