@@ -41,24 +41,6 @@ def test_all_batches_of_a_correct_producer_arrive(here):
     assert producer.num_cancels == 0
 
 
-def test_each_call_may_come_from_another_thread():
-    def elsewhere(call):
-        thread = threading.Thread(target=call)
-        thread.start()
-        thread.join()
-
-    def script(p):
-        elsewhere(p.on_schema)
-        for _ in range(20):
-            p.wait_for_request()
-            elsewhere(p.on_next_task)
-        elsewhere(p.end)
-        elsewhere(p.release)
-
-    found, error, _ = consume(script, prefetch=3)
-    assert (found, error) == ([ROWS] * 20, None)
-
-
 def test_producer_is_called_on_another_thread_than_the_loops():
     callers = []
 
@@ -98,26 +80,6 @@ def test_tasks_sent_from_within_request_arrive_once(limit):
     found, error, producer = consume(script, limit, prefetch=1)
     assert (found, error) == ([ROWS] * (limit or count), None)
     assert producer.num_cancels == (limit is not None)
-
-
-def test_producer_can_end_and_release_from_within_request():
-    def script(p):
-        over = threading.Event()
-
-        def finish():
-            if len(p.tasks) == 3 and not over.is_set():
-                over.set()
-                p.end()
-                p.release()
-
-        p.on_request = finish
-        assert p.on_schema() == 0
-        for _ in range(3):
-            p.on_next_task()
-        assert over.wait(10)
-
-    found, error, _ = consume(script, prefetch=3)
-    assert (found, error) == ([ROWS] * 3, None)
 
 
 AFTER_CANCEL = {
@@ -222,27 +184,6 @@ def test_exception_of_the_producer_function_is_raised(passes_on):
     run(main())
     if passes_on:
         producer.check()
-
-
-def test_producer_function_that_raises_after_on_error_is_an_error():
-    """The bridge cannot know whether the function kept the handler: either error is raised."""
-
-    def produce(handler):
-        producer(handler)
-        raise LookupError("late")
-
-    def script(p):
-        p.on_error(errno.EIO, b"first")
-        p.release()
-
-    producer = Producer(script, here=True)
-
-    async def main():
-        with pytest.raises((LookupError, OSError), match=r"late|first"):
-            await anext(cab.from_arrow_device_async(produce))
-
-    run(main())
-    producer.check()
 
 
 def test_stream_of_a_producer_that_never_calls_can_be_closed():

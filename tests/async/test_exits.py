@@ -67,6 +67,11 @@ ENDS = {
             await first_of(streams)
         asyncio.run(main())
     """,
+    "streams without a loop are still open": """
+        readers = [pa.RecordBatchReader.from_stream(cab.to_arrow_device_stream(plain()))]
+        frames = cab.from_arrow_device_stream(cab.to_arrow_device_stream(plain()), concat=False)
+        assert readers[0].read_next_batch().num_rows == len(next(frames)) == 3
+    """,
     "a thread's loop is still running": """
         begun = threading.Event()
         async def main():

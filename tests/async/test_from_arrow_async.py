@@ -326,18 +326,6 @@ def test_cancelled_error_of_the_source_is_raised_to_the_consumer():
     run(main())
 
 
-def test_many_streams_are_read_concurrently(is_async, way):
-    async def count(size):
-        watched = Watched(size)
-        stream = cab.from_arrow_device_async(way(watched.source(is_async)), prefetch=2)
-        return len([frame async for frame in stream])
-
-    async def main():
-        return await asyncio.gather(*map(count, range(1, 21)))
-
-    assert run(main()) == list(range(1, 21))
-
-
 def test_streams_that_depend_on_each_other_end():
     """All of these wait in their source at the same time, but for the last."""
     ended = [threading.Event() for _ in range(31)]

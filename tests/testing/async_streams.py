@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import errno
 
-import pylibcudf as plc
+import cudf
 import pytest
 
 import cudf_arrow_bridge as cab
@@ -42,7 +42,7 @@ async def collect(source, limit=None, **options):
 
 
 def rows_of(frame):
-    return frame.num_rows() if isinstance(frame, plc.Table) else len(frame)
+    return len(frame) if isinstance(frame, cudf.DataFrame) else frame.num_rows()
 
 
 def consume(script, limit=None, *, here=False, **options):
