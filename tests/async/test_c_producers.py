@@ -101,29 +101,6 @@ def test_calls_after_a_cancel_are_not_an_error(answer):
     assert producer.num_cancels == 1
 
 
-def test_cancelled_wait_cancels_a_slow_producer():
-    def script(p):
-        sent(p, 1)
-        p.wait_for(lambda: p.num_cancels)
-        p.release()
-
-    producer = Producer(script)
-
-    async def main():
-        stream = cab.from_arrow_device_async(producer, prefetch=1)
-        assert len(await anext(stream)) == ROWS
-        waiting = asyncio.ensure_future(anext(stream))
-        await asyncio.sleep(0.01)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        await stream.aclose()
-
-    run(main())
-    producer.check()
-    assert producer.num_cancels == 1
-
-
 def test_thread_of_a_producer_ends_although_the_close_is_cancelled():
     before, extracting, gate = set(threading.enumerate()), threading.Event(), threading.Event()
 
@@ -281,19 +258,6 @@ def test_violation_of_the_protocol_is_an_error(count, code, call):
     found, error, _ = consume(script)
     assert found == [ROWS] * count
     assert has_code(error, code)
-
-
-def test_more_tasks_than_requested_are_an_error():
-    def script(p):
-        p.on_schema()
-        while not p.codes[-1]:
-            p.on_next_task()
-        p.release()
-
-    found, error, producer = consume(script, prefetch=4)
-    assert has_code(error, errno.EPROTO)
-    # The requested batches have arrived.
-    assert len(found) == len(producer.tasks) - 1 == producer.requested
 
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOMEM, errno.ENOSYS, errno.EIO, 999])

@@ -225,18 +225,6 @@ def test_missing_or_different_schema_is_reported_to_on_error(source, objects):
     assert handler.batches == objects[:2]
 
 
-def test_request_for_no_task_is_reported_to_on_error(source):
-    def use(handler):
-        if handler.schema is not None and not handler.requested:
-            handler.request(0)
-            handler.requested += 1
-
-    handler = Handler(prefetch=0)
-    feed(source(3), handler, use=use)
-    assert handler.names == ["on_schema", "on_error", "release"]
-    assert handler.error[0] == errno.EINVAL
-
-
 def test_tasks_can_be_extracted_after_the_release(source):
     handler = Handler(extract=False)
     feed(source(5), handler)

@@ -236,15 +236,15 @@ class Frames:
     """Frames that are counted when they are made, and an error after them."""
 
     def __init__(self, count, error=None):
-        self.count, self.error = count, error
         self.num_made = 0
+        self._count, self._error = count, error
 
     def __iter__(self):
-        for number in range(self.count):
+        for number in range(self._count):
             self.num_made += 1
             yield cab.from_arrow_device(large_batch(number))
-        if self.error is not None:
-            raise self.error
+        if self._error is not None:
+            raise self._error
 
 
 def large_batch(number):

@@ -267,6 +267,7 @@ def unusable(tmp_path):
     (tmp_path / "empty").touch()
     (tmp_path / "text.txt").write_text("hello, world")
     (tmp_path / "cut.parquet").write_bytes(SAMPLE.read_bytes()[:2000])
+    (tmp_path / "cut.arrow").write_bytes(b"ARROW1\0\0 and no more")
     (tmp_path / "cut.arrows").write_bytes(b"\xff\xff\xff\xff\x10\0\0\0")
     (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")
     (tmp_path / "decimals.csv").write_text("a;b\n1,5;2,5\n")
@@ -282,6 +283,7 @@ def unusable(tmp_path):
         "empty": "the file is empty",
         "text.txt": "neither Parquet",
         "cut.parquet": "cannot be read",
+        "cut.arrow": "cannot be read",
         "cut.arrows": "cannot be read",
         "ragged.csv": "cannot be read",
         "decimals.csv": "expected columns delimited by commas, got ';'",

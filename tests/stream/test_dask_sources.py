@@ -131,16 +131,6 @@ def test_bounded_number_of_partitions_is_computed_ahead(events, scheduler):
         assert set(events.names) == expected
 
 
-def test_first_batch_is_returned_before_other_partitions_finish(events, scheduler):
-    gate = events.gates[1] = threading.Event()
-    stream = cab.to_arrow_device_stream(parts(events))
-    batches = iter(stream)
-    assert pa.record_batch(next(batches)).to_pylist() == ROWS[:3]
-    assert wait_until(lambda: 1 in events.names)
-    gate.set()
-    assert [len(batch) for batch in batches] == [3] * (PARTITIONS - 1)
-
-
 def test_failed_partition_raises_after_the_batches_before_it(events, scheduler):
     class OwnError(Exception):
         pass
