@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test DLPack's C exchange interface by its struct, and with tvm-ffi."""
+"""Test DLPack's C exchange interface by its struct and with tvm-ffi, and DLPack with JAX."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import math
+import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,27 +16,22 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.buffers import BufferTensor
 from testing import owners
 from testing.host import to_plc
 from testing.peers import dlpack
 from testing.peers.dlpack import DLTensor, Exchange, Producer, Versioned
 
-API = Exchange.of(bridge.DeviceArray)
-NUMBERS = [
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-    "float32",
-    "float64",
-]
+API = Exchange.of(cab.DeviceArray)
 
 
 def export(array):
-    return bridge.to_arrow_device(to_plc(array))
+    return cab.to_arrow_device(to_plc(array))
 
 
 def table_of_separate_columns():
-    return bridge.to_arrow_device(plc.Table([to_plc(pa.array([1, 2])), to_plc(pa.array([3, 4]))]))
+    return cab.to_arrow_device(plc.Table([to_plc(pa.array([1, 2])), to_plc(pa.array([3, 4]))]))
 
 
 def values_of(tensor):
@@ -55,7 +50,7 @@ def test_interface_is_a_complete_table_of_dlpack_1_3():
     assert ctypes.addressof(Exchange.of(BufferTensor)) == ctypes.addressof(API)
 
 
-@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("dtype", dlpack.NUMBERS)
 def test_view_has_the_address_type_and_shape_of_the_column(dtype):
     array = pa.array(dlpack.values(100, dtype))
     exported = export(array.slice(3, 50))
@@ -68,15 +63,9 @@ def test_view_has_the_address_type_and_shape_of_the_column(dtype):
     assert tensor.byte_offset == 0
 
 
-def test_views_share_the_shape_of_one_tensor():
-    exported = export(pa.array([1, 2, 3]))
-    addresses = {ctypes.addressof(API.view(exported).shape.contents) for _ in range(3)}
-    assert len(addresses) == 1
-
-
 def test_managed_tensor_is_read_only_and_outlives_the_array():
     column, gone = owners.watched(pa.array([1, 2, 3]))
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     managed = API.managed(exported)
     assert (managed.major, managed.minor, managed.flags) == (1, 3, dlpack.READ_ONLY)
     assert managed.dl_tensor.data == exported.buffers()[-1].address
@@ -104,19 +93,11 @@ def test_each_managed_tensor_of_a_copied_table_has_its_own_memory():
 
 
 @pytest.mark.parametrize("get", [API.view, API.managed], ids=["view", "managed"])
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (pa.array([1, None]), "the number of nulls is 1"),
-        (pa.array(["a"]), "expected numbers for a tensor, got the Arrow type 'string'"),
-    ],
-    ids=["nulls", "strings"],
-)
-def test_columns_that_are_not_tensors_raise_a_buffer_error(array, message, get):
-    exported = export(array)
+def test_columns_that_are_not_tensors_raise_a_buffer_error(get):
+    exported = export(pa.array([1, None]))
     before = sys.getrefcount(exported)
     for _ in range(10):
-        with pytest.raises(BufferError, match=message):
+        with pytest.raises(BufferError, match="the number of nulls is 1"):
             get(exported)
     assert sys.getrefcount(exported) == before
 
@@ -124,8 +105,10 @@ def test_columns_that_are_not_tensors_raise_a_buffer_error(array, message, get):
 def test_calls_do_not_keep_references_to_the_array():
     exported = export(pa.array([1, 2]))
     before = sys.getrefcount(exported)
+    shape = ctypes.addressof(API.view(exported).shape.contents)
     for _ in range(10):
-        API.view(exported)
+        # All views share one tensor.
+        assert ctypes.addressof(API.view(exported).shape.contents) == shape
         dlpack.delete(API.managed(exported))
     assert sys.getrefcount(exported) == before
 
@@ -142,7 +125,7 @@ def test_objects_of_other_types_raise(obj):
 @pytest.mark.parametrize("get", [API.view, API.managed], ids=["view", "managed"])
 def test_released_array_raises(get, used):
     column, gone = owners.watched(pa.array([1, 2, 3]))
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     del column
     if used:
         API.view(exported)
@@ -153,26 +136,17 @@ def test_released_array_raises(get, used):
         get(exported)
 
 
-def test_tensor_is_freed_with_its_array():
-    column, gone = owners.watched(pa.array([1, 2, 3]))
-    exported = bridge.to_arrow_device(column)
-    API.view(exported)
-    del column, exported
-    gc.collect()
-    assert gone() is None
-
-
 def test_release_while_the_tensor_is_opened_raises(monkeypatch):
     column, gone = owners.watched(pa.array([1, 2, 3]))
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     del column
 
-    def open_and_release(array, real=bridge.DeviceArray._open_exchanged):
+    def open_and_release(array, real=cab.DeviceArray._open_exchanged):
         tensor = real(array)
         array.release()
         return tensor
 
-    monkeypatch.setattr(bridge.DeviceArray, "_open_exchanged", open_and_release)
+    monkeypatch.setattr(cab.DeviceArray, "_open_exchanged", open_and_release)
     with pytest.raises(ValueError, match="got a released one"):
         API.view(exported)
     gc.collect()
@@ -184,32 +158,15 @@ def test_first_of_two_tensors_that_are_opened_at_once_stays(monkeypatch):
     exported = export(pa.array([1, 2, 3]))
     views = []
 
-    def open_twice(array, real=bridge.DeviceArray._open_exchanged):
+    def open_twice(array, real=cab.DeviceArray._open_exchanged):
         monkeypatch.undo()
         views.append(API.view(array))
         return real(array)
 
-    monkeypatch.setattr(bridge.DeviceArray, "_open_exchanged", open_twice)
+    monkeypatch.setattr(cab.DeviceArray, "_open_exchanged", open_twice)
     views.append(API.view(exported))
     first, second = (ctypes.addressof(view.shape.contents) for view in views)
     assert first == second
-
-
-def test_threads_share_a_tensor():
-    barrier = threading.Barrier(8)
-
-    def use(exported):
-        barrier.wait()
-        managed = API.managed(exported)
-        found = ctypes.addressof(API.view(exported).shape.contents), values_of(managed.dl_tensor)
-        dlpack.delete(managed)
-        return found
-
-    with ThreadPoolExecutor(8) as pool:
-        for _ in range(20):
-            found = list(pool.map(use, [export(pa.array([1, 2, 3]))] * 8))
-            assert len({shape for shape, _ in found}) == 1
-            assert all(values == [1, 2, 3] for _, values in found)
 
 
 def test_device_memory_is_ordered_with_the_legacy_default_stream(monkeypatch):
@@ -219,11 +176,11 @@ def test_device_memory_is_ordered_with_the_legacy_default_stream(monkeypatch):
         release_after=lambda freed, reader: calls.append(("release", freed, reader)),
     )
     exported = export(pa.array([1]))
-    monkeypatch.setattr(bridge.DeviceArray, "open_tensor", lambda array, copy: tensor)
+    monkeypatch.setattr(cab.DeviceArray, "open_tensor", lambda array, copy: tensor)
     assert exported._open_exchanged() is tensor
     assert calls == []
-    device = bridge.DeviceType.CUDA, 0
-    monkeypatch.setattr(bridge.DeviceArray, "__dlpack_device__", lambda array: device)
+    device = cab.DeviceType.CUDA, 0
+    monkeypatch.setattr(cab.DeviceArray, "__dlpack_device__", lambda array: device)
     assert exported._open_exchanged() is tensor
     assert calls == [("wait", 1), ("release", exported._array.stream, 1)]
 
@@ -235,14 +192,15 @@ def test_work_stream_is_the_legacy_default_stream(device):
     assert out.value is None
 
 
-@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
-def test_object_over_a_tensor_shares_its_memory(dtype):
-    array = dlpack.values(100, dtype)
+@pytest.mark.parametrize("shape", [(100,), (20, 5)])
+@pytest.mark.parametrize("dtype", [*dlpack.NUMBERS, "bool"])
+def test_object_over_a_tensor_shares_its_memory(dtype, shape):
+    array = dlpack.values(100, dtype).reshape(shape)
     producer = Producer(array)
     Producer.alive.add(producer)
     made = API.object(ctypes.addressof(producer._struct))
-    assert isinstance(made, bridge.DeviceArray)
-    assert pa.array(made).to_pylist() == array.tolist()
+    assert isinstance(made, cab.DeviceArray)
+    assert made.to_arrow().to_pylist() == array.tolist()
     assert API.view(made).data == array.ctypes.data
     assert producer.deleted == 0
     del made
@@ -250,35 +208,13 @@ def test_object_over_a_tensor_shares_its_memory(dtype):
     assert producer.deleted == 1
 
 
-def test_object_over_a_matrix_is_a_column_of_lists():
-    array = np.arange(6).reshape(3, 2)
-    producer = Producer(array)
-    Producer.alive.add(producer)
-    made = API.object(ctypes.addressof(producer._struct))
-    assert made.to_arrow().to_pylist() == array.tolist()
-    assert np.asarray(made).tolist() == array.tolist()
-    assert API.view(made).data == array.ctypes.data
+def test_tensor_that_is_not_imported_is_deleted_once():
+    def edit(struct):
+        struct.major = 2
 
-
-def of_version_2(struct):
-    struct.major = 2
-
-
-def of_bfloat16(struct):
-    struct.dl_tensor.code, struct.dl_tensor.bits = dlpack.BFLOAT, 16
-
-
-@pytest.mark.parametrize(
-    ("edit", "error", "message"),
-    [
-        (of_version_2, ValueError, r"expected a tensor of DLPack 1\.x, got 2\.0"),
-        (of_bfloat16, TypeError, "bfloat16"),
-    ],
-)
-def test_tensor_that_is_not_imported_is_deleted_once(edit, error, message):
     producer = Producer(np.arange(3), edit)
     Producer.alive.add(producer)
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=r"expected a tensor of DLPack 1\.x, got 2\.0"):
         API.object(ctypes.addressof(producer._struct))
     gc.collect()
     assert producer.deleted == 1
@@ -296,18 +232,17 @@ def allocate(shape, code=dlpack.INT, bits=64, lanes=1, device=dlpack.CPU):
     return errors or Versioned.from_address(out.value)
 
 
-ALLOCATED = {
-    "int64": ((3,), dlpack.INT, 64, 1, (1,)),
-    "bfloat16": ((2, 3, 4), dlpack.BFLOAT, 16, 1, (12, 4, 1)),
-    "float32x4": ((5, 2), dlpack.FLOAT, 32, 4, (2, 1)),
-    "float4": ((7,), 17, 4, 1, (1,)),
-    "scalar": ((), dlpack.FLOAT, 64, 1, ()),
-}
+ALLOCATED = [
+    ((3,), dlpack.INT, 64, 1, (1,)),
+    ((2, 3, 4), dlpack.BFLOAT, 16, 1, (12, 4, 1)),
+    ((5, 2), dlpack.FLOAT, 32, 4, (2, 1)),
+    ((7,), 17, 4, 1, (1,)),
+    ((), dlpack.FLOAT, 64, 1, ()),
+    ((2, 0), dlpack.INT, 64, 1, (0, 1)),
+]
 
 
-@pytest.mark.parametrize(
-    ("shape", "code", "bits", "lanes", "strides"), ALLOCATED.values(), ids=ALLOCATED
-)
+@pytest.mark.parametrize(("shape", "code", "bits", "lanes", "strides"), ALLOCATED)
 def test_allocated_tensor_has_the_shape_and_type_of_its_prototype(
     shape, code, bits, lanes, strides
 ):
@@ -318,13 +253,10 @@ def test_allocated_tensor_has_the_shape_and_type_of_its_prototype(
     assert (tensor.code, tensor.bits, tensor.lanes) == (code, bits, lanes)
     assert tuple(tensor.shape[: tensor.ndim]) == shape
     assert tuple(tensor.strides[: tensor.ndim]) == strides
-    ctypes.memset(tensor.data, 1, math.prod(shape) * math.ceil(bits * lanes / 8))
-    dlpack.delete(managed)
-
-
-def test_allocated_tensor_without_elements_has_a_null_pointer():
-    managed = allocate((2, 0))
-    assert managed.dl_tensor.data is None
+    if size := math.prod(shape) * math.ceil(bits * lanes / 8):
+        ctypes.memset(tensor.data, 1, size)
+    else:
+        assert tensor.data is None
     dlpack.delete(managed)
 
 
@@ -364,24 +296,16 @@ def echo(tvm_ffi):
     return tvm_ffi.get_global_func("testing.echo")
 
 
-@pytest.mark.parametrize("dtype", NUMBERS)
-def test_tvm_ffi_function_receives_the_memory_of_a_column(tvm_ffi, dtype):
-    expected = dlpack.values(100, dtype)
-    exported = export(pa.array(expected))
+def test_tvm_ffi_functions_share_the_memory_of_a_column(tvm_ffi, echo):
+    exported = export(pa.array([1, 2, 3], pa.int16()))
     seen = []
     tvm_ffi.convert(lambda tensor: seen.append((tensor.shape, str(tensor.dtype))))(exported)
-    assert seen == [((100,), dtype)]
-    tensor = tvm_ffi.from_dlpack(exported)
-    assert API.view(exported).data == tensor.data_ptr()
-
-
-def test_tvm_ffi_returns_arrays_that_share_memory(echo):
-    array = pa.array([1, 2, 3])
-    exported = export(array)
+    assert seen == [((3,), "int16")]
     echoed = echo(exported)
-    assert isinstance(echoed, bridge.DeviceArray)
+    assert isinstance(echoed, cab.DeviceArray)
     assert pa.array(echoed).to_pylist() == [1, 2, 3]
-    assert API.view(echoed).data == array.buffers()[1].address
+    addresses = {API.view(exported).data, API.view(echoed).data}
+    assert addresses == {tvm_ffi.from_dlpack(exported).data_ptr()}
 
 
 def test_tvm_ffi_accepts_tables_and_buffers(echo):
@@ -395,17 +319,13 @@ def test_tvm_ffi_raises_the_errors_of_the_export(tvm_ffi, echo):
         echo(export(pa.array([1, None])))
     with pytest.raises(BufferError, match="got the Arrow type 'string'"):
         tvm_ffi.from_dlpack(export(pa.array(["a"])))
-    exported = export(pa.array([1]))
-    echo(exported)
-    exported.release()
-    with pytest.raises(ValueError, match="got a released one"):
-        echo(exported)
 
 
-def test_tensor_of_tvm_ffi_keeps_the_memory_alive(tvm_ffi):
+def test_only_tensors_of_tvm_ffi_keep_the_memory_alive(tvm_ffi, echo):
     column, gone = owners.watched(pa.array([1, 2, 3]))
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     tensor = tvm_ffi.from_dlpack(exported)
+    echo(exported)
     exported.release()
     del column, exported
     gc.collect()
@@ -416,11 +336,37 @@ def test_tensor_of_tvm_ffi_keeps_the_memory_alive(tvm_ffi):
     assert gone() is None
 
 
-def test_call_of_tvm_ffi_keeps_nothing_alive(echo):
-    column, gone = owners.watched(pa.array([1, 2, 3]))
-    exported = bridge.to_arrow_device(column)
-    for _ in range(10):
-        echo(exported)
-    del column, exported
-    gc.collect()
-    assert gone() is None
+#: JAX warns of all later forks of its process.
+JAX = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pyarrow as pa
+import cudf_arrow_bridge as cab
+
+whole = pa.array(range(100), pa.int32())
+for begin in range(33):
+    exported = cab.to_arrow_device(whole.slice(begin, 50))
+    found = jnp.from_dlpack(exported)
+    address = np.from_dlpack(exported).ctypes.data
+    assert (found.unsafe_buffer_pointer() == address) == (begin * 4 % 64 == 0)
+    exported.release()
+    del exported
+    assert found.tolist() == whole.slice(begin, 50).to_pylist()
+
+jax.config.update("jax_enable_x64", True)
+exported = cab.to_arrow_device(pa.array([2**31, 1]))
+assert jnp.from_dlpack(exported).tolist() == [2**31, 1]
+
+for tensor in (jnp.arange(100), jnp.array([True, False])):
+    column = cab.from_dlpack(tensor, to="pylibcudf", copy=False)
+    assert column.data().ptr == tensor.unsafe_buffer_pointer()
+    expected = tensor.tolist()
+    del tensor
+    assert cab.to_arrow_device(column).to_arrow().to_pylist() == expected
+"""
+
+
+@pytest.mark.skipif(find_spec("jax") is None, reason="the extra consumers is not installed")
+def test_jax_shares_memory_that_is_aligned_to_64_bytes():
+    subprocess.run([sys.executable, "-P", "-W", "error", "-c", JAX], check=True)
