@@ -6,7 +6,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import samples
 from testing.host import to_plc
 from testing.peers.arrays import DeviceOnly
@@ -22,8 +22,8 @@ def array():
             "text": ["a", "bb", "ccc"],
         }
     )
-    frame = bridge.from_arrow_device(table)
-    return bridge.to_arrow_device(frame)
+    frame = cab.from_arrow_device(table)
+    return cab.to_arrow_device(frame)
 
 
 def test_report_has_a_row_for_each_column(array):
@@ -38,33 +38,22 @@ def test_report_has_a_row_for_each_column(array):
     assert lists.reason == "[]: bits in Arrow, bytes in cuDF"
     assert (texts.shared_bytes, texts.copied_bytes) == (4 * 4 + 6, 0)
     assert [column.zero_copy for column in report] == [True, False, False, True]
-
-
-def test_bytes_of_a_report_add_up_to_nbytes(array):
-    assert sum(c.shared_bytes + c.copied_bytes for c in array.report()) == array.nbytes
-
-
-def test_buffers_have_the_reason_of_a_conversion(array):
-    by_name = {buffer.name: buffer for buffer in array.buffers()}
-    assert by_name["n.data"].zero_copy
-    assert by_name["n.data"].reason == ""
-    assert not by_name["flag.data"].zero_copy
-    assert by_name["flag.data"].reason == "bits in Arrow, bytes in cuDF"
+    assert sum(c.shared_bytes + c.copied_bytes for c in report) == array.nbytes
+    by_name = {buffer.name: (buffer.zero_copy, buffer.reason) for buffer in array.buffers()}
+    assert by_name["n.data"] == (True, "")
+    assert by_name["flag.data"] == (False, "bits in Arrow, bytes in cuDF")
 
 
 def test_report_of_a_column_has_one_row():
-    (column,) = bridge.to_arrow_device(to_plc(pa.array([1, 2]))).report()
+    (column,) = cab.to_arrow_device(to_plc(pa.array([1, 2]))).report()
     assert column == ("", "int64", 16, 0, "")
 
 
-def test_report_has_a_text_and_an_html_repr(array):
+def test_text_of_a_report_has_a_line_for_each_column(array):
     lines = repr(array.report()).splitlines()
     assert lines[0].split() == ["column", "Arrow", "type", "shared", "copied", "why"]
     assert lines[1].split() == ["n", "int64", "25", "B", "0", "B"]
     assert lines[2].endswith("1 B     1 B     bits in Arrow, bytes in cuDF")
-    html = array.report()._repr_html_()
-    assert ">&lt;b&gt;</td>" in html
-    assert html.count("<tr>") == 5
 
 
 CONVERSIONS = [
@@ -81,27 +70,27 @@ CONVERSIONS = [
 @pytest.mark.parametrize(("type_", "requested", "reason"), CONVERSIONS, ids=str)
 def test_requested_conversions_have_reasons(type_, requested, reason):
     column = to_plc(samples.values(type_, 20, "none"))
-    (report,) = bridge.to_arrow_device(column, requested_schema=pa.field("", requested)).report()
+    (report,) = cab.to_arrow_device(column, requested_schema=pa.field("", requested)).report()
     assert reason in report.reason
     assert report.copied_bytes > 0
 
 
 def test_report_names_the_bitmap_that_compact_copies():
     column = samples.column_of(samples.values(pa.int32(), 40, "some"), [(3, 30)])
-    (shared,) = bridge.to_arrow_device(column).report()
-    (compact,) = bridge.to_arrow_device(column, compact=True).report()
+    (shared,) = cab.to_arrow_device(column).report()
+    (compact,) = cab.to_arrow_device(column, compact=True).report()
     assert shared.zero_copy
     assert "mask" in compact.reason
     assert compact.copied_bytes == 4
 
 
 def test_report_of_a_copy_has_the_reason_copy_true(array):
-    copied = bridge.to_arrow_device(array, copy=True).report()
+    copied = cab.to_arrow_device(array, copy=True).report()
     assert {column.reason.rpartition(": ")[2] for column in copied} == {"copy=True"}
     assert [c.shared_bytes for c in copied] == [0] * 4
 
 
-@pytest.mark.skipif(bridge.has_gpu(), reason="with a GPU, all buffers are copied to the device")
+@pytest.mark.skipif(cab.has_gpu(), reason="with a GPU, all buffers are copied to the device")
 @pytest.mark.parametrize(
     ("array", "reason"),
     [
@@ -113,27 +102,15 @@ def test_report_of_a_copy_has_the_reason_copy_true(array):
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )
 def test_report_lists_buffers_that_an_import_converted_as_copied(array, reason):
-    (report,) = bridge.to_arrow_device(DeviceOnly(array)).report()
+    (report,) = cab.to_arrow_device(DeviceOnly(array)).report()
     assert reason in report.reason
     assert report.copied_bytes > 0
-
-
-def test_report_lists_buffers_that_an_import_shared_as_shared():
-    array = pa.array([[1, 2], [3]], pa.large_list(pa.int64()))
-    (report,) = bridge.to_arrow_device(array).report()
-    if not bridge.has_gpu():
-        assert report.shared_bytes == 3 * 8
+    assert (report.shared_bytes > 0) == pa.types.is_large_list(array.type)
 
 
 def test_report_of_batches_and_children_has_the_reason():
-    batches = bridge.to_arrow_device_stream(pa.table({"a": [True, False, True]}), max_rows=2)
+    batches = cab.to_arrow_device_stream(pa.table({"a": [True, False, True]}), max_rows=2)
     for batch in batches:
         (column,) = batch.report()
         assert column.reason == "bits in Arrow, bytes in cuDF"
         assert batch.children[0].report()[0].reason == column.reason
-
-
-def test_report_of_a_released_array_raises(array):
-    array.release()
-    with pytest.raises(ValueError, match="released"):
-        array.report()
