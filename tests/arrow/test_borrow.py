@@ -5,18 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.stream.fences import BorrowGuard
 from cudf_arrow_bridge.arrow import device_array
 from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, DEFAULT_HANDLE, PER_THREAD_HANDLE
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="uses invalid stream handles")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="uses invalid stream handles")
 
 #: Handles of the caller's streams.
 OWNER, BORROWER, OTHER = 0x5150, 0x6160, 0x7170
@@ -24,8 +25,8 @@ OWNER, BORROWER, OTHER = 0x5150, 0x6160, 0x7170
 
 @pytest.fixture
 def array():
-    frame = bridge.from_arrow_device(pa.record_batch({"a": [1, 2, 3]}))
-    return bridge.to_arrow_device(frame, stream=OWNER)
+    frame = cab.from_arrow_device(pa.record_batch({"a": [1, 2, 3]}))
+    return cab.to_arrow_device(frame, stream=OWNER)
 
 
 @pytest.fixture
@@ -56,16 +57,13 @@ def begin_and_end(owner, borrower):
     return [("begin", owner, borrower), ("end", owner, borrower)]
 
 
-def test_end_of_a_borrow_orders_the_owners_stream_after_the_borrowers_stream(array, calls):
-    with array.borrow(stream=BORROWER):
-        assert calls == [("begin", OWNER, BORROWER)]
-    assert calls == begin_and_end(OWNER, BORROWER)
-
-
-def test_borrow_without_a_stream_uses_the_stream_of_cudf(array, calls):
-    with array.borrow():
-        pass
-    assert calls == begin_and_end(OWNER, CUDF_HANDLE)
+@pytest.mark.parametrize(("stream", "handle"), [(BORROWER, BORROWER), (None, CUDF_HANDLE)])
+def test_end_of_a_borrow_orders_the_owners_stream_after_the_borrowers(array, calls, stream, handle):
+    with array.borrow(stream=stream) as borrowed:
+        assert calls == [("begin", OWNER, handle)]
+        assert borrowed._array.stream.handle == borrowed["a"]._array.stream.handle == handle
+    assert array._array.stream.handle == OWNER
+    assert calls == begin_and_end(OWNER, handle)
 
 
 def test_exception_in_the_context_ends_the_borrow(array, calls):
@@ -92,17 +90,10 @@ def test_borrowed_array_shares_the_buffers_of_its_owner(array):
     assert batch.to_pydict() == {"a": [1, 2, 3]}
 
 
-def test_borrowed_array_and_its_columns_are_on_the_borrowers_stream(array):
-    with array.borrow(stream=BORROWER) as borrowed:
-        assert borrowed._array.stream.handle == BORROWER
-        assert borrowed["a"]._array.stream.handle == BORROWER
-    assert array._array.stream.handle == OWNER
-
-
 def test_borrowed_array_keeps_index_labels():
-    frame = bridge.from_arrow_device(pd.DataFrame({"a": [1]}, index=pd.Index([5], name="key")))
-    with bridge.to_arrow_device(frame).borrow() as borrowed:
-        assert bridge.from_arrow_device(borrowed).to_pandas().index.tolist() == [5]
+    frame = cab.from_arrow_device(pd.DataFrame({"a": [1]}, index=pd.Index([5], name="key")))
+    with cab.to_arrow_device(frame).borrow() as borrowed:
+        assert cab.from_arrow_device(borrowed).to_pandas().index.tolist() == [5]
 
 
 def test_end_of_a_borrow_releases_only_the_borrowed_array(array):
@@ -110,9 +101,8 @@ def test_end_of_a_borrow_releases_only_the_borrowed_array(array):
         pass
     assert borrowed.is_released
     assert not array.is_released
-    for use in (len, pa.record_batch, np.asarray):
-        with pytest.raises(ValueError, match="expected a device array with data"):
-            use(borrowed)
+    with pytest.raises(ValueError, match="expected a device array with data"):
+        len(borrowed)
     assert pa.record_batch(array).num_rows == 3
 
 
@@ -121,13 +111,6 @@ def test_borrowed_array_outlives_the_release_of_its_owner(array, calls):
         array.release()
         assert pa.record_batch(borrowed).num_rows == 3
     assert calls == begin_and_end(OWNER, BORROWER)
-
-
-def test_borrow_of_a_released_array_is_rejected(array):
-    array.release()
-    borrow = array.borrow(stream=BORROWER)
-    with pytest.raises(ValueError, match="expected a device array with data"):
-        borrow.__enter__()
 
 
 def test_concurrent_borrows_end_in_any_order(array, calls):
@@ -169,20 +152,15 @@ def test_borrow_can_be_repeated_but_not_entered_twice(array, calls):
     assert calls == begin_and_end(OWNER, BORROWER) * 2
 
 
-def test_end_of_a_borrow_that_has_not_begun_is_rejected(array):
+def test_wrong_uses_of_borrows_are_rejected(array):
     borrow = array.borrow(stream=BORROWER)
     with pytest.raises(RuntimeError, match="the borrow has not begun: use"):
         borrow.__exit__(None, None, None)
-
-
-def test_borrow_rejects_an_invalid_stream(array):
     with pytest.raises(ValueError, match="stream: expected the handle of a CUDA stream, got -1:"):
         array.borrow(stream=-1)
-    with pytest.raises(
-        TypeError,
-        match=r"stream: expected None, an integer handle or an.* got an object of type str$",
-    ):
-        array.borrow(stream="mine")
+    array.release()
+    with pytest.raises(ValueError, match="expected a device array with data"):
+        borrow.__enter__()
 
 
 def test_per_thread_stream_of_another_thread_is_the_legacy_stream(array, calls):
@@ -204,44 +182,20 @@ def test_dropped_borrows_leave_the_array_usable(array):
     assert pa.record_batch(array).num_rows == 3
 
 
-def test_async_borrow_adds_a_fence_before_its_end(array, calls):
+@pytest.mark.parametrize("error", [None, KeyError("mine")])
+def test_async_borrow_adds_a_fence_before_its_end(array, calls, error):
     async def use_array():
         async with array.borrow(stream=BORROWER) as borrowed:
-            found = pa.record_batch(borrowed).to_pydict()
-        return borrowed, found
+            found.append(borrowed)
+            assert pa.record_batch(borrowed).to_pydict() == {"a": [1, 2, 3]}
+            if error is not None:
+                raise error
 
-    borrowed, found = asyncio.run(use_array())
-    assert found == {"a": [1, 2, 3]}
-    assert borrowed.is_released
-    assert calls == [
-        ("begin", OWNER, BORROWER),
-        ("fence", OWNER, BORROWER),
-        ("end", OWNER, BORROWER),
-    ]
-
-
-def test_async_borrows_of_failed_and_cancelled_tasks_end(array, calls):
-    async def fail():
-        async with array.borrow(stream=BORROWER):
-            raise KeyError("mine")
-
-    async def use_array_for_ever(begun):
-        async with array.borrow(stream=BORROWER):
-            begun.set()
-            await asyncio.Event().wait()
-
-    async def cancel():
-        begun = asyncio.Event()
-        task = asyncio.create_task(use_array_for_ever(begun))
-        await begun.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    with pytest.raises(KeyError, match="mine"):
-        asyncio.run(fail())
-    asyncio.run(cancel())
-    assert [call for call in calls if call[0] == "end"] == [("end", OWNER, BORROWER)] * 2
+    found = []
+    with nullcontext() if error is None else pytest.raises(type(error)):
+        asyncio.run(use_array())
+    assert found[0].is_released
+    assert calls == [(name, OWNER, BORROWER) for name in ("begin", "fence", "end")]
 
 
 def test_async_borrow_ends_when_its_fence_fails(array, calls, monkeypatch):
