@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 SCRIPT = """
 import pyarrow as pa
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
-for ask in (bridge.has_gpu, lambda: len(bridge.from_arrow_device(pa.array([1, 2])))):
+for ask in (cab.has_gpu, lambda: len(cab.from_arrow_device(pa.array([1, 2])))):
     try:
         print(ask())
     except RuntimeError as error:
@@ -29,7 +29,7 @@ def answers(stub_driver, version, result, **environment):
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     inherited["LD_LIBRARY_PATH"] = f"{stub_driver}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     stub = {"STUB_VERSION": str(version), "STUB_RESULT": str(result)}
-    package = str(Path(bridge.__file__).parents[1])
+    package = str(Path(cab.__file__).parents[1])
     asked = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {package!r})\n{SCRIPT}"],
         env=inherited | {"CUDA_VISIBLE_DEVICES": ""} | stub | environment,
@@ -50,11 +50,7 @@ def test_driver_without_a_device_means_no_gpu(stub_driver):
     ("version", "result", "told"),
     [
         (11_040, 3, "the CUDA driver is too old: it supports CUDA 11.4"),
-        (13_000, 3, "cudaErrorInitializationError"),
         (13_000, 34, "cudaErrorStubLibrary"),
-        (13_000, 46, "cudaErrorDevicesUnavailable"),
-        (13_000, 802, "cudaErrorSystemNotReady"),
-        (13_000, 803, "cudaErrorSystemDriverMismatch"),
         (13_000, 999, "cudaErrorUnknown"),
     ],
 )

@@ -7,8 +7,6 @@ import os
 import resource
 import select
 import signal
-import subprocess
-import sys
 import threading
 import time
 from itertools import chain
@@ -17,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from testing.processes import forks, in_fork
 
 
 @pytest.fixture
@@ -89,38 +88,35 @@ def test_poll_returns_each_result_once_in_order_of_completion(fences, core):
     assert fences.poll() == reached(second)
 
 
-def test_fences_object_without_fences_is_truthy(fences):
+@pytest.mark.parametrize("timeout", [-0.001, -1e300, 0, 0.05])
+def test_poll_returns_after_its_timeout(fences, core, timeout):
+    core.add()
     assert fences
-
-
-def test_poll_waits_for_a_fence(fences, core):
-    fence = core.add()
-    timer = after(0.05, core.complete, fence)
-    assert fences.poll(None) == reached(fence)
-    timer.join()
-
-
-def test_poll_returns_after_its_timeout(fences, core):
-    core.add()
     start = time.perf_counter()
-    assert fences.poll(0.05) == []
-    assert 0.05 <= time.perf_counter() - start < 5
-
-
-@pytest.mark.parametrize("timeout", [-0.001, -1, -1e300])
-def test_poll_with_a_negative_timeout_returns_at_once(fences, core, timeout):
-    core.add()
     assert fences.poll(timeout) == []
+    assert timeout <= time.perf_counter() - start < 5
 
 
-@pytest.mark.parametrize("timeout", [1e10, float("inf")])
-def test_poll_accepts_a_timeout_of_any_size(fences, timeout):
+@pytest.mark.parametrize("timeout", [None, 1e10, float("inf")])
+def test_poll_of_any_timeout_ends_with_a_fence_or_wake(fences, core, timeout):
+    fence = core.add()
+    seen = []
+
+    def complete():
+        seen.append(len(fences))
+        core.complete(fence)
+
+    timer = after(0.02, complete)
+    assert fences.poll(timeout) == reached(fence)
+    timer.join()
+    # Other threads ran while the call waited.
+    assert seen == [1]
     fences.wake()
     assert fences.poll(timeout) == []
 
 
 def test_wake_ends_the_current_or_the_next_poll(fences):
-    timer = after(0.05, fences.wake)
+    timer = after(0.02, fences.wake)
     assert fences.poll(None) == []
     timer.join()
     fences.wake()
@@ -129,49 +125,36 @@ def test_wake_ends_the_current_or_the_next_poll(fences):
     assert not is_readable(fences)
 
 
-def test_other_threads_run_while_poll_waits(fences, core):
-    fence = core.add()
-    seen = []
-
-    def work():
-        seen.append(len(fences))
-        core.complete(fence)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert fences.poll(20) == reached(fence)
-    thread.join()
-    assert seen == [1]
+@pytest.fixture
+def handler():
+    """Return a function that sets the handler of SIGUSR1 for a test."""
+    before = signal.getsignal(signal.SIGUSR1)
+    yield lambda function: signal.signal(signal.SIGUSR1, lambda *_: function())
+    signal.signal(signal.SIGUSR1, before)
 
 
-def test_poll_raises_the_exception_of_a_signal_handler(fences):
-    def interrupt(*_):
+def test_poll_raises_the_exception_of_a_signal_handler(fences, handler):
+    def interrupt():
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGUSR1, interrupt)
-    timer = after(0.05, os.kill, os.getpid(), signal.SIGUSR1)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            fences.poll(20)
-    finally:
-        timer.join()
-        signal.signal(signal.SIGUSR1, before)
+    handler(interrupt)
+    timer = after(0.02, os.kill, os.getpid(), signal.SIGUSR1)
+    with pytest.raises(KeyboardInterrupt):
+        fences.poll(20)
+    timer.join()
 
 
-def test_a_signal_does_not_end_poll(fences, core):
+def test_a_signal_does_not_end_poll(fences, core, handler):
     handled = []
     fence = core.add()
-    before = signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
+    handler(lambda: handled.append(1))
     timers = [
         after(0.02, os.kill, os.getpid(), signal.SIGUSR1),
-        after(0.1, core.complete, fence),
+        after(0.06, core.complete, fence),
     ]
-    try:
-        assert fences.poll(20) == reached(fence)
-    finally:
-        for timer in timers:
-            timer.join()
-        signal.signal(signal.SIGUSR1, before)
+    assert fences.poll(20) == reached(fence)
+    for timer in timers:
+        timer.join()
     assert handled == [1]
 
 
@@ -222,34 +205,24 @@ def test_fences_object_without_a_free_descriptor_raises():
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-FORK = """
-import os
-import cudf_arrow_bridge as cab
+@forks
+def test_forked_child_cannot_use_the_fences_of_its_parent(fences, core):
+    fence = core.add()
 
-fences = cab.Fences()
-fence = fences._fences.add()
-child = os.fork()
-if child == 0:
-    fences._fences.complete(fence)
-    fences.wake()
-    assert not fences.cancel(fence) and len(fences) == 0
-    for method in (fences.add, fences.poll):
-        try:
-            method()
-        except RuntimeError as error:
-            assert "fences of its parent" in str(error), error
-        else:
-            raise AssertionError(method)
-    own = cab.Fences()
-    fence = own._fences.add()
-    assert own.cancel(fence) and own.poll() == [(fence, "cancelled", "")]
-    os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-assert fences.poll() == [] and fences.cancel(fence) and len(fences.poll()) == 1
-"""
+    def use_in_child():
+        core.complete(fence)
+        fences.wake()
+        assert not fences.cancel(fence)
+        assert len(fences) == 0
+        for method in (fences.add, fences.poll):
+            with pytest.raises(RuntimeError, match="fences of its parent"):
+                method()
+        own = cab.Fences()
+        number = own._fences.add()
+        assert own.cancel(number)
+        return repr(own.poll() == [(number, "cancelled", "")])
 
-
-def test_forked_child_cannot_use_the_fences_of_its_parent():
-    command = [sys.executable, "-W", "error", "-c", FORK]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert in_fork(use_in_child) == "True"
+    assert fences.poll() == []
+    assert fences.cancel(fence)
+    assert len(fences.poll()) == 1

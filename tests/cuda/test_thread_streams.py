@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.import_.array_importer import ArrayImporter, ImportArguments
 from cudf_arrow_bridge.cuda import ordering, streams
 from cudf_arrow_bridge.cuda.streams import (
@@ -25,7 +25,7 @@ from cudf_arrow_bridge.export.sources import datasets
 from testing.peers import chunked_reader
 from testing.peers.streams import Delayed
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="uses invalid stream handles")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="uses invalid stream handles")
 
 BATCH = pa.record_batch({"a": [1, 2, 3, 4]})
 #: The handle of the caller's stream.
@@ -44,11 +44,17 @@ def elsewhere(work):
     return result
 
 
-@pytest.mark.parametrize(("handle", "same"), [(0, 0), (1, 0), (OTHER, OTHER)])
-def test_other_streams_have_the_same_handle_on_each_thread(handle, same):
+@pytest.mark.parametrize(
+    ("handle", "same", "freed_by_thread"),
+    [(0, 0, False), (1, 0, False), (OTHER, OTHER, False), (2, 2, True)],
+)
+def test_only_the_per_thread_stream_differs_on_another_thread(handle, same, freed_by_thread):
     """Handles 0 and 1 are the same stream, but libcudf's hash tables do not accept 1."""
     stream = Stream(handle, None)
-    assert elsewhere(lambda: stream.handle) == stream.handle == same
+    assert stream.handle == same
+    assert elsewhere(lambda: stream.handle) == (DEFAULT_HANDLE if handle == 2 else same)
+    assert stream.is_freed_by_thread == freed_by_thread
+    assert elsewhere(lambda: stream.is_freed_by_thread) == freed_by_thread
 
 
 def test_per_thread_stream_has_the_legacy_handle_on_another_thread():
@@ -63,9 +69,9 @@ def test_per_thread_stream_has_the_legacy_handle_on_another_thread():
 
 
 def test_new_thread_is_not_mistaken_for_a_finished_thread():
-    made = [elsewhere(lambda: resolve_stream(PER_THREAD_HANDLE)) for _ in range(20)]
-    assert {stream.handle for stream in made} == {DEFAULT_HANDLE}
-    assert {elsewhere(lambda s=stream: s.handle) for stream in made} == {DEFAULT_HANDLE}
+    streams = [elsewhere(lambda: resolve_stream(PER_THREAD_HANDLE)) for _ in range(20)]
+    assert {stream.handle for stream in streams} == {DEFAULT_HANDLE}
+    assert {elsewhere(lambda s=stream: s.handle) for stream in streams} == {DEFAULT_HANDLE}
 
 
 @pytest.fixture
@@ -109,7 +115,7 @@ def used(monkeypatch):
 def test_conversion_on_another_thread_uses_a_stream_ordered_after_the_data(
     stream, handle, used, per_thread
 ):
-    exported = bridge.to_arrow_device(bridge.from_arrow_device(BATCH), stream=stream)
+    exported = cab.to_arrow_device(cab.from_arrow_device(BATCH), stream=stream)
     wanted = pa.schema([("a", pa.decimal128(20))]).__arrow_c_schema__()
     own = used[:]
     elsewhere(lambda: exported.__arrow_c_device_array__(wanted))
@@ -119,8 +125,8 @@ def test_conversion_on_another_thread_uses_a_stream_ordered_after_the_data(
 
 
 def test_batch_read_by_another_thread_is_exported_on_the_legacy_stream(used, per_thread):
-    frame = bridge.from_arrow_device(BATCH)
-    batches = iter(bridge.to_arrow_device_stream([frame, frame]))
+    frame = cab.from_arrow_device(BATCH)
+    batches = iter(cab.to_arrow_device_stream([frame, frame]))
     next(batches)
     elsewhere(lambda: next(batches))
     assert used == [PER_THREAD_HANDLE, DEFAULT_HANDLE]
@@ -150,24 +156,24 @@ def freed(monkeypatch):
 
 def test_per_thread_stream_waits_for_partitions_of_other_threads(orders, per_thread):
     def collection():
-        return Delayed([bridge.from_arrow_device(BATCH)] * 2)
+        return Delayed([cab.from_arrow_device(BATCH)] * 2)
 
-    list(bridge.to_arrow_device_stream(collection()))
+    list(cab.to_arrow_device_stream(collection()))
     # The second pair orders the free of the partition after the export.
     there_and_back = [(PER_THREAD_HANDLE, DEFAULT_HANDLE), (DEFAULT_HANDLE, PER_THREAD_HANDLE)]
     assert orders == there_and_back * 2
     orders.clear()
-    stream = bridge.to_arrow_device_stream(collection())
+    stream = cab.to_arrow_device_stream(collection())
     # The other thread uses the legacy stream, which synchronizes with the streams of all threads.
     elsewhere(lambda: list(stream))
     assert orders == []
 
 
 def test_partitions_are_computed_on_the_stream_of_cudf(orders):
-    collection = Delayed([bridge.from_arrow_device(BATCH)])
-    list(bridge.to_arrow_device_stream(collection))
+    collection = Delayed([cab.from_arrow_device(BATCH)])
+    list(cab.to_arrow_device_stream(collection))
     assert orders == []
-    list(bridge.to_arrow_device_stream(collection, stream=OTHER))
+    list(cab.to_arrow_device_stream(collection, stream=OTHER))
     assert orders == THERE_AND_BACK
 
 
@@ -175,13 +181,13 @@ def test_files_are_read_on_the_stream_of_cudf(orders, freed, monkeypatch, tmp_pa
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table(BATCH), path, row_group_size=2)
     chunked_reader.install(monkeypatch)
-    read_back = list(bridge.to_arrow_device_stream(path, stream=OTHER))
+    read_back = list(cab.to_arrow_device_stream(path, stream=OTHER))
     assert [len(batch) for batch in read_back] == [2, 2]
     assert orders == THERE_AND_BACK[:1] * 2
     # The release of each batch, and not the request of the next, orders the free of the memory.
     assert freed == [streams.CUDF_HANDLE] * 2
     orders.clear()
-    list(bridge.to_arrow_device_stream(path))
+    list(cab.to_arrow_device_stream(path))
     assert orders == []
 
 
@@ -219,8 +225,8 @@ def test_each_import_uses_the_stream_handle_of_the_calling_thread():
 
 @pytest.mark.parametrize("protocol", ["accessor", "installed"])
 def test_protocol_methods_export_on_the_legacy_stream(protocol, used, per_thread):
-    frame = bridge.from_arrow_device(BATCH)
-    with bridge.install_protocol():
+    frame = cab.from_arrow_device(BATCH)
+    with cab.install_protocol():
         asked = frame if protocol == "installed" else frame.arrow_device
         asked.__arrow_c_device_array__()
     assert used == [DEFAULT_HANDLE]
@@ -228,10 +234,3 @@ def test_protocol_methods_export_on_the_legacy_stream(protocol, used, per_thread
 
 def test_memory_is_freed_by_thread_if_cudf_uses_the_per_thread_stream(per_thread):
     assert Stream(OTHER, None).is_freed_by_thread
-
-
-@pytest.mark.parametrize(("handle", "by_thread"), [(0, False), (OTHER, False), (2, True)])
-def test_memory_of_the_per_thread_stream_is_freed_by_thread(handle, by_thread):
-    stream = Stream(handle, None)
-    assert stream.is_freed_by_thread == by_thread
-    assert elsewhere(lambda: stream.is_freed_by_thread) == by_thread
