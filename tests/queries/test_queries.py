@@ -69,13 +69,6 @@ def evaluated(query):
     return node.do_evaluate(node.schema, node.options, None, context=IRExecutionContext())
 
 
-def evaluated_lazily(query):
-    """Return the frame that a scan gives to the GPU engine, whose columns are not created yet."""
-    frames, _ = scan_node(query).options[0](None, None, None, None)
-    (frame,) = frames
-    return frame
-
-
 def assert_has_types(column, dtype):
     """Check the libcudf type of a column and of all its children."""
     assert column.type() == dtype.plc_type
@@ -89,17 +82,6 @@ def test_cpu_engine_reads_the_values_and_types():
     found = cab.polars.scan(TABLE).collect()
     assert found.schema == FRAME.schema
     assert found.equals(FRAME)
-
-
-def test_gpu_engine_reads_frames_of_cudf_polars():
-    frame = evaluated(cab.polars.scan(TYPED))
-    assert isinstance(frame, DataFrame)
-    assert frame.column_names == TYPED.column_names
-    for column in frame.columns:
-        assert_has_types(column.obj, column.dtype)
-    found = pl.DataFrame(cab.to_arrow_device(frame))
-    assert found.schema == FRAME.drop("nothing").schema
-    assert found.equals(FRAME.drop("nothing"))
 
 
 @pytest.mark.parametrize("name", TYPED.column_names)
@@ -124,17 +106,20 @@ def test_gpu_engine_shares_the_memory_of_the_source():
 
 def test_frames_for_the_gpu_engine_are_changed_like_those_of_cudf_polars():
     frame = evaluated(cab.polars.scan(TYPED))
+    assert isinstance(frame, DataFrame)
+    assert frame.column_names == TYPED.column_names
     selected = frame.select(["text", "a"]).rename_columns({"a": "b"})
     assert selected.column_names == ["text", "b"]
     assert frame.discard_columns({"a"}).num_rows == 3
     assert not hasattr(frame, "unknown")
 
 
-def test_columns_are_made_again_after_an_error(monkeypatch):
+def test_columns_are_created_again_after_an_error(monkeypatch):
     def fail(*_, **options):
         raise MemoryError("no memory")
 
-    frame = evaluated_lazily(cab.polars.scan(TYPED))
+    frames, _ = scan_node(cab.polars.scan(TYPED)).options[0](None, None, None, None)
+    (frame,) = frames
     with monkeypatch.context() as patch:
         patch.setattr("cudf_arrow_bridge.polars.from_arrow_device", fail)
         for _ in range(2):
@@ -164,16 +149,16 @@ def test_unused_columns_are_not_imported_and_not_read(monkeypatch, tmp_path):
 
 
 def test_cpu_engine_pushes_filters_and_limits_down():
-    made = []
+    recorded = []
 
     def batches():
         for number in range(10):
-            made.append(number)
+            recorded.append(number)
             yield cab.from_arrow_device(pa.table({"a": [number, number], "b": [0, 1]}))
 
     query = cab.polars.scan(batches()).head(3).filter(pl.col("b") == 1).select("a")
     assert query.collect().to_dict(as_series=False) == {"a": [0]}
-    assert len(made) <= 3
+    assert len(recorded) <= 3
     expected = FRAME.lazy().filter(pl.col("a") > 1).select("text").collect()
     assert cab.polars.scan(TABLE).filter(pl.col("a") > 1).select("text").collect().equals(expected)
 
@@ -204,9 +189,8 @@ def test_limits_across_batches(rows):
 
 def test_lazy_frame_is_collected_repeatedly_and_joined_with_itself():
     query = cab.polars.scan(cab.from_arrow_device(TABLE.select(["a", "text"])))
-    expected = FRAME.select("a", "text")
-    assert query.collect().equals(expected)
-    assert query.collect().equals(expected)
+    for _ in range(2):
+        assert query.collect().equals(FRAME.select("a", "text"))
     assert query.join(query, on="a").collect().height == 2
 
 
@@ -225,21 +209,11 @@ def test_schema_of_a_file_is_known_without_reading_it(tmp_path):
     assert query.collect_schema() == FRAME.select("a", "text").schema
 
 
-def test_columns_are_rejected():
-    with pytest.raises(TypeError, match=r"^source: expected tables, got columns of type int64"):
-        cab.polars.scan(pa.array([1]))
-
-
-@contextlib.contextmanager
-def nothing(*_):
-    yield
-
-
 @pytest.fixture
 def without_device(monkeypatch):
     """Evaluate plans without a CUDA device."""
-    monkeypatch.setattr(callback, "set_device", nothing)
-    monkeypatch.setattr(callback, "set_memory_resource", nothing)
+    for name in ("set_device", "set_memory_resource"):
+        monkeypatch.setattr(callback, name, lambda *_: contextlib.nullcontext())
 
 
 def test_collect_exports_the_frame_of_the_engine(without_device):
@@ -259,15 +233,15 @@ def test_collect_reports_what_the_gpu_engine_does_not_support():
 @pytest.fixture
 def calls(monkeypatch):
     """Record what `collect` does before a streaming engine executes, which raises KeyError."""
-    made = []
+    recorded = []
 
     @contextlib.contextmanager
     def noted(*arguments):
-        made.append(arguments)
+        recorded.append(arguments)
         yield
 
     def execute(*_):
-        made.append("execute")
+        recorded.append("execute")
         raise KeyError("executed")
 
     engine = type("Engine", (pl.GPUEngine,), {"execute": execute})
@@ -276,7 +250,7 @@ def calls(monkeypatch):
     monkeypatch.setattr(callback, "set_device", noted)
     monkeypatch.setattr(callback, "set_memory_resource", noted)
     monkeypatch.setattr(
-        "cudf_polars.streaming.io._clear_source_info_cache", lambda: made.append("clear")
+        "cudf_polars.streaming.io._clear_source_info_cache", lambda: recorded.append("clear")
     )
     monkeypatch.setattr("cudf_polars.engine.core.StreamingEngine", engine)
     monkeypatch.setattr("cudf_polars.engine.persisted_result.execute_persisted_query", execute)
@@ -284,7 +258,7 @@ def calls(monkeypatch):
         "cudf_polars.engine.default_singleton_engine.DefaultSingletonEngine.get_or_create",
         lambda: running,
     )
-    return made
+    return recorded
 
 
 def test_collect_executes_with_a_streaming_engine(calls):
@@ -305,35 +279,24 @@ def test_collect_uses_the_device_and_memory_resource_of_the_default_engine(calls
     assert executor.name == "streaming"
 
 
-@pytest.mark.parametrize("engine", ["cpu", "streaming", None, 1])
+@pytest.mark.parametrize("engine", ["cpu", None])
 def test_collect_rejects_other_engines(engine):
     with pytest.raises(TypeError, match=r"^engine: expected 'gpu' or a polars.GPUEngine, got"):
         cab.polars.collect(cab.polars.scan(TABLE), engine=engine)
 
 
-def test_collect_rejects_other_queries():
+def test_wrong_queries_and_sources_are_rejected():
     with pytest.raises(TypeError, match=r"^query: expected a polars.LazyFrame, got DataFrame"):
         cab.polars.collect(FRAME)
+    with pytest.raises(TypeError, match=r"^source: expected tables, got columns of type int64"):
+        cab.polars.scan(pa.array([1]))
 
 
-@pytest.mark.parametrize("version", ["26.06.00", "26.12.01", "27.10.00"])
+@pytest.mark.parametrize("version", ["26.06.00", "27.10.00"])
 def test_unknown_releases_are_rejected(monkeypatch, version):
     monkeypatch.setattr(cudf_polars, "__version__", version)
     with pytest.raises(ImportError, match=rf"expected cudf-polars 26\.8 or 26\.10, got {version}"):
         private.check_release.__wrapped__()
-
-
-def test_private_names_of_cudf_polars_exist():
-    from cudf_polars.engine import core, default_singleton_engine, persisted_result, spmd
-    from cudf_polars.streaming import io
-
-    assert issubclass(core.StreamingEngine, pl.GPUEngine)
-    assert callable(persisted_result._PersistedLoader)
-    assert callable(persisted_result.PersistedHandle)
-    assert callable(persisted_result.execute_persisted_query)
-    assert issubclass(default_singleton_engine.DefaultSingletonEngine, spmd.SPMDEngine)
-    assert spmd.SpmdPersistedBackend.__module__ == "cudf_polars.engine.spmd"
-    assert io._clear_source_info_cache() is None
 
 
 def test_package_does_not_import_polars():
@@ -368,33 +331,27 @@ def test_tables_of_pylibcudf_are_scanned():
 
 
 def with_extensions():
-    """Return a table of extension types, also in structs, lists and maps."""
-    fixed = pa.array([[1, 2], None], pa.list_(pa.int32(), 2))
+    """Return a table of extension types, also in a struct, a list and a map."""
+    pairs = pa.array([[1, 2], None], pa.list_(pa.int32(), 2))
     arrays = {
         "json": (pa.json_(), pa.array(['{"a": 1}', None])),
         "bool8": (pa.bool8(), pa.array([1, None], pa.int8())),
-        "opaque": (pa.opaque(pa.int32(), "type", "vendor"), pa.array([1, None], pa.int32())),
         "uuid": (pa.uuid(), pa.array([b"0" * 16, None], pa.binary(16))),
-        "tensor": (pa.fixed_shape_tensor(pa.int32(), [2]), fixed),
+        "tensor": (pa.fixed_shape_tensor(pa.int32(), [2]), pairs),
     }
-    columns = {name: pa.ExtensionArray.from_storage(*pair) for name, pair in arrays.items()} | {
-        "geoarrow.point": pa.array([{"x": 1.0, "y": 2.0}, None]),
-        "unknown.type": pa.array([b"x", None]),
+    columns = {name: pa.ExtensionArray.from_storage(*pair) for name, pair in arrays.items()}
+    # pyarrow does not know this type.
+    columns["unknown"] = pa.array([b"x", None])
+    unknown = pa.field("unknown", pa.binary(), metadata={"ARROW:extension:name": "unknown.type"})
+    fields = [*(pa.field(name, columns[name].type) for name in arrays), unknown]
+    offsets = pa.array([0, 1, 2], pa.int32())
+    nested = {
+        "struct": pa.StructArray.from_arrays(list(columns.values()), fields=fields),
+        "list": pa.ListArray.from_arrays(offsets, columns["unknown"], pa.list_(unknown)),
+        "map": pa.MapArray.from_arrays(offsets, pa.array(["k", "l"]), columns["json"]),
     }
-    fields = [
-        pa.field(name, column.type, metadata={"ARROW:extension:name": name} if "." in name else {})
-        for name, column in columns.items()
-    ]
-    parts = list(columns.values())
-    columns["in a struct"] = pa.StructArray.from_arrays(parts, fields=fields)
-    fields.append(pa.field("in a struct", columns["in a struct"].type))
-    for name in ("json", "unknown.type"):
-        lists = pa.list_(fields[list(columns).index(name)])
-        columns[f"{name} in a list"] = pa.ListArray.from_arrays([0, 1, 2], columns[name], lists)
-        fields.append(pa.field(f"{name} in a list", lists))
-    columns["in a map"] = pa.MapArray.from_arrays([0, 1, 2], pa.array(["k", "l"]), columns["json"])
-    fields.append(pa.field("in a map", columns["in a map"].type))
-    return pa.table(list(columns.values()), schema=pa.schema(fields))
+    fields += [pa.field(name, array.type) for name, array in nested.items()]
+    return pa.table([*columns.values(), *nested.values()], schema=pa.schema(fields))
 
 
 @pytest.mark.parametrize("behavior", ["load_as_storage", "load_as_extension"])
@@ -418,11 +375,10 @@ frame.write_ipc({str(tmp_path / "frame.arrow")!r})
     frame = pl.read_ipc(tmp_path / "frame.arrow")
     assert "Extension" not in str(frame.schema)
     assert frame.schema["bool8"] == pl.Boolean
-    for name in ("json", "bool8", "opaque", "uuid", "geoarrow.point", "unknown.type"):
+    for name in ("json", "bool8", "uuid", "unknown"):
         column = table[name].combine_chunks()
         expected = getattr(column, "storage", column).to_pylist()
         assert frame[name].to_list() == expected
-        assert frame["in a struct"].struct.field(name).to_list() == expected
-    for name in ("json in a list", "unknown.type in a list"):
-        assert frame[name].to_list() == table[name].to_pylist()
-    assert frame["in a map"].to_list()[0] == [{"key": "k", "value": '{"a": 1}'}]
+        assert frame["struct"].struct.field(name).to_list() == expected
+    assert frame["list"].to_list() == table["list"].to_pylist()
+    assert frame["map"].to_list()[0] == [{"key": "k", "value": '{"a": 1}'}]

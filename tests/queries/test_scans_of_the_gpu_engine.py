@@ -31,13 +31,13 @@ def scan_node(query):
     return Translator(query._ldf.visit(), pl.GPUEngine(executor="in-memory")).translate_ir()
 
 
+def run(node):
+    return node.run_source_function(node.options, node.schema, context=IRExecutionContext())
+
+
 def chunks_of(query):
     """Call the source of a scan as the streaming engine does."""
     return run(scan_node(query))
-
-
-def run(node):
-    return node.run_source_function(node.options, node.schema, context=IRExecutionContext())
 
 
 def rows_of(frame):
@@ -55,16 +55,16 @@ def path(tmp_path):
 @pytest.mark.parametrize("options", [{}, {"max_rows": 8}, {"format": ds.ParquetFileFormat()}])
 @pytest.mark.parametrize("query", [lambda scan: scan, lambda scan: scan.select("b")])
 def test_row_groups_are_read_one_at_a_time(path, monkeypatch, options, query):
-    made = chunked_reader.install(monkeypatch)
+    readers = chunked_reader.install(monkeypatch)
     query = query(cab.polars.scan(path, **options))
-    made.clear()
+    readers.clear()
     count, chunks = chunks_of(query)
     assert count == 3
-    assert made == []
+    assert readers == []
     found = []
     for number, chunk in enumerate(chunks, 1):
         found.append(rows_of(chunk))
-        assert [reader.row_groups for reader in made] == [[[i]] for i in range(number)]
+        assert [reader.row_groups for reader in readers] == [[[i]] for i in range(number)]
     # The reader returned two tables of 30 and 10 rows for the first row group.
     assert [len(frame) for frame in found] == [40, 40, 20]
     expected = query.collect(engine="cpu")
@@ -105,17 +105,14 @@ def test_number_of_frames_is_known_for_data_in_memory(make, known):
     assert all(frame.equals(pl.DataFrame(ROWS)) for frame in found)
 
 
-def test_number_of_batches_of_max_rows_is_known():
-    count, chunks = chunks_of(cab.polars.scan(cab.from_arrow_device(ROWS), max_rows=64))
-    assert [len(rows_of(chunk)) for chunk in chunks] == [64, 36]
+def test_batches_of_max_rows_are_a_sized_iterator():
+    scan = cab.polars.scan(cab.from_arrow_device(ROWS), max_rows=64)
+    count, chunks = chunks_of(scan)
     assert count == 2
-
-
-def test_sized_frames_are_an_iterator_for_the_cpu_engine():
-    scan = cab.polars.scan(pa.concat_tables([ROWS] * 3))
+    assert [len(rows_of(chunk)) for chunk in chunks] == [64, 36]
     frames, _ = scan_node(scan).options[0](None, None, None, None)
     assert isinstance(frames, Sized)
-    assert scan.collect().equals(pl.concat([pl.DataFrame(ROWS)] * 3))
+    assert scan.collect().equals(pl.DataFrame(ROWS))
 
 
 @pytest.mark.parametrize("has_gpu", [True, False])
