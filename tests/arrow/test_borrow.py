@@ -32,25 +32,25 @@ def array():
 @pytest.fixture
 def calls(monkeypatch):
     """Record the calls of borrows: "begin", "fence" or "end", and the handles of both streams."""
-    made = []
+    recorded = []
 
     class Recorder:
         def __init__(self, exported, borrower):
             self._guard = BorrowGuard(exported, borrower)
             self._exported = exported
             self._streams = (exported.stream.handle, borrower.handle)
-            made.append(("begin", *self._streams))
+            recorded.append(("begin", *self._streams))
 
         def add_fence(self, fences):
-            made.append(("fence", *self._streams))
+            recorded.append(("fence", *self._streams))
             return self._guard.add_fence(fences)
 
         def end(self):
             self._guard.end()
-            made.append(("end", *self._streams))
+            recorded.append(("end", *self._streams))
 
     monkeypatch.setattr(device_array, "BorrowGuard", Recorder)
-    return made
+    return recorded
 
 
 def begin_and_end(owner, borrower):

@@ -198,12 +198,12 @@ def test_object_over_a_tensor_shares_its_memory(dtype, shape):
     array = dlpack.values(100, dtype).reshape(shape)
     producer = Producer(array)
     Producer.alive.add(producer)
-    made = API.object(ctypes.addressof(producer._struct))
-    assert isinstance(made, cab.DeviceArray)
-    assert made.to_arrow().to_pylist() == array.tolist()
-    assert API.view(made).data == array.ctypes.data
+    created = API.object(ctypes.addressof(producer._struct))
+    assert isinstance(created, cab.DeviceArray)
+    assert created.to_arrow().to_pylist() == array.tolist()
+    assert API.view(created).data == array.ctypes.data
     assert producer.deleted == 0
-    del made
+    del created
     gc.collect()
     assert producer.deleted == 1
 
@@ -264,8 +264,8 @@ def test_allocated_tensor_becomes_an_array():
     managed = allocate((3,))
     values = (ctypes.c_int64 * 3)(4, 5, 6)
     ctypes.memmove(managed.dl_tensor.data, values, 24)
-    made = API.object(ctypes.addressof(managed))
-    assert pa.array(made).to_pylist() == [4, 5, 6]
+    created = API.object(ctypes.addressof(managed))
+    assert pa.array(created).to_pylist() == [4, 5, 6]
 
 
 @pytest.mark.parametrize(

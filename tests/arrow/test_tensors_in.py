@@ -180,15 +180,15 @@ def test_kind_of_the_result_follows_the_option_and_the_dimensions():
         cab.from_dlpack(np.ones(2), kind="table")
 
 
-@pytest.mark.parametrize(("copy", "asked"), [(None, {}), (True, {}), (False, {"copy": False})])
-def test_producer_receives_max_version_and_only_a_forbidden_copy(copy, asked):
+@pytest.mark.parametrize(("copy", "expected"), [(None, {}), (True, {}), (False, {"copy": False})])
+def test_producer_receives_max_version_and_only_a_forbidden_copy(copy, expected):
     producer = Producer(np.arange(3))
     cab.from_dlpack(producer, copy=copy)
-    assert producer.asked == {"max_version": (1, 3), **asked}
+    assert producer.asked == {"max_version": (1, 3), **expected}
 
 
-@pytest.mark.parametrize(("handle", "asked"), [(0, 1), (1, 1), (2, 1), (0x7F00, 0x7F00)])
-def test_producer_of_gpu_memory_receives_no_per_thread_stream(handle, asked):
+@pytest.mark.parametrize(("handle", "expected"), [(0, 1), (1, 1), (2, 1), (0x7F00, 0x7F00)])
+def test_producer_of_gpu_memory_receives_no_per_thread_stream(handle, expected):
     """Torch refuses stream 2. Each per-thread stream waits for the legacy default stream."""
 
     class OnGpu(Producer):
@@ -197,7 +197,7 @@ def test_producer_of_gpu_memory_receives_no_per_thread_stream(handle, asked):
 
     producer = OnGpu(np.arange(3))
     request_capsule(producer, SimpleNamespace(handle=handle), None)
-    assert producer.asked["stream"] == asked
+    assert producer.asked["stream"] == expected
 
 
 class Old(Producer):

@@ -16,9 +16,9 @@ SCRIPT = """
 import pyarrow as pa
 import cudf_arrow_bridge as cab
 
-for ask in (cab.has_gpu, lambda: len(cab.from_arrow_device(pa.array([1, 2])))):
+for call in (cab.has_gpu, lambda: len(cab.from_arrow_device(pa.array([1, 2])))):
     try:
-        print(ask())
+        print(call())
     except RuntimeError as error:
         print("error:", error)
 """
@@ -30,15 +30,15 @@ def answers(stub_driver, version, result, **environment):
     inherited["LD_LIBRARY_PATH"] = f"{stub_driver}:{os.environ.get('LD_LIBRARY_PATH', '')}"
     stub = {"STUB_VERSION": str(version), "STUB_RESULT": str(result)}
     package = str(Path(cab.__file__).parents[1])
-    asked = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {package!r})\n{SCRIPT}"],
         env=inherited | {"CUDA_VISIBLE_DEVICES": ""} | stub | environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert asked.returncode == 0, asked.stderr
-    return asked.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def test_driver_without_a_device_means_no_gpu(stub_driver):
@@ -47,17 +47,17 @@ def test_driver_without_a_device_means_no_gpu(stub_driver):
 
 
 @pytest.mark.parametrize(
-    ("version", "result", "told"),
+    ("version", "result", "reason"),
     [
         (11_040, 3, "the CUDA driver is too old: it supports CUDA 11.4"),
         (13_000, 34, "cudaErrorStubLibrary"),
         (13_000, 999, "cudaErrorUnknown"),
     ],
 )
-def test_driver_failure_raises(stub_driver, version, result, told):
+def test_driver_failure_raises(stub_driver, version, result, reason):
     first, second = answers(stub_driver, version, result)
     assert first.startswith("error: ")
-    assert told in first
+    assert reason in first
     assert second == first
 
 

@@ -22,9 +22,9 @@ OTHER = 0x5150
 @pytest.fixture
 def orders(monkeypatch):
     """Record the calls of `order_after`: the stream that waits and the stream that it waits for."""
-    made = []
-    monkeypatch.setattr(ordering, "order_after", lambda *pair: made.append(pair))
-    return made
+    pairs = []
+    monkeypatch.setattr(ordering, "order_after", lambda *pair: pairs.append(pair))
+    return pairs
 
 
 IMPORTS = {
@@ -47,15 +47,15 @@ def test_import_on_another_stream_is_ordered_with_the_stream_of_cudf(name, order
 @pytest.mark.parametrize("to", ["cudf", "cudf.pandas"])
 def test_frames_are_computed_on_the_stream_of_cudf(to, monkeypatch):
     monkeypatch.setattr(importer, "check_active", lambda: None)
-    made = importer.Importer(OTHER, None, to, copy=None, validate="minimal", sanitize=True)
-    assert (made.importing.handle, made.computing.handle) == (OTHER, CUDF_HANDLE)
+    imports = importer.Importer(OTHER, None, to, copy=None, validate="minimal", sanitize=True)
+    assert (imports.importing.handle, imports.computing.handle) == (OTHER, CUDF_HANDLE)
 
 
 def test_stream_of_cudf_waits_for_each_imported_batch(orders):
     cab.from_arrow_device_stream([BATCH, BATCH, BATCH], stream=OTHER)
-    *arrived, made = orders
+    *arrived, after_import = orders
     assert arrived[:3] == [(CUDF_HANDLE, OTHER)] * 3
-    assert made == (OTHER, CUDF_HANDLE)
+    assert after_import == (OTHER, CUDF_HANDLE)
 
 
 @pytest.mark.parametrize("name", IMPORTS)

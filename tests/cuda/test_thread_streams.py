@@ -135,9 +135,9 @@ def test_batch_read_by_another_thread_is_exported_on_the_legacy_stream(used, per
 @pytest.fixture
 def orders(monkeypatch):
     """Record the calls of `order_after`: the stream that waits and the stream that it waits for."""
-    made = []
-    monkeypatch.setattr(ordering, "order_after", lambda *pair: made.append(pair))
-    return made
+    recorded = []
+    monkeypatch.setattr(ordering, "order_after", lambda *pair: recorded.append(pair))
+    return recorded
 
 
 @pytest.fixture
@@ -227,8 +227,8 @@ def test_each_import_uses_the_stream_handle_of_the_calling_thread():
 def test_protocol_methods_export_on_the_legacy_stream(protocol, used, per_thread):
     frame = cab.from_arrow_device(BATCH)
     with cab.install_protocol():
-        asked = frame if protocol == "installed" else frame.arrow_device
-        asked.__arrow_c_device_array__()
+        obj = frame if protocol == "installed" else frame.arrow_device
+        obj.__arrow_c_device_array__()
     assert used == [DEFAULT_HANDLE]
 
 
