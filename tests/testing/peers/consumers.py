@@ -90,11 +90,6 @@ KINDS = (
     Kind("series", lambda frame: frame["number"], of_column=True, installed=True),
 )
 
-#: A stream that can be read once: consumers that open it twice fail.
-GENERATOR = Kind(
-    "stream", lambda frame: cab.to_arrow_device_stream(part for part in (frame[:1], frame[1:]))
-)
-
 
 def hand_over(consumer: Consumer, kind: Kind) -> Outcome:
     """Import an object with a library; return whether the library shares the frame's memory."""

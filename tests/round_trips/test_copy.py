@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import foreign, samples
 from testing.host import to_plc
 from testing.peers.arrays import DeviceOnly, Producer
@@ -24,9 +24,7 @@ from testing.shared_memory import memory_of_arrow, memory_of_cudf, parts_of_arro
 from testing.spilling import owners
 from testing.strategies import NOT_SLOW, arrays, slices
 
-pytestmark = pytest.mark.skipif(
-    bridge.has_gpu(), reason="addresses of the CPU's memory are compared"
-)
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")
 
 EVERY_TYPE = [*samples.NESTED_TYPES, *foreign.NESTED_TYPES]
 REFUSED = (
@@ -58,7 +56,7 @@ def drops_a_dictionary(column):
 def check_import(array):
     """Import with copy=False succeeds if and only if the usual import shares all memory."""
     memory = memory_of_arrow(array)
-    column = bridge.from_arrow_device(Producer(array), kind="column", to="pylibcudf")
+    column = cab.from_arrow_device(Producer(array), kind="column", to="pylibcudf")
     parts = parts_of_column(column)
     shares = all_within(parts, memory)
     if shares and drops_a_dictionary(column):
@@ -67,9 +65,9 @@ def check_import(array):
     options = {"kind": "column", "to": "pylibcudf", "copy": False}
     if not shares:
         with pytest.raises(ValueError, match=REFUSED):
-            bridge.from_arrow_device(Producer(array), **options)
+            cab.from_arrow_device(Producer(array), **options)
         return False
-    again = bridge.from_arrow_device(Producer(array), **options)
+    again = cab.from_arrow_device(Producer(array), **options)
     assert all_within(parts_of_column(again), memory)
     return True
 
@@ -86,11 +84,6 @@ def test_import_of_a_list_without_rows_may_drop_a_dictionary():
     assert check_import(pa.ListArray.from_arrays(pa.array([0], pa.int32()), bools))
 
 
-def test_check_import_distinguishes_shared_from_converted_arrays():
-    assert check_import(pa.array([1, None, 3]))
-    assert not check_import(pa.array([True, None]))
-
-
 @NOT_SLOW
 @given(arrays(), st.data())
 def test_import_without_copy_shares_or_rejects_random_arrays(array, data):
@@ -100,7 +93,7 @@ def test_import_without_copy_shares_or_rejects_random_arrays(array, data):
 @NOT_SLOW
 @given(arrays(), st.data())
 def test_export_without_copy_shares_or_rejects_random_columns(array, data):
-    column = bridge.from_arrow_device(Producer(array), kind="column", to="pylibcudf")
+    column = cab.from_arrow_device(Producer(array), kind="column", to="pylibcudf")
     column = samples.cut_column(
         column,
         data.draw(slices(len(array))),
@@ -112,15 +105,15 @@ def test_export_without_copy_shares_or_rejects_random_columns(array, data):
 def check_export(source, **options):
     """Export with copy=False succeeds if and only if the usual export shares all memory."""
     memory = memory_of_cudf(source)
-    exported = bridge.to_arrow_device(source, **options)
+    exported = cab.to_arrow_device(source, **options)
     shares = all_within(parts_of_arrow(exported), memory)
     if shares:
-        again = bridge.to_arrow_device(source, copy=False, **options)
+        again = cab.to_arrow_device(source, copy=False, **options)
         assert parts_of_arrow(again) == parts_of_arrow(exported)
     else:
         with pytest.raises(ValueError, match=REFUSED):
-            bridge.to_arrow_device(source, copy=False, **options)
-    copied = bridge.to_arrow_device(source, copy=True, **options)
+            cab.to_arrow_device(source, copy=False, **options)
+    copied = cab.to_arrow_device(source, copy=True, **options)
     assert none_within(parts_of_arrow(copied), memory)
     assert copied.schema.equals(exported.schema, check_metadata=True)
     assert pa.array(DeviceOnly(copied)).to_pylist() == pa.array(DeviceOnly(exported)).to_pylist()
@@ -136,11 +129,9 @@ def test_export_without_copy_shares_or_rejects_every_type(type_, nesting):
 
 REQUESTS = [
     (pa.string(), pa.large_string()),
-    (pa.list_(pa.int8()), pa.large_list(pa.int8())),
     (pa.string(), pa.dictionary(pa.int32(), pa.string())),
     (pa.string(), pa.string_view()),
     (pa.list_(pa.uint8()), pa.binary()),
-    (pa.duration("ms"), pa.time32("ms")),
     (pa.decimal32(9, 2), pa.decimal64(18, 2)),
     (pa.dictionary(pa.int8(), pa.string()), pa.dictionary(pa.int32(), pa.string())),
     (pa.dictionary(pa.int8(), pa.string()), pa.string()),
@@ -155,57 +146,49 @@ def test_export_without_copy_rejects_requested_conversions(type_, requested):
 
 
 def test_export_without_copy_rejects_the_conversion_of_a_consumer():
-    array = bridge.to_arrow_device(to_plc(pa.array(["a"])), copy=False)
+    array = cab.to_arrow_device(to_plc(pa.array(["a"])), copy=False)
     with pytest.raises(ValueError, match=REFUSED):
         array.__arrow_c_device_array__(pa.large_string().__arrow_c_schema__())
 
 
+TEXTS = pa.array(["x"]).dictionary_encode()
 FRAMES = {
-    "numbers": lambda: pa.table({"a": [1, 2], "b": [1.5, None]}),
-    "texts": lambda: pa.table({"a": ["x", None]}),
-    "dates": lambda: pa.table({"day": pa.array([1, 2], pa.date32())}),
-    "nothing": lambda: pa.table({"n": pa.nulls(2)}),
-    "small codes": lambda: pa.table({"c": pa.array(["x"]).dictionary_encode().cast(
-        pa.dictionary(pa.int8(), pa.string()))}),
-    "wide codes": lambda: pa.table({"c": pa.array(["x"]).dictionary_encode()}),
-    "codes in lists": lambda: pa.table(
-        {"c": pa.array([["x"]], pa.list_(pa.dictionary(pa.int8(), pa.string())))}),
-}  # fmt: skip
+    "numbers": pa.array([1.5, None]),
+    "texts": pa.array(["x", None]),
+    "small codes": TEXTS.cast(pa.dictionary(pa.int8(), pa.string())),
+    "dates": pa.array([1, 2], pa.date32()),
+    "nothing": pa.nulls(2),
+    "wide codes": TEXTS,
+    "codes in lists": pa.array([["x"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))),
+}
 SHARED_IN_FRAMES = {"numbers", "texts", "small codes"}
 
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_import_without_copy_shares_or_rejects_frames(name):
-    (batch,) = FRAMES[name]().to_batches()
-    memory = [part for column in batch.columns for part in memory_of_arrow(column)]
-    frame = bridge.from_arrow_device(batch)
-    shares = all_within([part for part, _ in memory_of_cudf(frame)], memory)
-    assert shares == (name in SHARED_IN_FRAMES)
-    if shares:
-        assert all_within(
-            [p for p, _ in memory_of_cudf(bridge.from_arrow_device(batch, copy=False))], memory
-        )
-    else:
-        with pytest.raises(ValueError, match=REFUSED) as error:
-            bridge.from_arrow_device(batch, copy=False)
-        assert f"'{batch.schema.names[0]}" in str(error.value)
-        if name != "nothing":
-            bridge.from_arrow_device(batch, copy=False, to="pylibcudf")
+    batch = pa.record_batch({name: FRAMES[name]})
+    memory = memory_of_arrow(batch[name])
+    parts = [part for part, _ in memory_of_cudf(cab.from_arrow_device(batch))]
+    assert all_within(parts, memory) == (name in SHARED_IN_FRAMES)
+    if name in SHARED_IN_FRAMES:
+        shared = memory_of_cudf(cab.from_arrow_device(batch, copy=False))
+        assert all_within([part for part, _ in shared], memory)
+        return
+    with pytest.raises(ValueError, match=REFUSED) as error:
+        cab.from_arrow_device(batch, copy=False)
+    assert f"'{name}" in str(error.value)
+    if name != "nothing":
+        cab.from_arrow_device(batch, copy=False, to="pylibcudf")
 
 
 @pytest.mark.parametrize("name", sorted(FRAMES.keys() - SHARED_IN_FRAMES))
-def test_rejected_import_releases_its_memory_without_the_garbage_collector(name):
-    def allocated_after_import():
-        (batch,) = FRAMES[name]().to_batches()
-        with contextlib.suppress(ValueError):
-            bridge.from_arrow_device(batch, copy=False)
-        del batch
-        return pa.total_allocated_bytes()
-
+def test_rejected_import_releases_its_array_without_the_garbage_collector(name):
+    producer = Producer(pa.record_batch({name: FRAMES[name]}))
     gc.disable()
     try:
-        # The first import fills caches.
-        assert allocated_after_import() == allocated_after_import()
+        with contextlib.suppress(ValueError):
+            cab.from_arrow_device(producer, copy=False)
+        assert producer.releases == 1
     finally:
         gc.enable()
 
@@ -214,44 +197,38 @@ def test_error_of_copy_false_names_all_columns_to_copy():
     batch = pa.record_batch(
         {"a": [True], "b": [1], "c": [[True]], "d": pa.array([1], pa.time32("s"))}
     )
+    producer = Producer(batch)
     with pytest.raises(ValueError, match=r"'a' .*, 'c\[\]' .*, 'd' ") as error:
-        bridge.from_arrow_device(batch, copy=False)
+        cab.from_arrow_device(producer, copy=False)
+    assert producer.releases == 1
     assert "'b'" not in str(error.value)
     with pytest.raises(ValueError, match=r"'a' .*, 'c\[\]' ") as error:
-        bridge.to_arrow_device(bridge.from_arrow_device(batch), copy=False)
+        cab.to_arrow_device(cab.from_arrow_device(batch), copy=False)
     dates = pa.record_batch({"a": pa.array([1], pa.date32()), "b": [1], "c": pa.nulls(1)})
     with pytest.raises(ValueError, match=r"'a' \(cuDF frames have no dates\), 'c' \(cuDF frames"):
-        bridge.from_arrow_device(dates, copy=False)
-
-
-def test_rejected_array_is_released_once():
-    freed = []
-    values = np.arange(100, dtype="float16")
-    weakref.finalize(values, freed.append, 1)
-    array = pa.Array.from_buffers(pa.float16(), 100, [None, pa.py_buffer(values)])
-    del values
-    with pytest.raises(ValueError, match=REFUSED):
-        bridge.from_arrow_device(array, copy=False)
-    del array
-    gc.collect()
-    assert freed == [1]
+        cab.from_arrow_device(dates, copy=False)
 
 
 def test_materialized_range_index_is_reported_as_a_copy():
-    frame = cudf.DataFrame({"a": [1]}) if bridge.has_gpu() else frame_of({"a": [1, 2]})
-    exported = bridge.to_arrow_device(frame, preserve_index=True)
+    frame = frame_of({"a": [1, 2]})
+    exported = cab.to_arrow_device(frame, preserve_index=True)
     (index,) = (column for column in exported.report() if column.path != "a")
     assert "range" in index.reason
     assert (index.shared_bytes, index.copied_bytes) == (0, 16)
+    (column,) = cab.to_arrow_device(frame.index, copy=True).report()
+    assert "range" in column.reason
     with pytest.raises(ValueError, match="range index"):
-        bridge.to_arrow_device(frame, preserve_index=True, copy=False)
+        cab.to_arrow_device(frame, preserve_index=True, copy=False)
     with pytest.raises(ValueError, match="range index"):
-        bridge.to_arrow_device(frame.index, copy=False)
-    bridge.to_arrow_device(frame, copy=False)
+        cab.to_arrow_device(frame.index, copy=False)
+    cab.to_arrow_device(frame, copy=False)
 
 
 def frame_of(columns):
-    return bridge.from_arrow_device(pa.record_batch(columns))
+    return cab.from_arrow_device(pa.record_batch(columns))
+
+
+TEXTS_SCHEMA = pa.schema({"a": pa.int64(), "b": pa.large_string()})
 
 
 def texts_frame():
@@ -260,32 +237,30 @@ def texts_frame():
 
 #: Copies of a frame, in each way that can later be exported with another schema.
 COPIES = {
-    "array": lambda frame: bridge.to_arrow_device(frame, copy=True),
-    "requested schema": lambda frame: bridge.to_arrow_device(
-        frame, copy=True, requested_schema=pa.schema({"a": pa.int64(), "b": pa.large_string()})
+    "array": lambda frame: cab.to_arrow_device(frame, copy=True),
+    "requested schema": lambda frame: cab.to_arrow_device(
+        frame, copy=True, requested_schema=TEXTS_SCHEMA
     ),
-    "array of an array": lambda frame: bridge.to_arrow_device(
-        bridge.to_arrow_device(frame), copy=True
+    "array of an array": lambda frame: cab.to_arrow_device(cab.to_arrow_device(frame), copy=True),
+    "array of a consumer": lambda frame: cab.to_arrow_device(
+        DeviceOnly(cab.to_arrow_device(frame)), copy=True
     ),
-    "array of a consumer": lambda frame: bridge.to_arrow_device(
-        DeviceOnly(bridge.to_arrow_device(frame)), copy=True
-    ),
-    "copied handle": lambda frame: copy.copy(bridge.to_arrow_device(frame, copy=True)),
-    "rows": lambda frame: bridge.to_arrow_device(frame, copy=True)[:],
-    "batch": lambda frame: next(iter(bridge.to_arrow_device_stream(frame, copy=True))),
+    "copied handle": lambda frame: copy.copy(cab.to_arrow_device(frame, copy=True)),
+    "rows": lambda frame: cab.to_arrow_device(frame, copy=True)[:],
+    "batch": lambda frame: next(iter(cab.to_arrow_device_stream(frame, copy=True))),
 }
 
 
 @pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
 def test_copy_does_not_keep_its_source_alive(make):
     frame = texts_frame()
-    expected = bridge.to_arrow_device(frame).to_pylist()
+    expected = cab.to_arrow_device(frame).to_pylist()
     memory = list(map(weakref.ref, owners(frame)))
     copied = make(frame)
     del frame
     gc.collect()
     assert not any(owner() for owner in memory)
-    requested = copied.as_requested(pa.schema({"a": pa.int64(), "b": pa.large_string()}))
+    requested = copied.as_requested(TEXTS_SCHEMA)
     assert requested.to_pylist() == expected
     assert requested.schema.field("b").type == pa.large_string()
 
@@ -294,48 +269,33 @@ def test_write_after_a_copy_needs_no_further_copy():
     column = cudf.core.column.ColumnBase.create(to_plc(pa.array([1, 2])), np.dtype("int64"))
     series = cudf.Series._from_column(column)
     (owner,) = owners(series)
-    shared = bridge.to_arrow_device(series)
+    shared = cab.to_arrow_device(series)
     assert len(owner._slices) == 2
     del shared
-    copied = bridge.to_arrow_device(series, copy=True)
+    copied = cab.to_arrow_device(series, copy=True)
     gc.collect()
     assert len(owner._slices) == 1
     assert copied.to_pylist() == [1, 2]
 
 
 def test_copy_releases_the_memory_of_a_peer():
-    freed = []
-    values = np.arange(1000)
-    weakref.finalize(values, freed.append, 1)
-    array = pa.Array.from_buffers(pa.int64(), 1000, [None, pa.py_buffer(values)])
-    del values
-    copied = bridge.to_arrow_device(Producer(array), copy=True)
-    del array
-    gc.collect()
-    assert freed == [1]
+    producer = Producer(pa.array(np.arange(1000)))
+    copied = cab.to_arrow_device(producer, copy=True)
+    assert producer.releases == 1
     assert copied.to_pylist() == list(range(1000))
 
 
 def test_copied_handle_can_be_exported_after_the_release_of_the_first():
-    for first in (bridge.to_arrow_device(texts_frame(), copy=True)[:3], texts_batch()):
+    (batch,) = cab.to_arrow_device_stream(texts_frame())
+    for first in (cab.to_arrow_device(texts_frame(), copy=True)[:3], batch):
         second = copy.copy(first)
         first.release()
-        requested = second.as_requested(pa.schema({"a": pa.int64(), "b": pa.large_string()}))
-        assert requested.column_names == ["a", "b"]
+        assert second.as_requested(TEXTS_SCHEMA).column_names == ["a", "b"]
 
 
-def texts_batch():
-    (batch,) = bridge.to_arrow_device_stream(texts_frame())
-    return batch
-
-
-CHUNKS = pa.chunked_array([[1, 2], [3]])
-
-
-def test_copy_of_concatenated_batches_copies_once():
-    (column,) = bridge.to_arrow_device(CHUNKS, copy=True).report()
-    assert (column.reason, column.copied_bytes) == ("several batches concatenated", 24)
-    (column,) = bridge.to_arrow_device(CHUNKS).report()
+@pytest.mark.parametrize("copy", [None, True])
+def test_concatenation_of_batches_copies_once(copy):
+    (column,) = cab.to_arrow_device(pa.chunked_array([[1, 2], [3]]), copy=copy).report()
     assert (column.reason, column.copied_bytes) == ("several batches concatenated", 24)
 
 
@@ -343,94 +303,67 @@ def test_copy_of_concatenated_batches_copies_a_shared_dictionary():
     dictionary = pa.array(["x", "y"])
     parts = [pa.DictionaryArray.from_arrays(pa.array([i], pa.int8()), dictionary) for i in (0, 1)]
     memory = memory_of_arrow(dictionary)
-    copied = bridge.to_arrow_device(pa.chunked_array(parts), copy=True)
+    copied = cab.to_arrow_device(pa.chunked_array(parts), copy=True)
     assert none_within(parts_of_arrow(copied), memory)
     assert copied.to_pylist() == ["x", "y"]
-
-
-def test_copy_of_a_range_index_copies_once():
-    (column,) = bridge.to_arrow_device(cudf.RangeIndex(3), copy=True).report()
-    assert "range" in column.reason
 
 
 def test_stream_export_applies_copy_to_each_batch():
     texts = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 5, pa.int8()), ["x", "y"])
     frame = frame_of({"a": np.arange(10), "c": texts})
     memory = memory_of_cudf(frame)
-    for batch in bridge.to_arrow_device_stream(frame, max_rows=3, copy=False):
-        assert all_within(parts_of_arrow(batch), memory)
-    parts = []
-    for batch in bridge.to_arrow_device_stream(frame, max_rows=3, copy=True):
-        assert none_within(parts_of_arrow(batch), memory)
-        parts.append(batch)
-    assert pa.Table.from_batches([pa.record_batch(part) for part in parts])["a"].to_pylist() == [
-        *range(10)
-    ]
+    for option, check in ((False, all_within), (True, none_within)):
+        batches = list(cab.to_arrow_device_stream(frame, max_rows=3, copy=option))
+        assert all(check(parts_of_arrow(batch), memory) for batch in batches)
+        rows = [row["a"] for batch in batches for row in batch.to_pylist()]
+        assert rows == [*range(10)]
     bools = frame_of({"a": [True, False]})
     with pytest.raises(ValueError, match=REFUSED):
-        list(bridge.to_arrow_device_stream(bools, copy=False))
+        list(cab.to_arrow_device_stream(bools, copy=False))
 
 
 def test_stream_import_without_copy_rejects_concatenation():
     table = pa.table({"a": [1, 2, 3, 4]})
     two = pa.Table.from_batches(table.to_batches(max_chunksize=2))
     with pytest.raises(ValueError, match="concat=False"):
-        bridge.from_arrow_device_stream(two, copy=False)
-    one = bridge.from_arrow_device_stream(table, copy=False)
+        cab.from_arrow_device_stream(two, copy=False)
+    one = cab.from_arrow_device_stream(table, copy=False)
     memory = memory_of_arrow(table["a"].chunk(0))
     assert all_within([part for part, _ in memory_of_cudf(one)], memory)
-    frames = list(bridge.from_arrow_device_stream(two, copy=False, concat=False))
+    frames = list(cab.from_arrow_device_stream(two, copy=False, concat=False))
     assert [len(frame) for frame in frames] == [2, 2]
 
 
 def test_export_of_pyarrow_data_applies_copy():
     batch = pa.record_batch({"a": [1, 2], "b": [True, None]})
     memory = [part for column in batch.columns for part in memory_of_arrow(column)]
-    exported = bridge.to_arrow_device(batch)
+    exported = cab.to_arrow_device(batch)
     numbers, bools = exported.report()
     assert (numbers.copied_bytes, numbers.reason) == (0, "")
     assert bools.copied_bytes == 1, "the bits"
     assert bools.shared_bytes == 1, "the mask"
     assert bools.reason == "bits in Arrow, bytes in cuDF"
     with pytest.raises(ValueError, match="'b' "):
-        bridge.to_arrow_device(batch, copy=False)
-    bridge.to_arrow_device(batch.select(["a"]), copy=False)
-    assert none_within(parts_of_arrow(bridge.to_arrow_device(batch, copy=True)), memory)
+        cab.to_arrow_device(batch, copy=False)
+    cab.to_arrow_device(batch.select(["a"]), copy=False)
+    assert none_within(parts_of_arrow(cab.to_arrow_device(batch, copy=True)), memory)
 
 
 def test_export_of_a_device_array_applies_copy():
-    exported = bridge.to_arrow_device(to_plc(pa.array([True, False])))
-    same = bridge.to_arrow_device(exported, copy=False)
+    exported = cab.to_arrow_device(to_plc(pa.array([True, False])))
+    same = cab.to_arrow_device(exported, copy=False)
     assert parts_of_arrow(same) == parts_of_arrow(exported)
-    copied = bridge.to_arrow_device(exported, copy=True)
+    copied = cab.to_arrow_device(exported, copy=True)
     assert not set(parts_of_arrow(copied)) & set(parts_of_arrow(exported))
-    texts = bridge.to_arrow_device(to_plc(pa.array(["a"])))
+    texts = cab.to_arrow_device(to_plc(pa.array(["a"])))
     with pytest.raises(ValueError, match=REFUSED):
-        bridge.to_arrow_device(texts, copy=False, requested_schema=pa.field("", pa.large_string()))
-
-
-ONLY = [1, 0, "never", "always"]
-
-
-@pytest.mark.parametrize("copy", ONLY)
-def test_invalid_values_of_copy_are_rejected(copy):
-    array = pa.array([1])
-    column = to_plc(array)
-    for call in (
-        lambda: bridge.to_arrow_device(column, copy=copy),
-        lambda: bridge.to_arrow_device_stream(column, copy=copy),
-        lambda: bridge.from_arrow_device(array, copy=copy),
-        lambda: bridge.from_arrow_device_stream([array], copy=copy),
-        lambda: bridge.from_dlpack(np.arange(3), copy=copy),
-    ):
-        with pytest.raises(ValueError, match=f"^copy: expected None, False or True, got {copy!r}$"):
-            call()
+        cab.to_arrow_device(texts, copy=False, requested_schema=pa.field("", pa.large_string()))
 
 
 def test_columns_without_rows_need_no_copy():
     for type_ in (pa.bool_(), pa.string(), pa.large_string(), pa.large_list(pa.int8())):
         empty = pa.array([], type_)
-        column = bridge.from_arrow_device(empty, kind="column", to="pylibcudf", copy=False)
+        column = cab.from_arrow_device(empty, kind="column", to="pylibcudf", copy=False)
         assert column.size() == 0
-        assert len(bridge.to_arrow_device(column, copy=False)) == 0
+        assert len(cab.to_arrow_device(column, copy=False)) == 0
     assert isinstance(column, plc.Column)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test round trips of arrays of every type and of random arrays: pyarrow reads what it exported."""
+
+from __future__ import annotations
+
+import nanoarrow
+import nanoarrow.device
+import pyarrow as pa
+import pyarrow.compute as pc
+import pylibcudf as plc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cudf_arrow_bridge as cab
+from testing import foreign, host, samples
+from testing.peers.arrays import (
+    Capsules,
+    DeviceOnly,
+    HostOnly,
+    Producer,
+    assert_same,
+    column_from,
+    forget_null_counts,
+    read,
+    refused,
+)
+from testing.samples import cut, cut_column
+from testing.strategies import NOT_SLOW, arrays, edits, has_unsigned_indices, signed, slices
+from testing.views import string_view
+
+ALL_TYPES = [*samples.TYPES, *samples.PARAMETRIC]
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+@pytest.mark.parametrize("type_", ALL_TYPES, ids=str)
+def test_round_trip_of_arrays_keeps_types_and_values(type_, nulls):
+    for size in (0, 1, samples.MANY):
+        array = samples.values(type_, size, nulls)
+        for edit in (None, forget_null_counts):
+            assert_same(read(cab.to_arrow_device(Producer(array, edit))), array)
+
+
+@pytest.mark.parametrize("nulls", samples.NULLS)
+def test_round_trip_of_batches_keeps_schema_and_values(nulls):
+    fields = [
+        pa.field(f"the {type_}", type_, metadata={"key": str(i)})
+        for i, type_ in enumerate(ALL_TYPES)
+    ]
+    schema = pa.schema(fields, metadata={"of": "the schema"})
+    columns = [samples.values(type_, samples.MANY, nulls) for type_ in ALL_TYPES]
+    batch = pa.record_batch(columns, schema)
+    for part in (batch, batch.slice(33, 65), batch.slice(7, 0)):
+        back = pa.record_batch(DeviceOnly(cab.to_arrow_device(DeviceOnly(part))))
+        back.validate(full=True)
+        assert back.schema.equals(schema, check_metadata=True)
+        assert back.equals(part)
+
+
+def test_round_trip_keeps_nullability_and_duplicate_and_unicode_names():
+    fields = [pa.field(name, pa.int8(), nullable=False) for name in ("", "x", "x", "żółw 🐢")]
+    batch = pa.record_batch([[1]] * 4, pa.schema(fields))
+    back = pa.record_batch(cab.to_arrow_device(batch))
+    assert back.schema.equals(batch.schema)
+    assert back.equals(batch)
+
+
+def test_export_of_a_device_array_returns_the_same_object():
+    exported = cab.to_arrow_device(column_from(pa.array([1])))
+    assert cab.to_arrow_device(exported) is exported
+
+
+STRUCT = pa.array([{"a": 1}, {"a": None}], pa.struct([("a", pa.int8())]))
+BATCH = pa.RecordBatch.from_struct_array(STRUCT)
+
+
+KINDS = [
+    pytest.param(BATCH, plc.Table, id="a batch of pyarrow"),
+    pytest.param(STRUCT, plc.Column, id="a struct array of pyarrow"),
+    pytest.param(DeviceOnly(BATCH), plc.Table, id="some record batch"),
+    pytest.param(DeviceOnly(STRUCT), plc.Column, id="some struct array"),
+    pytest.param(HostOnly(BATCH), plc.Table, id="a record batch on the host"),
+    pytest.param(HostOnly(STRUCT), plc.Column, id="a struct array on the host"),
+    pytest.param(nanoarrow.device.c_device_array(BATCH), plc.Table, id="a batch of nanoarrow"),
+    pytest.param(nanoarrow.device.c_device_array(STRUCT), plc.Column, id="nanoarrow's struct"),
+    pytest.param(DeviceOnly(pa.array([1])), plc.Column, id="no struct"),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), KINDS)
+def test_kind_follows_the_schema(source, expected):
+    assert isinstance(cab.from_arrow_device(source, to="pylibcudf"), expected)
+
+
+@pytest.mark.parametrize("source", [STRUCT, BATCH], ids=["struct array", "record batch"])
+@pytest.mark.parametrize(("kind", "expected"), [("table", plc.Table), ("column", plc.Column)])
+def test_kind_option_overrides_the_schema(source, kind, expected):
+    assert isinstance(
+        cab.from_arrow_device(DeviceOnly(source), to="pylibcudf", kind=kind), expected
+    )
+
+
+def test_table_objects_with_a_nullable_schema_are_imported_as_tables():
+    """pylibcudf's tables set the nullable flag of their schema, as struct arrays do."""
+    column = column_from(pa.array([1, 2]))
+    exported = cab.to_arrow_device(plc.Table([column]))
+    assert isinstance(cab.from_arrow_device(exported, to="pylibcudf"), plc.Table)
+
+    class FlaggedTable(plc.Table):
+        def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
+            return STRUCT.__arrow_c_device_array__()
+
+    table = FlaggedTable([column])
+    assert isinstance(cab.from_arrow_device(table, to="pylibcudf"), plc.Table)
+    assert isinstance(cab.from_arrow_device(DeviceOnly(table), to="pylibcudf"), plc.Column)
+
+
+@pytest.mark.parametrize("nulls", [[True, False], [False, True]])
+@pytest.mark.parametrize("edit", [None, forget_null_counts])
+def test_batch_with_nulls_at_the_top_level_is_rejected(nulls, edit):
+    """Nulls at the top level do not change the kind from a table to a column."""
+    struct = pa.StructArray.from_arrays([STRUCT.field(0)], ["a"], mask=pa.array(nulls))
+    array = Producer(struct, edit)
+    source = Capsules(BATCH.schema.__arrow_c_schema__(), array.__arrow_c_device_array__()[1])
+    assert 'kind="column"' in refused(ValueError, source, kind=None)
+
+
+def test_nulls_outside_the_slice_are_ignored():
+    mask = pa.array([True, False, False])
+    struct = pa.StructArray.from_arrays([pa.array([1, 2, 3])], ["a"], mask=mask).slice(1)
+    table = cab.from_arrow_device(
+        Producer(struct, forget_null_counts), to="pylibcudf", kind="table"
+    )
+    assert read(cab.to_arrow_device(table.columns()[0])).to_pylist() == [2, 3]
+
+
+@pytest.mark.parametrize("index", [pa.int8(), pa.uint16(), pa.int32(), pa.int64()], ids=str)
+def test_null_values_of_a_dictionary_become_null_rows(index):
+    keys = pa.array([None if i % 3 == 0 else i for i in range(100)])
+    indices = pa.array([None if i % 7 == 1 else i * 31 % 100 for i in range(200)], index)
+    column = column_from(pa.DictionaryArray.from_arrays(indices, keys)[65:])
+    exported = cab.to_arrow_device(column, requested_schema=pa.field("", pa.int64()))
+    assert pa.array(exported).equals(pc.take(keys, indices[65:]))
+
+
+@pytest.mark.parametrize("type_", [pa.string(), pa.binary()], ids=str)
+@pytest.mark.parametrize("values", [["", ""], [None, ""], [None, None]], ids=str)
+def test_views_of_only_empty_strings_are_imported(type_, values):
+    array = pa.array(values, pa.string()).cast(type_)
+    requested = pa.field("", type_)
+    exported = cab.to_arrow_device(column_from(string_view(array)), requested_schema=requested)
+    assert pa.array(exported).to_pylist() == array.to_pylist()
+
+
+@NOT_SLOW
+@given(arrays(), edits, st.data())
+def test_import_of_random_arrays_matches_pyarrow(array, edit, data):
+    array = cut(array, data.draw(slices(len(array))))
+    column = column_from(Producer(array, edit))
+    expected = foreign.expected_import(array)
+    assert column.null_count() == expected.null_count
+    if not has_unsigned_indices(array.type):
+        assert_same(host.to_arrow(column, array.type), expected)
+
+
+@NOT_SLOW
+@given(arrays(signed), edits, st.booleans())
+def test_round_trip_of_random_arrays_matches(array, edit, compact):
+    exported = cab.to_arrow_device(Producer(array, edit), compact=compact)
+    assert_same(read(exported), foreign.expected_import(array))
+
+
+@NOT_SLOW
+@given(arrays(), edits, st.data())
+def test_round_trip_of_random_slices_matches(array, edit, data):
+    before = data.draw(slices(len(array)))
+    array = cut(array, before)
+    between = data.draw(slices(len(array)))
+    column = cut_column(
+        column_from(Producer(array, edit)),
+        between,
+        lambda start, size: foreign.expected_import(array.slice(start, size)).null_count,
+    )
+    expected = cut(array, between)
+    back = read(cab.to_arrow_device(column))
+    after = data.draw(slices(len(expected)))
+    assert cut(back, after).to_pylist() == cut(expected, after).to_pylist()
+
+
+@NOT_SLOW
+@given(st.lists(arrays(signed), max_size=4), st.data())
+def test_round_trip_of_random_batches_keeps_schema_and_values(columns, data):
+    size = min((len(column) for column in columns), default=0)
+    columns = [column[:size] for column in columns]
+    names = data.draw(st.lists(st.text(), min_size=len(columns), max_size=len(columns)))
+    names = [name.replace("\0", "") for name in names]
+    metadata = data.draw(st.dictionaries(st.text(min_size=1), st.text()))
+    schema = pa.schema(
+        [pa.field(n, c.type) for n, c in zip(names, columns, strict=True)], metadata=metadata
+    )
+    batch = pa.record_batch(columns, schema)
+    back = pa.record_batch(DeviceOnly(cab.to_arrow_device(DeviceOnly(batch))))
+    back.validate(full=True)
+    assert back.schema.equals(schema, check_metadata=True)
+    assert back.equals(pa.record_batch([foreign.expected_import(c) for c in columns], schema))
