@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/tour.ipynb runs, shows bars, a diagram and plots, and is committed without outputs."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import nbformat
+from nbclient import NotebookClient
+
+import cudf_arrow_bridge as cab
+
+PATH = Path(__file__).parents[2] / "examples" / "tour.ipynb"
+
+
+def test_notebook_is_committed_without_outputs_and_runs():
+    """Outputs have the times of one machine. The build of the site creates them."""
+    notebook = nbformat.read(PATH, as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in cells)
+    # An error in a cell is an error here.
+    resources = {"metadata": {"path": str(PATH.parent)}}
+    NotebookClient(notebook, timeout=120, resources=resources).execute()
+    outputs = [(cell, output) for cell in cells for output in cell.outputs]
+    data = [(cell, mime, data) for cell, o in outputs for mime, data in o.get("data", {}).items()]
+    html = [text for _, mime, text in data if mime == "text/html"]
+    tables = [text for text in html if text.startswith(("<div", "<table")) and 'role="img"' in text]
+    assert len(tables) == 3
+    labels = re.findall('aria-label="([^"]+)"', tables[1])
+    assert len(labels) == 6
+    if not cab.has_gpu():
+        assert labels[2:4] == ["3.2 kB shared, 0 B copied", "0 B shared, 202 B copied"]
+    (diagram,) = [text for text in html if text.startswith("<svg")]
+    assert ElementTree.fromstring(diagram)[0].text == "Buffers and their owners"
+    plots = [cell for cell, mime, _ in data if mime == "image/png"]
+    assert len(plots) == 2
+    assert all(len(cell.metadata["mystnb"]["image"]["alt"]) > 50 for cell in plots)
+    assert any(o.get("text", "").startswith("same values: True\n") for _, o in outputs)
