@@ -15,7 +15,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.tensor_protocols import _consumer_handle
-from cudf_arrow_bridge.cuda.streams import resolve_stream, stream_handle
+from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, resolve_stream, stream_handle
 from testing.peers.arrays import assert_same, column_from, read
 
 
@@ -33,7 +33,7 @@ class Both(Protocol):
 
 
 STREAMS = [
-    pytest.param(None, stream_handle(None), id="none"),
+    pytest.param(None, CUDF_HANDLE, id="none"),
     pytest.param(0, 0, id="the default stream"),
     pytest.param(42, 42, id="a handle"),
     pytest.param(np.uint8(42), 42, id="NumPy's integer"),
