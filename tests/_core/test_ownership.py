@@ -13,7 +13,7 @@ import nanoarrow.device
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import samples
 from testing.host import spans, to_plc
 from testing.owners import STRUCT, watched
@@ -31,21 +31,9 @@ from testing.peers.arrays import (
 )
 
 
-def test_exported_array_outlives_its_source():
+def test_capsules_outlive_the_device_array_and_its_source():
     column, gone = watched(STRUCT)
-    exported = bridge.to_arrow_device(column)
-    back = read(exported)
-    del column, exported
-    gc.collect()
-    assert gone() is not None
-    assert [row["1"] for row in back.to_pylist()] == [row["b"] for row in STRUCT.to_pylist()]
-    del back
-    assert gone() is None
-
-
-def test_release_of_the_device_array_keeps_its_capsules_valid():
-    column, gone = watched(STRUCT)
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     capsules = exported.__arrow_c_device_array__()
     exported.release()
     exported.release()
@@ -53,7 +41,7 @@ def test_release_of_the_device_array_keeps_its_capsules_valid():
     assert exported.is_released
     assert gone() is not None
     back = pa.array(Capsules(*capsules))
-    assert len(back) == 100
+    assert [row["1"] for row in back.to_pylist()] == [row["b"] for row in STRUCT.to_pylist()]
     assert gone() is not None
     del back
     assert gone() is None
@@ -61,7 +49,7 @@ def test_release_of_the_device_array_keeps_its_capsules_valid():
 
 def test_unused_capsules_release_the_source():
     column, gone = watched(STRUCT)
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     capsules = [exported.__arrow_c_device_array__(), exported.__arrow_c_array__()]
     del column, exported
     assert gone() is not None
@@ -74,7 +62,7 @@ def test_unused_capsules_release_the_source():
 def test_moved_child_outlives_the_release_of_its_parent(child, parent_first):
     """In the C data interface, a struct whose content was moved is not released."""
     column, gone = watched(STRUCT)
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     schema, capsule = exported.__arrow_c_device_array__()
     field = exported.schema.type.field(child)
     del column, exported, schema
@@ -97,21 +85,9 @@ def test_moved_child_outlives_the_release_of_its_parent(child, parent_first):
     assert gone() is None
 
 
-def test_children_taken_by_nanoarrow_keep_the_source():
-    column, gone = watched(STRUCT)
-    device_array = nanoarrow.device.c_device_array(DeviceOnly(bridge.to_arrow_device(column)))
-    children = list(device_array.array.children)
-    del column, device_array
-    gc.collect()
-    assert pa.array(children[0]).to_pylist() == list(range(100))
-    del children
-    gc.collect()
-    assert gone() is None
-
-
 def test_children_of_a_device_array_keep_the_source():
     column, gone = watched(STRUCT)
-    first = bridge.to_arrow_device(column).children[0]
+    first = cab.to_arrow_device(column).children[0]
     del column
     assert read(first).to_pylist() == list(range(100))
     del first
@@ -122,7 +98,7 @@ def test_repeated_exports_leave_reference_counts_unchanged():
     column = to_plc(STRUCT)
     data = column.children()[0].data()
     alone = sys.getrefcount(column)
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     before = sys.getrefcount(column), sys.getrefcount(data)
     for _ in range(100):
         capsules = exported.__arrow_c_device_array__()
@@ -154,7 +130,7 @@ def test_import_is_released_once_when_its_last_buffer_is_freed(type_):
 @pytest.mark.parametrize("kind", ["table", "column"])
 def test_each_imported_column_keeps_the_whole_batch(kind):
     producer = Producer(pa.RecordBatch.from_struct_array(STRUCT))
-    imported = bridge.from_arrow_device(producer, to="pylibcudf", kind=kind)
+    imported = cab.from_arrow_device(producer, to="pylibcudf", kind=kind)
     last = (imported.columns() if kind == "table" else imported.children())[1]
     del imported
     gc.collect()
@@ -165,20 +141,13 @@ def test_each_imported_column_keeps_the_whole_batch(kind):
     assert producer.releases == 1
 
 
-def test_import_that_converts_all_buffers_releases_the_producer_at_once():
-    producer = Producer(pa.array([True, False] * 50))
-    column = column_from(producer)
-    assert producer.releases == 1
-    assert read(bridge.to_arrow_device(column)).to_pylist() == [True, False] * 50
-
-
 @pytest.mark.parametrize("converted_first", [True, False])
 def test_converted_column_of_a_batch_does_not_keep_the_producer(converted_first):
     """Numbers and strings share the producer's memory; bools are converted to new memory."""
     flags = [True, False] * 50  # without a validity bitmap, which would be shared
     arrays = [pa.array(flags), pa.array(range(100)), pa.array(["x"] * 100)]
     producer = Producer(pa.record_batch(arrays, ["flags", "numbers", "words"]))
-    converted, *shared = bridge.from_arrow_device(producer, to="pylibcudf").columns()
+    converted, *shared = cab.from_arrow_device(producer, to="pylibcudf").columns()
     if converted_first:
         own = weakref.ref(converted.data())
         del converted
@@ -188,18 +157,12 @@ def test_converted_column_of_a_batch_does_not_keep_the_producer(converted_first)
         shared.pop()
     assert producer.releases == 1
     if not converted_first:
-        assert read(bridge.to_arrow_device(converted)).to_pylist() == flags
-
-
-def test_unimported_capsule_is_released_once():
-    producer = Producer(STRUCT)
-    producer.drop()
-    assert (producer.releases, producer.schema_releases) == (1, 1)
+        assert read(cab.to_arrow_device(converted)).to_pylist() == flags
 
 
 def test_producer_is_released_when_the_reimported_column_is_freed():
     producer = Producer(STRUCT)
-    back = read(bridge.to_arrow_device(column_from(producer)))
+    back = read(cab.to_arrow_device(column_from(producer)))
     again = column_from(back)
     del back
     gc.collect()
@@ -227,7 +190,7 @@ def test_failed_import_of_the_second_column_releases_the_producer_once():
 def test_threads_release_exports_and_imports():
     """pylibcudf 26.10 drops its Python reference without the GIL."""
     column, gone = watched(STRUCT)
-    exported = bridge.to_arrow_device(column)
+    exported = cab.to_arrow_device(column)
     producers = [Producer(STRUCT) for _ in range(8)]
     held = [[pa.array(exported), column_from(producer)] for producer in producers]
     del column, exported
@@ -238,25 +201,6 @@ def test_threads_release_exports_and_imports():
         thread.join()
     assert [producer.releases for producer in producers] == [1] * 8
     assert gone() is None
-
-
-def test_threads_export_and_import_one_array_at_the_same_time():
-    """pylibcudf 26.10 takes its Python reference without the GIL."""
-    exported = bridge.to_arrow_device(to_plc(STRUCT))
-    expected = read(exported)
-    results = []
-
-    def work():
-        for _ in range(50):
-            column = column_from(pa.array(exported))
-            results.append(pa.array(bridge.to_arrow_device(column)).equals(expected))
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [True] * 200
 
 
 def resident():
@@ -271,7 +215,7 @@ def test_repeated_round_trips_leak_no_memory(wrap):
 
     def trip():
         batch = pa.RecordBatch.from_struct_array(pa.array(rows))
-        exported = bridge.to_arrow_device(wrap(batch))
+        exported = cab.to_arrow_device(wrap(batch))
         nanoarrow.device.c_device_array(exported)
         return pa.record_batch(exported).num_rows
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.peers.arrays import column_from
 from testing.peers.streams import StreamOnly
 
@@ -19,27 +19,27 @@ from testing.peers.streams import StreamOnly
 RELEASE_WHILE_IT_IS_EXPORTED = """
 import threading, time
 import pyarrow as pa
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 struct = pa.array([{str(i): i for i in range(200)}])
-column = bridge.from_arrow_device(struct, to="pylibcudf")
+column = cab.from_arrow_device(struct, to="pylibcudf")
 outcomes = set()
-deadline = time.monotonic() + 3
+deadline = time.monotonic() + 1
 while time.monotonic() < deadline:
-    array = bridge.to_arrow_device(column)
+    array = cab.to_arrow_device(column)
     started = threading.Barrier(3)
 
-    def ask(what):
+    def repeat(call):
         started.wait()
         try:
             while True:
-                what()
+                call()
         except ValueError as error:
             outcomes.add(str(error).split(":")[0])
 
     threads = [
-        threading.Thread(target=ask, args=[what])
-        for what in (array.__arrow_c_device_array__, array.buffers)
+        threading.Thread(target=repeat, args=[call])
+        for call in (array.__arrow_c_device_array__, array.buffers)
     ]
     for thread in threads:
         thread.start()
@@ -63,17 +63,17 @@ class Halting:
 
     def __init__(self, items):
         self.items = items
-        self.is_asked, self.goes_on = threading.Event(), threading.Event()
+        self.has_begun, self.goes_on = threading.Event(), threading.Event()
 
     def __iter__(self):
         yield self.items[0]
-        self.is_asked.set()
+        self.has_begun.set()
         self.goes_on.wait(30)
         yield from self.items[1:]
 
 
 @contextmanager
-def second_batch_being_made(batches, source, found):
+def reading_the_second_batch(batches, source, found):
     """Read batches on another thread, which waits inside the second batch."""
 
     def pull():
@@ -85,7 +85,7 @@ def second_batch_being_made(batches, source, found):
     puller = threading.Thread(target=pull)
     puller.start()
     try:
-        assert source.is_asked.wait(30)
+        assert source.has_begun.wait(30)
         yield
     finally:
         source.goes_on.set()
@@ -96,24 +96,21 @@ def columns():
     return [column_from(pa.array([0] * size)) for size in (1, 2, 3)]
 
 
-def test_second_thread_that_reads_a_pass_is_rejected():
+def test_second_thread_that_reads_an_iterator_is_rejected():
     source, found = Halting(columns()), []
-    batches = iter(bridge.to_arrow_device_stream(source))
+    batches = iter(cab.to_arrow_device_stream(source))
     with (
-        second_batch_being_made(batches, source, found),
-        pytest.raises(
-            ValueError,
-            match="another call reads this stream",
-        ),
+        reading_the_second_batch(batches, source, found),
+        pytest.raises(ValueError, match="another call reads this stream"),
     ):
         next(batches)
     assert found == [1, 2, 3]
 
 
-def test_other_passes_of_a_stream_are_read_while_one_pass_waits():
+def test_other_iterators_of_a_stream_are_read_while_one_waits():
     source, found = Halting(columns()), []
-    stream = bridge.to_arrow_device_stream(source)
-    with second_batch_being_made(iter(stream), source, found):
+    stream = cab.to_arrow_device_stream(source)
+    with reading_the_second_batch(iter(stream), source, found):
         assert len(next(iter(stream))) == 1
         assert stream.schema.type == pa.int64()
         stream.__arrow_c_device_stream__()
@@ -122,15 +119,15 @@ def test_other_passes_of_a_stream_are_read_while_one_pass_waits():
 
 def test_release_of_a_stream_lets_another_thread_finish_its_batch():
     source, found = Halting(columns()), []
-    stream = bridge.to_arrow_device_stream(source)
-    with second_batch_being_made(iter(stream), source, found):
+    stream = cab.to_arrow_device_stream(source)
+    with reading_the_second_batch(iter(stream), source, found):
         stream.release()
         assert stream.is_released
     assert found[:2] == [1, 2]
     assert found[2].startswith("expected an open stream, got a released stream")
 
 
-ASKED = {
+READS = {
     "a batch": lambda stream: next(iter(stream)),
     "its schema": lambda stream: stream.schema,
     "its memory": lambda stream: stream.device_type,
@@ -138,23 +135,23 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
-def test_stream_is_rejected_while_another_thread_makes_its_first_batch(ask):
-    is_asked, goes_on = threading.Event(), threading.Event()
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_stream_is_rejected_while_another_thread_reads_its_first_batch(read):
+    has_begun, goes_on = threading.Event(), threading.Event()
 
     def batches():
-        is_asked.set()
+        has_begun.set()
         goes_on.wait(30)
         yield from columns()
 
-    stream = bridge.to_arrow_device_stream(batches())
-    asker = threading.Thread(target=lambda: stream.schema)
-    asker.start()
-    assert is_asked.wait(30)
+    stream = cab.to_arrow_device_stream(batches())
+    reader = threading.Thread(target=lambda: stream.schema)
+    reader.start()
+    assert has_begun.wait(30)
     with pytest.raises(ValueError, match="another call reads this stream"):
-        ask(stream)
+        read(stream)
     goes_on.set()
-    asker.join()
+    reader.join()
     assert [len(batch) for batch in stream] == [1, 2, 3]
 
 
@@ -163,7 +160,7 @@ def test_source_that_reads_its_own_stream_is_rejected():
         yield column_from(pa.array([1]))
         next(loop)
 
-    loop = iter(bridge.to_arrow_device_stream(batches()))
+    loop = iter(cab.to_arrow_device_stream(batches()))
     assert len(next(loop)) == 1
     with pytest.raises(ValueError, match="another call reads this stream"):
         next(loop)
@@ -173,10 +170,10 @@ def test_second_thread_that_reads_an_imported_stream_is_rejected():
     source = Halting([pa.record_batch({"x": range(size)}) for size in (1, 2, 3)])
     schema = pa.schema([("x", pa.int64())])
     reader = pa.RecordBatchReader.from_batches(schema, iter(source))
-    pieces = bridge.from_arrow_device_stream(StreamOnly(reader), concat=False)
+    pieces = cab.from_arrow_device_stream(StreamOnly(reader), concat=False)
     found: list[int | str] = []
     with (
-        second_batch_being_made(pieces, source, found),
+        reading_the_second_batch(pieces, source, found),
         pytest.raises(ValueError, match="already executing"),
     ):
         next(pieces)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import samples
 from testing.peers.arrays import DeviceOnly, assert_same, nodes, read, struct_of
 
@@ -21,7 +21,7 @@ def test_export_of_slices_has_the_rows_of_the_slice(type_, nesting, nulls):
         base = samples.nest(type_, nesting, size, nulls)
         for steps in samples.cuts(size):
             column = samples.column_of(base, steps)
-            assert_same(read(bridge.to_arrow_device(column)), samples.cut(base, steps))
+            assert_same(read(cab.to_arrow_device(column)), samples.cut(base, steps))
 
 
 @pytest.mark.parametrize("compact", [False, True])
@@ -32,7 +32,7 @@ def test_export_of_nested_slices_has_the_rows_of_the_slice(type_, nesting, compa
         base = samples.nest(type_, nesting, samples.MANY, "some", inner)
         for steps in ([(0, samples.MANY)], [(9, 70)], [(64, 0)]):
             column = samples.column_of(base, steps)
-            exported = bridge.to_arrow_device(column, compact=compact)
+            exported = cab.to_arrow_device(column, compact=compact)
             assert_same(read(exported), samples.cut(base, steps))
 
 
@@ -40,7 +40,7 @@ def test_export_of_struct_ignores_the_offsets_of_its_children():
     """As in libcudf, which reads the children of a struct at the struct's own rows."""
     child = samples.column_of(pa.array([1, 2, 3, 4]), [(1, 3)])
     struct = plc.Column(plc.DataType(plc.TypeId.STRUCT), 3, None, None, 0, 0, [child])
-    assert read(bridge.to_arrow_device(struct)).field(0).to_pylist() == [1, 2, 3]
+    assert read(cab.to_arrow_device(struct)).field(0).to_pylist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("compact", [False, True])
@@ -50,7 +50,7 @@ def test_exported_offset_is_zero_if_compact_or_not_sliced(type_, nulls, compact)
     """The offsets of children are always zero."""
     base = samples.nest(type_, "list of struct", samples.MANY, nulls)
     for offset in samples.OFFSETS:
-        exported = bridge.to_arrow_device(samples.column_of(base, [(offset, 50)]), compact=compact)
+        exported = cab.to_arrow_device(samples.column_of(base, [(offset, 50)]), compact=compact)
         _, capsule = exported.__arrow_c_device_array__()
         found = [node.offset for node in nodes(struct_of(capsule).array)]
         assert found[0] == (0 if compact or offset == 0 else (offset - 1) % 32 + 1)
@@ -64,7 +64,7 @@ def test_nanoarrow_reads_the_rows_of_exported_slices(type_):
         base = samples.values(type_, samples.MANY, nulls)
         for steps in ([(0, samples.MANY)], [(33, 65)], [(7, 0)]):
             device_array = nanoarrow.device.c_device_array(
-                DeviceOnly(bridge.to_arrow_device(samples.column_of(base, steps)))
+                DeviceOnly(cab.to_arrow_device(samples.column_of(base, steps)))
             )
             assert (device_array.device_type_id, device_array.device_id) == (1, -1)
             # nanoarrow checks every offset and size; then pyarrow copies its array.
@@ -79,7 +79,7 @@ def test_tables_are_exported_as_record_batches(size, nulls):
     names = [str(i) for i in range(len(bases))]
     expected = pa.record_batch(bases, names)
     table = plc.Table([samples.column_of(base) for base in bases])
-    exported = bridge.to_arrow_device(table)
+    exported = cab.to_arrow_device(table)
     for batch in (
         pa.record_batch(DeviceOnly(exported)),
         pa.record_batch(nanoarrow.device.c_device_array(DeviceOnly(exported))),
@@ -92,7 +92,7 @@ def test_tables_are_exported_as_record_batches(size, nulls):
 def test_columns_of_a_table_are_sliced_independently():
     base = samples.values(pa.string(), samples.MANY, "some")
     table = plc.Table([samples.column_of(base, [(offset, 50)]) for offset in samples.OFFSETS])
-    batch = pa.record_batch(DeviceOnly(bridge.to_arrow_device(table)))
+    batch = pa.record_batch(DeviceOnly(cab.to_arrow_device(table)))
     batch.validate(full=True)
     for offset, column in zip(samples.OFFSETS, batch.columns, strict=True):
         assert_same(column, base.slice(offset, 50))
@@ -100,7 +100,7 @@ def test_columns_of_a_table_are_sliced_independently():
 
 @pytest.mark.parametrize("num_rows", [0, 3])
 def test_export_of_table_without_columns_keeps_the_number_of_rows(num_rows):
-    exported = bridge.to_arrow_device(plc.Table([], num_rows))
+    exported = cab.to_arrow_device(plc.Table([], num_rows))
     batch = pa.record_batch(DeviceOnly(exported))
     assert (batch.num_rows, batch.num_columns, len(exported)) == (num_rows, 0, num_rows)
 
@@ -108,7 +108,7 @@ def test_export_of_table_without_columns_keeps_the_number_of_rows(num_rows):
 def test_empty_type_columns_are_exported_as_null_arrays():
     """libcudf 26.10 has no branch for EMPTY where it exports views."""
     column = plc.Column(plc.DataType(plc.TypeId.EMPTY), 3, None, None, 3, 0, [])
-    assert_same(read(bridge.to_arrow_device(column)), pa.nulls(3))
+    assert_same(read(cab.to_arrow_device(column)), pa.nulls(3))
 
 
 @pytest.mark.parametrize("type_", samples.DICTIONARY, ids=str)
@@ -117,7 +117,7 @@ def test_export_of_empty_dictionary_keeps_its_value_type(type_):
     empty = pa.DictionaryArray.from_arrays(
         pa.array([], type_.index_type), pa.array([], type_.value_type)
     )
-    assert_same(read(bridge.to_arrow_device(samples.column_of(empty))), empty)
+    assert_same(read(cab.to_arrow_device(samples.column_of(empty))), empty)
 
 
 def bare(type_id, children):
@@ -142,7 +142,7 @@ def bare(type_id, children):
 )
 def test_export_without_rows_has_an_offsets_buffer(column):
     """libcudf 26.10 may export an empty list with an offsets buffer of no bytes."""
-    exported = bridge.to_arrow_device(column())
+    exported = cab.to_arrow_device(column())
     _, capsule = exported.__arrow_c_device_array__()
     array = struct_of(capsule).array
     assert array.buffers[1]
@@ -156,7 +156,7 @@ def test_schemas_of_batches_with_and_without_nulls_agree():
         columns = [
             samples.column_of(samples.values(type_, samples.MANY, nulls)) for type_ in samples.TYPES
         ]
-        schemas.append(bridge.to_arrow_device(plc.Table(columns)).schema)
+        schemas.append(cab.to_arrow_device(plc.Table(columns)).schema)
     assert schemas[0].equals(schemas[1], check_metadata=True)
     assert schemas[0].equals(schemas[2], check_metadata=True)
     assert all(field.nullable for field in schemas[0])
@@ -165,7 +165,7 @@ def test_schemas_of_batches_with_and_without_nulls_agree():
 def test_exported_fields_have_names():
     """pylibcudf 26.10 exports every field with an empty name."""
     struct = samples.values(pa.struct([("0", pa.int8()), ("1", pa.string())]), 3, "some")
-    exported = bridge.to_arrow_device(plc.Table([samples.column_of(struct)]))
+    exported = cab.to_arrow_device(plc.Table([samples.column_of(struct)]))
     assert exported.schema.names == ["0"]
     assert [field.name for field in exported.schema.field("0").type] == ["0", "1"]
 
@@ -181,13 +181,13 @@ def test_durations_in_days_are_exported_in_seconds(steps):
     )
     in_seconds = pa.array([None if d is None else d * 86_400 for d in days.to_pylist()], pa.int64())
     expected = samples.cut(in_seconds.cast(pa.duration("s")), steps)
-    assert_same(read(bridge.to_arrow_device(column)), expected)
+    assert_same(read(cab.to_arrow_device(column)), expected)
 
 
 def test_export_of_foreign_arrays_keeps_types_and_field_names():
     for type_ in samples.PARAMETRIC:
         base = samples.values(type_, samples.MANY, "some" if type_.num_fields == 0 else "none")
-        exported = bridge.to_arrow_device(DeviceOnly(base))
+        exported = cab.to_arrow_device(DeviceOnly(base))
         assert_same(read(exported), base)
 
 
@@ -203,4 +203,4 @@ def test_columns_over_gpumemoryviews_are_exported():
         return plc.Column(column.type(), size, data, mask, null_count, offset, children)
 
     column = samples.column_of(base, [(1, 2)])
-    assert_same(read(bridge.to_arrow_device(viewed(column))), base.slice(1, 2))
+    assert_same(read(cab.to_arrow_device(viewed(column))), base.slice(1, 2))

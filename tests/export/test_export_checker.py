@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.peers.arrays import column_from, struct_of
 from testing.peers.exports import find_violations
 
@@ -23,7 +23,7 @@ BATCH = pa.record_batch({"a": NUMBERS, "b": TEXTS})
 def found_in(source, edit=None, **options):
     """Export an array or a record batch, edit its ``ArrowDeviceArray``, and check that."""
     is_table = isinstance(source, pa.RecordBatch)
-    exported = bridge.to_arrow_device(source if is_table else column_from(source))
+    exported = cab.to_arrow_device(source if is_table else column_from(source))
     _, capsule = exported.__arrow_c_device_array__()
     struct = struct_of(capsule)
     kept = edit(struct) if edit else None
@@ -112,7 +112,7 @@ def test_rows_that_are_null_may_have_any_index():
     assert not found_in(WORDS, replace(1, [0, 9, 1]))
 
 
-@pytest.mark.parametrize("make", [bridge.to_arrow_device, bridge.to_arrow_device_stream])
+@pytest.mark.parametrize("make", [cab.to_arrow_device, cab.to_arrow_device_stream])
 def test_every_export_calls_the_checker(make, monkeypatch):
     """The fixture in ``conftest.py`` relies on this."""
     from testing.peers import exports
@@ -120,7 +120,7 @@ def test_every_export_calls_the_checker(make, monkeypatch):
     checked = []
     monkeypatch.setattr(exports, "find_violations", lambda *args, **_: checked.append(args) or [])
     result = make(column_from(NUMBERS))
-    batches = list(result) if make is bridge.to_arrow_device_stream else [result]
+    batches = list(result) if make is cab.to_arrow_device_stream else [result]
     assert len(checked) >= len(batches) == 1
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.host import to_plc
 
 DAY = dt.date(2024, 2, 29)
@@ -83,12 +83,12 @@ def offset_by(array, before):
 def test_frames_keep_fixed_size_lists(array):
     for begin, size in PARTS:
         part = array.slice(begin, size)
-        series = bridge.from_arrow_device(part)
-        found = read(bridge.to_arrow_device(series))
+        series = cab.from_arrow_device(part)
+        found = read(cab.to_arrow_device(series))
         assert found.type == array.type
         assert found.to_pylist() == part.to_pylist()
-    frame = bridge.from_arrow_device(batch_of(array, metadata={"k": "v"}))
-    left = pa.schema(bridge.to_arrow_device(frame).schema).field("x")
+    frame = cab.from_arrow_device(batch_of(array, metadata={"k": "v"}))
+    left = pa.schema(cab.to_arrow_device(frame).schema).field("x")
     assert left.equals(pa.field("x", array.type, metadata={"k": "v"}), True)
 
 
@@ -99,9 +99,9 @@ def test_columns_keep_fixed_size_lists(array, sanitize):
         behind = offset_by(array, before)
         for begin, size in PARTS:
             part = behind.slice(begin, size)
-            column = bridge.from_arrow_device(part, to="pylibcudf", sanitize=sanitize)
+            column = cab.from_arrow_device(part, to="pylibcudf", sanitize=sanitize)
             for compact in (False, True):
-                found = read(bridge.to_arrow_device(column, compact=compact))
+                found = read(cab.to_arrow_device(column, compact=compact))
                 assert found.type == array.type
                 assert found.to_pylist() == part.to_pylist()
 
@@ -110,7 +110,7 @@ def test_columns_keep_fixed_size_lists(array, sanitize):
 def test_pyarrow_arrays_keep_fixed_size_lists(array):
     for begin, size in PARTS:
         part = array.slice(begin, size)
-        found = read(bridge.to_arrow_device(part))
+        found = read(cab.to_arrow_device(part))
         assert found.type == array.type
         assert found.to_pylist() == part.to_pylist()
 
@@ -119,7 +119,7 @@ def test_pyarrow_arrays_keep_fixed_size_lists(array):
 def test_slices_of_columns_keep_fixed_size_lists(array):
     """A slice of libcudf has another offset over the same buffers."""
     whole = pa.concat_arrays([array] * 6)
-    column = bridge.from_arrow_device(whole, to="pylibcudf")
+    column = cab.from_arrow_device(whole, to="pylibcudf")
     for begin, end in ((0, 5), (3, 11), (8, 9), (9, len(whole)), (2, 2)):
         wanted = whole.slice(begin, end - begin)
         part = plc.Column(
@@ -131,7 +131,7 @@ def test_slices_of_columns_keep_fixed_size_lists(array):
             column.offset() + begin,
             column.children(),
         )
-        found = read(bridge.to_arrow_device(part))
+        found = read(cab.to_arrow_device(part))
         assert found.type == array.type
         assert found.to_pylist() == wanted.to_pylist()
 
@@ -139,13 +139,13 @@ def test_slices_of_columns_keep_fixed_size_lists(array):
 @CASES
 def test_streams_keep_fixed_size_lists(array):
     batch = batch_of(pa.concat_arrays([array] * 3))
-    frame = bridge.from_arrow_device(batch)
-    table = pa.table(bridge.to_arrow_device_stream(frame, max_rows=2))
+    frame = cab.from_arrow_device(batch)
+    table = pa.table(cab.to_arrow_device_stream(frame, max_rows=2))
     assert table.schema.field("x").type == array.type
     assert table["x"].to_pylist() == batch["x"].to_pylist()
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch.slice(1)])
-    together = bridge.from_arrow_device_stream(reader)
-    found = read(bridge.to_arrow_device(together["x"]))
+    together = cab.from_arrow_device_stream(reader)
+    found = read(cab.to_arrow_device(together["x"]))
     assert found.type == array.type
     assert found.to_pylist() == batch["x"].to_pylist() + batch["x"].slice(1).to_pylist()
 
@@ -159,17 +159,17 @@ def buffers(exported):
 def test_export_shares_elements_if_each_list_has_its_own():
     array = ARRAYS["no nulls"]
     address = array.values.buffers()[1].address
-    for obj in (array, bridge.from_arrow_device(array), ARRAYS["int32"]):
-        assert all(buffer.zero_copy for buffer in buffers(bridge.to_arrow_device(obj)))
+    for obj in (array, cab.from_arrow_device(array), ARRAYS["int32"]):
+        assert all(buffer.zero_copy for buffer in buffers(cab.to_arrow_device(obj)))
     for begin in (0, 1, 3):
-        part = bridge.from_arrow_device(array.slice(begin), to="pylibcudf")
-        found = read(bridge.to_arrow_device(part))
+        part = cab.from_arrow_device(array.slice(begin), to="pylibcudf")
+        found = read(cab.to_arrow_device(part))
         assert found.values.buffers()[1].address + found.offset * 24 == address + begin * 24
 
 
 def test_export_copies_elements_if_null_lists_are_empty():
-    series = bridge.from_arrow_device(ARRAYS["int32"])
-    mask, *elements = buffers(bridge.to_arrow_device(series))
+    series = cab.from_arrow_device(ARRAYS["int32"])
+    mask, *elements = buffers(cab.to_arrow_device(series))
     assert mask.zero_copy
     assert not any(buffer.zero_copy for buffer in elements)
 
@@ -181,20 +181,20 @@ TENSORS = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24, dtype="int32
 def test_fixed_shape_tensors_keep_their_type(to):
     batch = batch_of(TENSORS)
     for part in (batch, batch.slice(1), batch.slice(0, 0)):
-        found = pa.record_batch(bridge.to_arrow_device(bridge.from_arrow_device(part, to=to)))
+        found = pa.record_batch(cab.to_arrow_device(cab.from_arrow_device(part, to=to)))
         assert found.schema.field("x").equals(batch.schema.field("x"), check_metadata=True)
         assert found["x"].equals(part["x"])
     missing = pa.ExtensionArray.from_storage(
         TENSORS.type, fixed([[0] * 6, None, [1] * 6], pa.int32(), 6)
     )
-    found = pa.record_batch(bridge.to_arrow_device(bridge.from_arrow_device(batch_of(missing))))
+    found = pa.record_batch(cab.to_arrow_device(cab.from_arrow_device(batch_of(missing))))
     assert found["x"].equals(missing)
 
 
 def test_tensors_exported_as_lists_lose_the_tensor_type():
-    frame = bridge.from_arrow_device(batch_of(TENSORS))
+    frame = cab.from_arrow_device(batch_of(TENSORS))
     asked = pa.schema([("x", pa.list_(pa.int32()))])
-    schema = pa.schema(bridge.to_arrow_device(frame, requested_schema=asked).schema)
+    schema = pa.schema(cab.to_arrow_device(frame, requested_schema=asked).schema)
     assert schema.field("x").equals(asked.field("x"), check_metadata=True)
 
 
@@ -213,17 +213,14 @@ LISTS = pa.array([[1, 2], None, [3, 4], [5, None]])
         (pa.array([[[1], [2]], [], None, [[3]]]), pa.list_(pa.list_(pa.int64(), 1))),
         (pa.array([[[1, 2]], [[1], [2]]]).slice(1), pa.list_(pa.list_(pa.int64(), 1))),
         (pa.array([{"a": [1, 2]}, None, {"a": None}]), pa.struct([("a", pa.list_(pa.int64(), 2))])),
-        (
-            DAYS,
-            pa.list_(pa.field("day", pa.date32(), nullable=False), 2),
-        ),
+        (DAYS, pa.list_(pa.field("day", pa.date32(), nullable=False), 2)),
         (pa.array([[1, 2], None]), pa.list_(pa.field("item", pa.int64(), nullable=False), 2)),
     ],
     ids=str,
 )
 def test_lists_are_exported_as_fixed_size_lists_if_requested(array, asked):
-    for obj in (to_plc(array), bridge.from_arrow_device(array), array):
-        found = read(bridge.to_arrow_device(obj, requested_schema=pa.field("", asked)))
+    for obj in (to_plc(array), cab.from_arrow_device(array), array):
+        found = read(cab.to_arrow_device(obj, requested_schema=pa.field("", asked)))
         assert found.type == asked
         assert found.to_pylist() == ([[DAY, DAY]] if array is DAYS else array.to_pylist())
 
@@ -237,7 +234,7 @@ def test_unused_lists_may_have_other_lengths():
     asked = pa.struct([("a", pa.list_(pa.int64(), 2))])
     for begin in range(4):
         part = structs.slice(begin)
-        found = read(bridge.to_arrow_device(to_plc(part), requested_schema=pa.field("", asked)))
+        found = read(cab.to_arrow_device(to_plc(part), requested_schema=pa.field("", asked)))
         assert found.type == asked
         assert found.to_pylist() == part.to_pylist()
 
@@ -256,39 +253,39 @@ def test_unused_lists_may_have_other_lengths():
 def test_lists_of_other_lengths_are_an_error(array, asked, path):
     size = (asked.field(0).type if pa.types.is_nested(asked.field(0).type) else asked).list_size
     schema = pa.schema([("x", asked)])
-    table = bridge.from_arrow_device(batch_of(array))
+    table = cab.from_arrow_device(batch_of(array))
     message = f"column '{path}': expected lists of {size} elements by"
     with pytest.raises(ValueError, match=message):
-        bridge.to_arrow_device(table, requested_schema=schema)
+        cab.to_arrow_device(table, requested_schema=schema)
 
 
 def test_elements_of_null_rows_are_not_checked_for_nulls():
     asked = pa.field("", pa.list_(pa.field("item", pa.int64(), nullable=False), 2))
     for rows_ in ([None, [1, 2], None], [[1, 2], None], [None]):
         array = pa.array(rows_, pa.list_(pa.int64()))
-        found = read(bridge.to_arrow_device(to_plc(array), requested_schema=asked))
+        found = read(cab.to_arrow_device(to_plc(array), requested_schema=asked))
         assert (found.type, found.to_pylist()) == (asked.type, rows_)
     with pytest.raises(
         ValueError,
         match=r"column '\[\]': the requested field is not nullable, and the column has nulls$",
     ):
-        bridge.to_arrow_device(to_plc(pa.array([[None, 1]])), requested_schema=asked)
+        cab.to_arrow_device(to_plc(pa.array([[None, 1]])), requested_schema=asked)
 
 
 def test_removing_the_mask_of_empty_null_lists_makes_the_export_raise():
-    column = bridge.from_arrow_device(ARRAYS["int32"], to="pylibcudf")
+    column = cab.from_arrow_device(ARRAYS["int32"], to="pylibcudf")
     shorter = column.with_mask(None, 0)
     with pytest.raises(
         ValueError,
         match=r"column '\(top level\)': expected lists of 3.* got lists of other lengths$",
     ):
-        bridge.to_arrow_device(shorter)
-    column = bridge.from_arrow_device(pa.array([b"ab", None], pa.binary(2)), to="pylibcudf")
+        cab.to_arrow_device(shorter)
+    column = cab.from_arrow_device(pa.array([b"ab", None], pa.binary(2)), to="pylibcudf")
     with pytest.raises(
         ValueError,
         match=r"column '\(top level\)': expected lists of 2.* got lists of other lengths$",
     ):
-        bridge.to_arrow_device(column.with_mask(None, 0))
+        cab.to_arrow_device(column.with_mask(None, 0))
 
 
 def test_more_elements_than_a_column_holds_are_an_error():
@@ -297,6 +294,6 @@ def test_more_elements_than_a_column_holds_are_an_error():
         OverflowError,
         match=r"column '\(top level\)': expected at most 2147483647 list.* got 3000000000",
     ):
-        bridge.to_arrow_device(
+        cab.to_arrow_device(
             to_plc(array), requested_schema=pa.field("", pa.list_(pa.int8(), 1_000_000_000))
         )

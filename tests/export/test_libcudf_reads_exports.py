@@ -6,7 +6,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import samples
 from testing.peers.arrays import column_from, struct_of
 from testing.peers.arrays import read as read_by_pyarrow
@@ -42,7 +42,7 @@ def slices(type_, nesting, nulls):
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_libcudf_reads_slices_of_every_type(type_, nesting, nulls):
     for expected, column in slices(type_, nesting, nulls):
-        exported = bridge.to_arrow_device(column)
+        exported = cab.to_arrow_device(column)
         found = read_by_libcudf(exported)
         assert found == read_by_pyarrow(exported).to_pylist()
         assert found == expected.to_pylist()
@@ -52,7 +52,7 @@ def test_libcudf_reads_slices_of_every_type(type_, nesting, nulls):
 @pytest.mark.parametrize("nesting", samples.NESTINGS)
 def test_libcudf_reads_copies_of_slices(nesting, nulls):
     for expected, column in slices(pa.string(), nesting, nulls):
-        exported = bridge.to_arrow_device(column, copy=True)
+        exported = cab.to_arrow_device(column, copy=True)
         assert read_by_libcudf(exported) == expected.to_pylist()
 
 
@@ -62,7 +62,7 @@ def test_libcudf_reads_copies_of_slices(nesting, nulls):
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_libcudf_reads_batches_of_every_type(type_, nesting, nulls, max_rows):
     array = samples.nest(type_, nesting, ROWS, nulls)
-    stream = bridge.to_arrow_device_stream(column_from(array), max_rows=max_rows)
+    stream = cab.to_arrow_device_stream(column_from(array), max_rows=max_rows)
     batches = list(stream)
     assert [row for batch in batches for row in read_by_libcudf(batch)] == array.to_pylist()
     assert pa.chunked_array(StreamOnly(stream)).to_pylist() == array.to_pylist()
@@ -78,7 +78,7 @@ def test_max_rows_is_rounded_down_to_words_or_blocks_of_the_mask():
         (1_614, [1_614]),
         (5_000, [1_614]),
     ):
-        stream = bridge.to_arrow_device_stream(column_from(array), max_rows=max_rows)
+        stream = cab.to_arrow_device_stream(column_from(array), max_rows=max_rows)
         assert [len(batch) for batch in stream] == expected
         offsets = [batch._array.offset for batch in stream]
         if max_rows >= 512:

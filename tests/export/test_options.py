@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.host import to_plc
 from testing.host_frames import assert_same_object, frame, numbers
 from testing.owners import Counted
@@ -32,10 +32,10 @@ OTHER = pa.schema([("n", pa.int64()), ("text", pa.string_view()), ("flag", pa.bo
 def streams(**options):
     halves = [BATCH.slice(0, 3), BATCH.slice(3)]
     return {
-        "split": bridge.to_arrow_device_stream(BATCH, max_rows=3, **options),
-        "batches": bridge.to_arrow_device_stream(iter(halves), **options),
-        "arrays": bridge.to_arrow_device_stream(map(bridge.to_arrow_device, halves), **options),
-        "table": bridge.to_arrow_device_stream(pa.Table.from_batches(halves), **options),
+        "split": cab.to_arrow_device_stream(BATCH, max_rows=3, **options),
+        "batches": cab.to_arrow_device_stream(iter(halves), **options),
+        "arrays": cab.to_arrow_device_stream(map(cab.to_arrow_device, halves), **options),
+        "table": cab.to_arrow_device_stream(pa.Table.from_batches(halves), **options),
     }
 
 
@@ -60,29 +60,29 @@ def test_schema_requested_by_a_consumer_replaces_that_of_the_stream(origin):
 
 
 def test_rejected_request_of_a_consumer_keeps_that_of_the_stream():
-    stream = bridge.to_arrow_device_stream(BATCH, requested_schema=WANTED)
+    stream = cab.to_arrow_device_stream(BATCH, requested_schema=WANTED)
     with pytest.raises(ValueError, match="expected a requested schema of 3 fields, got 1"):
         stream.__arrow_c_device_stream__(pa.schema([("x", pa.int8())]).__arrow_c_schema__())
     assert pa.table(StreamOnly(stream)).schema == MET
 
 
 def test_stream_without_batches_has_the_requested_schema():
-    stream = bridge.to_arrow_device_stream([], requested_schema=WANTED)
+    stream = cab.to_arrow_device_stream([], requested_schema=WANTED)
     assert stream.schema == WANTED
     found = pa.table(StreamOnly(stream))
     assert (found.schema, found.num_rows) == (WANTED, 0)
-    stream = bridge.to_arrow_device_stream(iter(()), requested_schema=WANTED)
+    stream = cab.to_arrow_device_stream(iter(()), requested_schema=WANTED)
     capsule = stream.__arrow_c_stream__(OTHER.__arrow_c_schema__())
     assert pa.RecordBatchReader._import_from_c_capsule(capsule).schema == OTHER
-    empty = bridge.from_arrow_device_stream(
-        bridge.to_arrow_device_stream([], requested_schema=BATCH.schema)
+    empty = cab.from_arrow_device_stream(
+        cab.to_arrow_device_stream([], requested_schema=BATCH.schema)
     )
     assert (list(empty.columns), len(empty)) == (BATCH.schema.names, 0)
 
 
 def test_data_that_contradicts_the_requested_schema_is_an_error():
     strict = pa.schema([pa.field("n", pa.int64(), nullable=False), *list(BATCH.schema)[1:]])
-    stream = bridge.to_arrow_device_stream(BATCH, max_rows=1, requested_schema=strict)
+    stream = cab.to_arrow_device_stream(BATCH, max_rows=1, requested_schema=strict)
     batches = iter(stream)
     assert next(batches).schema == strict
     for _ in range(2):
@@ -101,26 +101,26 @@ class RowCount:
     ids=["NumPy", "index", "large", "larger", "None"],
 )
 def test_max_rows_accepts_any_integer_or_none(max_rows, lengths):
-    stream = bridge.to_arrow_device_stream(BATCH, max_rows=max_rows)
+    stream = cab.to_arrow_device_stream(BATCH, max_rows=max_rows)
     assert [len(batch) for batch in stream] == lengths
 
 
 @pytest.mark.parametrize(
-    "device_type", ["cuda", "CUDA", bridge.DeviceType.CUDA, "cpu", bridge.DeviceType.CPU, None]
+    "device_type", ["cuda", "CUDA", cab.DeviceType.CUDA, "cpu", cab.DeviceType.CPU, None]
 )
 def test_device_type_is_accepted_by_name_and_as_enum(device_type):
     """The option sets the type of managed memory; without a GPU the type is always CPU."""
-    exported = bridge.to_arrow_device(BATCH, device_type=device_type)
-    assert exported.device_type is bridge.DeviceType.CPU
-    (batch,) = bridge.to_arrow_device_stream(BATCH, device_type=device_type)
-    assert batch.device_type is bridge.DeviceType.CPU
+    exported = cab.to_arrow_device(BATCH, device_type=device_type)
+    assert exported.device_type is cab.DeviceType.CPU
+    (batch,) = cab.to_arrow_device_stream(BATCH, device_type=device_type)
+    assert batch.device_type is cab.DeviceType.CPU
 
 
 def test_device_type_is_made_from_its_name():
-    for member in bridge.DeviceType:
-        assert bridge.DeviceType(member.name.lower()) is member is bridge.DeviceType(member.name)
+    for member in cab.DeviceType:
+        assert cab.DeviceType(member.name.lower()) is member is cab.DeviceType(member.name)
     with pytest.raises(ValueError, match="'gpu' is not a valid DeviceType"):
-        bridge.DeviceType("gpu")
+        cab.DeviceType("gpu")
 
 
 def test_device_type_cpu_is_rejected_with_a_gpu(monkeypatch):
@@ -129,12 +129,12 @@ def test_device_type_cpu_is_rejected_with_a_gpu(monkeypatch):
         ValueError,
         match=r"device_type: expected 'cuda', DeviceType\.CUDA or None, got 'cpu'.*to_host\(\)",
     ):
-        bridge.to_arrow_device(BATCH, device_type="cpu")
+        cab.to_arrow_device(BATCH, device_type="cpu")
 
 
 BOOLS = {
     "column": lambda: to_plc(pa.array([True, False, None])),
-    "series": lambda: bridge.from_arrow_device(pa.array([True, False, None])),
+    "series": lambda: cab.from_arrow_device(pa.array([True, False, None])),
     "array of a peer": lambda: pa.array([True, False, None]),
     "stream of a peer": lambda: pa.chunked_array([[True], [False, None]]),
 }
@@ -143,7 +143,7 @@ BOOLS = {
 @pytest.mark.parametrize("source", BOOLS)
 def test_export_allocates_conversions_from_the_resource(source):
     counted = Counted()
-    exported = bridge.to_arrow_device(BOOLS[source](), mr=counted.resource)
+    exported = cab.to_arrow_device(BOOLS[source](), mr=counted.resource)
     (data,) = [info.address for info in exported.buffers() if info.name == "data"]
     assert data in counted.in_use
     # Data of peers is imported first, which also allocates.
@@ -162,14 +162,14 @@ def test_export_allocates_conversions_from_the_resource(source):
 
 def test_export_without_conversion_allocates_nothing():
     counted = Counted()
-    exported = bridge.to_arrow_device(to_plc(pa.array([1, None, 3])), mr=counted.resource)
+    exported = cab.to_arrow_device(to_plc(pa.array([1, None, 3])), mr=counted.resource)
     assert pa.array(exported).to_pylist() == [1, None, 3]
     assert counted.total == 0
 
 
 def test_as_requested_allocates_from_the_resource_of_the_export():
     counted = Counted()
-    exported = bridge.to_arrow_device(to_plc(pa.array(["a", "b"])), mr=counted.resource)
+    exported = cab.to_arrow_device(to_plc(pa.array(["a", "b"])), mr=counted.resource)
     assert counted.total == 0
     requested = exported.as_requested(pa.large_string())
     assert len(counted.in_use) == 1
@@ -181,7 +181,7 @@ def test_as_requested_allocates_from_the_resource_of_the_export():
 def test_the_resource_lives_as_long_as_the_array():
     counted = Counted()
     gone = weakref.finalize(counted, lambda: None)
-    exported = bridge.to_arrow_device(to_plc(pa.array([True, None])), mr=counted.resource)
+    exported = cab.to_arrow_device(to_plc(pa.array([True, None])), mr=counted.resource)
     taken = pa.array(exported)
     del counted, exported
     gc.collect()
@@ -195,8 +195,8 @@ def test_the_resource_lives_as_long_as_the_array():
 @pytest.mark.parametrize("max_rows", [None, 2])
 def test_stream_allocates_batches_from_the_resource(max_rows):
     counted = Counted()
-    imported = bridge.from_arrow_device(BATCH)
-    stream = bridge.to_arrow_device_stream(imported, max_rows=max_rows, mr=counted.resource)
+    imported = cab.from_arrow_device(BATCH)
+    stream = cab.to_arrow_device_stream(imported, max_rows=max_rows, mr=counted.resource)
     reader = pa.RecordBatchReader.from_stream(StreamOnly(stream))
     batches = list(reader)
     assert counted.total >= len(batches)
@@ -209,7 +209,7 @@ def test_stream_allocates_batches_from_the_resource(max_rows):
 
 def test_import_allocates_conversions_from_the_resource():
     counted = Counted()
-    column = bridge.from_arrow_device(pa.array([True]), to="pylibcudf", mr=counted.resource)
+    column = cab.from_arrow_device(pa.array([True]), to="pylibcudf", mr=counted.resource)
     assert column.data().ptr in counted.in_use
     del column
     gc.collect()
@@ -255,18 +255,18 @@ SOURCES = {
     "pyarrow chunks": lambda: pa.chunked_array([[1], [2, None], []]),
     "pyarrow chunks of structs": lambda: pa.chunked_array([[{"x": 1}], [{"x": 2}]]),
     "pyarrow reader": lambda: pa.RecordBatchReader.from_batches(BATCH.schema, [BATCH, BATCH]),
-    "our own stream": lambda: bridge.to_arrow_device_stream(
-        bridge.from_arrow_device(pandas_frame(pd.RangeIndex(5, 11, 2))), max_rows=2
+    "our own stream": lambda: cab.to_arrow_device_stream(
+        cab.from_arrow_device(pandas_frame(pd.RangeIndex(5, 11, 2))), max_rows=2
     ),
-    "a device stream": lambda: DeviceStreamOnly(bridge.to_arrow_device_stream(BATCH, max_rows=2)),
+    "a device stream": lambda: DeviceStreamOnly(cab.to_arrow_device_stream(BATCH, max_rows=2)),
 }
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_import_of_an_exported_source_equals_its_direct_import(source):
-    exported = bridge.to_arrow_device(SOURCES[source]())
-    found = bridge.from_arrow_device(exported)
-    expected = bridge.from_arrow_device(SOURCES[source]())
+    exported = cab.to_arrow_device(SOURCES[source]())
+    found = cab.from_arrow_device(exported)
+    expected = cab.from_arrow_device(SOURCES[source]())
     assert_same_object(found, expected)
     assert len(exported) == len(expected)
 
@@ -275,7 +275,7 @@ def test_import_of_an_exported_source_equals_its_direct_import(source):
 def test_a_stream_of_one_batch_is_not_copied(source):
     data = SOURCES[source]()
     (batch,) = pa.RecordBatchReader.from_stream(data)
-    exported = bridge.to_arrow_device(data)
+    exported = cab.to_arrow_device(data)
     (name,) = {"a", "n"} & {*batch.schema.names}
     (address,) = [info.address for info in exported.buffers() if info.name == f"{name}.data"]
     assert address == batch.column(0).buffers()[1].address
@@ -284,13 +284,13 @@ def test_a_stream_of_one_batch_is_not_copied(source):
 def test_export_of_our_own_streams_keeps_column_labels():
     label = object()
     labelled = frame([numbers()], pd.Index([label]))
-    stream = bridge.to_arrow_device_stream(labelled, max_rows=2)
-    assert list(bridge.from_arrow_device(bridge.to_arrow_device(stream)).columns) == [label]
+    stream = cab.to_arrow_device_stream(labelled, max_rows=2)
+    assert list(cab.from_arrow_device(cab.to_arrow_device(stream)).columns) == [label]
 
 
 def test_streams_of_peers_are_exported_as_requested():
     wanted = pa.schema([("x", pa.int64()), ("text", pa.large_string()), ("flag", pa.bool_())])
-    exported = bridge.to_arrow_device(
+    exported = cab.to_arrow_device(
         pa.Table.from_batches([BATCH.rename_columns(["x", "text", "flag"])] * 2),
         requested_schema=wanted,
     )
@@ -299,11 +299,11 @@ def test_streams_of_peers_are_exported_as_requested():
 
 def test_max_chunksize_is_an_alias_of_max_rows():
     table = pa.table({"a": range(5)})
-    stream = bridge.to_arrow_device_stream(table, max_chunksize=2)
+    stream = cab.to_arrow_device_stream(table, max_chunksize=2)
     assert [len(batch) for batch in stream] == [2, 2, 1]
     for write, read in (
-        (bridge.ipc.write_stream, pa.ipc.open_stream),
-        (bridge.ipc.write_file, pa.ipc.open_file),
+        (cab.ipc.write_stream, pa.ipc.open_stream),
+        (cab.ipc.write_file, pa.ipc.open_file),
     ):
         sink = io.BytesIO()
         write(table, sink, max_chunksize=2)
@@ -311,12 +311,12 @@ def test_max_chunksize_is_an_alias_of_max_rows():
         assert [len(batch) for batch in batches] == [2, 2, 1]
 
     async def lengths():
-        return [len(array) async for array in bridge.to_arrow_device_async(table, max_chunksize=2)]
+        return [len(array) async for array in cab.to_arrow_device_async(table, max_chunksize=2)]
 
     assert asyncio.run(lengths()) == [2, 2, 1]
-    messages = [m for m in bridge.ipc.messages(table, max_chunksize=2) if m.body_length]
+    messages = [m for m in cab.ipc.messages(table, max_chunksize=2) if m.body_length]
     assert len(messages) == 3
     with pytest.raises(ValueError, match="max_rows= and max_chunksize= are the same argument"):
-        bridge.to_arrow_device_stream(table, max_rows=2, max_chunksize=2)
+        cab.to_arrow_device_stream(table, max_rows=2, max_chunksize=2)
     with pytest.raises(ValueError, match="max_chunksize: expected at least 1, got 0"):
-        bridge.to_arrow_device_stream(table, max_chunksize=0)
+        cab.to_arrow_device_stream(table, max_chunksize=0)

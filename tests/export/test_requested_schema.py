@@ -11,7 +11,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import samples
 from testing.host import Memory
 from testing.peers.arrays import DeviceOnly, column_from, struct_of
@@ -30,7 +30,7 @@ def read(array):
 
 
 def export(array, requested, steps=()):
-    return bridge.to_arrow_device(
+    return cab.to_arrow_device(
         samples.column_of(array, steps), requested_schema=pa.field("", requested)
     )
 
@@ -102,16 +102,8 @@ MET = {
         None,
     ),
     "bytes-binary": (lists(pa.uint8()), pa.binary(), of_bytes(pa.binary())),
-    "bytes-large_binary": (
-        lists(pa.uint8()),
-        pa.large_binary(),
-        of_bytes(pa.large_binary()),
-    ),
-    "bytes-binary_view": (
-        lists(pa.uint8()),
-        pa.binary_view(),
-        of_bytes(pa.binary_view()),
-    ),
+    "bytes-large_binary": (lists(pa.uint8()), pa.large_binary(), of_bytes(pa.large_binary())),
+    "bytes-binary_view": (lists(pa.uint8()), pa.binary_view(), of_bytes(pa.binary_view())),
     "bytes-fixed_size_binary": (fixed_bytes, pa.binary(4), of_bytes(pa.binary(4))),
     "pairs-map": (lists(PAIRS.value_type), pa.map_(pa.string(), pa.int32()), as_map),
     "duration[s]-time32": (scaled(pa.duration("s"), 3), pa.time32("s"), None),
@@ -225,10 +217,10 @@ def test_column_without_rows_is_exported_as_the_requested_type(make, target, ora
 
 def requests(obj, requested):
     """Request a schema in every possible way; return the array that pyarrow reads from each."""
-    whole = bridge.to_arrow_device(obj)
+    whole = cab.to_arrow_device(obj)
     asked = [
-        bridge.to_arrow_device(obj, requested_schema=requested),
-        bridge.to_arrow_device(obj, requested_schema=requested.__arrow_c_schema__()),
+        cab.to_arrow_device(obj, requested_schema=requested),
+        cab.to_arrow_device(obj, requested_schema=requested.__arrow_c_schema__()),
         whole.as_requested(requested),
         Capsules(whole.__arrow_c_device_array__(requested.__arrow_c_schema__())),
         Capsules(whole.__arrow_c_device_array__(requested_schema=requested.__arrow_c_schema__())),
@@ -259,7 +251,7 @@ def test_every_way_to_request_a_schema_gives_the_same_array(as_):
 
 
 def test_export_does_not_consume_the_requested_schema_capsule():
-    array = bridge.to_arrow_device(samples.column_of(pa.array(["a"])))
+    array = cab.to_arrow_device(samples.column_of(pa.array(["a"])))
     wanted = pa.large_string().__arrow_c_schema__()
     for _ in range(2):
         schema, _array = array.__arrow_c_device_array__(wanted)
@@ -268,7 +260,7 @@ def test_export_does_not_consume_the_requested_schema_capsule():
 
 
 def test_pyarrow_requests_its_target_type():
-    array = bridge.to_arrow_device(samples.column_of(pa.array(["a", None, "b"])))
+    array = cab.to_arrow_device(samples.column_of(pa.array(["a", None, "b"])))
     asked = []
 
     class Asking:
@@ -279,7 +271,7 @@ def test_pyarrow_requests_its_target_type():
 
     found = pa.array(Asking(), type=pa.large_string())
     assert found.equals(pa.array(["a", None, "b"], pa.large_string()))
-    table = bridge.to_arrow_device(plc.Table([samples.column_of(pa.array(["a"]))]))
+    table = cab.to_arrow_device(plc.Table([samples.column_of(pa.array(["a"]))]))
     batch = pa.record_batch(
         table, schema=pa.schema([("text", pa.dictionary(pa.int8(), pa.utf8()))])
     )
@@ -319,8 +311,8 @@ RELABELLED = {
 @pytest.mark.parametrize(("make", "target"), RELABELLED.values(), ids=RELABELLED.keys())
 def test_types_of_the_same_layout_share_their_buffers(make, target, nulls):
     array = make(64, nulls)
-    own = addresses(bridge.to_arrow_device(array))
-    asked = bridge.to_arrow_device(array, requested_schema=pa.field("", target))
+    own = addresses(cab.to_arrow_device(array))
+    asked = cab.to_arrow_device(array, requested_schema=pa.field("", target))
     assert asked.schema.type == target
     assert addresses(asked) <= own
     assert all(buffer.zero_copy for buffer in asked.buffers())
@@ -354,8 +346,8 @@ CONVERTED = {
 @pytest.mark.parametrize(("make", "target", "shared"), CONVERTED.values(), ids=CONVERTED.keys())
 def test_zero_copy_is_true_for_buffers_shared_with_the_source_only(make, target, shared):
     column = samples.column_of(make(64, "some"))
-    own = addresses(bridge.to_arrow_device(column))
-    asked = bridge.to_arrow_device(column, requested_schema=pa.field("", target))
+    own = addresses(cab.to_arrow_device(column))
+    asked = cab.to_arrow_device(column, requested_schema=pa.field("", target))
     present = [buffer for buffer in asked.buffers() if buffer.address]
     assert {buffer.name for buffer in present if buffer.zero_copy} == shared
     for buffer in present:
@@ -394,7 +386,7 @@ def test_column_keeps_its_type_if_the_conversion_is_unsupported(type_, wanted):
     array = samples.values(type_, 20, "some")
     for obj in (array, pa.StructArray.from_arrays([array], fields=[pa.field("0", type_)])):
         type_asked = wanted if obj is array else pa.struct([("0", wanted)])
-        asked = bridge.to_arrow_device(obj, requested_schema=pa.field("", type_asked))
+        asked = cab.to_arrow_device(obj, requested_schema=pa.field("", type_asked))
         found = read(asked)
         assert found.type.equals(obj.type, check_metadata=True)
         assert found.equals(obj)
@@ -420,11 +412,11 @@ def test_unsupported_type_of_one_level_does_not_prevent_conversion_of_others():
 )
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
 def test_imported_column_keeps_its_type_if_other_dictionary_values_are_requested(array, to):
-    obj = bridge.from_arrow_device(array, to=to)
-    own = bridge.to_arrow_device(obj).schema.type
+    obj = cab.from_arrow_device(array, to=to)
+    own = cab.to_arrow_device(obj).schema.type
     for values in (pa.string(), pa.decimal128(20, 2), pa.duration("us")):
         asked = pa.field("", pa.dictionary(pa.int32(), values))
-        assert bridge.to_arrow_device(obj, requested_schema=asked).schema.type == own
+        assert cab.to_arrow_device(obj, requested_schema=asked).schema.type == own
 
 
 INCOMPATIBLE = [
@@ -448,13 +440,13 @@ def test_incompatible_requests_are_an_error(type_, wanted):
     with pytest.raises(ValueError, match=r"column '\(top level\)': the requested type .* not fit"):
         export(array, wanted)
     with pytest.raises(ValueError, match=r"column 'x': the requested type .* does not fit"):
-        bridge.to_arrow_device(
+        cab.to_arrow_device(
             pa.record_batch([array], ["x"]), requested_schema=pa.schema([("x", wanted)])
         )
     for to in ("cudf", "pylibcudf"):
-        obj = bridge.from_arrow_device(array, to=to)
+        obj = cab.from_arrow_device(array, to=to)
         with pytest.raises(ValueError, match="does not fit the column"):
-            bridge.to_arrow_device(obj, requested_schema=pa.field("", wanted))
+            cab.to_arrow_device(obj, requested_schema=pa.field("", wanted))
 
 
 REFUSED = {
@@ -541,7 +533,7 @@ def test_null_struct_may_hold_nulls_in_non_nullable_fields():
     assert found.to_pylist() == [{"0": 1, "1": "a"}, None, {"0": 3, "1": "c"}]
     assert [
         child.null_count
-        for child in bridge.to_arrow_device(
+        for child in cab.to_arrow_device(
             samples.column_of(array), requested_schema=pa.field("", wanted)
         ).children
     ] == [0, 0]
@@ -577,7 +569,7 @@ def test_table_is_exported_with_the_requested_fields():
             pa.field("when", pa.date32()),
         ]
     )
-    found = bridge.to_arrow_device(table(), requested_schema=wanted)
+    found = cab.to_arrow_device(table(), requested_schema=wanted)
     # Fields and schemas without metadata in the request keep their own metadata.
     assert found.schema.equals(
         pa.schema(
@@ -603,7 +595,7 @@ def test_requested_fields_in_another_order_are_an_error():
         ValueError,
         match=r"column '\(top level\)': expected field 'id' at position 0 of.* got 'text'$",
     ):
-        bridge.to_arrow_device(table(), requested_schema=wanted)
+        cab.to_arrow_device(table(), requested_schema=wanted)
 
 
 def test_requested_type_of_a_table_must_be_a_struct():
@@ -611,11 +603,11 @@ def test_requested_type_of_a_table_must_be_a_struct():
         ValueError,
         match=r"expected a requested schema of a table, got a type that is not a struct$",
     ):
-        bridge.to_arrow_device(table(), requested_schema=pa.field("", pa.int64()))
+        cab.to_arrow_device(table(), requested_schema=pa.field("", pa.int64()))
 
 
 def test_invalid_requested_schema_capsules_are_rejected():
-    array = bridge.to_arrow_device(samples.column_of(pa.array([1])))
+    array = cab.to_arrow_device(samples.column_of(pa.array([1])))
     capsule = pa.int64().__arrow_c_schema__()
     pa.DataType._import_from_c_capsule(capsule)
     with pytest.raises(ValueError, match="expected an unused schema capsule, got a consumed one"):
@@ -634,7 +626,7 @@ def test_invalid_requested_schema_capsules_are_rejected():
 def test_exported_schema_does_not_depend_on_the_data():
     wanted = pa.schema([("id", pa.int8()), ("text", pa.string_view()), ("when", pa.date32())])
     batches = [table(), table(text=[None, None]), table(id=[None, 5]), table().slice(0, 0)]
-    schemas = [bridge.to_arrow_device(batch, requested_schema=wanted).schema for batch in batches]
+    schemas = [cab.to_arrow_device(batch, requested_schema=wanted).schema for batch in batches]
     for schema in schemas:
         assert schema.equals(schemas[0], check_metadata=True)
         assert schema.types == [pa.int64(), pa.string_view(), pa.date32()]
@@ -651,34 +643,34 @@ def field_of(type_, metadata=None):
 def test_requested_extension_is_exported_only_with_its_storage_type():
     batch = pa.record_batch([pa.array(["a"])], schema=pa.schema([field_of(pa.string())]))
     asked = pa.schema([field_of(pa.large_string(), POINT | {b"k": b"v"})])
-    found = bridge.to_arrow_device(batch, requested_schema=asked).schema
+    found = cab.to_arrow_device(batch, requested_schema=asked).schema
     assert found.field(0).equals(asked.field(0), check_metadata=True)
     # The storage cannot become int8, so the field loses the extension.
     asked = pa.schema([field_of(pa.int8(), POINT | {b"k": b"v"})])
-    found = bridge.to_arrow_device(batch, requested_schema=asked).schema
+    found = cab.to_arrow_device(batch, requested_schema=asked).schema
     assert found.field(0).equals(field_of(pa.string(), {b"k": b"v"}), check_metadata=True)
 
 
 def test_extension_is_dropped_if_its_storage_is_converted():
     batch = pa.record_batch([pa.array(["a"])], schema=pa.schema([field_of(pa.string(), POINT)]))
-    same = bridge.to_arrow_device(batch, requested_schema=pa.schema([field_of(pa.string())]))
+    same = cab.to_arrow_device(batch, requested_schema=pa.schema([field_of(pa.string())]))
     assert same.schema.field(0).metadata == POINT
-    other = bridge.to_arrow_device(batch, requested_schema=pa.schema([field_of(pa.large_string())]))
+    other = cab.to_arrow_device(batch, requested_schema=pa.schema([field_of(pa.large_string())]))
     assert other.schema.field(0).metadata is None
 
 
 def test_children_accept_a_requested_schema():
-    frame = bridge.to_arrow_device(table())
+    frame = cab.to_arrow_device(table())
     found = pa.array(frame.children[1], type=pa.large_string())
     assert found.equals(pa.array(["a", None], pa.large_string()))
-    nested = bridge.to_arrow_device(pa.array([["a"], ["b", "c"]])).children[0]
+    nested = cab.to_arrow_device(pa.array([["a"], ["b", "c"]])).children[0]
     schema, _ = nested.__arrow_c_device_array__(pa.large_string().__arrow_c_schema__())
     assert struct_of(schema).format == b"U"
 
 
 def test_host_copies_accept_a_requested_schema():
     found = (
-        bridge.to_arrow_device(table())
+        cab.to_arrow_device(table())
         .to_host()
         .as_requested(
             pa.schema(
@@ -690,23 +682,23 @@ def test_host_copies_accept_a_requested_schema():
 
 
 def test_released_array_rejects_a_requested_schema():
-    array = bridge.to_arrow_device(table())
+    array = cab.to_arrow_device(table())
     array.release()
     with pytest.raises(ValueError, match="released"):
         array.__arrow_c_device_array__(pa.schema([("id", pa.int64())]).__arrow_c_schema__())
 
 
 def test_frames_are_exported_with_the_requested_types():
-    frame = bridge.from_arrow_device(table())
+    frame = cab.from_arrow_device(table())
     wanted = pa.schema(
         [("id", pa.int64()), ("text", pa.dictionary(pa.int8(), pa.string())), ("when", pa.date32())]
     )
     for array in (
-        bridge.to_arrow_device(frame, requested_schema=wanted),
+        cab.to_arrow_device(frame, requested_schema=wanted),
         frame.arrow_device.export(requested_schema=wanted),
     ):
         assert array.schema.types == wanted.types
-        back = bridge.from_arrow_device(array)
+        back = cab.from_arrow_device(array)
         assert str(back["text"].dtype) == "category"
 
 
@@ -721,7 +713,7 @@ def test_requested_types_are_converted_at_any_depth():
         column = samples.cut_column(
             column_from(array), steps, lambda start, size: array.slice(start, size).null_count
         )
-        found = read(bridge.to_arrow_device(column, requested_schema=pa.field("", wanted)))
+        found = read(cab.to_arrow_device(column, requested_schema=pa.field("", wanted)))
         assert found.type == wanted
         assert [
             row
@@ -751,7 +743,7 @@ def test_string_offsets_beyond_32_bits_are_an_error_with_a_hint():
     )
     for wanted in (pa.string(), pa.string_view()):
         with pytest.raises(OverflowError, match="ask for large_string"):
-            bridge.to_arrow_device(far, requested_schema=pa.field("", wanted))
+            cab.to_arrow_device(far, requested_schema=pa.field("", wanted))
 
 
 def test_empty_name_of_an_extension_type_requests_storage():
@@ -759,9 +751,9 @@ def test_empty_name_of_an_extension_type_requests_storage():
     array = pa.ExtensionArray.from_storage(pa.json_(), storage)
     column = pa.StructArray.from_arrays([array], names=["x"])
     wanted = pa.field("x", pa.string(), metadata={b"ARROW:extension:name": b"", b"k": b"v"})
-    frame = bridge.from_arrow_device(pa.record_batch({"a": column, "b": array}))
+    frame = cab.from_arrow_device(pa.record_batch({"a": column, "b": array}))
     for source in (pa.record_batch({"a": column, "b": array}), frame):
-        exported = bridge.to_arrow_device(
+        exported = cab.to_arrow_device(
             source, requested_schema=pa.schema([pa.field("a", pa.struct([wanted])), wanted])
         )
         field = exported.schema.field(0).type.field(0)

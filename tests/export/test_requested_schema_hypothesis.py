@@ -8,7 +8,7 @@ import pyarrow.tests.strategies as past
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import foreign
 from testing.peers.arrays import DeviceOnly, Producer, column_from
 from testing.samples import cut
@@ -80,9 +80,7 @@ def test_columns_are_exported_as_any_type_they_convert_to(array, data):
     array = cut(array, data.draw(slices(len(array))))
     target = data.draw(wishes(array.type))
     column = column_from(Producer(array))
-    found = pa.array(
-        DeviceOnly(bridge.to_arrow_device(column, requested_schema=pa.field("", target)))
-    )
+    found = pa.array(DeviceOnly(cab.to_arrow_device(column, requested_schema=pa.field("", target))))
     found.validate(full=True)
     assert found.type.equals(target)
     expected = foreign.expected_import(array)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 import rmm.mr
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.import_.array_importer import importer_of
 from cudf_arrow_bridge.frames import columns_to_frame, from_pylibcudf
 from testing.host_frames import column, content, frame, numbers, series
@@ -37,7 +37,7 @@ BATCH = pa.record_batch(
 
 
 def imported(batch, **arguments):
-    return bridge.from_arrow_device(DeviceOnly(batch), **arguments)
+    return cab.from_arrow_device(DeviceOnly(batch), **arguments)
 
 
 def renamed(batch, suffix):
@@ -92,8 +92,8 @@ def test_repeated_imports_of_a_column_give_equal_columns(name):
         assert content(other) == content(first)
         assert vars(other._data).keys() == vars(first._data).keys()
         # Both are exported with the type of the imported field.
-        (leaving,) = pa.schema(bridge.to_arrow_device(other))
-        assert leaving.type == pa.schema(bridge.to_arrow_device(first)).field(0).type
+        (leaving,) = pa.schema(cab.to_arrow_device(other))
+        assert leaving.type == pa.schema(cab.to_arrow_device(first)).field(0).type
     series = [imported(column, kind="column") for _ in range(2)]
     assert content(series[0]) == content(series[1])
 
@@ -101,7 +101,7 @@ def test_repeated_imports_of_a_column_give_equal_columns(name):
 def test_streams_and_arrays_of_one_schema_share_the_decoded_schema(reads):
     batch = renamed(BATCH.select(["number", "text"]), " streamed")
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch.slice(1)])
-    frames = list(bridge.from_arrow_device_stream(reader, concat=False))
+    frames = list(cab.from_arrow_device_stream(reader, concat=False))
     imported(batch)
     assert reads == {"schemas": 1, "dtypes": 2}
     assert list(map(len, frames)) == [3, 2]
@@ -159,9 +159,9 @@ def test_import_returns_the_exported_object_of_a_label_without_json_form():
         pass
 
     for label in (Label(), Label()):
-        exported = bridge.to_arrow_device(frame([numbers()], pd.Index([label])))
+        exported = cab.to_arrow_device(frame([numbers()], pd.Index([label])))
         for _ in range(2):
-            (found,) = bridge.from_arrow_device(exported).columns
+            (found,) = cab.from_arrow_device(exported).columns
             assert found is label
 
 
@@ -211,7 +211,7 @@ def test_memory_is_released_before_its_stream_and_memory_resource(wraps, argumen
         "mr": lambda: rmm.mr.CallbackMemoryResource(Dying(log, "mr"), Dying(log, "mr")),
     }
     users = {name: make[name]() for name in arguments}
-    column = bridge.from_arrow_device(array, to="pylibcudf", **users)
+    column = cab.from_arrow_device(array, to="pylibcudf", **users)
     cycle = [column]
     if is_cycle:
         cycle += [users["stream"], cycle]
@@ -246,7 +246,7 @@ class _Renamed:
 def test_renamed_series_keeps_its_dtype_and_range():
     values = column(pa.array([1.5, None, 2.5]), pd.Float64Dtype())
     source = series(values, "a", cudf.RangeIndex(5, 8))
-    renamed = bridge.from_arrow_device(_Renamed(bridge.to_arrow_device(source), "b"))
+    renamed = cab.from_arrow_device(_Renamed(cab.to_arrow_device(source), "b"))
     assert renamed.name == "b"
     assert renamed.dtype == pd.Float64Dtype()
     assert (renamed.index.start, renamed.index.stop, renamed.index.step) == (5, 8, 1)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.spilling import turn_on
 
 TYPES = [
@@ -23,20 +23,20 @@ NO_ROWS = plc.Column(plc.DataType(plc.TypeId.INT64), 0, None, None, 0, 0, [])
 
 
 def import_of(obj, **options):
-    return lambda: bridge.from_arrow_device(obj, **options)
+    return lambda: cab.from_arrow_device(obj, **options)
 
 
 SOURCES = {
     "table": import_of(SCHEMA.empty_table()),
     "slice": import_of(NULLS.slice(1, 0)),
     "copy": import_of(SCHEMA.empty_table(), copy=True),
-    "stream without batches": lambda: bridge.from_arrow_device_stream(SCHEMA.empty_table()),
-    "rows of a frame": lambda: bridge.from_arrow_device(NULLS).iloc[1:1],
-    "import of rows of a frame": lambda: bridge.from_arrow_device(
-        bridge.to_arrow_device(bridge.from_arrow_device(NULLS).iloc[1:1])
+    "stream without batches": lambda: cab.from_arrow_device_stream(SCHEMA.empty_table()),
+    "rows of a frame": lambda: cab.from_arrow_device(NULLS).iloc[1:1],
+    "import of rows of a frame": lambda: cab.from_arrow_device(
+        cab.to_arrow_device(cab.from_arrow_device(NULLS).iloc[1:1])
     ),
-    "tensor": lambda: bridge.from_dlpack(np.empty((0, 2))),
-    "range index": import_of(bridge.to_arrow_device(cudf.RangeIndex(0))),
+    "tensor": lambda: cab.from_dlpack(np.empty((0, 2))),
+    "range index": import_of(cab.to_arrow_device(cudf.RangeIndex(0))),
     "pylibcudf column": import_of(NO_ROWS),
 }
 
@@ -62,7 +62,7 @@ def test_each_level_of_a_fixed_width_has_a_buffer(source, spilling, monkeypatch)
 
 @pytest.mark.parametrize("type_", [pa.int64(), pa.float32(), pa.timestamp("us"), pa.bool_()])
 def test_series_has_the_array_interface(type_):
-    series = bridge.from_arrow_device(pa.array([], type_))
+    series = cab.from_arrow_device(pa.array([], type_))
     interface = series.__cuda_array_interface__
     assert interface["shape"] == (0,)
     assert np.dtype(interface["typestr"]) == series.dtype
@@ -71,5 +71,5 @@ def test_series_has_the_array_interface(type_):
 def test_series_keeps_the_imported_field():
     field = pa.field("d", pa.date32(), nullable=False, metadata={"k": "v"})
     batch = pa.record_batch([pa.array([], pa.date32())], pa.schema([field]))
-    exported = bridge.to_arrow_device(bridge.from_arrow_device(batch))
+    exported = cab.to_arrow_device(cab.from_arrow_device(batch))
     assert exported.schema.field("d").equals(field, check_metadata=True)

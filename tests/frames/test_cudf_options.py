@@ -9,12 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.host_frames import assert_same_object, column, frame, index, multi, numbers, series
 from testing.peers.arrays import DeviceOnly
 from testing.spilling import turn_on
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 OPTIONS = [
     ("default_integer_bitwidth", 32),
@@ -85,43 +85,43 @@ OBJECTS = {
 @pytest.mark.parametrize("make", OBJECTS.values(), ids=OBJECTS)
 @pytest.mark.parametrize("peer", [lambda exported: exported, DeviceOnly], ids=["shared", "peer"])
 def test_round_trip_gives_an_equal_object(option, make, peer):
-    found = bridge.from_arrow_device(peer(bridge.to_arrow_device(make())))
+    found = cab.from_arrow_device(peer(cab.to_arrow_device(make())))
     assert_same_object(found, make())
 
 
 @pytest.mark.parametrize("make", OBJECTS.values(), ids=OBJECTS)
 def test_export_with_the_index_keeps_its_labels(option, make):
     obj = make()
-    exported = pa.record_batch(bridge.to_arrow_device(obj, preserve_index=True))
+    exported = pa.record_batch(cab.to_arrow_device(obj, preserve_index=True))
     labels = exported.column(exported.num_columns - 1).to_pylist()
     if isinstance(obj.index, cudf.RangeIndex):
         assert labels == list(range(obj.index.start, obj.index.stop, obj.index.step))
-    again = bridge.from_arrow_device(exported)
+    again = cab.from_arrow_device(exported)
     assert again.index.nlevels == obj.index.nlevels
-    again = bridge.to_arrow_device(again, preserve_index=True)
+    again = cab.to_arrow_device(again, preserve_index=True)
     assert pa.record_batch(again).equals(exported, check_metadata=True)
 
 
 def test_written_range_index_has_the_dtype_of_the_index(option):
-    exported = pa.array(bridge.to_arrow_device(ranged(range(1, 10, 3))))
+    exported = pa.array(cab.to_arrow_device(ranged(range(1, 10, 3))))
     assert exported.equals(pa.array([1, 4, 7], pa.from_numpy_dtype(ranged().dtype)))
-    assert len(bridge.to_arrow_device(ranged(range(0)))) == 0
+    assert len(cab.to_arrow_device(ranged(range(0)))) == 0
 
 
 def test_labels_that_do_not_fit_the_dtype_of_the_index_are_not_changed(option):
     labels = range(2**31 - 1, 2**31 + 1)
-    assert pa.array(bridge.to_arrow_device(ranged(labels))).to_pylist() == list(labels)
+    assert pa.array(cab.to_arrow_device(ranged(labels))).to_pylist() == list(labels)
 
 
 def test_import_keeps_the_types_of_arrow(option):
     batch = pa.record_batch({"a": [1, None], "b": [0.5, 1.5], "c": ["x", None]})
-    imported = bridge.from_arrow_device(batch)
+    imported = cab.from_arrow_device(batch)
     assert [str(dtype) for dtype in imported.dtypes] == ["int64", "float64", "str"]
-    assert pa.record_batch(bridge.to_arrow_device(imported)).to_pydict() == batch.to_pydict()
+    assert pa.record_batch(cab.to_arrow_device(imported)).to_pydict() == batch.to_pydict()
 
 
 def test_frame_is_printed_and_converted(option):
-    imported = bridge.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", "y"]}))
+    imported = cab.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", "y"]}))
     assert "y" in repr(imported)
     assert imported.to_pandas()["a"].tolist() == [1, 2]
     assert imported.reset_index().to_pandas()["index"].tolist() == [0, 1]

@@ -14,7 +14,7 @@ import pylibcudf as plc
 import pytest
 from cudf.core.buffer import Buffer, BufferOwner
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.export.shared_columns import share_columns
 from cudf_arrow_bridge._core.import_.columns import types_of
 from cudf_arrow_bridge.cuda.spans import HostSpan
@@ -148,7 +148,7 @@ def test_schema_of_a_stream_of_nested_columns_that_have_an_empty_data_buffer(arr
     """Results of libcudf have this buffer. It must keep the address null in schema-only columns."""
     nested = column(array, dtype)
     assert (nested.data.ptr, nested.data.size) == (0, 0)
-    stream = bridge.to_arrow_device_stream(frame({"a": nested}))
+    stream = cab.to_arrow_device_stream(frame({"a": nested}))
     assert stream.schema.field("a").type == array.type
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 VALUES = pa.array(["x", "y", "z"])
 WIDER = [pa.int16(), pa.int32(), pa.int64(), pa.uint16(), pa.uint32(), pa.uint64()]
@@ -42,12 +42,12 @@ def with_other_values(array):
 
 
 WAYS_IN = {
-    "frame": lambda array: bridge.from_arrow_device(batch(array)),
-    "list": lambda array: bridge.from_arrow_device(in_a_list(array)),
-    "frame of batches": lambda array: bridge.from_arrow_device_stream(
+    "frame": lambda array: cab.from_arrow_device(batch(array)),
+    "list": lambda array: cab.from_arrow_device(in_a_list(array)),
+    "frame of batches": lambda array: cab.from_arrow_device_stream(
         two_batches(batch(array[:1]), batch(array))
     ),
-    "frame of batches with different values": lambda array: bridge.from_arrow_device_stream(
+    "frame of batches with different values": lambda array: cab.from_arrow_device_stream(
         with_other_values(array)
     ),
 }
@@ -71,7 +71,7 @@ def test_import_rejects_an_out_of_range_dictionary_index(way_in, index_type):
 def test_export_of_concatenated_batches_rejects_an_out_of_range_index(index):
     array = unchecked(pa.array([0, index, 1], pa.int32()))
     with pytest.raises(ValueError, match=rf"column 'c': .*(?<!\d){index}\b"):
-        bridge.to_arrow_device(with_other_values(array))
+        cab.to_arrow_device(with_other_values(array))
 
 
 @pytest.mark.parametrize("index_type", WIDER, ids=str)
@@ -81,7 +81,7 @@ def test_dictionary_index_of_a_null_row_is_ignored(way_in, index_type):
     mask = np.array([False, True, False, True, True])
     array = unchecked(pa.array(indices), mask=mask)
     result = WAYS_IN[way_in](array) if way_in in WAYS_IN else with_other_values(array)
-    values = pa.record_batch(bridge.to_arrow_device(result))["c"].to_pylist()
+    values = pa.record_batch(cab.to_arrow_device(result))["c"].to_pylist()
     if way_in == "list":
         (values,) = values
     before = {"frame of batches": ["x"]}.get(way_in, [])
@@ -99,10 +99,10 @@ def test_import_reports_one_out_of_range_index_among_many(seed):
     mask = random.random(1000) < 0.3
     indices[mask] = random.integers(-(2**62), 2**62, mask.sum())
     array = unchecked(pa.array(indices), values, mask)
-    frame = bridge.from_arrow_device(batch(array))
-    back = pa.record_batch(bridge.to_arrow_device(frame))["c"]
+    frame = cab.from_arrow_device(batch(array))
+    back = pa.record_batch(cab.to_arrow_device(frame))["c"]
     assert back.cast(pa.int64()).equals(pa.array(indices, mask=mask))
     wrong = random.choice(np.flatnonzero(~mask))
     indices[wrong] += count * int(random.integers(1, 2**40)) * int(random.choice([-1, 1]))
     with pytest.raises(ValueError, match=rf"got {indices[wrong]}$"):
-        bridge.from_arrow_device(batch(unchecked(pa.array(indices), values, mask)))
+        cab.from_arrow_device(batch(unchecked(pa.array(indices), values, mask)))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.metadata import BRIDGE_KEY, PANDAS_KEY
 from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import schema_of, table_of
@@ -143,7 +143,7 @@ def test_labels_with_more_entries_than_levels_remain_texts(monkeypatch):
     )
     made = []
     monkeypatch.setattr(pd.MultiIndex, "from_tuples", lambda tuples, names: made.append(tuples))
-    found = bridge.from_arrow_device(schema.empty_table())
+    found = cab.from_arrow_device(schema.empty_table())
     assert list(found.columns) == texts
     assert made == []
 
@@ -352,10 +352,10 @@ def test_frame_to_columns_rejects_an_object_that_is_not_of_cudf():
 def test_number_of_an_unnamed_level_differs_from_names_of_other_levels(names, labels):
     levels = [numbers(), numbers(start=4)]
     made = multi(levels, names)
-    found = bridge.from_arrow_device(bridge.to_arrow_device(made))
+    found = cab.from_arrow_device(cab.to_arrow_device(made))
     assert found.columns.tolist() == labels
     assert content(found) == [[0, 1, 2], [4, 5, 6]]
     rows = frame({"x": numbers()}, index=made)
-    found = bridge.from_arrow_device(bridge.to_arrow_device(rows))
+    found = cab.from_arrow_device(cab.to_arrow_device(rows))
     assert list(found.index.names) == names
     assert content(found.index) == content(made)

@@ -19,14 +19,14 @@ import pylibcudf as plc
 import pytest
 from cudf.core.column import ColumnBase
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._load import build_info
 from cudf_arrow_bridge.frames import cudf_private as private
 from cudf_arrow_bridge.frames import host_frames
 from testing import samples
 from testing.host import addresses
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 ZONE = "Europe/Berlin"
 #: A column of each type that pandas and cuDF store alike.
@@ -89,7 +89,7 @@ INDEXES = {
 
 def imported(data):
     """Import a table or a frame of pandas as a frame of cuDF."""
-    return bridge.from_arrow_device(
+    return cab.from_arrow_device(
         pa.Table.from_pandas(data) if isinstance(data, pd.DataFrame) else data
     )
 
@@ -303,7 +303,7 @@ def test_to_arrow_of_a_frame_does_not_copy(nulls, cut):
 )
 def test_slices_of_every_type_are_converted_and_exported(type_, nesting, nulls):
     source = samples.nest(type_, nesting, samples.MANY, nulls)
-    series = bridge.from_arrow_device(source)
+    series = cab.from_arrow_device(source)
     # A type that cuDF does not have is imported as another one.
     wanted = type_in_frames(source.type)
     expected = source if wanted == source.type else source.cast(wanted)
@@ -312,7 +312,7 @@ def test_slices_of_every_type_are_converted_and_exported(type_, nesting, nulls):
         assert part.to_arrow().to_pylist() == expected[begin:end].to_pylist()
         assert len(part.to_pandas()) == end - begin
         assert part.null_count == expected[begin:end].null_count
-        assert pa.array(bridge.to_arrow_device(part)).to_pylist() == source[begin:end].to_pylist()
+        assert pa.array(cab.to_arrow_device(part)).to_pylist() == source[begin:end].to_pylist()
     assert repr(series)
 
 
@@ -344,8 +344,8 @@ def test_categories_are_converted_to_pandas_and_pyarrow():
     pd.testing.assert_series_equal(series.to_pandas(), pd.Series(many, name="a"))
     numbers = pa.DictionaryArray.from_arrays([2, 1, None, 0], [0.5, float("nan"), 1.5])
     expected = pd.Categorical([1.5, None, None, 0.5], categories=[0.5, 1.5])
-    assert (bridge.from_arrow_device(numbers).to_pandas().array == expected).sum() == 2
-    assert list(bridge.from_arrow_device(numbers).to_pandas().cat.codes) == [1, -1, -1, 0]
+    assert (cab.from_arrow_device(numbers).to_pandas().array == expected).sum() == 2
+    assert list(cab.from_arrow_device(numbers).to_pandas().cat.codes) == [1, -1, -1, 0]
     with pytest.raises(NotImplementedError, match="nullable=True"):
         series.to_pandas(nullable=True)
 
@@ -368,11 +368,11 @@ def test_slices_share_memory_and_can_be_exported(nulls, begin):
     for name in COLUMNS:
         assert addresses(part[name]._column.plc_column) == addresses(frame[name]._column.plc_column)
         assert part[name].null_count == expected[name].null_count
-    batch = pa.record_batch(bridge.to_arrow_device(part))
+    batch = pa.record_batch(cab.to_arrow_device(part))
     batch.validate(full=True)
     assert batch.to_pydict() == expected.to_pydict()
     again = frame.iloc[begin:].head(30).tail(29).head(5)
-    assert pa.record_batch(bridge.to_arrow_device(again)).to_pydict() == expected[1:6].to_pydict()
+    assert pa.record_batch(cab.to_arrow_device(again)).to_pydict() == expected[1:6].to_pydict()
 
 
 def test_slice_out_of_bounds_raises_an_index_error():
@@ -499,10 +499,10 @@ def test_frames_are_made_in_host_memory_although_spilling_is_on(first):
         import os
         os.environ["CUDF_SPILL"] = "on"
         import cudf, pyarrow as pa
-        import cudf_arrow_bridge as bridge
+        import cudf_arrow_bridge as cab
 
-        bridge.to_arrow_device({first})
-        frame = bridge.from_arrow_device(pa.table({{"a": [1, 2], "b": ["x", None]}}))
+        cab.to_arrow_device({first})
+        frame = cab.from_arrow_device(pa.table({{"a": [1, 2], "b": ["x", None]}}))
         assert frame.copy()[1:].to_arrow().to_pylist() == [{{"a": 2, "b": None}}]
         """
     )
@@ -512,7 +512,7 @@ def test_frames_are_made_in_host_memory_although_spilling_is_on(first):
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_frames_and_series_are_unchanged_by_pickling(protocol):
     table = pa.table({"a": [1, None, 3], "b": ["x", "y", None], "c": [[1], None, []]})
-    frame = bridge.from_arrow_device(table)
+    frame = cab.from_arrow_device(table)
     again = pickle.loads(pickle.dumps(frame, protocol))
     assert isinstance(again, cudf.DataFrame)
     assert again.to_arrow().equals(frame.to_arrow())
@@ -523,7 +523,7 @@ def test_frames_and_series_are_unchanged_by_pickling(protocol):
 
 
 def test_pickling_an_index_without_a_gpu_raises_an_error_with_a_note():
-    column = bridge.from_arrow_device(pa.array(["x"]))
+    column = cab.from_arrow_device(pa.array(["x"]))
     index = private.make_index(private.columns_of(column), ["i"])
     with pytest.raises(Exception, match="driver") as caught:
         pickle.dumps(index)
@@ -544,11 +544,11 @@ def test_first_frame_without_a_gpu_is_logged_once():
         """
         import logging
         import pyarrow as pa
-        import cudf_arrow_bridge as bridge
+        import cudf_arrow_bridge as cab
 
         logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
         for _ in range(2):
-            bridge.from_arrow_device(pa.array([1]))
+            cab.from_arrow_device(pa.array([1]))
         """
     )
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("cudf_arrow_bridge")]

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.frames import cudf_private as private
 from testing.samples import cut_column
 
@@ -60,10 +60,7 @@ COLUMNS = {
         pa.array([[{"raw": b"a"}], None, []], pa.list_(pa.struct([("raw", pa.binary())]))),
         "list",
     ),
-    "dictionary<int32>": (
-        pa.array(["a", None, "b"]).dictionary_encode(),
-        "category",
-    ),
+    "dictionary<int32>": (pa.array(["a", None, "b"]).dictionary_encode(), "category"),
     "dictionary<uint16>": (
         pa.array(["a", None, "b"]).cast(pa.dictionary(pa.uint16(), pa.large_string())),
         "category",
@@ -98,7 +95,7 @@ def batch_of(array, **options):
 
 def exported(frame):
     """Export a frame; return the batch that pyarrow reads and validates."""
-    batch = pa.record_batch(bridge.to_arrow_device(frame))
+    batch = pa.record_batch(cab.to_arrow_device(frame))
     batch.validate(full=True)
     return batch
 
@@ -110,20 +107,20 @@ def rows(array):
 
 @CASES
 def test_export_keeps_the_imported_field(array, dtype):
-    frame = bridge.from_arrow_device(batch_of(array))
+    frame = cab.from_arrow_device(batch_of(array))
     assert str(frame["x"].dtype).startswith(dtype)
     found = exported(frame)
     assert found.schema.field("x").equals(batch_of(array).schema.field("x"), check_metadata=True)
     assert rows(found["x"]) == rows(array)
-    series = bridge.from_arrow_device(array)
-    assert pa.array(bridge.to_arrow_device(series)).type == array.type
+    series = cab.from_arrow_device(array)
+    assert pa.array(cab.to_arrow_device(series)).type == array.type
 
 
 @CASES
 def test_exported_field_does_not_depend_on_the_rows_of_the_batch(array, dtype):
-    whole = exported(bridge.from_arrow_device(batch_of(array))).schema
+    whole = exported(cab.from_arrow_device(batch_of(array))).schema
     for part in (array.slice(0, 0), array.slice(1, 1), array.slice(2)):
-        found = exported(bridge.from_arrow_device(batch_of(part)))
+        found = exported(cab.from_arrow_device(batch_of(part)))
         assert found.schema.field("x").equals(whole.field("x"), check_metadata=True)
         assert rows(found["x"]) == rows(part)
 
@@ -131,7 +128,7 @@ def test_exported_field_does_not_depend_on_the_rows_of_the_batch(array, dtype):
 @CASES
 def test_export_of_a_slice_keeps_the_imported_type(array, dtype):
     repeated = pa.concat_arrays([array] * 5)
-    frame = bridge.from_arrow_device(batch_of(repeated))
+    frame = cab.from_arrow_device(batch_of(repeated))
     (column,) = private.columns_of(frame)
     for begin, end in ((0, 15), (1, 8), (9, 15)):
         part = cut_column(
@@ -140,7 +137,7 @@ def test_export_of_a_slice_keeps_the_imported_type(array, dtype):
             lambda begin, size: repeated.slice(begin, size).null_count,
         )
         made = private.make_series(private.make_column(part, column.dtype), "x")
-        found = pa.array(bridge.to_arrow_device(made))
+        found = pa.array(cab.to_arrow_device(made))
         found.validate(full=True)
         assert found.type == array.type
         assert rows(found) == rows(repeated.slice(begin, end - begin))
@@ -148,7 +145,7 @@ def test_export_of_a_slice_keeps_the_imported_type(array, dtype):
 
 @CASES
 def test_new_frame_of_an_imported_column_keeps_the_imported_type(array, dtype):
-    frame = bridge.from_arrow_device(batch_of(array))
+    frame = cab.from_arrow_device(batch_of(array))
     made = cudf.DataFrame({"y": frame["x"]})
     assert exported(made).schema.field("y").type == array.type
 
@@ -158,38 +155,38 @@ def test_export_keeps_the_type_of_dictionary_values_in_a_list(index_type):
     """Values whose number the index type may not hold are exported without a dictionary."""
     days = pa.DictionaryArray.from_arrays(pa.array([0, 0], index_type), pa.array([DAY]))
     array = pa.ListArray.from_arrays([0, 1, 2], days)
-    found = exported(bridge.from_arrow_device(batch_of(array)))["x"]
+    found = exported(cab.from_arrow_device(batch_of(array)))["x"]
     assert found.type.value_type == (days.type if index_type == pa.int32() else pa.date32())
     assert found.to_pylist() == array.to_pylist()
 
 
 def test_null_column_with_values_is_exported_as_strings():
-    frame = bridge.from_arrow_device(batch_of(pa.nulls(2)))
+    frame = cab.from_arrow_device(batch_of(pa.nulls(2)))
     (column,) = private.columns_of(frame)
-    texts = bridge.from_arrow_device(pa.array(["a", None]))
+    texts = cab.from_arrow_device(pa.array(["a", None]))
     column._mimic_inplace(private.columns_of(texts)[0], inplace=True)
     assert exported(frame)["x"].to_pylist() == ["a", None]
-    empty = bridge.from_arrow_device(batch_of(pa.nulls(2)))
+    empty = cab.from_arrow_device(batch_of(pa.nulls(2)))
     assert exported(empty)["x"].type == pa.null()
 
 
 def test_batches_after_the_first_have_its_type_instead_of_null():
     def frame(array):
-        return bridge.from_arrow_device(pa.record_batch([array, array], ["x", "y"]))
+        return cab.from_arrow_device(pa.record_batch([array, array], ["x", "y"]))
 
     texts, nulls = pa.array(["a"]), pa.nulls(1)
     for first in (texts, nulls):
-        stream = bridge.to_arrow_device_stream([frame(first), frame(nulls), frame(nulls)])
+        stream = cab.to_arrow_device_stream([frame(first), frame(nulls), frame(nulls)])
         assert [array.schema.types for array in stream] == [[first.type, first.type]] * 3
     frames = [frame(nulls), frame(texts)]
     with pytest.raises(ValueError, match=r"'x'.* expected the Arrow type .*requested_schema"):
-        list(bridge.to_arrow_device_stream(frames))
+        list(cab.to_arrow_device_stream(frames))
     asked = pa.schema([("x", pa.string()), ("y", pa.string())])
-    stream = bridge.to_arrow_device_stream(frames, requested_schema=asked)
+    stream = cab.to_arrow_device_stream(frames, requested_schema=asked)
     assert [array.to_pylist()[0]["x"] for array in stream] == [None, "a"]
 
 
-@pytest.mark.skipif(bridge.has_gpu(), reason="libcudf writes the offsets of strings")
+@pytest.mark.skipif(cab.has_gpu(), reason="libcudf writes the offsets of strings")
 @pytest.mark.parametrize(
     "nulls",
     [pa.nulls(1 << 28), pa.RunEndEncodedArray.from_arrays(pa.array([1 << 28]), pa.nulls(1))],
@@ -202,25 +199,25 @@ def test_null_columns_take_no_memory(nulls):
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # sets the peak to the current size
     before = peak()
-    array = bridge.to_arrow_device(bridge.from_arrow_device(nulls))
+    array = cab.to_arrow_device(cab.from_arrow_device(nulls))
     assert peak() - before < 1 << 26
     assert (len(array), array.null_count, array.nbytes) == (1 << 28, 1 << 28, 0)
 
 
 def test_column_replaced_in_place_is_exported_with_its_new_type():
-    frame = bridge.from_arrow_device(batch_of(pa.array([DAY, DAY], pa.date64())))
+    frame = cab.from_arrow_device(batch_of(pa.array([DAY, DAY], pa.date64())))
     (column,) = private.columns_of(frame)
-    other = bridge.from_arrow_device(pa.array([1, 2], pa.timestamp("ms")))
+    other = cab.from_arrow_device(pa.array([1, 2], pa.timestamp("ms")))
     column._mimic_inplace(private.columns_of(other)[0], inplace=True)
     assert exported(frame).schema.field("x").type == pa.timestamp("ms")
     assert exported(frame)["x"].cast(pa.int64()).to_pylist() == [1, 2]
 
 
 def test_int64_view_of_a_date_column_is_exported_as_int64():
-    frame = bridge.from_arrow_device(batch_of(pa.array([DAY, DAY], pa.date64())))
+    frame = cab.from_arrow_device(batch_of(pa.array([DAY, DAY], pa.date64())))
     (column,) = private.columns_of(frame)
     numbers = private.make_series(column.astype(np.dtype("int64")), "x")
-    assert pa.array(bridge.to_arrow_device(numbers)).type == pa.int64()
+    assert pa.array(cab.to_arrow_device(numbers)).type == pa.int64()
 
 
 def test_round_trip_keeps_non_nullable_fields():
@@ -231,7 +228,7 @@ def test_round_trip_keeps_non_nullable_fields():
         ]
     )
     batch = pa.record_batch([pa.array([1], pa.int32()), pa.array([[1]])], schema=schema)
-    assert exported(bridge.from_arrow_device(batch)).schema.equals(schema)
+    assert exported(cab.from_arrow_device(batch)).schema.equals(schema)
 
 
 EXTENSIONS = {
@@ -255,7 +252,7 @@ def test_round_trip_keeps_extension_metadata_and_storage_type(array, name):
     metadata = {"ARROW:extension:name": name, "ARROW:extension:metadata": "p", "other": "kept"}
     batch = batch_of(array, metadata=metadata)
     for rows_ in (batch, batch.slice(1), batch.slice(0, 0)):
-        found = exported(bridge.from_arrow_device(rows_))
+        found = exported(cab.from_arrow_device(rows_))
         assert found.schema.field("x").equals(batch.schema.field("x"), check_metadata=True)
         assert found["x"].to_pylist() == rows_["x"].to_pylist()
 
@@ -263,7 +260,7 @@ def test_round_trip_keeps_extension_metadata_and_storage_type(array, name):
 def test_round_trip_keeps_the_uuid_extension_type_of_pyarrow():
     storage = pa.array([b"0123456789abcdef", None], pa.binary(16))
     array = pa.ExtensionArray.from_storage(pa.uuid(), storage)
-    found = exported(bridge.from_arrow_device(batch_of(array)))
+    found = exported(cab.from_arrow_device(batch_of(array)))
     assert found["x"].equals(array)
 
 
@@ -292,52 +289,52 @@ def label():
 @pytest.mark.parametrize("values", [["a", None, "b" * 30], []])
 def test_round_trip_keeps_the_string_view_storage_of_an_extension(label, values):
     array = pa.ExtensionArray.from_storage(label, pa.array(values, pa.string_view()))
-    found = exported(bridge.from_arrow_device(batch_of(array)))
+    found = exported(cab.from_arrow_device(batch_of(array)))
     assert found["x"].equals(array)
-    again = exported(bridge.from_arrow_device(found))
+    again = exported(cab.from_arrow_device(found))
     assert again["x"].equals(array)
-    plain = exported(bridge.from_arrow_device(batch_of(array.storage)))
+    plain = exported(cab.from_arrow_device(batch_of(array.storage)))
     assert plain["x"].type == pa.string()
 
 
 def test_round_trip_keeps_an_extension_inside_a_list():
     inner = pa.field("item", pa.binary(2), metadata={"ARROW:extension:name": "a.pair"})
     array = pa.array([[b"ab"], None], pa.list_(inner))
-    found = exported(bridge.from_arrow_device(batch_of(array)))
+    found = exported(cab.from_arrow_device(batch_of(array)))
     assert found.schema.field("x").type.value_field.equals(inner, check_metadata=True)
 
 
 def test_round_trip_drops_an_extension_whose_storage_type_changes():
     metadata = {"ARROW:extension:name": "a.half", "other": "kept"}
     batch = batch_of(pa.array([1.5, None], pa.float16()), metadata=metadata)
-    found = exported(bridge.from_arrow_device(batch)).schema.field("x")
+    found = exported(cab.from_arrow_device(batch)).schema.field("x")
     assert (found.type, found.metadata) == (pa.float32(), {b"other": b"kept"})
 
 
 def test_export_uses_an_index_type_that_fits_added_categories():
     codes = pa.array(list(range(100)), pa.int8())
     few = pa.DictionaryArray.from_arrays(codes, pa.array([str(i) for i in range(100)]))
-    frame = bridge.from_arrow_device(batch_of(few))
-    many = bridge.from_arrow_device(pa.array([str(i) for i in range(200)]))
+    frame = cab.from_arrow_device(batch_of(few))
+    many = cab.from_arrow_device(pa.array([str(i) for i in range(200)]))
     (column,) = private.columns_of(frame)
     dtype = cudf.CategoricalDtype(private.columns_of(many)[0], ordered=False)
     grown = private.make_series(private.make_column(column.plc_column, dtype), "x")
-    found = pa.array(bridge.to_arrow_device(grown))
+    found = pa.array(cab.to_arrow_device(grown))
     assert found.type.index_type == pa.uint8()
     assert found.to_pylist() == few.to_pylist()
 
 
 def test_requested_schema_overrides_the_imported_field():
-    frame = bridge.from_arrow_device(batch_of(pa.array([DAY, None], pa.date32())))
-    asked = bridge.to_arrow_device(frame, requested_schema=pa.schema([field(pa.date64())]))
+    frame = cab.from_arrow_device(batch_of(pa.array([DAY, None], pa.date32())))
+    asked = cab.to_arrow_device(frame, requested_schema=pa.schema([field(pa.date64())]))
     assert asked.schema.field("x").type == pa.date64()
-    plain = bridge.to_arrow_device(frame, requested_schema=pa.schema([field(pa.timestamp("s"))]))
+    plain = cab.to_arrow_device(frame, requested_schema=pa.schema([field(pa.timestamp("s"))]))
     assert plain.schema.field("x").type == pa.timestamp("s")
 
 
 @CASES
 def test_export_of_pyarrow_arrays_keeps_their_type(array, dtype):
-    found = pa.array(bridge.to_arrow_device(array))
+    found = pa.array(cab.to_arrow_device(array))
     found.validate(full=True)
     assert found.type.equals(array.type, check_metadata=True)
     assert rows(found) == rows(array)
@@ -346,7 +343,7 @@ def test_export_of_pyarrow_arrays_keeps_their_type(array, dtype):
 def test_export_of_imported_columns_is_zero_copy():
     for name in ("date64", "time64[us]", "binary", "map", "zone"):
         array = COLUMNS[name][0]
-        buffers = bridge.to_arrow_device(bridge.from_arrow_device(batch_of(array))).buffers()
+        buffers = cab.to_arrow_device(cab.from_arrow_device(batch_of(array))).buffers()
         assert all(buffer.zero_copy for buffer in buffers), name
         theirs = {b.address for b in array.buffers() if b is not None}
         assert {b.address for b in buffers if b.name.endswith("data")} <= theirs, name
@@ -359,30 +356,30 @@ def test_fixed_offset_zone_is_utc_in_the_frame_and_restored_by_the_export(zone, 
     instants = pa.array([0, None, 86_399, -1], type_)
     nested = pa.array([{"t": 1}, None, {"t": None}, {"t": 5}], pa.struct([("t", type_)]))
     batch = pa.record_batch({"a": instants, "b": nested})
-    frame = bridge.from_arrow_device(batch)
+    frame = cab.from_arrow_device(batch)
     assert str(frame["a"].dtype) == f"datetime64[{unit}, UTC]"
     assert frame["a"].to_arrow().cast(pa.int64()).equals(instants.cast(pa.int64()))
     for part, expected in ((frame, batch), (frame.iloc[1:3], batch[1:3])):
-        found = pa.record_batch(bridge.to_arrow_device(part, preserve_index=False))
+        found = pa.record_batch(cab.to_arrow_device(part, preserve_index=False))
         assert found.schema.types == batch.schema.types
         assert found.to_pydict() == expected.to_pydict()
-    series = bridge.from_arrow_device(instants)
-    assert pa.array(bridge.to_arrow_device(series)).equals(instants)
+    series = cab.from_arrow_device(instants)
+    assert pa.array(cab.to_arrow_device(series)).equals(instants)
 
 
 @pytest.mark.parametrize("zone", ["+05:30", "Europe/Berlin"])
 def test_pandas_reads_exported_time_zones_without_a_change_of_unit(zone):
     # Nanoseconds cannot represent the year 3000.
     batch = batch_of(pa.array([32_503_680_000_000_000], pa.timestamp("us", zone)))
-    found = bridge.to_arrow_device(bridge.from_arrow_device(batch)).to_pandas()
+    found = cab.to_arrow_device(cab.from_arrow_device(batch)).to_pandas()
     pd.testing.assert_frame_equal(found, batch.to_pandas())
 
 
 @pytest.mark.parametrize("zone", ["+05:30", "Europe/Berlin"])
 def test_export_after_a_conversion_to_another_time_zone_has_the_new_zone(zone):
-    frame = bridge.from_arrow_device(batch_of(pa.array([0, None, 1], pa.timestamp("us", zone))))
+    frame = cab.from_arrow_device(batch_of(pa.array([0, None, 1], pa.timestamp("us", zone))))
     series = frame["x"].dt.tz_convert("Asia/Tokyo")
-    exported = bridge.to_arrow_device(series)
+    exported = cab.to_arrow_device(series)
     assert exported.schema.type == pa.timestamp("us", "Asia/Tokyo")
-    assert bridge.from_arrow_device(exported).dtype == series.dtype
-    assert bridge.to_arrow_device(frame["x"]).schema.type == pa.timestamp("us", zone)
+    assert cab.from_arrow_device(exported).dtype == series.dtype
+    assert cab.to_arrow_device(frame["x"]).schema.type == pa.timestamp("us", zone)

@@ -124,8 +124,7 @@ def damage(value):
 
 
 @pytest.mark.parametrize(
-    "value",
-    [b"", b"{", b"[]", b"\xff", b'{"version": 2}', b'{"version": 1, "fields": 3}'],
+    "value", [b"", b"{", b"[]", b"\xff", b'{"version": 2}', b'{"version": 1, "fields": 3}']
 )
 def test_import_uses_the_pandas_key_if_bridge_metadata_is_damaged(value):
     found = round_trip(source(), peer=damage(value))

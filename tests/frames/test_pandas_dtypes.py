@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.frames import cudf_private as private
 
 MASKED = (
@@ -36,16 +36,16 @@ def batch_of(array, **options):
 
 def pandas_of(frame):
     """Export a frame; return the frame that pandas reads through pyarrow."""
-    return pa.record_batch(bridge.to_arrow_device(frame)).to_pandas()
+    return pa.record_batch(cab.to_arrow_device(frame)).to_pandas()
 
 
 def round_trip_dtypes(array):
     """Import an array and export it; return the dtypes of the cuDF column and of pandas' column."""
-    frame = bridge.from_arrow_device(batch_of(array))
+    frame = cab.from_arrow_device(batch_of(array))
     found = pandas_of(frame)["x"]
     assert found.isna().tolist() == pd.Series(array).isna().tolist()
     assert found.dropna().tolist() == pd.Series(array).dropna().tolist()
-    again = bridge.from_arrow_device(bridge.to_arrow_device(frame))
+    again = cab.from_arrow_device(cab.to_arrow_device(frame))
     assert again["x"].dtype == frame["x"].dtype
     return frame["x"].dtype, found.dtype
 
@@ -66,9 +66,9 @@ def test_round_trip_keeps_string_dtypes_with_pd_na(storage):
 
 
 def test_import_of_str_and_object_gives_the_default_string_dtype():
-    default = bridge.from_arrow_device(pa.array(["a"])).dtype
+    default = cab.from_arrow_device(pa.array(["a"])).dtype
     for array in (pd.array(["a", None], "str"), pd.Series(["a", None], dtype=object)):
-        frame = bridge.from_arrow_device(batch_of(array))
+        frame = cab.from_arrow_device(batch_of(array))
         assert frame["x"].dtype == default
 
 
@@ -80,7 +80,7 @@ def test_round_trip_keeps_arrow_dtypes(values, type_):
 
 def test_cudf_keeps_the_list_arrow_dtype_that_pandas_reads_as_object():
     array = pd.array([[1], None], pd.ArrowDtype(pa.list_(pa.int8())))
-    frame = bridge.from_arrow_device(batch_of(array))
+    frame = cab.from_arrow_device(batch_of(array))
     assert frame["x"].dtype == array.dtype
     assert pandas_of(frame)["x"].dtype == object
 
@@ -88,14 +88,14 @@ def test_cudf_keeps_the_list_arrow_dtype_that_pandas_reads_as_object():
 def test_import_of_arrow_dates_gives_timestamps():
     """cuDF has no dtype for dates."""
     array = pd.array([1, None], pd.ArrowDtype(pa.date32()))
-    frame = bridge.from_arrow_device(batch_of(array))
+    frame = cab.from_arrow_device(batch_of(array))
     assert frame["x"].dtype == "datetime64[s]"
-    assert pa.record_batch(bridge.to_arrow_device(frame)).schema.field("x").type == pa.date32()
+    assert pa.record_batch(cab.to_arrow_device(frame)).schema.field("x").type == pa.date32()
 
 
 def test_arrow_half_floats_are_converted_to_floats():
     array = pd.array([1.5, None], pd.ArrowDtype(pa.float16()))
-    frame = bridge.from_arrow_device(batch_of(array))
+    frame = cab.from_arrow_device(batch_of(array))
     assert frame["x"].dtype == "float32"
 
 
@@ -107,7 +107,7 @@ def test_round_trip_keeps_numpy_dtypes(dtype):
 
 def test_import_keeps_the_masked_dtype_of_the_index():
     index = pd.Index(pd.array([7, 8], "Int32"), name="i")
-    frame = bridge.from_arrow_device(batch_of(pd.array([1, 2], "Int64"), index=index))
+    frame = cab.from_arrow_device(batch_of(pd.array([1, 2], "Int64"), index=index))
     assert frame.index.dtype == index.dtype
     assert pandas_of(frame).index.tolist() == [7, 8]
 
@@ -115,7 +115,7 @@ def test_import_keeps_the_masked_dtype_of_the_index():
 def test_import_of_a_stream_keeps_masked_dtypes():
     batch = batch_of(values_of("Int64"))
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
-    frame = bridge.from_arrow_device_stream(reader)
+    frame = cab.from_arrow_device_stream(reader)
     assert str(frame["x"].dtype) == "Int64"
 
 
@@ -128,7 +128,7 @@ def test_import_ignores_a_numpy_type_that_does_not_match_the_field(numpy_type):
     document = json.loads(batch.schema.metadata[b"pandas"])
     document["columns"][0]["numpy_type"] = numpy_type
     changed = batch.replace_schema_metadata({"pandas": json.dumps(document)})
-    dtype = bridge.from_arrow_device(changed)["x"].dtype
+    dtype = cab.from_arrow_device(changed)["x"].dtype
     # If the metadata names any Arrow dtype, the column gets the Arrow dtype of its field.
     is_arrow = str(numpy_type).endswith("[pyarrow]")
     assert dtype == (pd.ArrowDtype(pa.float64()) if is_arrow else "float64")
@@ -137,17 +137,17 @@ def test_import_ignores_a_numpy_type_that_does_not_match_the_field(numpy_type):
 @pytest.mark.parametrize("document", [{}, {"columns": None}, {"columns": [{}]}, {"columns": [3]}])
 def test_import_ignores_damaged_pandas_metadata(document):
     batch = batch_of(values_of("Int64")).replace_schema_metadata({"pandas": json.dumps(document)})
-    assert bridge.from_arrow_device(batch)["x"].dtype == "int64"
+    assert cab.from_arrow_device(batch)["x"].dtype == "int64"
 
 
 def test_round_trip_drops_the_frequency_of_a_datetime_index():
     """Arrow cannot store a frequency. It would also be wrong after a peer has dropped rows."""
     index = pd.date_range("2024-01-01", periods=3, freq="D")
-    frame = bridge.from_arrow_device(batch_of([1, 2, 3], index=index))
+    frame = cab.from_arrow_device(batch_of([1, 2, 3], index=index))
     assert frame.index.freq is None
     assert pandas_of(frame).index.tolist() == index.tolist()
     made = private.make_index(private.columns_of(frame.index), [None])
     made._freq = pd.offsets.Day()
     assert made.freq is not None
-    labels = bridge.from_arrow_device(bridge.to_arrow_device(made))
+    labels = cab.from_arrow_device(cab.to_arrow_device(made))
     assert getattr(labels, "freq", None) is None

@@ -9,12 +9,7 @@ import pytest
 
 from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import addresses, to_plc
-from testing.host_frames import (
-    content,
-    frame_of_columns,
-    series_of_column,
-    shape_of_dtype,
-)
+from testing.host_frames import content, frame_of_columns, series_of_column, shape_of_dtype
 
 DEFAULT = pd.StringDtype(na_value=np.nan)
 STRINGS = pa.array(["p", None, "r"])

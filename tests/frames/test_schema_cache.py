@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.schema import SchemaSpec, cache_spec, cached_spec
 from cudf_arrow_bridge.ipc.metadata import read_schema, schema_message
 from testing.host_frames import column, frame, index, numbers, series
@@ -34,7 +34,7 @@ def labelled(labels):
 
 def imported(field, array=None):
     array = pa.array([1, 2, 3], field.type) if array is None else array
-    return bridge.from_arrow_device(DeviceOnly(pa.record_batch([array], pa.schema([field]))))
+    return cab.from_arrow_device(DeviceOnly(pa.record_batch([array], pa.schema([field]))))
 
 
 def with_range(*span, name=None):
@@ -100,7 +100,7 @@ def clear_cache():
 
 
 def schema_of(obj):
-    return bridge.to_arrow_device(obj).schema
+    return cab.to_arrow_device(obj).schema
 
 
 def schemas_alone(makers):
@@ -128,7 +128,7 @@ UNSHARED += ["a number as label", "a bool as label"]
 
 @pytest.mark.parametrize("name", [name for name in FRAMES if name not in UNSHARED])
 def test_equal_frames_share_a_cached_schema(name):
-    first, second = (bridge.to_arrow_device(FRAMES[name]()) for _ in range(2))
+    first, second = (cab.to_arrow_device(FRAMES[name]()) for _ in range(2))
     assert first._arrow_schema is second._arrow_schema
     assert first.schema.equals(second.schema, check_metadata=True)
 
@@ -163,7 +163,7 @@ def test_series_that_differ_in_one_detail_have_different_schemas():
 
 @pytest.mark.parametrize("name", list(ARRAYS)[:-3])
 def test_equal_series_share_a_cached_schema(name):
-    first, second = (bridge.to_arrow_device(ARRAYS[name]()) for _ in range(2))
+    first, second = (cab.to_arrow_device(ARRAYS[name]()) for _ in range(2))
     assert first._arrow_schema is second._arrow_schema
 
 
@@ -221,7 +221,7 @@ def test_export_distinguishes_the_schemas_of_peers():
     ]
     for _ in range(2):
         for batch in batches:
-            found = bridge.to_arrow_device(DeviceOnly(batch)).schema
+            found = cab.to_arrow_device(DeviceOnly(batch)).schema
             assert found.equals(batch.schema, check_metadata=True)
 
 
@@ -253,10 +253,10 @@ def test_cache_of_specs_keeps_no_large_spec():
 def exchange(batch):
     """Import and export a batch through every cache of schemas."""
     for to in ("cudf", "pylibcudf"):
-        array = bridge.to_arrow_device(bridge.from_arrow_device(DeviceOnly(batch), to=to))
+        array = cab.to_arrow_device(cab.from_arrow_device(DeviceOnly(batch), to=to))
         sink = io.BytesIO()
-        bridge.ipc.write_stream(array, sink)
-        (read,) = bridge.ipc.open_stream(sink.getvalue())
+        cab.ipc.write_stream(array, sink)
+        (read,) = cab.ipc.open_stream(sink.getvalue())
         pickle.loads(pickle.dumps(read))
         pickle.loads(pickle.dumps(read["a"]))
 
@@ -293,9 +293,9 @@ def test_small_schemas_are_parsed_once():
 def test_requested_schema_applies_to_one_export_only():
     obj = frame({"a": numbers()})
     wanted = pa.schema([("z", pa.int64())])
-    assert bridge.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]
+    assert cab.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]
     assert schema_of(obj).names == ["a"]
-    assert bridge.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]
+    assert cab.to_arrow_device(obj, requested_schema=wanted).schema.names == ["z"]
 
 
 def test_name_of_the_labels_of_a_cached_schema_can_change():
@@ -303,6 +303,6 @@ def test_name_of_the_labels_of_a_cached_schema_can_change():
     one, other = (frame({"a": numbers()}) for _ in range(2))
     for each in one, other:
         each.columns = pd.Index(["a"], name="k", dtype="str")
-    bridge.to_arrow_device(one)
+    cab.to_arrow_device(one)
     one.columns.name = pd.NA
-    assert bridge.to_arrow_device(other).schema.names == ["a"]
+    assert cab.to_arrow_device(other).schema.names == ["a"]

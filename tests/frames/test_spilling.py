@@ -16,14 +16,14 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.frames import frame_to_columns
 from testing.host_frames import column, frame, index, multi, numbers, series
 from testing.owners import Counted
 from testing.peers.arrays import SchemaOnly
 from testing.spilling import HostBuffer, copy_to_host, locks, owners, turn_on
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 ROWS = list(range(100))
 
@@ -76,9 +76,9 @@ def obj(request, manager):
 
 
 WAYS = {
-    "array": bridge.to_arrow_device,
-    "stream": lambda obj: list(bridge.to_arrow_device_stream(obj, max_rows=2)),
-    "with its index": lambda obj: bridge.to_arrow_device(obj, preserve_index=True),
+    "array": cab.to_arrow_device,
+    "stream": lambda obj: list(cab.to_arrow_device_stream(obj, max_rows=2)),
+    "with its index": lambda obj: cab.to_arrow_device(obj, preserve_index=True),
 }
 
 
@@ -94,21 +94,21 @@ def test_export_prevents_spilling_until_it_is_deleted(obj, way):
 
 
 def test_copy_does_not_prevent_spilling(obj):
-    copied = bridge.to_arrow_device(obj, copy=True)
+    copied = cab.to_arrow_device(obj, copy=True)
     gc.collect()
     assert all(owner.spillable for owner in owners(obj))
     copied.release()
 
 
 def test_shallow_copy_after_an_export_shares_the_buffers(obj):
-    bridge.to_arrow_device(obj).release()
+    cab.to_arrow_device(obj).release()
     assert owners(obj.copy(deep=False)) == owners(obj)
 
 
 def test_each_export_has_one_spill_lock(obj):
-    first = bridge.to_arrow_device(obj)
+    first = cab.to_arrow_device(obj)
     assert len(locks(obj)) == 1
-    second = bridge.to_arrow_device(obj)
+    second = cab.to_arrow_device(obj)
     assert len(locks(obj)) == 2
     first.release()
     gc.collect()
@@ -119,7 +119,7 @@ def test_each_export_has_one_spill_lock(obj):
 def test_spill_lock_lasts_until_the_last_consumer_is_deleted(manager):
     whole = frame({"a": numbers(), "b": text()})
     memory = owners(whole)
-    read = pa.record_batch(bridge.to_arrow_device(whole)).column(1)
+    read = pa.record_batch(cab.to_arrow_device(whole)).column(1)
     del whole
     gc.collect()
     assert not any(owner.spillable for owner in memory)
@@ -146,7 +146,7 @@ def test_export_takes_its_own_lock_if_another_thread_holds_one(moving):
     thread = threading.Thread(target=compute)
     thread.start()
     inside.wait()
-    exported = bridge.to_arrow_device(made)
+    exported = cab.to_arrow_device(made)
     leave.set()
     thread.join()
     assert not memory.spillable
@@ -159,7 +159,7 @@ def test_export_unspills_spilled_memory(moving):
     (memory,) = owners(made)
     assert moving.spill_device_memory(1) == memory.size
     assert memory.is_spilled
-    exported = bridge.to_arrow_device(made)
+    exported = cab.to_arrow_device(made)
     assert not memory.is_spilled
     assert exported.buffers()[-1].address == memory._ptr
     assert moving.spill_device_memory(1) == 0
@@ -170,15 +170,15 @@ def test_export_unspills_spilled_memory(moving):
 SCHEMAS = {
     "accessor": lambda obj: obj.arrow_device.schema,
     "capsule": lambda obj: pa.field(SchemaOnly(obj.arrow_device)),
-    "stream": lambda obj: bridge.to_arrow_device_stream([obj], max_rows=2).schema,
-    "dropped index": lambda obj: bridge.to_arrow_device_stream(obj, preserve_index=False).schema,
+    "stream": lambda obj: cab.to_arrow_device_stream([obj], max_rows=2).schema,
+    "dropped index": lambda obj: cab.to_arrow_device_stream(obj, preserve_index=False).schema,
 }
 
 
 @pytest.mark.parametrize("ask", SCHEMAS.values(), ids=SCHEMAS)
 def test_reading_the_schema_unspills_no_memory(obj, moving, ask):
     preserve_index = False if ask is SCHEMAS["dropped index"] else None
-    exported = bridge.to_arrow_device(obj, preserve_index=preserve_index)
+    exported = cab.to_arrow_device(obj, preserve_index=preserve_index)
     expected = exported.schema if ask is not SCHEMAS["capsule"] else pa.field(SchemaOnly(exported))
     exported.release()
     del exported
@@ -195,10 +195,10 @@ def adopted():
     texts = pa.array(["x", "y", "x"]).dictionary_encode()
     batch = pa.record_batch({"a": [1, None, 3], "b": ["x", None, ""], "c": [[1], [2], None]})
     return [
-        bridge.from_arrow_device(batch),
-        bridge.from_arrow_device(texts),
-        bridge.from_dlpack(np.arange(6.0)),
-        bridge.from_arrow_device(bridge.to_arrow_device(frame({"a": numbers()}))),
+        cab.from_arrow_device(batch),
+        cab.from_arrow_device(texts),
+        cab.from_dlpack(np.arange(6.0)),
+        cab.from_arrow_device(cab.to_arrow_device(frame({"a": numbers()}))),
     ]
 
 
@@ -215,13 +215,13 @@ NUMBERS = pa.array([1, None, 3])
 
 #: Imports of which all memory is allocated by the import.
 ALLOCATED = {
-    "bools": lambda mr: bridge.from_arrow_device(BOOLS.slice(1), mr=mr, copy=True),
-    "halves": lambda mr: bridge.from_arrow_device(pa.array([0.5, 1], pa.float16()), mr=mr),
-    "copy": lambda mr: bridge.from_arrow_device(
+    "bools": lambda mr: cab.from_arrow_device(BOOLS.slice(1), mr=mr, copy=True),
+    "halves": lambda mr: cab.from_arrow_device(pa.array([0.5, 1], pa.float16()), mr=mr),
+    "copy": lambda mr: cab.from_arrow_device(
         pa.record_batch({"a": NUMBERS, "b": ["x", None, "yy"]}), mr=mr, copy=True
     ),
-    "tensor": lambda mr: bridge.from_dlpack(np.arange(6.0), mr=mr, copy=True),
-    "list": lambda mr: bridge.from_arrow_device(
+    "tensor": lambda mr: cab.from_dlpack(np.arange(6.0), mr=mr, copy=True),
+    "list": lambda mr: cab.from_arrow_device(
         pa.array([[True], [False, True]], pa.large_list(pa.bool_())), mr=mr
     ),
 }
@@ -232,7 +232,7 @@ ALLOCATED = {
 def test_memory_that_an_import_allocates_can_be_spilled(moving, make, resource):
     counted = Counted()
     imported = make(counted.resource if resource else None)
-    expected = bridge.to_arrow_device(imported).to_pylist()
+    expected = cab.to_arrow_device(imported).to_pylist()
     memory = owners(imported)
     assert all(owner.spillable for owner in memory)
     assert set(moving.buffers()) == set(memory)
@@ -240,11 +240,11 @@ def test_memory_that_an_import_allocates_can_be_spilled(moving, make, resource):
     moving.spill_device_memory(10**9)
     assert all(owner.is_spilled for owner in memory)
     assert not counted.in_use
-    assert bridge.to_arrow_device(imported).to_pylist() == expected
+    assert cab.to_arrow_device(imported).to_pylist() == expected
 
 
 def test_only_allocated_levels_of_an_import_can_be_spilled(manager):
-    imported = bridge.from_arrow_device(pa.record_batch({"a": NUMBERS, "b": BOOLS}))
+    imported = cab.from_arrow_device(pa.record_batch({"a": NUMBERS, "b": BOOLS}))
     spillable = {owner.size for owner in owners(imported) if owner.spillable}
     assert spillable == {3}, "the bytes of the bools"
 
@@ -263,7 +263,7 @@ def test_written_range_index_cannot_be_spilled(moving, monkeypatch):
     share_columns = frame_to_columns.share_columns
     monkeypatch.setattr(frame_to_columns.convert, "sequence", on_device)
     monkeypatch.setattr(frame_to_columns, "share_columns", share_later)
-    exported = bridge.to_arrow_device(cudf.RangeIndex(2, 8, 3))
+    exported = cab.to_arrow_device(cudf.RangeIndex(2, 8, 3))
     assert exported.to_pylist() == [2, 5]
 
 
@@ -271,7 +271,7 @@ def test_export_during_a_write_locks_the_memory_that_it_reads(moving):
     made = series(column(pa.array(ROWS), np.dtype("int64")))
     (memory,) = owners(made)
     with made._column.data.access(mode="write", scope="internal"):
-        exported = bridge.to_arrow_device(made)
+        exported = cab.to_arrow_device(made)
     assert owners(made) == [memory]
     assert exported.buffers()[-1].address == memory._ptr
     assert not memory.spillable
@@ -280,14 +280,14 @@ def test_export_during_a_write_locks_the_memory_that_it_reads(moving):
 def test_imported_frame_supports_copy_export_and_memory_info(manager):
     (imported, *_) = adopted()
     assert owners(imported.copy(deep=False)) == owners(imported)
-    again = bridge.from_arrow_device(bridge.to_arrow_device(imported))
-    assert pa.record_batch(bridge.to_arrow_device(again)).num_rows == 3
+    again = cab.from_arrow_device(cab.to_arrow_device(imported))
+    assert pa.record_batch(cab.to_arrow_device(again)).num_rows == 3
     (number, _, _) = imported._columns
     assert number.data.memory_info()[1] == 24
 
 
 def test_memoryview_for_pickling_does_not_move_imported_memory(moving):
-    imported = bridge.from_arrow_device(pa.array(ROWS))
+    imported = cab.from_arrow_device(pa.array(ROWS))
     (memory,) = owners(imported)
     address = memory.ptr
     assert np.frombuffer(memory.memoryview(), "int64").tolist() == ROWS
@@ -295,7 +295,7 @@ def test_memoryview_for_pickling_does_not_move_imported_memory(moving):
 
 
 def test_deep_copy_of_an_imported_buffer_is_spillable(moving):
-    imported = bridge.from_arrow_device(pa.array(ROWS))
+    imported = cab.from_arrow_device(pa.array(ROWS))
     copied = imported._column.data.copy(deep=True)
     assert copied.owner.spillable
     assert moving.buffers() == (copied.owner,)
@@ -303,12 +303,12 @@ def test_deep_copy_of_an_imported_buffer_is_spillable(moving):
 
 def test_write_to_an_import_does_not_change_the_producer(moving):
     array = pa.array(ROWS)
-    imported = bridge.from_arrow_device(array)
+    imported = cab.from_arrow_device(array)
     buffer = imported._column.data
     with buffer.access(mode="write", scope="internal"):
         np.frombuffer((np.ctypeslib.ctypes.c_char * 800).from_address(buffer.ptr), "int64")[:] = 0
     assert array.to_pylist() == ROWS
-    assert pa.array(bridge.to_arrow_device(imported)).to_pylist() == [0] * 100
+    assert pa.array(cab.to_arrow_device(imported)).to_pylist() == [0] * 100
     assert moving.buffers() == (buffer.owner,)
 
 
@@ -317,14 +317,14 @@ import cudf
 import pyarrow as pa
 from cudf.core.buffer.spill_manager import get_global_manager
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 manager = get_global_manager()
 assert manager is not None
 batch = pa.record_batch({"a": [1, None], "b": ["x", "y"]})
-frame = bridge.from_arrow_device(batch)
+frame = cab.from_arrow_device(batch)
 assert manager.buffers() == ()
-assert pa.record_batch(bridge.to_arrow_device(frame)).to_pydict() == batch.to_pydict()
+assert pa.record_batch(cab.to_arrow_device(frame)).to_pydict() == batch.to_pydict()
 """
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.arrow.foreign_streams import open_stream
 from cudf_arrow_bridge.import_.selection import select_of_stream
 from testing.broken import child
@@ -43,17 +43,17 @@ def table_of(batch):
 
 def lists_of(obj):
     """Export a frame or a table; return the values that pyarrow reads, by column."""
-    return pa.table(bridge.to_arrow_device(obj)).to_pydict()
+    return pa.table(cab.to_arrow_device(obj)).to_pydict()
 
 
 @pytest.mark.parametrize("wrap", [DeviceOnly, HostOnly, lambda batch: batch])
 @pytest.mark.parametrize("columns", SELECTIONS, ids=str)
 def test_columns_are_imported_in_the_given_order(wrap, columns):
-    found = bridge.from_arrow_device(wrap(BATCH), columns=columns)
+    found = cab.from_arrow_device(wrap(BATCH), columns=columns)
     assert list(found.columns) == columns
     assert len(found) == BATCH.num_rows
     assert lists_of(found) == BATCH.select(columns).to_pydict()
-    table = bridge.from_arrow_device(wrap(BATCH), columns=columns, to="pylibcudf")
+    table = cab.from_arrow_device(wrap(BATCH), columns=columns, to="pylibcudf")
     assert (table.num_columns(), table.num_rows()) == (len(columns), BATCH.num_rows)
     assert list(lists_of(table).values()) == list(BATCH.select(columns).to_pydict().values())
 
@@ -61,11 +61,11 @@ def test_columns_are_imported_in_the_given_order(wrap, columns):
 def test_columns_accepts_any_iterable_of_strings():
     names = ["text", "n"]
     for columns in (tuple(names), iter(names), pd.Index(names), dict.fromkeys(names)):
-        assert list(bridge.from_arrow_device(BATCH, columns=columns).columns) == ["text", "n"]
+        assert list(cab.from_arrow_device(BATCH, columns=columns).columns) == ["text", "n"]
 
 
 def test_selected_columns_are_not_copied():
-    table = bridge.from_arrow_device(BATCH, columns=["list", "n"], to="pylibcudf")
+    table = cab.from_arrow_device(BATCH, columns=["list", "n"], to="pylibcudf")
     lists, number = table.columns()
     assert number.data().ptr == BATCH["n"].buffers()[1].address
     assert lists.children()[1].data().ptr == BATCH["list"].buffers()[3].address
@@ -73,7 +73,7 @@ def test_selected_columns_are_not_copied():
 
 def test_columns_of_a_sliced_batch_are_imported():
     part = BATCH.slice(1, 2)
-    found = bridge.from_arrow_device(part, columns=["flag", "list", "text"])
+    found = cab.from_arrow_device(part, columns=["flag", "list", "text"])
     assert lists_of(found) == part.select(["flag", "list", "text"]).to_pydict()
 
 
@@ -81,20 +81,20 @@ def test_columns_of_a_sliced_batch_are_imported():
 def test_selected_column_equals_that_of_an_import_of_all_columns(type_, nesting):
     array = values(type_, 9, "some")
     batch = pa.record_batch({"before": range(9), "it": array, "after": ["x"] * 9})
-    whole = bridge.from_arrow_device(batch, to="pylibcudf").columns()[1]
-    (found,) = bridge.from_arrow_device(batch, columns=["it"], to="pylibcudf").columns()
-    expected, got = (pa.array(bridge.to_arrow_device(column)) for column in (whole, found))
+    whole = cab.from_arrow_device(batch, to="pylibcudf").columns()[1]
+    (found,) = cab.from_arrow_device(batch, columns=["it"], to="pylibcudf").columns()
+    expected, got = (pa.array(cab.to_arrow_device(column)) for column in (whole, found))
     assert got.equals(expected)
 
 
 def test_array_is_released_once_with_its_last_column():
     producer = Producer(BATCH)
-    table = bridge.from_arrow_device(producer, columns=["text", "n"], to="pylibcudf")
+    table = cab.from_arrow_device(producer, columns=["text", "n"], to="pylibcudf")
     text, number = table.columns()
     del table, text
     gc.collect()
     assert (producer.releases, producer.schema_releases) == (0, 1)
-    assert pa.array(bridge.to_arrow_device(number)).to_pylist() == [1, None, 3, 4]
+    assert pa.array(cab.to_arrow_device(number)).to_pylist() == [1, None, 3, 4]
     del number
     gc.collect()
     assert (producer.releases, producer.schema_releases) == (1, 1)
@@ -104,7 +104,7 @@ def test_array_is_released_once_with_its_last_column():
 def test_array_is_released_at_once_if_no_column_shares_its_memory(columns):
     """Bools without nulls are converted, and share no memory."""
     producer = Producer(pa.record_batch({"n": [1, 2], "flag": [True, False]}))
-    found = bridge.from_arrow_device(producer, columns=columns)
+    found = cab.from_arrow_device(producer, columns=columns)
     gc.collect()
     assert producer.releases == 1
     assert len(found) == 2
@@ -137,12 +137,12 @@ WRONG = {
 def test_invalid_columns_raise_an_error_and_release_the_source(columns, error, message, to):
     producer = Producer(BATCH)
     with pytest.raises(error, match=message):
-        bridge.from_arrow_device(producer, columns=columns, to=to)
+        cab.from_arrow_device(producer, columns=columns, to=to)
     gc.collect()
     assert (producer.releases, producer.schema_releases) == (1, 1)
     source = StreamProducer(BATCH.schema, [BATCH, BATCH])
     with pytest.raises(error, match=message):
-        bridge.from_arrow_device_stream(source, columns=columns, to=to)
+        cab.from_arrow_device_stream(source, columns=columns, to=to)
     gc.collect()
     assert source.releases == 1
 
@@ -153,30 +153,30 @@ def test_columns_rejects_a_name_that_several_fields_have():
         ValueError,
         match=r"columns: expected names of one.* got \['a'\], which several fields have$",
     ):
-        bridge.from_arrow_device(twice, columns=["b", "a"])
-    assert lists_of(bridge.from_arrow_device(twice, columns=["b"])) == {"b": [1]}
+        cab.from_arrow_device(twice, columns=["b", "a"])
+    assert lists_of(cab.from_arrow_device(twice, columns=["b"])) == {"b": [1]}
 
 
 @pytest.mark.parametrize("kind", [None, "column", "table"])
 def test_columns_requires_a_table(kind):
     with pytest.raises(ValueError, match='columns: expected a table, got a column: kind="table"'):
-        bridge.from_arrow_device(pa.array([1, 2]), columns=["a"], kind=kind)
+        cab.from_arrow_device(pa.array([1, 2]), columns=["a"], kind=kind)
     with pytest.raises(ValueError, match='columns: expected a table, got a column: kind="table"'):
-        bridge.from_arrow_device(BATCH, columns=["n"], kind="column")
+        cab.from_arrow_device(BATCH, columns=["n"], kind="column")
 
 
 def test_columns_of_a_struct_array_require_kind_table():
     structs = BATCH.to_struct_array()
     with pytest.raises(ValueError, match='columns: expected a table, got a column: kind="table"'):
-        bridge.from_arrow_device(structs, columns=["n"])
-    found = bridge.from_arrow_device(structs, columns=["flag", "n"], kind="table")
+        cab.from_arrow_device(structs, columns=["n"])
+    found = cab.from_arrow_device(structs, columns=["flag", "n"], kind="table")
     assert lists_of(found) == BATCH.select(["flag", "n"]).to_pydict()
     nulls = pa.StructArray.from_arrays([pa.array([1, 2])], ["n"], mask=pa.array([True, False]))
     with pytest.raises(
         ValueError,
         match=r"column '\(top level\)': a table cannot have null rows, and this one has 1",
     ):
-        bridge.from_arrow_device(nulls, columns=["n"], kind="table")
+        cab.from_arrow_device(nulls, columns=["n"], kind="table")
 
 
 def test_selection_rejects_structs_that_contradict_their_schema():
@@ -199,12 +199,12 @@ def test_selection_rejects_structs_that_contradict_their_schema():
     ):
         producer = Producer(BATCH, edit)
         with pytest.raises(ValueError, match=message):
-            bridge.from_arrow_device(producer, columns=["text"])
+            cab.from_arrow_device(producer, columns=["text"])
         gc.collect()
         assert producer.releases == 1
     # Columns that are not selected are not validated.
     producer = Producer(BATCH, break_one)
-    assert lists_of(bridge.from_arrow_device(producer, columns=["n"])) == {"n": [1, None, 3, 4]}
+    assert lists_of(cab.from_arrow_device(producer, columns=["n"])) == {"n": [1, None, 3, 4]}
 
 
 STREAMS = {
@@ -212,7 +212,7 @@ STREAMS = {
     "host stream": lambda: StreamOnly(pa.Table.from_batches([BATCH, BATCH.slice(1)])),
     "iterable": lambda: iter([BATCH, BATCH.slice(1)]),
     "device stream": lambda: DeviceStreamOnly(
-        bridge.to_arrow_device_stream(
+        cab.to_arrow_device_stream(
             pa.Table.from_batches([BATCH, BATCH.slice(1)]).drop_columns("unknown")
         )
     ),
@@ -223,20 +223,20 @@ STREAMS = {
 @pytest.mark.parametrize("columns", SELECTIONS, ids=str)
 def test_columns_of_a_stream_are_imported_in_the_given_order(source, columns):
     expected = pa.Table.from_batches([BATCH, BATCH.slice(1)]).select(columns)
-    found = bridge.from_arrow_device_stream(STREAMS[source](), columns=columns)
+    found = cab.from_arrow_device_stream(STREAMS[source](), columns=columns)
     assert (list(found.columns), len(found)) == (columns, 7)
     assert lists_of(found) == expected.to_pydict()
-    parts = list(bridge.from_arrow_device_stream(STREAMS[source](), columns=columns, concat=False))
+    parts = list(cab.from_arrow_device_stream(STREAMS[source](), columns=columns, concat=False))
     assert [lists_of(part) for part in parts] == [
         batch.select(columns).to_pydict() for batch in (BATCH, BATCH.slice(1))
     ]
     if source != "iterable":
-        assert_same_object(bridge.from_arrow_device(STREAMS[source](), columns=columns), found)
+        assert_same_object(cab.from_arrow_device(STREAMS[source](), columns=columns), found)
 
 
 def test_selection_of_a_stream_reads_batches_lazily_and_releases_on_close():
     source = StreamProducer(BATCH.schema, [BATCH, BATCH, BATCH])
-    parts = bridge.from_arrow_device_stream(source, columns=["n"], concat=False)
+    parts = cab.from_arrow_device_stream(source, columns=["n"], concat=False)
     assert lists_of(next(parts)) == {"n": [1, None, 3, 4]}
     assert (source.pulls, source.releases) == (1, 0)
     parts.close()
@@ -251,13 +251,13 @@ def test_release_of_a_selection_releases_the_stream():
 
 
 def test_columns_of_a_stream_without_batches_give_an_empty_frame():
-    found = bridge.from_arrow_device(pa.Table.from_batches([], BATCH.schema), columns=["flag"])
+    found = cab.from_arrow_device(pa.Table.from_batches([], BATCH.schema), columns=["flag"])
     assert (list(found.columns), len(found)) == (["flag"], 0)
 
 
 def test_columns_of_a_polars_frame_are_imported():
     table = pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "i": [pl.Series([1]), pl.Series([2])]})
-    assert lists_of(bridge.from_arrow_device(table, columns=["b", "a"])) == {
+    assert lists_of(cab.from_arrow_device(table, columns=["b", "a"])) == {
         "b": ["x", "y"],
         "a": [1, 2],
     }
@@ -281,19 +281,19 @@ def test_columns_keep_the_index_of_a_pandas_frame_as_read_parquet_does(rows, tmp
     data = pandas_frame(INDEXES[rows])
     data.to_parquet(tmp_path / "file.parquet")
     expected = pd.read_parquet(tmp_path / "file.parquet", columns=["c", "a"])
-    found = bridge.from_arrow_device(data, columns=["c", "a"])
-    assert_same_object(found, bridge.from_arrow_device(expected))
+    found = cab.from_arrow_device(data, columns=["c", "a"])
+    assert_same_object(found, cab.from_arrow_device(expected))
 
 
 def test_index_level_named_in_columns_stays_the_index():
-    found = bridge.from_arrow_device(pandas_frame(INDEXES["numbers"]), columns=["id", "b"])
+    found = cab.from_arrow_device(pandas_frame(INDEXES["numbers"]), columns=["id", "b"])
     assert (list(found.columns), found.index.name) == (["b"], "id")
 
 
 def test_columns_of_a_pylibcudf_table_do_not_include_the_index():
     data = pandas_frame(INDEXES["numbers"])
-    assert bridge.from_arrow_device(data, columns=["c"], to="pylibcudf").num_columns() == 1
-    table = bridge.from_arrow_device(data, columns=["id", "c"], to="pylibcudf")
+    assert cab.from_arrow_device(data, columns=["c"], to="pylibcudf").num_columns() == 1
+    table = cab.from_arrow_device(data, columns=["id", "c"], to="pylibcudf")
     assert table.columns()[0].data().ptr != 0
     assert list(lists_of(table).values()) == [[10, 20, 30], [1.5, 2.5, 3.5]]
 
@@ -330,12 +330,12 @@ FRAMES = {
 def test_columns_keep_the_labels_and_the_index_of_an_exported_frame(kept):
     make, columns, labels = FRAMES[kept]
     made = make()
-    exported = bridge.to_arrow_device(made)
-    found = bridge.from_arrow_device(exported, columns=columns)
+    exported = cab.to_arrow_device(made)
+    found = cab.from_arrow_device(exported, columns=columns)
     assert list(found.columns) == labels
     assert_same_object(found, made[labels])
-    (part,) = bridge.from_arrow_device_stream(
-        bridge.to_arrow_device_stream(made), columns=columns, concat=False
+    (part,) = cab.from_arrow_device_stream(
+        cab.to_arrow_device_stream(made), columns=columns, concat=False
     )
     assert_same_object(part, made[labels])
 
@@ -343,21 +343,21 @@ def test_columns_keep_the_labels_and_the_index_of_an_exported_frame(kept):
 def test_columns_keep_labels_without_a_json_form():
     one, other = object(), object()
     made = frame([numbers(), numbers(3, 5)], pd.Index([one, other]))
-    exported = bridge.to_arrow_device(made)
+    exported = cab.to_arrow_device(made)
     name = exported.schema.names[1]
-    stream = bridge.to_arrow_device_stream(made, max_rows=2)
+    stream = cab.to_arrow_device_stream(made, max_rows=2)
     for source in (exported, stream):
-        (found,) = bridge.from_arrow_device(source, columns=[name]).columns
+        (found,) = cab.from_arrow_device(source, columns=[name]).columns
         assert found is other
 
 
 def test_selections_of_one_schema_are_independent():
     for columns in (["n"], ["flag"], ["n", "flag"], ["flag", "n"], ["n"]) * 2:
-        assert list(bridge.from_arrow_device(BATCH, columns=columns).columns) == columns
+        assert list(cab.from_arrow_device(BATCH, columns=columns).columns) == columns
     rest = BATCH.select(KNOWN)
-    assert list(bridge.from_arrow_device(rest).columns) == KNOWN
-    assert list(bridge.from_arrow_device(rest, columns=["n"]).columns) == ["n"]
-    assert list(bridge.from_arrow_device(rest).columns) == KNOWN
+    assert list(cab.from_arrow_device(rest).columns) == KNOWN
+    assert list(cab.from_arrow_device(rest, columns=["n"]).columns) == ["n"]
+    assert list(cab.from_arrow_device(rest).columns) == KNOWN
 
 
 def test_import_of_columns_to_pylibcudf_does_not_import_cudf(tmp_path):
@@ -365,7 +365,7 @@ def test_import_of_columns_to_pylibcudf_does_not_import_cudf(tmp_path):
     script.write_text(
         "import sys, pyarrow as pa, cudf_arrow_bridge as bridge\n"
         "batch = pa.record_batch({'a': [1], 'b': [2]})\n"
-        "bridge.from_arrow_device(batch, columns=['b'], to='pylibcudf')\n"
+        "cab.from_arrow_device(batch, columns=['b'], to='pylibcudf')\n"
         "assert 'cudf' not in sys.modules\n"
     )
     subprocess.run([sys.executable, script], check=True, timeout=120)

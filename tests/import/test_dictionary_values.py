@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 TWO_DAYS = [dt.date(2020, 1, 1), dt.date(2021, 1, 1)]
 TWO_TIMES = [dt.time(1), dt.time(2)]
@@ -86,8 +86,8 @@ def of(values):
 
 def round_trip(array, to):
     """Import and export a column; return the array that pyarrow reads and validates."""
-    obj = bridge.from_arrow_device(pa.record_batch([array], ["x"]), to=to)
-    batch = pa.record_batch(bridge.to_arrow_device(obj))
+    obj = cab.from_arrow_device(pa.record_batch([array], ["x"]), to=to)
+    batch = pa.record_batch(cab.to_arrow_device(obj))
     batch.validate(full=True)
     return batch["x"]
 
@@ -110,38 +110,38 @@ def test_round_trip_keeps_the_dictionary(name, path, to):
 
 @of(CATEGORIES)
 def test_import_of_a_dictionary_gives_a_categorical_series(values):
-    series = bridge.from_arrow_device(dictionary(values))
+    series = cab.from_arrow_device(dictionary(values))
     assert isinstance(series.dtype, cudf.CategoricalDtype)
 
 
 @of(CATEGORIES)
 def test_dictionary_without_values_gives_categories_of_their_dtype(values):
     array = pa.DictionaryArray.from_arrays(pa.array([None], pa.int8()), values.slice(0, 0))
-    series = bridge.from_arrow_device(array)
-    full = bridge.from_arrow_device(dictionary(values))
+    series = cab.from_arrow_device(array)
+    full = cab.from_arrow_device(dictionary(values))
     assert series.dtype.categories.dtype == full.dtype.categories.dtype
-    assert bridge.to_arrow_device(series).to_pylist() == [None]
+    assert cab.to_arrow_device(series).to_pylist() == [None]
 
 
 @of({"timestamp of a zone": CATEGORIES["timestamp of a zone"]})
 def test_dictionary_of_dictionaries_gives_categories_of_the_inner_values(values):
     inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), values)
-    series = bridge.from_arrow_device(dictionary(inner))
-    plain = bridge.from_arrow_device(dictionary(values))
+    series = cab.from_arrow_device(dictionary(inner))
+    plain = cab.from_arrow_device(dictionary(values))
     assert series.dtype.categories.dtype == plain.dtype.categories.dtype
-    assert bridge.to_arrow_device(series).to_pylist() == dictionary(inner).to_pylist()
+    assert cab.to_arrow_device(series).to_pylist() == dictionary(inner).to_pylist()
 
 
 @of(DECODED)
 def test_import_of_a_dictionary_of_decimals_gives_a_decoded_series(values):
-    series = bridge.from_arrow_device(dictionary(values))
+    series = cab.from_arrow_device(dictionary(values))
     assert not isinstance(series.dtype, cudf.CategoricalDtype)
-    assert series.dtype == bridge.from_arrow_device(values).dtype
+    assert series.dtype == cab.from_arrow_device(values).dtype
 
 
 def test_cudf_has_no_categories_of_decimals():
     """If cuDF supports them one day, frames no longer need decoded values."""
-    series = bridge.from_arrow_device(decimals(pa.decimal128(30, 1)))
+    series = cab.from_arrow_device(decimals(pa.decimal128(30, 1)))
     with pytest.raises(NotImplementedError, match="DecimalColumn"):
         cudf.Index(series)
 
@@ -164,13 +164,13 @@ def test_dictionary_of_nested_values_is_decoded_in_frames(values, place):
     decoded = place(values.take(dictionary(values).indices))
     found = round_trip(array, "cudf")
     assert (found.type, found.to_pylist()) == (decoded.type, decoded.to_pylist())
-    assert repr(bridge.from_arrow_device(array))
+    assert repr(cab.from_arrow_device(array))
 
 
 @of(NESTED)
 def test_import_without_copies_rejects_dictionaries_of_nested_values(values):
     with pytest.raises(ValueError, match="columns that have to be copied"):
-        bridge.from_arrow_device(dictionary(values), copy=False)
+        cab.from_arrow_device(dictionary(values), copy=False)
 
 
 INTERVALS = pd.arrays.IntervalArray.from_breaks([0, 1, 2])
@@ -201,7 +201,7 @@ def over_all(values, ordered=False):
 @of(REPEATED)
 def test_repeated_values_of_a_dictionary_are_one_category(values):
     array = over_all(values, ordered=True)
-    series = bridge.from_arrow_device(array)
+    series = cab.from_arrow_device(array)
     categories = series.dtype.categories.to_pandas()
     assert categories.is_unique
     assert len(categories) == 2
@@ -210,14 +210,14 @@ def test_repeated_values_of_a_dictionary_are_one_category(values):
     assert shown[0] == shown[len(values) - 1] == categories[0]
     assert shown.isna().sum() == array.to_pylist().count(None)
     assert repr(series)
-    back = pa.array(bridge.to_arrow_device(series))
+    back = pa.array(cab.to_arrow_device(series))
     assert back.type == array.type
     assert back.to_pylist() == array.to_pylist()
 
 
 def test_not_a_number_is_one_category():
     values = pa.array([NAN, 1.0, NAN])
-    back = pa.array(bridge.to_arrow_device(bridge.from_arrow_device(over_all(values))))
+    back = pa.array(cab.to_arrow_device(cab.from_arrow_device(over_all(values))))
     assert len(back.dictionary) == 2
     assert back.indices.to_pylist() == [0, 1, 0, None]
 
@@ -225,8 +225,8 @@ def test_not_a_number_is_one_category():
 @of(REPEATED | {"double and NaN": pa.array([0.5, 1.5, NAN, 0.5])})
 def test_device_arrays_with_repeated_dictionary_values_are_converted_to_pandas(values):
     array = over_all(values, ordered=True)
-    exported = bridge.to_arrow_device(pa.record_batch([array], ["x"]))
-    for shown in (bridge.to_arrow_device(array).to_pandas(), exported.to_pandas()["x"]):
+    exported = cab.to_arrow_device(pa.record_batch([array], ["x"]))
+    for shown in (cab.to_arrow_device(array).to_pandas(), exported.to_pandas()["x"]):
         assert shown.isna().to_list() == pd.isna(array.to_pylist()).tolist()
         assert shown.dtype.ordered
         assert len(shown.dtype.categories) == 2
@@ -236,21 +236,21 @@ def test_device_arrays_with_repeated_dictionary_values_are_converted_to_pandas(v
 @of({name: values for name, values in NESTED.items() if pa.types.is_nested(values.type)})
 def test_device_arrays_with_nested_dictionary_values_are_converted_to_pandas(values):
     array = dictionary(values)
-    exported = bridge.to_arrow_device(pa.record_batch([array], ["x"]))
+    exported = cab.to_arrow_device(pa.record_batch([array], ["x"]))
     decoded = values.take(array.indices).to_pandas()
-    for shown in (bridge.to_arrow_device(array).to_pandas(), exported.to_pandas()["x"]):
+    for shown in (cab.to_arrow_device(array).to_pandas(), exported.to_pandas()["x"]):
         assert str(shown.to_list()) == str(decoded.to_list())
 
 
 def test_device_arrays_of_cut_columns_are_converted_to_pandas():
     frame = pd.DataFrame({"cut": pd.cut([1.0, 2.0, NAN, 3.0], 2), "x": range(4)})
     for part in (frame, frame.set_index("cut")):
-        pd.testing.assert_frame_equal(bridge.to_arrow_device(part).to_pandas(), part)
+        pd.testing.assert_frame_equal(cab.to_arrow_device(part).to_pandas(), part)
 
 
 def test_distinct_values_of_a_dictionary_are_shared():
     array = over_all(pa.array(["a", "b", "c"]))
-    back = pa.array(bridge.to_arrow_device(bridge.from_arrow_device(array, copy=False)))
+    back = pa.array(cab.to_arrow_device(cab.from_arrow_device(array, copy=False)))
     assert back.indices.buffers()[1].address == array.indices.buffers()[1].address
     for found, given in zip(back.dictionary.buffers(), array.dictionary.buffers(), strict=True):
         assert (found and found.address) == (given and given.address)
@@ -259,14 +259,14 @@ def test_distinct_values_of_a_dictionary_are_shared():
 def test_import_without_copies_rejects_repeated_values_of_a_dictionary():
     batch = pa.record_batch([over_all(REPEATED["string"])], ["x"])
     with pytest.raises(ValueError, match=r"'x' \(cuDF has no repeated categories"):
-        bridge.from_arrow_device(batch, copy=False)
+        cab.from_arrow_device(batch, copy=False)
 
 
 def test_batches_with_repeated_values_of_dictionaries_are_concatenated():
     chunks = pa.chunked_array([over_all(pa.array(list(text))) for text in ("aba", "cbc")])
-    series = bridge.from_arrow_device(chunks)
+    series = cab.from_arrow_device(chunks)
     assert sorted(series.dtype.categories.to_pandas()) == ["a", "b", "c"]
-    assert bridge.to_arrow_device(series).to_pylist() == ["a", "b", "a", None, "c", "b", "c", None]
+    assert cab.to_arrow_device(series).to_pylist() == ["a", "b", "a", None, "c", "b", "c", None]
 
 
 @BOTH

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import host, samples
 from testing.peers.arrays import (
     Capsules,
@@ -74,7 +74,7 @@ def test_import_applies_the_offset_of_a_record_batch(nulls, inner):
     struct = pa.StructArray.from_arrays(columns, fields=list(schema))
     for offset in samples.OFFSETS:
         part = struct.slice(offset, 50)
-        table = bridge.from_arrow_device(as_batch(schema, part), to="pylibcudf")
+        table = cab.from_arrow_device(as_batch(schema, part), to="pylibcudf")
         assert table.num_rows() == 50
         for column, expected in zip(table.columns(), columns, strict=True):
             check(column, expected.slice(offset, 50))
@@ -90,7 +90,7 @@ def test_import_of_a_record_batch_gives_a_table(size):
         DeviceOnly(nanoarrow.device.c_device_array(batch)),
         HostOnly(nanoarrow.c_array(batch)),
     ):
-        table = bridge.from_arrow_device(source, to="pylibcudf")
+        table = cab.from_arrow_device(source, to="pylibcudf")
         assert (table.num_rows(), table.num_columns()) == (size, len(columns))
         for column, expected in zip(table.columns(), columns, strict=True):
             check(column, expected)
@@ -102,7 +102,7 @@ def test_import_accepts_pyarrow_arrays_passed_through_nanoarrow(type_):
         array = samples.cut(samples.values(type_, samples.MANY, "some"), steps)
         check(column_from(nanoarrow.device.c_device_array(array)), array)
         host_array = HostOnly(nanoarrow.c_array(array))
-        check(bridge.from_arrow_device(host_array, to="pylibcudf", kind="column"), array)
+        check(cab.from_arrow_device(host_array, to="pylibcudf", kind="column"), array)
 
 
 def test_import_accepts_arrays_built_by_nanoarrow():
@@ -178,13 +178,13 @@ def test_import_of_an_extension_array_gives_its_storage():
         pa.opaque(pa.int32(), "word", "us"), pa.array([1, None], pa.int32())
     )
     check(column_from(words), words.storage)
-    assert_same(pa.array(DeviceOnly(bridge.to_arrow_device(DeviceOnly(words)))), words)
+    assert_same(pa.array(DeviceOnly(cab.to_arrow_device(DeviceOnly(words)))), words)
 
 
 def test_column_of_structs_that_are_not_nullable_is_imported_as_a_column():
     field = pa.field("s", pa.struct([("x", pa.int64())]), nullable=False)
     table = pa.table([pa.array([{"x": 1}], field.type)], schema=pa.schema([field]))
-    column = bridge.to_arrow_device(table)["s"]
-    assert isinstance(bridge.from_arrow_device(column, to="pylibcudf"), plc.Column)
-    imported = bridge.from_arrow_device(column, to="pylibcudf", kind="table")
+    column = cab.to_arrow_device(table)["s"]
+    assert isinstance(cab.from_arrow_device(column, to="pylibcudf"), plc.Column)
+    imported = cab.from_arrow_device(column, to="pylibcudf", kind="table")
     assert isinstance(imported, plc.Table)

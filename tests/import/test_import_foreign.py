@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import foreign, host, samples
 from testing.peers.arrays import (
     Producer,
@@ -63,14 +63,14 @@ def test_import_of_slices_with_copy_keeps_their_rows(type_, nesting, nulls):
 def test_export_converts_to_the_nearest_type_on_request(type_):
     array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
     landed = foreign.expected_import(array)
-    asked = bridge.to_arrow_device(Producer(array), requested_schema=pa.field("", landed.type))
+    asked = cab.to_arrow_device(Producer(array), requested_schema=pa.field("", landed.type))
     assert_same(read(asked), landed)
 
 
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
 def test_export_of_pyarrow_arrays_keeps_values_and_type(type_):
     array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
-    found = read(bridge.to_arrow_device(Producer(array)))
+    found = read(cab.to_arrow_device(Producer(array)))
     assert found.to_pylist() == array.to_pylist()
     if foreign.can_be_exported(type_):
         assert found.type.equals(type_, check_metadata=True)
@@ -198,20 +198,20 @@ POLARS_NULLS = {
 def test_null_columns_of_polars_are_imported_and_exported(name, validate):
     frame = pl.DataFrame({"a": POLARS_NULLS[name], "b": range(len(POLARS_NULLS[name]))})
     expected = frame.to_dict(as_series=False)
-    table = bridge.from_arrow_device(frame, to="pylibcudf", validate=validate)
-    exported = [bridge.to_arrow_device(table), bridge.to_arrow_device(frame)]
-    stream = bridge.to_arrow_device_stream(frame)
+    table = cab.from_arrow_device(frame, to="pylibcudf", validate=validate)
+    exported = [cab.to_arrow_device(table), cab.to_arrow_device(frame)]
+    stream = cab.to_arrow_device_stream(frame)
     for array in [*exported, *stream]:
         assert pa.record_batch(array).to_pydict() == expected
     message = io.BytesIO()
-    bridge.ipc.write_stream(frame, message)
+    cab.ipc.write_stream(frame, message)
     assert pa.ipc.open_stream(message.getvalue()).read_all().to_pydict() == expected
 
 
 def test_error_omits_the_table_name_that_duckdb_generates():
     relation = duckdb.sql("select interval 1 day as i, 1 as j")
     with pytest.raises(TypeError, match=r"^column 'i': "):
-        bridge.from_arrow_device(relation)
+        cab.from_arrow_device(relation)
 
 
 def test_arrays_of_vortex_are_imported_through_pyarrow():
@@ -220,9 +220,9 @@ def test_arrays_of_vortex_are_imported_through_pyarrow():
     theirs = vortex.array(pa.table({"number": numbers, "text": ["a", None, "b" * 20, ""] * 25}))
     for protocol in ("__arrow_c_device_array__", "__arrow_c_array__", "__arrow_c_stream__"):
         assert not hasattr(theirs, protocol)
-    table = bridge.from_arrow_device(theirs.to_arrow_table(), to="pylibcudf")
+    table = cab.from_arrow_device(theirs.to_arrow_table(), to="pylibcudf")
     assert table.columns()[0].data().ptr == numbers.buffers()[1].address
-    found = pa.table(bridge.to_arrow_device(table))
+    found = pa.table(cab.to_arrow_device(table))
     assert found.to_pydict() == theirs.to_arrow_table().to_pydict()
 
 
@@ -230,9 +230,9 @@ def test_files_of_vortex_are_read_in_batches(tmp_path):
     vortex = pytest.importorskip("vortex")
     table = pa.table({"number": [1, None, 3], "text": ["a", None, "b" * 20]})
     path = str(tmp_path / "table.vortex")
-    stream = bridge.to_arrow_device_stream(bridge.from_arrow_device(table), max_rows=2)
+    stream = cab.to_arrow_device_stream(cab.from_arrow_device(table), max_rows=2)
     vortex.io.write(pa.table(stream), path)
-    stream = bridge.to_arrow_device_stream(vortex.open(path).to_arrow())
+    stream = cab.to_arrow_device_stream(vortex.open(path).to_arrow())
     assert pa.table(stream).to_pydict() == table.to_pydict()
 
 
@@ -271,9 +271,9 @@ def as_vortex_exports(schema, array):
 def test_layouts_that_vortex_exports_from_a_gpu_are_imported(name, validate):
     array = VORTEX[name]
     batch = pa.record_batch({"a": array})
-    table = bridge.from_arrow_device(
+    table = cab.from_arrow_device(
         Producer(batch, as_vortex_exports), to="pylibcudf", validate=validate
     )
-    assert pa.record_batch(bridge.to_arrow_device(table)).to_pydict() == batch.to_pydict()
+    assert pa.record_batch(cab.to_arrow_device(table)).to_pydict() == batch.to_pydict()
     column = column_from(Producer(array, as_vortex_exports), validate=validate)
-    assert read(bridge.to_arrow_device(column)).to_pylist() == array.to_pylist()
+    assert read(cab.to_arrow_device(column)).to_pylist() == array.to_pylist()

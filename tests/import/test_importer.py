@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import rmm.mr
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.export.array_exporter import ExportArguments
 from cudf_arrow_bridge.arrow.sources import open_array
 from cudf_arrow_bridge.cuda.streams import PER_THREAD_HANDLE, resolve_stream
@@ -57,7 +57,7 @@ def test_struct_array_is_imported_and_exported_as_table_and_as_column():
     structs = pa.array([{"a": 1}, {"a": 2}])
     export_arguments = ExportArguments(resolve_stream(None))
     for kind in ("column", "table") * 2:
-        found = bridge.from_arrow_device(structs, kind=kind)
+        found = cab.from_arrow_device(structs, kind=kind)
         assert type(found) is (cudf.DataFrame if kind == "table" else cudf.Series)
         made = export_input_of_source(open_array(structs), export_arguments, kind)
         assert made.kind == kind
@@ -72,7 +72,7 @@ def test_dictionaries_of_different_sizes_keep_their_values():
         values = pa.array([str(i) for i in range(size)])
         indices = pa.array([0, size - 1, None], pa.uint8())
         array = pa.DictionaryArray.from_arrays(indices, values)
-        exported = bridge.to_arrow_device(DeviceOnly(array))
+        exported = cab.to_arrow_device(DeviceOnly(array))
         assert pa.array(exported).to_pylist() == ["0", str(size - 1), None]
 
 
@@ -82,7 +82,7 @@ def test_second_export_of_an_array_keeps_its_label_objects():
             return "the same"
 
     for label in (Label(), Label()):
-        exported = bridge.to_arrow_device(frame([numbers()], pd.Index([label])))
-        again = bridge.to_arrow_device(exported, compact=True)
-        (found,) = bridge.from_arrow_device(again).columns
+        exported = cab.to_arrow_device(frame([numbers()], pd.Index([label])))
+        again = cab.to_arrow_device(exported, compact=True)
+        (found,) = cab.from_arrow_device(again).columns
         assert found is label

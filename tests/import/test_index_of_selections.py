@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 PANDAS = pd.DataFrame(
     {"a": [1, 2], "b": [3, 4]},
@@ -25,37 +25,37 @@ def written(path):
     if path.suffix == ".parquet":
         pq.write_table(table, path)
     elif path.suffix == ".arrows":
-        bridge.ipc.write_stream(table, path)
+        cab.ipc.write_stream(table, path)
     else:
-        bridge.ipc.write_file(table, path)
+        cab.ipc.write_file(table, path)
     return path
 
 
 def of_files(source, **options):
-    return bridge.from_arrow_device_stream(bridge.to_arrow_device_stream(source, **options))
+    return cab.from_arrow_device_stream(cab.to_arrow_device_stream(source, **options))
 
 
 def awaited(source, columns):
     async def read():
-        return [frame async for frame in bridge.from_arrow_device_async(source, columns=columns)]
+        return [frame async for frame in cab.from_arrow_device_async(source, columns=columns)]
 
     (frame,) = asyncio.run(read())
     return frame
 
 
 READERS = {
-    "array": lambda path, columns: bridge.from_arrow_device(
+    "array": lambda path, columns: cab.from_arrow_device(
         pa.RecordBatch.from_pandas(PANDAS), columns=columns
     ),
-    "frame": lambda path, columns: bridge.from_arrow_device(
-        bridge.to_arrow_device(PANDAS), columns=columns
+    "frame": lambda path, columns: cab.from_arrow_device(
+        cab.to_arrow_device(PANDAS), columns=columns
     ),
-    "stream": lambda path, columns: bridge.from_arrow_device_stream(
+    "stream": lambda path, columns: cab.from_arrow_device_stream(
         pa.Table.from_pandas(PANDAS), columns=columns
     ),
     "async": lambda path, columns: awaited(pa.Table.from_pandas(PANDAS), columns),
-    "messages": lambda path, columns: bridge.from_arrow_device_stream(
-        bridge.ipc.from_messages(bridge.ipc.messages(PANDAS)), columns=columns
+    "messages": lambda path, columns: cab.from_arrow_device_stream(
+        cab.ipc.from_messages(cab.ipc.messages(PANDAS)), columns=columns
     ),
     "parquet": lambda path, columns: of_files(
         written(path.with_suffix(".parquet")), columns=columns
@@ -87,6 +87,6 @@ def test_columns_option_keeps_the_index_of_the_frame(read, columns, tmp_path):
 
 def test_columns_of_a_file_may_name_a_level_of_the_index(tmp_path):
     path = written(tmp_path / "file.parquet")
-    stream = bridge.to_arrow_device_stream(path, columns=["k", "a"])
+    stream = cab.to_arrow_device_stream(path, columns=["k", "a"])
     assert pa.table(stream).column_names == ["k", "a", "__index_level_1__"]
     pd.testing.assert_frame_equal(of_files(path, columns=["k", "a"]).to_pandas(), PANDAS[["a"]])

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 ROWS = 5
 FLAT = [
@@ -199,20 +199,18 @@ def _level(schema):
 
 #: Exports without, and by way of, an import. pyarrow's own imports rename the fields of maps.
 DOORS = {
-    "array": bridge.to_arrow_device,
-    "stream": lambda batch: next(iter(bridge.to_arrow_device_stream(batch))),
+    "array": cab.to_arrow_device,
+    "stream": lambda batch: next(iter(cab.to_arrow_device_stream(batch))),
     "ipc": lambda batch: through_ipc(batch),
-    "cudf": lambda batch: bridge.to_arrow_device(bridge.from_arrow_device(batch)),
-    "pylibcudf": lambda batch: bridge.to_arrow_device(
-        bridge.from_arrow_device(batch, to="pylibcudf")
-    ),
+    "cudf": lambda batch: cab.to_arrow_device(cab.from_arrow_device(batch)),
+    "pylibcudf": lambda batch: cab.to_arrow_device(cab.from_arrow_device(batch, to="pylibcudf")),
 }
 
 
 def through_ipc(batch):
     sink = io.BytesIO()
-    bridge.ipc.write_stream(batch, sink)
-    return next(iter(bridge.ipc.open_stream(sink.getvalue())))
+    cab.ipc.write_stream(batch, sink)
+    return next(iter(cab.ipc.open_stream(sink.getvalue())))
 
 
 def expected(level, in_frame, is_top=True, exact=False):
@@ -314,5 +312,5 @@ def test_keys_are_not_sorted_because_a_schema_requests_it():
     unsorted = pa.map_(pa.string(), pa.int32())
     for own, asked, found in ((unsorted, PAIRS, False), (PAIRS, unsorted, False)):
         array = MAPS["map"].cast(own)
-        exported = bridge.to_arrow_device(array, requested_schema=pa.field("", asked))
+        exported = cab.to_arrow_device(array, requested_schema=pa.field("", asked))
         assert exported.schema.type.keys_sorted == found

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.host import to_plc
 
 DAY = dt.date(2024, 2, 29)
@@ -51,7 +51,7 @@ CASES = pytest.mark.parametrize("array", COLUMNS.values(), ids=COLUMNS.keys())
 
 
 def imported(obj):
-    return bridge.from_arrow_device(obj, to="pylibcudf")
+    return cab.from_arrow_device(obj, to="pylibcudf")
 
 
 def batch_of(array, **options):
@@ -60,14 +60,14 @@ def batch_of(array, **options):
 
 def exported(table):
     """Export a table; return the batch that pyarrow reads and validates."""
-    batch = pa.record_batch(bridge.to_arrow_device(table))
+    batch = pa.record_batch(cab.to_arrow_device(table))
     batch.validate(full=True)
     return batch
 
 
 def field_of(column):
     """Export a column; return its field."""
-    return pa.field(bridge.to_arrow_device(column).schema)
+    return pa.field(cab.to_arrow_device(column).schema)
 
 
 @CASES
@@ -80,12 +80,12 @@ def test_export_keeps_the_imported_field(array):
         assert found.to_pylist() == part.to_pylist()
         (column,) = table.columns()
         assert field_of(column).equals(batch.schema.field(0), check_metadata=True)
-        assert pa.array(bridge.to_arrow_device(column)).to_pylist() == part["x"].to_pylist()
+        assert pa.array(cab.to_arrow_device(column)).to_pylist() == part["x"].to_pylist()
 
 
 @CASES
 def test_round_trip_of_an_array_keeps_type_and_values(array):
-    found = pa.array(bridge.to_arrow_device(imported(array)))
+    found = pa.array(cab.to_arrow_device(imported(array)))
     assert found.equals(array)
 
 
@@ -94,12 +94,12 @@ def test_round_trip_of_a_stream_keeps_the_fields(array):
     batch = batch_of(array, metadata={"k": "v"})
     for batches in ([batch], [batch, batch]):
         reader = pa.RecordBatchReader.from_batches(batch.schema, batches)
-        together = exported(bridge.from_arrow_device_stream(reader, to="pylibcudf"))
+        together = exported(cab.from_arrow_device_stream(reader, to="pylibcudf"))
         assert together.schema.equals(batch.schema, check_metadata=True)
         assert together.to_pylist() == batch.to_pylist() * len(batches)
     reader = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch.slice(0, 0)])
-    parts = bridge.from_arrow_device_stream(reader, to="pylibcudf", concat=False)
-    again = pa.table(bridge.to_arrow_device_stream(parts))
+    parts = cab.from_arrow_device_stream(reader, to="pylibcudf", concat=False)
+    again = pa.table(cab.to_arrow_device_stream(parts))
     assert again.schema.equals(batch.schema, check_metadata=True)
 
 
@@ -190,7 +190,7 @@ def test_two_imports_of_one_buffer_keep_their_fields():
     numbers = pa.array([1, 2])
     one = imported(pa.record_batch([numbers], ["a"]))
     two = imported(pa.record_batch([numbers.view(pa.timestamp("s", "UTC"))], ["b"]))
-    three = imported(bridge.to_arrow_device(one))
+    three = imported(cab.to_arrow_device(one))
     assert [c.data().ptr for (c,) in (one.columns(), two.columns())] == [
         numbers.buffers()[1].address
     ] * 2
@@ -238,12 +238,12 @@ def test_non_nullable_fields_of_null_structs_stay_non_nullable(to):
     masks = [[False] * 3, [True, False, True], [True] * 2, [True, True, False], []]
     batches = [batch_of(required_rows(mask)) for mask in masks]
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
-    parts = list(bridge.from_arrow_device_stream(reader, to=to, concat=False))
+    parts = list(cab.from_arrow_device_stream(reader, to=to, concat=False))
     for part, batch in zip(parts, batches, strict=True):
         found = exported(part)
         assert found["x"].type == REQUIRED
         assert found["x"].to_pylist() == batch["x"].to_pylist()
-    again = pa.table(bridge.to_arrow_device_stream(parts))
+    again = pa.table(cab.to_arrow_device_stream(parts))
     assert again.schema.field("x").type == REQUIRED
 
 
@@ -303,7 +303,7 @@ def test_imported_run_end_encoded_column_is_exported_decoded():
 def test_requested_schema_overrides_the_imported_field():
     table = imported(batch_of(COLUMNS["date64"]))
     asked = pa.schema([("y", pa.timestamp("ms"))])
-    assert pa.schema(bridge.to_arrow_device(table, requested_schema=asked).schema) == asked
+    assert pa.schema(cab.to_arrow_device(table, requested_schema=asked).schema) == asked
 
 
 def test_export_distinguishes_more_schemas_than_are_cached():
@@ -324,8 +324,8 @@ def test_pylibcudf_round_trip_does_not_import_cudf():
     code = """
 import sys, pyarrow as pa, cudf_arrow_bridge as bridge
 batch = pa.record_batch([pa.array([{"a": 1}])], ["x"])
-table = bridge.from_arrow_device(batch, to="pylibcudf")
-assert pa.record_batch(bridge.to_arrow_device(table)).schema == batch.schema
+table = cab.from_arrow_device(batch, to="pylibcudf")
+assert pa.record_batch(cab.to_arrow_device(table)).schema == batch.schema
 assert "cudf" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -335,6 +335,6 @@ assert "cudf" not in sys.modules
 def test_round_trip_keeps_empty_and_repeated_names(names):
     table = imported(pa.record_batch([pa.array([1]), pa.array(["x"])], names))
     assert exported(table).schema.names == names
-    stream = bridge.to_arrow_device_stream([table, table])
-    again = bridge.from_arrow_device_stream(stream, to="pylibcudf")
+    stream = cab.to_arrow_device_stream([table, table])
+    again = cab.from_arrow_device_stream(stream, to="pylibcudf")
     assert exported(again).schema.names == names

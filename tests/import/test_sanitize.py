@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import foreign, host, samples
 from testing.peers.arrays import (
     DeviceOnly,
@@ -110,10 +110,10 @@ def test_import_without_sanitize_shares_all_buffers():
 
 def test_export_of_a_dirty_pyarrow_array_shares_its_buffers():
     array = with_nulls_at_each_level(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
-    assert buffers(read(bridge.to_arrow_device(DeviceOnly(array)))) == buffers(array)
+    assert buffers(read(cab.to_arrow_device(DeviceOnly(array)))) == buffers(array)
 
 
 def test_import_as_a_series_sanitizes_the_column():
     array = with_nulls_at_each_level(samples.values(pa.string(), samples.MANY, "none"))
-    series = bridge.from_arrow_device(DeviceOnly(array))
+    series = cab.from_arrow_device(DeviceOnly(array))
     assert data_below_nulls(series._column.plc_column) == []

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import host, samples, views
 from testing.peers.arrays import (
     DeviceOnly,
@@ -226,7 +226,7 @@ def test_export_of_views_and_runs_keeps_the_rows():
         (runs, expected),
         (codes, plain),
     ):
-        assert read(bridge.to_arrow_device(DeviceOnly(array))).to_pylist() == wanted.to_pylist()
+        assert read(cab.to_arrow_device(DeviceOnly(array))).to_pylist() == wanted.to_pylist()
 
 
 def test_extension_types_beside_and_below_list_views_keep_their_metadata():
@@ -235,12 +235,9 @@ def test_extension_types_beside_and_below_list_views_keep_their_metadata():
     text = samples.values(pa.string(), 9, "some")
     lists = views.list_view(samples.as_list(pa.string(), 9, "some"))
     item = pa.field("item", pa.string(), metadata=metadata)
-    fields = [
-        pa.field("text", text.type, metadata=metadata),
-        pa.field("lists", pa.list_view(item)),
-    ]
+    fields = [pa.field("text", text.type, metadata=metadata), pa.field("lists", pa.list_view(item))]
     batch = pa.record_batch([text, lists.cast(pa.list_view(item))], pa.schema(fields))
-    back = pa.record_batch(DeviceOnly(bridge.to_arrow_device(DeviceOnly(batch))))
+    back = pa.record_batch(DeviceOnly(cab.to_arrow_device(DeviceOnly(batch))))
     wanted = {key.encode(): value.encode() for key, value in metadata.items()}
     assert back.schema.field("text").metadata == wanted
     assert back.schema.field("lists").type.value_field.metadata == wanted

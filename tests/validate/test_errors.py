@@ -9,7 +9,7 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import samples
 from testing.broken import BATCH, ORDERS, PATHS, check
 from testing.peers.arrays import DeviceOnly, Producer, column_from, refused
@@ -51,7 +51,7 @@ def test_array_with_more_rows_than_a_column_holds_is_rejected(length):
 @pytest.mark.parametrize("length", [2**31 - 1, 2**57])
 def test_extra_rows_of_children_do_not_count_toward_the_row_limit(path, length):
     producer = Producer(BATCH, setting(path, length=length, null_count=-1))
-    assert pa.record_batch(DeviceOnly(bridge.to_arrow_device(producer))).equals(BATCH)
+    assert pa.record_batch(DeviceOnly(cab.to_arrow_device(producer))).equals(BATCH)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -215,7 +215,7 @@ DEVICES = [
 @pytest.mark.parametrize(("device_type", "word"), DEVICES)
 @pytest.mark.parametrize("kind", ["table", "column"])
 def test_memory_of_an_unavailable_device_is_rejected(device_type, word, kind):
-    if bridge.has_gpu() and device_type in (2, 3, 13):
+    if cab.has_gpu() and device_type in (2, 3, 13):
         pytest.skip("pyarrow's memory is not GPU memory")
 
     def edit(schema, array):
@@ -230,18 +230,18 @@ def test_export_of_contradictory_pylibcudf_columns_is_rejected():
     offsets, values = (column_from(pa.array([0, 1], pa.int32())) for _ in range(2))
     short = plc.Column(plc.DataType(plc.TypeId.LIST), 3, None, None, 0, 0, [offsets, values])
     with pytest.raises(ValueError, match=r"column '\(top level\)': expected 4 offsets, got 2"):
-        bridge.to_arrow_device(short)
+        cab.to_arrow_device(short)
     short = plc.Column(plc.DataType(plc.TypeId.STRUCT), 3, None, None, 0, 0, [values])
     with pytest.raises(
         ValueError, match=r"column '0': expected at least 3 rows, as many as the struct.* got 2$"
     ):
-        bridge.to_arrow_device(short)
+        cab.to_arrow_device(short)
     for type_id in (plc.TypeId.LIST, plc.TypeId.DICTIONARY32):
         with pytest.raises(ValueError, match=type_id.name):
-            bridge.to_arrow_device(plc.Column(plc.DataType(type_id), 0, None, None, 0, 0, []))
+            cab.to_arrow_device(plc.Column(plc.DataType(type_id), 0, None, None, 0, 0, []))
 
 
 @pytest.mark.parametrize("obj", [pytest.param(object(), id="object"), None, 3, [1, 2]], ids=repr)
 def test_export_of_objects_without_data_is_rejected(obj):
     with pytest.raises(TypeError, match=type(obj).__name__):
-        bridge.to_arrow_device(obj)
+        cab.to_arrow_device(obj)

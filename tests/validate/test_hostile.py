@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.broken import BATCH, PATHS, child
 from testing.peers.arrays import Producer, misnamed, refused
 
@@ -67,10 +67,10 @@ def test_results_other_than_a_schema_and_an_array_capsule_are_rejected(parts, co
     producer.drop()
     answer = Answering(container([PARTS[part](*capsules) for part in parts]))
     if parts == ["schema", "array"] and container in (tuple, list):
-        bridge.from_arrow_device(answer, to=to, kind=kind)
+        cab.from_arrow_device(answer, to=to, kind=kind)
     else:
         with pytest.raises((TypeError, ValueError)):
-            bridge.from_arrow_device(answer, to=to, kind=kind)
+            cab.from_arrow_device(answer, to=to, kind=kind)
     del capsules, answer
     gc.collect()
     assert (producer.releases, producer.schema_releases) == (1, 1)
@@ -80,13 +80,13 @@ def test_results_other_than_a_schema_and_an_array_capsule_are_rejected(parts, co
 @pytest.mark.parametrize("producer", [Answering, AnsweringOnHost])
 def test_result_without_a_pair_of_capsules_raises_a_type_error(producer, answer):
     with pytest.raises(TypeError, match="expected a pair of PyCapsules, got "):
-        bridge.from_arrow_device(producer(answer))
+        cab.from_arrow_device(producer(answer))
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), RuntimeError("broken"), KeyboardInterrupt()])
 def test_exception_of_the_producer_is_raised_unchanged(error):
     with pytest.raises(type(error)) as caught:
-        bridge.from_arrow_device(Answering(error))
+        cab.from_arrow_device(Answering(error))
     assert caught.value is error
 
 
@@ -94,7 +94,7 @@ def test_consumed_array_is_rejected():
     producer = Producer(BATCH)
     answer = Answering((producer.schema_capsule, producer.array_capsule))
     producer.drop()
-    bridge.from_arrow_device(answer, to="pylibcudf")
+    cab.from_arrow_device(answer, to="pylibcudf")
     for _ in range(2):
         assert "a released one" in refused(ValueError, answer, kind=None)
 
@@ -103,8 +103,8 @@ def test_swapped_and_repeated_capsules_are_rejected():
     schema, array = BATCH.__arrow_c_device_array__()
     for pair in [(schema, schema), (array, array), (array, schema)]:
         with pytest.raises(ValueError, match="a PyCapsule named"):
-            bridge.from_arrow_device(Answering(pair))
-    assert bridge.from_arrow_device(Answering((schema, array)), to="pylibcudf").num_columns() == 3
+            cab.from_arrow_device(Answering(pair))
+    assert cab.from_arrow_device(Answering((schema, array)), to="pylibcudf").num_columns() == 3
 
 
 NOT_UTF8 = [b"\xe9t\xe9", b"\xff", b"\xed\xa0\x80", b"a\xc3"]
@@ -124,7 +124,7 @@ def test_names_and_formats_that_are_not_utf8_are_rejected(to, where, member, tex
 def test_field_without_a_name_is_imported(to):
     batch = pa.record_batch([pa.array([1, 2])], ["x"])
     producer = Producer(batch, lambda schema, _: setattr(child(schema, 0), "name", None))
-    bridge.from_arrow_device(producer, to=to)
+    cab.from_arrow_device(producer, to=to)
     gc.collect()
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
@@ -161,6 +161,6 @@ def test_array_that_contains_itself_is_rejected():
 def test_extreme_array_members_are_rejected(path, member, value, to):
     producer = Producer(BATCH, lambda _, array: setattr(PATHS[path](array.array), member, value))
     with pytest.raises((ValueError, OverflowError), match=re.escape(f"'{path}")):
-        bridge.from_arrow_device(producer, to=to)
+        cab.from_arrow_device(producer, to=to)
     gc.collect()
     assert (producer.releases, producer.schema_releases) == (1, 1)

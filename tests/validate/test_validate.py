@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import samples, views
 from testing.peers.arrays import DeviceOnly, Producer, column_from, refused
 
@@ -69,12 +69,7 @@ BAD = {
         ["row 1", "2 to 1"],
     ),
     "large list offsets": (
-        raw(
-            pa.large_list(pa.int8()),
-            [None, ints("int64", 0, 2, 1, 2)],
-            3,
-            [NUMBERS],
-        ),
+        raw(pa.large_list(pa.int8()), [None, ints("int64", 0, 2, 1, 2)], 3, [NUMBERS]),
         ["row 1", "2 to 1"],
     ),
     "utf-8": (raw(pa.string(), [None, ints("int32", 0, 1, 2), b"a\xff"], 2), ["row 1", "UTF-8"]),
@@ -112,10 +107,7 @@ BAD = {
     ),
     "list views": (
         raw(
-            pa.list_view(pa.int8()),
-            [None, ints("int32", 0, 1), ints("int32", 2, 2)],
-            2,
-            [NUMBERS],
+            pa.list_view(pa.int8()), [None, ints("int32", 0, 1), ints("int32", 2, 2)], 2, [NUMBERS]
         ),
         ["row 1", "of 2"],
     ),
@@ -209,7 +201,7 @@ def test_import_ignores_invalid_offsets_before_a_slice(type_, garbage, validate)
     array = raw(type_, [bits, offsets, *data], 10, children, offset=40)
     column = column_from(array, validate=validate)
     expected = [None if i == 3 else row for i, row in enumerate(whole.to_pylist()[40:])]
-    found = pa.array(bridge.to_arrow_device(column, requested_schema=pa.field("", type_)))
+    found = pa.array(cab.to_arrow_device(column, requested_schema=pa.field("", type_)))
     assert found.to_pylist() == expected
 
 
@@ -285,4 +277,4 @@ def test_minimal_validation_accepts_invalid_rows(name):
 
 def test_unknown_validation_level_is_rejected():
     with pytest.raises(ValueError, match="validate: expected 'minimal' or 'full', got 'most'"):
-        bridge.from_arrow_device(pa.array([1]), validate="most")
+        cab.from_arrow_device(pa.array([1]), validate="most")
