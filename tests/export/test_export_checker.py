@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker of exports: sound arrays pass, planted violations are found."""
-
-import re
-from pathlib import Path
+"""The checker of exports finds planted violations; other tests check that sound arrays pass."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +17,15 @@ WORDS = pa.array(["x", None, "y"]).dictionary_encode()
 BATCH = pa.record_batch({"a": NUMBERS, "b": TEXTS})
 
 
-def found_in(source, edit=None, **options):
+def found_in(source, edit):
     """Export an array or a record batch, edit its ``ArrowDeviceArray``, and check that."""
     is_table = isinstance(source, pa.RecordBatch)
     exported = cab.to_arrow_device(source if is_table else column_from(source))
     _, capsule = exported.__arrow_c_device_array__()
     struct = struct_of(capsule)
-    kept = edit(struct) if edit else None
+    kept = edit(struct)
     type_ = pa.struct(source.schema) if is_table else source.type
-    found = find_violations(struct, type_, is_table=is_table, **options)
+    found = find_violations(struct, type_, is_table=is_table)
     del capsule, kept
     return found
 
@@ -99,19 +96,6 @@ def test_planted_violations_are_found(name, source, edit):
     assert all(f": {name}: " in sentence for sentence in found)
 
 
-@pytest.mark.parametrize("source", [NUMBERS, TEXTS, LISTS, STRUCTS, WORDS, BATCH, pa.nulls(3)])
-def test_sound_exports_pass(source):
-    assert not found_in(source)
-
-
-def test_compact_slices_of_strings_may_begin_at_any_offset():
-    assert not found_in(TEXTS, replace(1, [1, 2, 2, 3]), compact=True)
-
-
-def test_rows_that_are_null_may_have_any_index():
-    assert not found_in(WORDS, replace(1, [0, 9, 1]))
-
-
 @pytest.mark.parametrize("make", [cab.to_arrow_device, cab.to_arrow_device_stream])
 def test_every_export_calls_the_checker(make, monkeypatch):
     """The fixture in ``conftest.py`` relies on this."""
@@ -122,11 +106,3 @@ def test_every_export_calls_the_checker(make, monkeypatch):
     result = make(column_from(NUMBERS))
     batches = list(result) if make is cab.to_arrow_device_stream else [result]
     assert len(checked) >= len(batches) == 1
-
-
-def test_documentation_lists_the_checked_invariants():
-    page = (Path(__file__).parents[2] / "docs/invariants.md").read_text()
-    table = page[page.index("\n# Invariants of exports\n") :]
-    assert set(PLANTED) == set(re.findall(r"^\| `(\w+)` \| ", table, re.MULTILINE)) - {
-        "mask_is_padded"  # checked in the C++ tests, which know the allocation
-    }

@@ -29,14 +29,6 @@ def taken(frame):
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
-def test_column_labels_of_any_type_are_restored(labels):
-    frame = pd.DataFrame([list(range(len(labels)))], columns=labels)
-    found = cab.from_arrow_device(arrow_of_pandas(frame)).columns
-    pd.testing.assert_index_equal(found, labels, exact=True)
-    assert all(are_same_labels(*pair) for pair in zip(found, labels, strict=True))
-
-
-@pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
 def test_names_of_index_and_series_of_any_type_are_restored(labels):
     for label in labels:
         index = pd.Index([1, 2], name=label)
@@ -44,15 +36,6 @@ def test_names_of_index_and_series_of_any_type_are_restored(labels):
         assert are_same_labels(found.index.name, label)
         series = cab.from_arrow_device(arrow_of_pandas(pd.Series([3, 4], name=label)))
         assert are_same_labels(series.name, label)
-
-
-@pytest.mark.parametrize(
-    "name", [None, 0, b"x", ("t", pd.Timestamp("2020")), pd.Timestamp("2020")], ids=repr
-)
-def test_names_of_column_labels_of_any_type_are_restored(name):
-    frame = pd.DataFrame([[1, 2]], columns=pd.Index(["a", "b"], name=name))
-    found = cab.from_arrow_device(arrow_of_pandas(frame)).columns
-    pd.testing.assert_index_equal(found, frame.columns, exact=True)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +91,7 @@ def test_more_text_than_one_array_holds_is_an_error():
         def combine_chunks(self):
             return pa.table({"s": pa.chunked_array([["a"], ["b"]])})
 
-    with pytest.raises(
-        OverflowError, match="expected at most 2 GiB of text in a column of objects, got more"
-    ):
+    with pytest.raises(OverflowError, match="2 GiB of text"):
         pandas_objects._one_batch(Table())
 
 
@@ -135,25 +116,9 @@ def test_frame_without_columns_keeps_its_number_of_rows(preserve_index):
     assert array.column_names == ([] if preserve_index is False else ["__index_level_0__"])
 
 
-def test_multiindex_levels_named_by_numbers_keep_their_order():
-    index = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=[1, 0])
-    batch = arrow_of_pandas(pd.DataFrame({"x": [1, 2]}, index))
-    assert batch.to_pydict() == {"x": [1, 2], "1": [1, 2], "0": ["a", "b"]}
-    assert list(cab.from_arrow_device(batch).index.names) == [1, 0]
-
-
-@pytest.mark.parametrize("obj", [[1], None, pd.Timestamp("2020"), pd.array([1])])
-def test_other_objects_are_rejected(obj):
-    name = type(obj).__name__
-    with pytest.raises(
-        TypeError, match=f"^expected a DataFrame, Series or Index, got an object of type {name}$"
-    ):
-        arrow_of_pandas(obj)
-
-
-def test_column_of_mixed_types_is_rejected():
-    with pytest.raises(ValueError, match=r"column .mixed.: Could not convert"):
-        arrow_of_pandas(pd.DataFrame({"mixed": [1, "x"]}))
+def test_other_objects_are_rejected():
+    with pytest.raises(TypeError, match="got an object of type list"):
+        arrow_of_pandas([1])
 
 
 @pytest.mark.parametrize("name", ["n", None, 3, ("a", 1)])
@@ -262,16 +227,15 @@ def assert_same_index(found, expected, of_levels=lambda level: level):
         assert one.equals(other), (one, other)
 
 
-#: The usual run takes the first 100 frames.
-SEEDS = [
-    pytest.param(first, marks=[pytest.mark.exhaustive] if first >= 100 else [])
-    for first in range(0, 2_000, 20)
-]
+def test_random_frames_are_kept_in_every_exchange():
+    for seed in range(80):
+        assert_is_kept(pandas_frames.random_frame(seed))
 
 
-@pytest.mark.parametrize("first", SEEDS)
-def test_random_frames_are_kept_in_every_exchange(first):
-    for seed in range(first, first + 20):
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("first", range(80, 2_000, 80))
+def test_more_random_frames_are_kept_in_every_exchange(first):
+    for seed in range(first, first + 80):
         assert_is_kept(pandas_frames.random_frame(seed))
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from testing import foreign, host, samples
 from testing.peers.arrays import Producer, assert_same, column_from, forget_null_counts
 from testing.strategies import NOT_SLOW, slices
-from testing.unsanitized import data_below_nulls
 
 leaves = st.one_of(
     past.binary_type,
@@ -93,4 +92,3 @@ def test_import_of_random_arrays_keeps_the_rows(data):
         column = column_from(Producer(array, edit), **options)
         assert column.null_count() == array.null_count
         assert_same(host.to_arrow(column, expected.type), expected)
-        assert options == {"sanitize": False} or data_below_nulls(column) == []

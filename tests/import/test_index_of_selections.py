@@ -31,8 +31,15 @@ def written(path):
     return path
 
 
-def of_files(source, **options):
-    return cab.from_arrow_device_stream(cab.to_arrow_device_stream(source, **options))
+def of_file(suffix, source=lambda path: path, **options):
+    """Return a function that writes a file and imports columns of it."""
+
+    def read(path, columns):
+        opened = source(written(path.with_suffix(suffix)))
+        stream = cab.to_arrow_device_stream(opened, columns=columns, **options)
+        return cab.from_arrow_device_stream(stream)
+
+    return read
 
 
 def awaited(source, columns):
@@ -57,24 +64,12 @@ READERS = {
     "messages": lambda path, columns: cab.from_arrow_device_stream(
         cab.ipc.from_messages(cab.ipc.messages(PANDAS)), columns=columns
     ),
-    "parquet": lambda path, columns: of_files(
-        written(path.with_suffix(".parquet")), columns=columns
-    ),
-    "arrow file": lambda path, columns: of_files(
-        written(path.with_suffix(".arrow")), columns=columns
-    ),
-    "arrow stream": lambda path, columns: of_files(
-        written(path.with_suffix(".arrows")), columns=columns
-    ),
-    "filtered": lambda path, columns: of_files(
-        written(path.with_suffix(".parquet")), columns=columns, filter=pc.field("b") > 0
-    ),
-    "filtered arrow file": lambda path, columns: of_files(
-        written(path.with_suffix(".arrow")), columns=columns, filter=pc.field("b") > 0
-    ),
-    "dataset": lambda path, columns: of_files(
-        ds.dataset(written(path.with_suffix(".parquet"))), columns=columns
-    ),
+    "parquet": of_file(".parquet"),
+    "arrow file": of_file(".arrow"),
+    "arrow stream": of_file(".arrows"),
+    "filtered": of_file(".parquet", filter=pc.field("b") > 0),
+    "filtered arrow file": of_file(".arrow", filter=pc.field("b") > 0),
+    "dataset": of_file(".parquet", ds.dataset),
 }
 
 
@@ -89,4 +84,6 @@ def test_columns_of_a_file_may_name_a_level_of_the_index(tmp_path):
     path = written(tmp_path / "file.parquet")
     stream = cab.to_arrow_device_stream(path, columns=["k", "a"])
     assert pa.table(stream).column_names == ["k", "a", "__index_level_1__"]
-    pd.testing.assert_frame_equal(of_files(path, columns=["k", "a"]).to_pandas(), PANDAS[["a"]])
+    stream = cab.to_arrow_device_stream(path, columns=["k", "a"])
+    found = cab.from_arrow_device_stream(stream).to_pandas()
+    pd.testing.assert_frame_equal(found, PANDAS[["a"]])

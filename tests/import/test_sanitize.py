@@ -9,6 +9,7 @@ from hypothesis import given
 
 import cudf_arrow_bridge as cab
 from testing import foreign, host, samples
+from testing.invariants import violations
 from testing.peers.arrays import (
     DeviceOnly,
     Producer,
@@ -22,7 +23,6 @@ from testing.unsanitized import (
     BELOW_MASKS,
     OTHERS,
     WITH_OFFSETS,
-    data_below_nulls,
     with_nulls_at_each_level,
 )
 
@@ -30,7 +30,7 @@ from testing.unsanitized import (
 def check(array, edit=None):
     expected = foreign.expected_import(array)
     column = column_from(Producer(array, edit))
-    assert data_below_nulls(column) == []
+    assert violations(column) == []
     assert column.null_count() == array.null_count
     assert_same(host.to_arrow(column, expected.type), expected)
 
@@ -39,8 +39,7 @@ def check(array, edit=None):
 def test_import_sanitizes_dirty_columns(type_):
     array = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
     array.validate(full=True)
-    before = column_from(Producer(array), sanitize=False)
-    assert data_below_nulls(before), "nothing to do"
+    assert violations(column_from(Producer(array), sanitize=False)), "nothing to do"
     for steps in samples.cuts(len(array)):
         part = samples.cut(array, steps)
         check(part)
@@ -61,12 +60,9 @@ def test_import_shares_the_buffers_of_clean_columns(type_, nulls):
 def test_import_sanitizes_random_columns(array, steps):
     array = samples.cut(array, [s for s in steps if s[0] + s[1] <= len(array)][:1])
     column = column_from(Producer(array))
-    assert data_below_nulls(column) == []
+    assert violations(column) == []
     left = host.to_arrow(column_from(Producer(array), sanitize=False), array.type)
     assert_same(host.to_arrow(column, array.type), left)
-
-
-# -- copied buffers ----------------------------------------------------------------------------
 
 
 def buffers(array):
@@ -116,4 +112,4 @@ def test_export_of_a_dirty_pyarrow_array_shares_its_buffers():
 def test_import_as_a_series_sanitizes_the_column():
     array = with_nulls_at_each_level(samples.values(pa.string(), samples.MANY, "none"))
     series = cab.from_arrow_device(DeviceOnly(array))
-    assert data_below_nulls(series._column.plc_column) == []
+    assert violations(series._column.plc_column) == []

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pylibcudf as plc
 import pytest
 
-import cudf_arrow_bridge as cab
 from testing import host, samples, views
 from testing.peers.arrays import (
     DeviceOnly,
@@ -15,7 +14,6 @@ from testing.peers.arrays import (
     assert_same,
     column_from,
     forget_null_counts,
-    read,
     refused,
 )
 
@@ -68,7 +66,7 @@ def test_import_of_string_and_binary_views_keeps_the_rows(type_, size, nulls):
 @pytest.mark.parametrize("large", [False, True], ids=["list_view", "large_list_view"])
 @pytest.mark.parametrize("place", views.PLACES)
 def test_import_of_list_views_keeps_the_rows(place, large, size, nulls):
-    for element in samples.TYPES:
+    for element in (pa.bool_(), pa.string(), samples.DICTIONARY[0], *samples.NESTED, pa.null()):
         array = samples.as_list(element, size, nulls)
         for steps in ([(0, size)], [(size // 3, size // 2)], [(size, 0)]):
             view = views.list_view(array, place, large)
@@ -76,17 +74,10 @@ def test_import_of_list_views_keeps_the_rows(place, large, size, nulls):
             check(samples.cut(view, steps), samples.cut(array, steps))
 
 
-@pytest.mark.parametrize("place", views.PLACES)
-def test_import_of_sliced_list_views_keeps_the_rows(place):
-    array = samples.as_list(pa.string(), samples.MANY, "some", (9,))
-    check_cuts(views.list_view(array, place), array)
-
-
 @pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize("ends", views.RUN_ENDS, ids=str)
 @pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_import_of_run_end_encoded_arrays_keeps_the_rows(type_, ends, nulls):
-    for size in SIZES:
+def test_import_of_run_end_encoded_arrays_keeps_the_rows(type_, nulls):
+    for size, ends in zip(SIZES, views.RUN_ENDS, strict=True):
         array, expected = views.run_ended(samples.values(type_, size, nulls), ends)
         check_cuts(array, expected)
 
@@ -99,51 +90,6 @@ def test_import_of_runs_with_sliced_children_keeps_the_rows():
     array.validate(full=True)
     assert array.to_pylist() == expected.to_pylist()
     check_cuts(array, expected)
-
-
-def nested(size, nulls):
-    """Yield arrays in nested layouts, each with an array of the same rows."""
-    plain = samples.values(pa.string(), size, nulls)
-    lists = samples.as_list(pa.string(), size, nulls)
-    deep = samples.as_list(pa.list_(pa.string()), size, nulls)
-    inner = views.list_view(deep.values, elements=views.string_view)
-    numbers = samples.values(pa.int16(), size, nulls)
-
-    def struct(first, second):
-        names = [pa.field("0", first.type), pa.field("1", second.type)]
-        return samples.as_struct([first, second], names, size, nulls)
-
-    yield views.list_view(lists, elements=views.string_view), lists
-    yield views.list_view(lists, "in order", elements=views.string_view), lists
-    yield pa.ListArray.from_arrays(deep.offsets, inner, mask=deep.is_null()), deep
-    yield struct(views.string_view(plain), numbers), struct(plain, numbers)
-    yield struct(views.list_view(lists), numbers), struct(lists, numbers)
-    runs, expected = views.run_ended(plain, pa.int16(), views.string_view)
-    yield runs, expected
-    yield struct(runs, numbers), struct(expected, numbers)
-    runs, expected = views.run_ended(lists, values=views.list_view)
-    yield runs, expected
-    runs, expected = views.run_ended(struct(plain, numbers))
-    yield runs, expected
-    runs, expected = views.run_ended(lists.values)
-    yield (
-        pa.ListArray.from_arrays(lists.offsets, runs, mask=lists.is_null()),
-        pa.ListArray.from_arrays(lists.offsets, expected, mask=lists.is_null()),
-    )
-    coded = samples.values(pa.dictionary(pa.int32(), pa.string()), size, nulls)
-    viewed = pa.DictionaryArray.from_arrays(coded.indices, views.string_view(coded.dictionary))
-    yield viewed, coded
-    yield views.run_ended(coded)
-
-
-@pytest.mark.parametrize("nulls", ["none", "some"])
-@pytest.mark.parametrize("which", range(12))
-def test_import_of_nested_layouts_keeps_the_rows(which, nulls):
-    array, expected = list(nested(samples.MANY, nulls))[which]
-    check_cuts(array, expected)
-
-
-# -- zero-copy --------------------------------------------------------------------------------
 
 
 def test_import_shares_the_elements_of_list_views_in_order():
@@ -207,38 +153,3 @@ def test_run_end_encoded_struct_is_imported_as_column_not_as_table():
     assert column.type().id() == plc.TypeId.STRUCT
     assert "run_end_encoded" in refused(ValueError, DeviceOnly(runs), kind="table")
     assert_same(host.to_arrow(column, expected.type), expected)
-
-
-# -- exports ----------------------------------------------------------------------------------
-
-
-def test_export_of_views_and_runs_keeps_the_rows():
-    """The tests of exports check the layout."""
-    rows = samples.values(pa.string(), samples.MANY, "some")
-    lists = samples.as_list(pa.timestamp("us", "Europe/Berlin"), samples.MANY, "some")
-    runs, expected = views.run_ended(lists)
-    inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array(["a", "b"]))
-    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), inner)
-    plain = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), pa.array(["b", "a"]))
-    for array, wanted in (
-        (views.string_view(rows), rows),
-        (views.list_view(lists), lists),
-        (runs, expected),
-        (codes, plain),
-    ):
-        assert read(cab.to_arrow_device(DeviceOnly(array))).to_pylist() == wanted.to_pylist()
-
-
-def test_extension_types_beside_and_below_list_views_keep_their_metadata():
-    """pyarrow leaves an extension type without a class in the metadata."""
-    metadata = {"ARROW:extension:name": "tests.text", "ARROW:extension:metadata": "{}"}
-    text = samples.values(pa.string(), 9, "some")
-    lists = views.list_view(samples.as_list(pa.string(), 9, "some"))
-    item = pa.field("item", pa.string(), metadata=metadata)
-    fields = [pa.field("text", text.type, metadata=metadata), pa.field("lists", pa.list_view(item))]
-    batch = pa.record_batch([text, lists.cast(pa.list_view(item))], pa.schema(fields))
-    back = pa.record_batch(DeviceOnly(cab.to_arrow_device(DeviceOnly(batch))))
-    wanted = {key.encode(): value.encode() for key, value in metadata.items()}
-    assert back.schema.field("text").metadata == wanted
-    assert back.schema.field("lists").type.value_field.metadata == wanted
-    assert back.to_pydict() == batch.to_pydict()

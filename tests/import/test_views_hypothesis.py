@@ -18,6 +18,9 @@ def layouts(draw, array):
     type_ = array.type
     if not draw(st.booleans()):
         return array
+    if len(array) < 2**15 and draw(st.integers(0, 3)) == 0:
+        ends = pa.array(range(1, len(array) + 1), draw(st.sampled_from(views.RUN_ENDS)))
+        return pa.RunEndEncodedArray.from_arrays(ends, array)
     if pa.types.is_string(type_):
         return views.string_view(array)
     if pa.types.is_list(type_):

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pylibcudf as plc
 
-from testing import foreign, host
+from testing import foreign
 
 BELOW_MASKS = [
     pa.struct([("0", pa.int32())]),
@@ -66,35 +65,3 @@ def entries(type_):
 def bits(size, seed):
     valid = np.random.default_rng(seed).integers(0, 3, size) > 0
     return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
-
-
-def valid(column):
-    """Return which stored rows of a column are valid, including the rows before its offset."""
-    size = column.offset() + column.size()
-    if column.type().id() == plc.TypeId.EMPTY:
-        return np.zeros(size, "bool")
-    if column.null_mask() is None:
-        return np.ones(size, "bool")
-    mask = np.frombuffer(host.foreign(column.null_mask()), "uint8")
-    return np.unpackbits(mask, bitorder="little")[:size].astype("bool")
-
-
-def data_below_nulls(column):
-    """Describe the data that libcudf does not expect. Read masks and offsets without libcudf."""
-    found, kind, children = [], column.type().id(), column.children()
-    null = ~valid(column)
-    if kind == plc.TypeId.STRUCT:
-        for child in children:
-            assert child.offset() == 0
-            if (valid(child)[: len(null)] & null).any():
-                found.append("rows below a null struct")
-    if kind in (plc.TypeId.LIST, plc.TypeId.STRING) and children and len(null):
-        wide = children[0].type().id() == plc.TypeId.INT64
-        offsets = np.frombuffer(host.foreign(children[0].data()), "int64" if wide else "int32")
-        if (np.diff(offsets)[: len(null)][null] != 0).any():
-            found.append(f"a null {kind.name} with a length")
-    for child in children:
-        found += data_below_nulls(child)
-        if child.type().id() != plc.TypeId.EMPTY:
-            assert child.null_count() == (~valid(child)).sum()
-    return found

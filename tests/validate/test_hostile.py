@@ -5,27 +5,25 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import re
 import struct
+from itertools import product
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cudf_arrow_bridge as cab
-from testing.broken import BATCH, PATHS, child
+from testing.broken import BATCH, child
 from testing.peers.arrays import Producer, misnamed, refused
 
-#: Objects in place of a capsule. Each example gets new capsules; an import consumes them.
+#: Objects in place of a capsule. Each call gets new capsules; an import consumes them.
 PARTS = {
     "schema": lambda schema, array: schema,
     "array": lambda schema, array: array,
     "schema by another name": lambda schema, array: misnamed(schema, b"arrow_array_stream"),
     "array by another name": lambda schema, array: misnamed(array, b"used_arrow_device_array"),
+    "array without a name": lambda schema, array: misnamed(array, None),
     "host array": lambda schema, array: pa.array([1]).__arrow_c_array__()[1],
     "None": lambda schema, array: None,
-    "number": lambda schema, array: 7,
     "text": lambda schema, array: "arrow_schema",
     "array itself": lambda schema, array: pa.array([1]),
 }
@@ -48,42 +46,32 @@ class AnsweringOnHost(Answering):
     __arrow_c_device_array__ = property()
 
 
-def as_dict(parts):
-    return dict(enumerate(parts))
+def test_results_other_than_a_schema_and_an_array_capsule_are_rejected():
+    right = ("schema", "array")
+    cases = [(tuple, parts) for parts in [*product(PARTS, repeat=2), (), right[:1], right * 2]]
+    for container, parts in [*cases, (list, right), (iter, right)]:
+        producer = Producer(BATCH)
+        capsules = producer.schema_capsule, producer.array_capsule
+        producer.drop()
+        answer = Answering(container([PARTS[part](*capsules) for part in parts]))
+        if parts == right and container is not iter:
+            cab.from_arrow_device(answer, to="pylibcudf")
+        else:
+            with pytest.raises((TypeError, ValueError)):
+                cab.from_arrow_device(answer, to="pylibcudf")
+        del capsules, answer
+        gc.collect()
+        assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
-@pytest.mark.exhaustive
-@settings(deadline=None)
-@given(
-    parts=st.lists(st.sampled_from(sorted(PARTS)), max_size=3)
-    | st.tuples(*[st.sampled_from(sorted(PARTS))] * 2).map(list),
-    container=st.sampled_from([tuple, list, iter, as_dict]),
-    to=st.sampled_from(["cudf", "pylibcudf"]),
-    kind=st.sampled_from([None, "table", "column"]),
-)
-def test_results_other_than_a_schema_and_an_array_capsule_are_rejected(parts, container, to, kind):
-    producer = Producer(BATCH)
-    capsules = producer.schema_capsule, producer.array_capsule
-    producer.drop()
-    answer = Answering(container([PARTS[part](*capsules) for part in parts]))
-    if parts == ["schema", "array"] and container in (tuple, list):
-        cab.from_arrow_device(answer, to=to, kind=kind)
-    else:
-        with pytest.raises((TypeError, ValueError)):
-            cab.from_arrow_device(answer, to=to, kind=kind)
-    del capsules, answer
-    gc.collect()
-    assert (producer.releases, producer.schema_releases) == (1, 1)
-
-
-@pytest.mark.parametrize("answer", [None, 7, "ab", (), (None,), (None,) * 3, object()])
+@pytest.mark.parametrize("answer", [None, 7, "ab", (), (None,) * 3])
 @pytest.mark.parametrize("producer", [Answering, AnsweringOnHost])
 def test_result_without_a_pair_of_capsules_raises_a_type_error(producer, answer):
     with pytest.raises(TypeError, match="expected a pair of PyCapsules, got "):
         cab.from_arrow_device(producer(answer))
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), RuntimeError("broken"), KeyboardInterrupt()])
+@pytest.mark.parametrize("error", [KeyError("x"), KeyboardInterrupt()])
 def test_exception_of_the_producer_is_raised_unchanged(error):
     with pytest.raises(type(error)) as caught:
         cab.from_arrow_device(Answering(error))
@@ -91,31 +79,20 @@ def test_exception_of_the_producer_is_raised_unchanged(error):
 
 
 def test_consumed_array_is_rejected():
-    producer = Producer(BATCH)
-    answer = Answering((producer.schema_capsule, producer.array_capsule))
-    producer.drop()
-    cab.from_arrow_device(answer, to="pylibcudf")
-    for _ in range(2):
-        assert "a released one" in refused(ValueError, answer, kind=None)
-
-
-def test_swapped_and_repeated_capsules_are_rejected():
-    schema, array = BATCH.__arrow_c_device_array__()
-    for pair in [(schema, schema), (array, array), (array, schema)]:
-        with pytest.raises(ValueError, match="a PyCapsule named"):
-            cab.from_arrow_device(Answering(pair))
-    assert cab.from_arrow_device(Answering((schema, array)), to="pylibcudf").num_columns() == 3
-
-
-NOT_UTF8 = [b"\xe9t\xe9", b"\xff", b"\xed\xa0\x80", b"a\xc3"]
+    for answer in (
+        Answering(BATCH.__arrow_c_device_array__()),
+        AnsweringOnHost(BATCH.__arrow_c_array__()),
+    ):
+        cab.from_arrow_device(answer, to="pylibcudf")
+        for _ in range(2):
+            assert "a released one" in refused(ValueError, answer, kind=None)
 
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])
 @pytest.mark.parametrize("where", [[0], [0, 0, 1], [2]])
 @pytest.mark.parametrize("member", ["name", "format"])
-@pytest.mark.parametrize("text", NOT_UTF8)
-def test_names_and_formats_that_are_not_utf8_are_rejected(to, where, member, text):
-    producer = Producer(BATCH, lambda schema, _: setattr(child(schema, *where), member, text))
+def test_names_and_formats_that_are_not_utf8_are_rejected(to, where, member):
+    producer = Producer(BATCH, lambda schema, _: setattr(child(schema, *where), member, b"a\xc3"))
     assert "in UTF-8, got other bytes" in refused(ValueError, producer, kind=None, to=to)
     assert (producer.releases, producer.schema_releases) == (1, 1)
 
@@ -148,19 +125,4 @@ def test_array_that_contains_itself_is_rejected():
 
     producer = Producer(BATCH, edit)
     assert "64 levels" in refused(ValueError, producer, kind=None)
-    assert (producer.releases, producer.schema_releases) == (1, 1)
-
-
-@pytest.mark.exhaustive
-@given(
-    path=st.sampled_from(sorted(PATHS)),
-    member=st.sampled_from(["length", "offset", "null_count", "n_buffers", "n_children"]),
-    value=st.integers(-(2**63), -2) | st.integers(2**59, 2**63 - 1),
-    to=st.sampled_from(["cudf", "pylibcudf"]),
-)
-def test_extreme_array_members_are_rejected(path, member, value, to):
-    producer = Producer(BATCH, lambda _, array: setattr(PATHS[path](array.array), member, value))
-    with pytest.raises((ValueError, OverflowError), match=re.escape(f"'{path}")):
-        cab.from_arrow_device(producer, to=to)
-    gc.collect()
     assert (producer.releases, producer.schema_releases) == (1, 1)

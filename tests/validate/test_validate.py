@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -49,48 +47,39 @@ def coded(codes, index_type, count=3):
 
 LONG = "thirteen more"
 NUMBERS = pa.array([1, 2], pa.int8())
+
+
+def bad_strings(type_, width):
+    return raw(type_, [None, ints(width, 0, 3, 1, 4), b"abcd"], 3), ["row 1", "3 to 1"]
+
+
+def bad_lists(type_, width):
+    return raw(type_, [None, ints(width, 0, 2, 1, 2)], 3, [NUMBERS]), ["row 1", "2 to 1"]
+
+
+def bad_text(type_, width):
+    return raw(type_, [None, ints(width, 0, 1, 2), b"a\xff"], 2), ["row 1", "UTF-8"]
+
+
+NOT_UTF8 = b"thirteen it\xff\xff"
 BAD = {
-    "string offsets": (
-        raw(pa.string(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3),
-        ["row 1", "3 to 1"],
-    ),
-    "large string offsets": (
-        raw(pa.large_string(), [None, ints("int64", 0, 3, 1, 4), b"abcd"], 3),
-        ["row 1", "3 to 1"],
-    ),
-    "binary offsets": (
-        raw(pa.binary(), [None, ints("int32", 0, 3, 1, 4), b"abcd"], 3),
-        ["row 1", "3 to 1"],
-    ),
-    "list offsets": (
-        raw(
-            pa.list_(pa.int8()), [None, ints("int32", 0, 2, 1, 2)], 3, [pa.array([1, 2], pa.int8())]
-        ),
-        ["row 1", "2 to 1"],
-    ),
-    "large list offsets": (
-        raw(pa.large_list(pa.int8()), [None, ints("int64", 0, 2, 1, 2)], 3, [NUMBERS]),
-        ["row 1", "2 to 1"],
-    ),
-    "utf-8": (raw(pa.string(), [None, ints("int32", 0, 1, 2), b"a\xff"], 2), ["row 1", "UTF-8"]),
+    "string offsets": bad_strings(pa.string(), "int32"),
+    "large string offsets": bad_strings(pa.large_string(), "int64"),
+    "binary offsets": bad_strings(pa.binary(), "int32"),
+    "list offsets": bad_lists(pa.list_(pa.int8()), "int32"),
+    "large list offsets": bad_lists(pa.large_list(pa.int8()), "int64"),
+    "utf-8": bad_text(pa.string(), "int32"),
+    "large utf-8": bad_text(pa.large_string(), "int64"),
     "utf-8 cut in two": (
         raw(pa.string(), [None, ints("int32", 0, 1, 2), "é".encode()], 2),
         ["row 0", "UTF-8"],
-    ),
-    "large utf-8": (
-        raw(pa.large_string(), [None, ints("int64", 0, 1, 2), b"a\xff"], 2),
-        ["row 1", "UTF-8"],
     ),
     "utf-8 of short views": (
         raw(pa.string_view(), [None, view("a") + view(b"\xff")], 2),
         ["row 1", "UTF-8"],
     ),
     "utf-8 of long views": (
-        raw(
-            pa.string_view(),
-            [None, view("a") + view(b"thirteen it\xff\xff"), b"thirteen it\xff\xff"],
-            2,
-        ),
+        raw(pa.string_view(), [None, view("a") + view(NOT_UTF8), NOT_UTF8], 2),
         ["row 1", "UTF-8"],
     ),
     "views behind their buffer": (
@@ -129,24 +118,16 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_full_validation_names_the_invalid_row(name):
+def test_full_validation_names_the_invalid_row_and_the_path_of_its_column(name):
     array, words = BAD[name]
-    producer = Producer(array)
-    message = refused(ValueError, producer, validate="full")
-    for word in ["'(top level)'", *words]:
-        assert word in message
-    assert producer.releases == 1
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_full_validation_names_the_path_of_the_invalid_column(name):
-    array, words = BAD[name]
+    assert words[0] in refused(ValueError, DeviceOnly(array), validate="full")
     lists = pa.ListArray.from_arrays(pa.array([0, len(array)], pa.int32()), array)
     struct = pa.StructArray.from_arrays([lists], ["price"])
-    batch = pa.record_batch([struct], ["orders"])
-    message = refused(ValueError, DeviceOnly(batch), kind=None, validate="full")
-    assert "'orders.price[]'" in message
-    assert words[0] in message
+    producer = Producer(pa.record_batch([struct], ["orders"]))
+    message = refused(ValueError, producer, kind=None, validate="full")
+    for word in ["'orders.price[]'", *words]:
+        assert word in message
+    assert producer.releases == 1
 
 
 def test_full_validation_accepts_valid_arrays():
@@ -218,14 +199,6 @@ def test_runs_that_end_before_the_length_are_rejected(validate):
     assert producer.releases == 1
 
 
-def test_full_validation_rejects_a_wrong_null_count():
-    def edit(schema, array):
-        array.array.null_count = 2
-
-    producer = Producer(pa.array([1, None, 3]), edit)
-    assert "expected a null count of 1, got 2" in refused(ValueError, producer, validate="full")
-
-
 NULL = [
     *(pa.bool_(), pa.int32(), pa.string(), pa.list_(pa.int8()), pa.list_(pa.int8(), 2)),
     *(pa.struct([("x", pa.int8())]), pa.dictionary(pa.int8(), pa.string()), pa.string_view()),
@@ -233,33 +206,24 @@ NULL = [
 ]
 
 
-@pytest.mark.parametrize("size", [1, 8, 70, 200])
+@pytest.mark.parametrize("size", [1, 8, 70])
 @pytest.mark.parametrize("type_", NULL, ids=str)
-def test_full_validation_rejects_a_null_count_of_zero_over_nulls(type_, size):
+def test_full_validation_rejects_a_wrong_null_count(type_, size):
     """Rows before the slice are null too, but the null count does not include them."""
-
-    def edit(schema, array):
-        array.array.null_count = 0
-
     array = pa.nulls(size + 3, type_)[3:]
-    message = refused(ValueError, Producer(array, edit), validate="full")
-    assert f"expected a null count of {size}, got 0" in message
+    for wrong in {0, size - 1}:
+
+        def edit(schema, array, wrong=wrong):
+            array.array.null_count = wrong
+
+        message = refused(ValueError, Producer(array, edit), validate="full")
+        assert f"expected a null count of {size}, got {wrong}" in message
 
 
 def test_full_validation_accepts_a_bitmap_without_nulls():
     array = raw(pa.int8(), [b"\xf8\x07", ints("int8", *range(11))], 8, offset=3)
     assert array.null_count == 0
     assert column_from(array, validate="full").null_count() == 0
-
-
-def test_full_validation_rejects_a_name_that_is_not_utf8():
-    name = ctypes.create_string_buffer(b"pri\xffce")
-
-    def edit(schema, array):
-        schema.children[0].contents.name = ctypes.cast(name, ctypes.c_char_p)
-
-    producer = Producer(pa.record_batch([pa.array([1])], ["price"]), edit)
-    assert "name" in refused(ValueError, producer, kind="table", validate="full")
 
 
 @pytest.mark.parametrize(
@@ -273,8 +237,3 @@ def test_full_validation_rejects_a_name_that_is_not_utf8():
 def test_minimal_validation_accepts_invalid_rows(name):
     """By default, a zero-copy import does not read the shared buffers."""
     assert column_from(BAD[name][0]).size() == len(BAD[name][0])
-
-
-def test_unknown_validation_level_is_rejected():
-    with pytest.raises(ValueError, match="validate: expected 'minimal' or 'full', got 'most'"):
-        cab.from_arrow_device(pa.array([1]), validate="most")
