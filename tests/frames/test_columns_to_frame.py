@@ -14,10 +14,9 @@ import pytest
 import rmm.mr
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge._core.import_.array_importer import importer_of
 from cudf_arrow_bridge.frames import columns_to_frame, from_pylibcudf
-from testing.host_frames import column, content, frame, numbers, series
-from testing.peers.arrays import DeviceOnly
+from testing.host_frames import column, content, series
+from testing.peers.arrays import Capsules, DeviceOnly
 
 BATCH = pa.record_batch(
     {
@@ -107,40 +106,6 @@ def test_streams_and_arrays_of_one_schema_share_the_decoded_schema(reads):
     assert list(map(len, frames)) == [3, 2]
 
 
-VARIANTS = [
-    pa.schema([pa.field("a", pa.int64())]),
-    pa.schema([pa.field("b", pa.int64())]),
-    pa.schema([pa.field("a", pa.int64(), nullable=False)]),
-    pa.schema([pa.field("a", pa.int64(), metadata={"k": "v"})]),
-    pa.schema([pa.field("a", pa.int64(), metadata={"k": "w"})]),
-    pa.schema([pa.field("a", pa.int64(), metadata={"k": "vv"})]),
-    pa.schema([pa.field("a", pa.int64(), metadata={"k": "v", "l": "v"})]),
-    pa.schema([pa.field("a", pa.int64())], metadata={"k": "v"}),
-    pa.schema([pa.field("a", pa.float64())]),
-    pa.schema([pa.field("a", pa.timestamp("s"))]),
-    pa.schema([pa.field("a", pa.timestamp("s", "UTC"))]),
-    pa.schema([pa.field("a", pa.list_(pa.int64()))]),
-    pa.schema([pa.field("a", pa.list_(pa.field("x", pa.int64())))]),
-    pa.schema([pa.field("a", pa.list_(pa.int32()))]),
-    pa.schema([pa.field("a", pa.dictionary(pa.int32(), pa.int64()))]),
-    pa.schema([pa.field("a", pa.dictionary(pa.int32(), pa.int64(), ordered=True))]),
-    pa.schema([pa.field("a", pa.dictionary(pa.int32(), pa.string()))]),
-    pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.int64())]),
-    pa.schema([]),
-]
-
-
-def test_importer_cache_distinguishes_schemas():
-    """The test uses more schemas than the cache keeps, in both orders."""
-    capsules = [schema.__arrow_c_schema__() for schema in VARIANTS]
-    order = [*range(len(VARIANTS)), *reversed(range(len(VARIANTS)))]
-    for position in order * 2:
-        importer = importer_of(capsules[position])
-        found = pa.schema(importer.schema)
-        assert found.equals(VARIANTS[position], check_metadata=True)
-        assert importer_of(VARIANTS[position].__arrow_c_schema__()) is importer
-
-
 def test_frames_of_one_schema_do_not_share_attrs_or_column_names():
     metadata = json.dumps({"index_columns": [], "columns": [], "attributes": {"k": [1]}})
     batch = pa.record_batch(
@@ -152,17 +117,6 @@ def test_frames_of_one_schema_do_not_share_attrs_or_column_names():
     one.columns.name = "changed"
     assert other.attrs == imported(batch).attrs == {"k": [1]}
     assert [other.columns.name, imported(batch).columns.name] == [None, None]
-
-
-def test_import_returns_the_exported_object_of_a_label_without_json_form():
-    class Label:
-        pass
-
-    for label in (Label(), Label()):
-        exported = cab.to_arrow_device(frame([numbers()], pd.Index([label])))
-        for _ in range(2):
-            (found,) = cab.from_arrow_device(exported).columns
-            assert found is label
 
 
 class Memory(np.ndarray):
@@ -224,29 +178,12 @@ def test_memory_is_released_before_its_stream_and_memory_resource(wraps, argumen
     assert set(log) == {"memory", *arguments}
 
 
-def test_second_batch_of_a_schema_has_its_own_values():
-    """No value of the first batch is in the frame of the second."""
-    for values in (np.arange(5), np.arange(5) * 10):
-        found = imported(pa.record_batch({"values of a batch": values}))
-        assert content(found) == [values.tolist()]
-        assert isinstance(found.index, cudf.RangeIndex)
-
-
-class _Renamed:
-    """An array whose field has another name."""
-
-    def __init__(self, array, name):
-        self.array, self.name = array, name
-
-    def __arrow_c_device_array__(self, requested_schema=None):
-        _, array = self.array.__arrow_c_device_array__()
-        return self.array.schema.with_name(self.name).__arrow_c_schema__(), array
-
-
 def test_renamed_series_keeps_its_dtype_and_range():
     values = column(pa.array([1.5, None, 2.5]), pd.Float64Dtype())
-    source = series(values, "a", cudf.RangeIndex(5, 8))
-    renamed = cab.from_arrow_device(_Renamed(cab.to_arrow_device(source), "b"))
+    exported = cab.to_arrow_device(series(values, "a", cudf.RangeIndex(5, 8)))
+    _, array = exported.__arrow_c_device_array__()
+    schema = exported.schema.with_name("b").__arrow_c_schema__()
+    renamed = cab.from_arrow_device(Capsules(schema, array))
     assert renamed.name == "b"
     assert renamed.dtype == pd.Float64Dtype()
     assert (renamed.index.start, renamed.index.stop, renamed.index.step) == (5, 8, 1)

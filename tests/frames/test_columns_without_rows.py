@@ -66,10 +66,3 @@ def test_series_has_the_array_interface(type_):
     interface = series.__cuda_array_interface__
     assert interface["shape"] == (0,)
     assert np.dtype(interface["typestr"]) == series.dtype
-
-
-def test_series_keeps_the_imported_field():
-    field = pa.field("d", pa.date32(), nullable=False, metadata={"k": "v"})
-    batch = pa.record_batch([pa.array([], pa.date32())], pa.schema([field]))
-    exported = cab.to_arrow_device(cab.from_arrow_device(batch))
-    assert exported.schema.field("d").equals(field, check_metadata=True)

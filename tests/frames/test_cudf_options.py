@@ -18,9 +18,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 OPTIONS = [
     ("default_integer_bitwidth", 32),
-    ("default_integer_bitwidth", 64),
     ("default_float_bitwidth", 32),
-    ("default_float_bitwidth", 64),
     ("mode.pandas_compatible", True),
     ("spill", True),
 ]

@@ -90,7 +90,7 @@ def test_dictionary_index_of_a_null_row_is_ignored(way_in, index_type):
 
 
 @pytest.mark.unsound
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_import_reports_one_out_of_range_index_among_many(seed):
     random = np.random.default_rng(seed)
     count = int(random.integers(1, 400))

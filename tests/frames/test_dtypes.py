@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import rmm
 
 from cudf_arrow_bridge.frames.cudf_private import make_column, make_known_column
 from cudf_arrow_bridge.frames.frame_to_columns import frame_to_columns
 from testing.host import addresses, arrays_of, schema_of, table_of, to_plc
-from testing.host_frames import assert_same_object, column, dtypes, frame, round_trip, series
-from testing.spilling import turn_on
+from testing.host_frames import assert_same_object, column, frame, round_trip, series
+from testing.spilling import HostBuffer, turn_on
 
 D = decimal.Decimal
 STRINGS = pa.array(["a", None, "ccc", "", "é" * 9])
@@ -133,7 +134,7 @@ CASES |= {
         )
     },
 }
-SLICES = [(0, 5), (1, 5), (2, 4), (4, 5), (0, 0), (3, 3)]
+SLICES = [(0, 5), (2, 4), (3, 3)]
 
 
 @pytest.mark.parametrize("spills", [False, True])
@@ -185,16 +186,11 @@ def test_round_trip_of_a_frame_shares_its_memory(name, begin, end):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_round_trip_of_a_series_keeps_values_and_dtype(name):
-    source = series(column(*CASES[name]), name)
-    assert_same_object(round_trip(source), source)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_round_trip_of_a_series_keeps_its_index(name):
+def test_round_trip_of_a_series_keeps_values_dtype_and_index(name):
     labels = cudf.Index._from_column(column(INTS, np.dtype("int64")), name="i")
-    source = series(column(*CASES[name]), name, labels)
-    assert_same_object(round_trip(source, True), source)
+    for index in (None, labels):
+        source = series(column(*CASES[name]), name, index)
+        assert_same_object(round_trip(source, index is not None), source)
 
 
 @pytest.mark.parametrize(("begin", "end"), SLICES)
@@ -213,13 +209,9 @@ def test_exported_values_equal_the_source_values(name, begin, end):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("int8", pa.int8()),
-        ("zoned", pa.timestamp("ns", "Europe/Berlin")),
-        ("decimal32", pa.decimal32(7, 2)),
         ("decimal128", pa.decimal128(20, 2)),
         ("list", pa.list_(pa.field("item", pa.int64()))),
         ("arrow list", pa.list_(pa.field("each", pa.int64()))),
-        ("struct", pa.struct({"a": pa.int64(), "b": pa.string()})),
         ("arrow null", pa.null()),
         ("category", pa.dictionary(pa.int8(), pa.string())),
         ("category ordered", pa.dictionary(pa.int8(), pa.string(), ordered=True)),
@@ -294,24 +286,7 @@ def test_pandas_reads_the_dtype_of_the_exported_table(name):
 @pytest.mark.parametrize("name", ["category", "struct", "list of struct of list", "str", "int64"])
 def test_write_to_the_frame_does_not_change_the_export(name, monkeypatch):
     """cuDF's copy-on-write gives the writer new memory. Only the copy to a GPU is replaced."""
-    import cudf.core.buffer.buffer as module
-
-    class HostBuffer:
-        def __init__(self, *, ptr, size):
-            self.memory = np.empty(size, "uint8")
-            self.ptr, self.size = self.memory.ctypes.data, size
-
-        __cuda_array_interface__ = property(
-            lambda self: {
-                "data": (self.ptr, False),
-                "shape": (self.size,),
-                "strides": None,
-                "typestr": "|u1",
-                "version": 3,
-            }
-        )
-
-    monkeypatch.setattr(module.rmm, "DeviceBuffer", HostBuffer)
+    monkeypatch.setattr(rmm, "DeviceBuffer", HostBuffer)
     source = frame({"x": column(*CASES[name])})
     (written,) = source._columns
     before = addresses(written.plc_column)
@@ -347,14 +322,3 @@ def test_export_keeps_the_memory_of_a_deleted_frame():
     del memory
     assert addresses(export_input.columns[0])[0] == address
     assert table_of(export_input)["x"].to_pylist() == expected
-
-
-def test_dtypes_helper_distinguishes_all_cases():
-    """The comparison of dtypes that these tests use distinguishes all cases."""
-    shapes = [dtypes(series(column(*case))) for case in CASES.values()]
-    twins = {("large str", "str"), ("str", "large str")}
-    names = list(CASES)
-    for i, left in enumerate(shapes):
-        for j, right in enumerate(shapes):
-            assert (left == right) == (i == j or (names[i], names[j]) in twins)
-    assert to_plc(INTS).size() == 5

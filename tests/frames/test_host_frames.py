@@ -111,7 +111,7 @@ def options(request):
         yield
 
 
-@pytest.mark.parametrize("rows", [0, 1, 60, 61, 70])
+@pytest.mark.parametrize("rows", [0, 60, 61])
 def test_frames_are_printed_as_by_pandas(rows, options):
     table = TABLES["no nulls"].slice(0, rows)
     expected = table.to_pandas()
@@ -120,10 +120,9 @@ def test_frames_are_printed_as_by_pandas(rows, options):
     assert frame._repr_html_() == expected._repr_html_()
 
 
-@pytest.mark.parametrize("rows", [1, 70])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_series_are_printed_as_by_pandas(name, rows, options):
-    source = pa.table(COLUMNS).slice(0, rows).select([name])
+def test_series_are_printed_as_by_pandas(name, options):
+    source = pa.table(COLUMNS).select([name])
     series, expected = imported(source)[name], source.to_pandas()[name]
     # The dtype is that of cuDF.
     found, _, dtype = repr(series).rpartition("dtype: ")
@@ -166,7 +165,7 @@ def test_column_labels_are_printed_as_by_pandas(columns):
         assert repr(frame[columns[position]]) == repr(expected.iloc[:, position])
 
 
-@pytest.mark.parametrize("most", [0, 4, 5, 20, None])
+@pytest.mark.parametrize("most", [0, 5, 20])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_wide_frames_are_printed_as_by_pandas(most, depth):
     expected = pd.DataFrame({i: range(i, i + 70) for i in range(200)})
@@ -295,14 +294,13 @@ def test_to_arrow_of_a_frame_does_not_copy(nulls, cut):
         assert column.buffers()[1].address + column.offset * width == address
 
 
-@pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(
     ("type_", "nesting"),
     # cuDF does not support dictionaries of decimals.
     [case for case in samples.NESTED_TYPES if not re.match("decimal.*-dictionary", case.id)],
 )
-def test_slices_of_every_type_are_converted_and_exported(type_, nesting, nulls):
-    source = samples.nest(type_, nesting, samples.MANY, nulls)
+def test_slices_of_every_type_are_converted_and_exported(type_, nesting):
+    source = samples.nest(type_, nesting, samples.MANY, "some")
     series = cab.from_arrow_device(source)
     # A type that cuDF does not have is imported as another one.
     wanted = type_in_frames(source.type)
@@ -417,18 +415,13 @@ def test_columns_can_be_dropped_renamed_assigned_and_set_as_index():
 @pytest.mark.parametrize(
     "compute",
     [
-        lambda frame: frame["int"].sum(),
         lambda frame: frame["int"] + 1,
         lambda frame: frame["float"].astype("int64"),
-        lambda frame: frame["int"].astype("float64"),
         lambda frame: frame.sort_values("int"),
         lambda frame: cudf.concat([frame, frame]),
-        lambda frame: frame.describe(),
         lambda frame: frame["text"].str.upper(),
-        lambda frame: frame["int"].values,
         lambda frame: frame[["int"]].values,
         lambda frame: frame["int"].to_cupy(),
-        lambda frame: frame[["int", "float"]].to_cupy(),
         lambda frame: frame.index.values,
     ],
 )
@@ -491,25 +484,29 @@ def test_host_frames_replace_nothing_if_there_is_a_gpu():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("first", ["pa.table({'a': [1, 2]})", "cudf.RangeIndex(2)"])
-def test_frames_are_made_in_host_memory_although_spilling_is_on(first):
+def test_first_frame_without_a_gpu_is_logged_once_and_made_although_spilling_is_on():
     """cuDF's spill manager needs a driver."""
     done = run(
-        f"""
-        import os
+        """
+        import logging, os
         os.environ["CUDF_SPILL"] = "on"
         import cudf, pyarrow as pa
+        from cudf.core.buffer.spill_manager import get_global_manager
         import cudf_arrow_bridge as cab
 
-        cab.to_arrow_device({first})
-        frame = cab.from_arrow_device(pa.table({{"a": [1, 2], "b": ["x", None]}}))
-        assert frame.copy()[1:].to_arrow().to_pylist() == [{{"a": 2, "b": None}}]
+        logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
+        cab.to_arrow_device(cudf.RangeIndex(2))
+        frame = cab.from_arrow_device(pa.table({"a": [1, 2], "b": ["x", None]}))
+        assert get_global_manager().buffers() == ()
+        assert frame.copy()[1:].to_arrow().to_pylist() == [{"a": 2, "b": None}]
         """
     )
     assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("cudf_arrow_bridge")]
+    assert line.startswith("cudf_arrow_bridge INFO there is no GPU: frames are in host memory")
 
 
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
 def test_frames_and_series_are_unchanged_by_pickling(protocol):
     table = pa.table({"a": [1, None, 3], "b": ["x", "y", None], "c": [[1], None, []]})
     frame = cab.from_arrow_device(table)
@@ -537,19 +534,3 @@ def run(code):
         text=True,
         check=False,
     )
-
-
-def test_first_frame_without_a_gpu_is_logged_once():
-    result = run(
-        """
-        import logging
-        import pyarrow as pa
-        import cudf_arrow_bridge as cab
-
-        logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s")
-        for _ in range(2):
-            cab.from_arrow_device(pa.array([1]))
-        """
-    )
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith("cudf_arrow_bridge")]
-    assert line.startswith("cudf_arrow_bridge INFO there is no GPU: frames are in host memory")

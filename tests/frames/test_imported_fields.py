@@ -29,22 +29,16 @@ def field(type_, **metadata):
 
 #: An array of each type, and the first characters of the dtype in cuDF.
 COLUMNS = {
-    "date32": (pa.array([DAY, None, DAY], pa.date32()), "datetime64[s]"),
     "date64": (pa.array([DAY, None, DAY], pa.date64()), "datetime64[ms]"),
-    "time32[s]": (pa.array([NOON, None, NOON], pa.time32("s")), "timedelta64[s]"),
-    "time32[ms]": (pa.array([NOON, None, NOON], pa.time32("ms")), "timedelta64[ms]"),
-    "time64[us]": (pa.array([NOON, None, NOON], pa.time64("us")), "timedelta64[us]"),
-    "time64[ns]": (pa.array([NOON, None, NOON], pa.time64("ns")), "timedelta64[ns]"),
+    "time32": (pa.array([NOON, None, NOON], pa.time32("s")), "timedelta64[s]"),
+    "time64": (pa.array([NOON, None, NOON], pa.time64("us")), "timedelta64[us]"),
     "binary": (pa.array([b"a", None, b"\xff\0"], pa.binary()), "list"),
-    "large_binary": (pa.array([b"a", None, b"\xff\0"], pa.large_binary()), "list"),
     "fixed_size_binary": (pa.array([b"abcd", None, b"\xff\0\0\0"], pa.binary(4)), "list"),
-    "map": (pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int32())), "list"),
     "map of dates": (
         pa.array([[(DAY, b"1")], None, []], pa.map_(pa.date32(), pa.large_binary())),
         "list",
     ),
     "large_string": (pa.array(["a", None, "b"], pa.large_string()), "str"),
-    "large_list": (pa.array([[1], None, []], pa.large_list(pa.int32())), "list"),
     "list of other names": (
         pa.array([[1], None, []], pa.list_(pa.field("element", pa.int32(), metadata={"a": "b"}))),
         "list",
@@ -56,17 +50,8 @@ COLUMNS = {
         ),
         "struct",
     ),
-    "list of struct": (
-        pa.array([[{"raw": b"a"}], None, []], pa.list_(pa.struct([("raw", pa.binary())]))),
-        "list",
-    ),
-    "dictionary<int32>": (pa.array(["a", None, "b"]).dictionary_encode(), "category"),
-    "dictionary<uint16>": (
+    "dictionary": (
         pa.array(["a", None, "b"]).cast(pa.dictionary(pa.uint16(), pa.large_string())),
-        "category",
-    ),
-    "dictionary of dates": (
-        pa.array([DAY, None, DAY], pa.date32()).dictionary_encode(),
         "category",
     ),
     "dictionary in a list": (
@@ -76,15 +61,7 @@ COLUMNS = {
     "decimal": (pa.array([Decimal("1.5"), None, Decimal("2")], pa.decimal64(9, 2)), "decimal64"),
     "zone": (pa.array([1, None, 2], pa.timestamp("us", "Europe/Oslo")), "datetime64[us, Eur"),
     "null": (pa.nulls(3), "str"),
-    "list of nulls": (pa.array([[None], None, []], pa.list_(pa.null())), "list"),
     "struct of nulls": (pa.array([{"a": None}, None, {}], pa.struct([("a", pa.null())])), "struct"),
-    "dictionary of dates in a list": (
-        pa.ListArray.from_arrays(
-            [0, 1, 2, 2],
-            pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), pa.array([DAY])),
-        ),
-        "list",
-    ),
 }
 CASES = pytest.mark.parametrize(("array", "dtype"), COLUMNS.values(), ids=COLUMNS.keys())
 
@@ -100,29 +77,20 @@ def exported(frame):
     return batch
 
 
-def rows(array):
-    """Return the values, because nested dictionaries are encoded again."""
-    return array.to_pylist()
-
-
 @CASES
 def test_export_keeps_the_imported_field(array, dtype):
     frame = cab.from_arrow_device(batch_of(array))
     assert str(frame["x"].dtype).startswith(dtype)
-    found = exported(frame)
-    assert found.schema.field("x").equals(batch_of(array).schema.field("x"), check_metadata=True)
-    assert rows(found["x"]) == rows(array)
+    field = batch_of(array).schema.field("x")
+    for part in (array, array.slice(0, 0), array.slice(1, 1), array.slice(2)):
+        found = exported(cab.from_arrow_device(batch_of(part)))
+        assert found.schema.field("x").equals(field, check_metadata=True)
+        # Values, because nested dictionaries are encoded again.
+        assert found["x"].to_pylist() == part.to_pylist()
     series = cab.from_arrow_device(array)
     assert pa.array(cab.to_arrow_device(series)).type == array.type
-
-
-@CASES
-def test_exported_field_does_not_depend_on_the_rows_of_the_batch(array, dtype):
-    whole = exported(cab.from_arrow_device(batch_of(array))).schema
-    for part in (array.slice(0, 0), array.slice(1, 1), array.slice(2)):
-        found = exported(cab.from_arrow_device(batch_of(part)))
-        assert found.schema.field("x").equals(whole.field("x"), check_metadata=True)
-        assert rows(found["x"]) == rows(part)
+    made = cudf.DataFrame({"y": frame["x"]})
+    assert exported(made).schema.field("y").type == array.type
 
 
 @CASES
@@ -131,23 +99,15 @@ def test_export_of_a_slice_keeps_the_imported_type(array, dtype):
     frame = cab.from_arrow_device(batch_of(repeated))
     (column,) = private.columns_of(frame)
     for begin, end in ((0, 15), (1, 8), (9, 15)):
+        expected = repeated.slice(begin, end - begin)
         part = cut_column(
-            column.plc_column,
-            [(begin, end - begin)],
-            lambda begin, size: repeated.slice(begin, size).null_count,
+            column.plc_column, [(begin, end - begin)], lambda *_, e=expected: e.null_count
         )
         made = private.make_series(private.make_column(part, column.dtype), "x")
         found = pa.array(cab.to_arrow_device(made))
         found.validate(full=True)
         assert found.type == array.type
-        assert rows(found) == rows(repeated.slice(begin, end - begin))
-
-
-@CASES
-def test_new_frame_of_an_imported_column_keeps_the_imported_type(array, dtype):
-    frame = cab.from_arrow_device(batch_of(array))
-    made = cudf.DataFrame({"y": frame["x"]})
-    assert exported(made).schema.field("y").type == array.type
+        assert found.to_pylist() == expected.to_pylist()
 
 
 @pytest.mark.parametrize("index_type", [pa.int8(), pa.int32()])
@@ -220,17 +180,6 @@ def test_int64_view_of_a_date_column_is_exported_as_int64():
     assert pa.array(cab.to_arrow_device(numbers)).type == pa.int64()
 
 
-def test_round_trip_keeps_non_nullable_fields():
-    schema = pa.schema(
-        [
-            pa.field("x", pa.int32(), nullable=False),
-            pa.field("y", pa.list_(pa.field("item", pa.int8(), nullable=False)), nullable=False),
-        ]
-    )
-    batch = pa.record_batch([pa.array([1], pa.int32()), pa.array([[1]])], schema=schema)
-    assert exported(cab.from_arrow_device(batch)).schema.equals(schema)
-
-
 EXTENSIONS = {
     "bytes": (pa.array([b"ab", None], pa.binary(2)), "arrow.uuid-like"),
     "dates": (pa.array([DAY, None], pa.date32()), "a.date"),
@@ -255,13 +204,6 @@ def test_round_trip_keeps_extension_metadata_and_storage_type(array, name):
         found = exported(cab.from_arrow_device(rows_))
         assert found.schema.field("x").equals(batch.schema.field("x"), check_metadata=True)
         assert found["x"].to_pylist() == rows_["x"].to_pylist()
-
-
-def test_round_trip_keeps_the_uuid_extension_type_of_pyarrow():
-    storage = pa.array([b"0123456789abcdef", None], pa.binary(16))
-    array = pa.ExtensionArray.from_storage(pa.uuid(), storage)
-    found = exported(cab.from_arrow_device(batch_of(array)))
-    assert found["x"].equals(array)
 
 
 class Label(pa.ExtensionType):
@@ -297,20 +239,6 @@ def test_round_trip_keeps_the_string_view_storage_of_an_extension(label, values)
     assert plain["x"].type == pa.string()
 
 
-def test_round_trip_keeps_an_extension_inside_a_list():
-    inner = pa.field("item", pa.binary(2), metadata={"ARROW:extension:name": "a.pair"})
-    array = pa.array([[b"ab"], None], pa.list_(inner))
-    found = exported(cab.from_arrow_device(batch_of(array)))
-    assert found.schema.field("x").type.value_field.equals(inner, check_metadata=True)
-
-
-def test_round_trip_drops_an_extension_whose_storage_type_changes():
-    metadata = {"ARROW:extension:name": "a.half", "other": "kept"}
-    batch = batch_of(pa.array([1.5, None], pa.float16()), metadata=metadata)
-    found = exported(cab.from_arrow_device(batch)).schema.field("x")
-    assert (found.type, found.metadata) == (pa.float32(), {b"other": b"kept"})
-
-
 def test_export_uses_an_index_type_that_fits_added_categories():
     codes = pa.array(list(range(100)), pa.int8())
     few = pa.DictionaryArray.from_arrays(codes, pa.array([str(i) for i in range(100)]))
@@ -332,16 +260,8 @@ def test_requested_schema_overrides_the_imported_field():
     assert plain.schema.field("x").type == pa.timestamp("s")
 
 
-@CASES
-def test_export_of_pyarrow_arrays_keeps_their_type(array, dtype):
-    found = pa.array(cab.to_arrow_device(array))
-    found.validate(full=True)
-    assert found.type.equals(array.type, check_metadata=True)
-    assert rows(found) == rows(array)
-
-
 def test_export_of_imported_columns_is_zero_copy():
-    for name in ("date64", "time64[us]", "binary", "map", "zone"):
+    for name in ("date64", "time64", "binary", "map of dates", "zone"):
         array = COLUMNS[name][0]
         buffers = cab.to_arrow_device(cab.from_arrow_device(batch_of(array))).buffers()
         assert all(buffer.zero_copy for buffer in buffers), name

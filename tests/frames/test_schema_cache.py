@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge._core.import_.array_importer import importer_of
 from cudf_arrow_bridge._core.schema import SchemaSpec, cache_spec, cached_spec
 from cudf_arrow_bridge.ipc.metadata import read_schema, schema_message
 from testing.host_frames import column, frame, index, numbers, series
@@ -199,6 +200,9 @@ FIELDS = [
     pa.field("a", pa.int64(), nullable=False),
     pa.field("a", pa.int64(), metadata={"k": "v"}),
     pa.field("a", pa.int64(), metadata={"k": "w"}),
+    pa.field("a", pa.int64(), metadata={"k": "vv"}),
+    pa.field("a", pa.int64(), metadata={"k": "v", "l": "v"}),
+    pa.field("a", pa.float64()),
     pa.field("a", pa.timestamp("s")),
     pa.field("a", pa.timestamp("s", "UTC")),
     pa.field("a", struct_of(pa.field("x", pa.int64()))),
@@ -213,16 +217,25 @@ FIELDS = [
 ]
 
 
+SCHEMAS = [
+    *(pa.schema([f], metadata=metadata) for f in FIELDS for metadata in (None, {"k": "v"})),
+    *(pa.schema(FIELDS[:2]), pa.schema([])),
+]
+
+
 def test_export_distinguishes_the_schemas_of_peers():
-    batches = [
-        pa.record_batch([pa.nulls(0, f.type)], pa.schema([f], metadata=metadata))
-        for f in FIELDS
-        for metadata in (None, {"k": "v"})
-    ]
-    for _ in range(2):
-        for batch in batches:
-            found = cab.to_arrow_device(DeviceOnly(batch)).schema
-            assert found.equals(batch.schema, check_metadata=True)
+    for schema in SCHEMAS * 2:
+        batch = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
+        found = cab.to_arrow_device(DeviceOnly(batch)).schema
+        assert found.equals(schema, check_metadata=True)
+
+
+def test_importer_cache_distinguishes_schemas():
+    """The test uses more schemas than the cache keeps, in both orders."""
+    for schema in [*SCHEMAS, *reversed(SCHEMAS)] * 2:
+        importer = importer_of(schema.__arrow_c_schema__())
+        assert pa.schema(importer.schema).equals(schema, check_metadata=True)
+        assert importer_of(schema.__arrow_c_schema__()) is importer
 
 
 def test_cache_of_specs_removes_the_oldest_entry():

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
 import threading
 
 import cudf
@@ -98,11 +95,6 @@ def test_copy_does_not_prevent_spilling(obj):
     gc.collect()
     assert all(owner.spillable for owner in owners(obj))
     copied.release()
-
-
-def test_shallow_copy_after_an_export_shares_the_buffers(obj):
-    cab.to_arrow_device(obj).release()
-    assert owners(obj.copy(deep=False)) == owners(obj)
 
 
 def test_each_export_has_one_spill_lock(obj):
@@ -277,15 +269,6 @@ def test_export_during_a_write_locks_the_memory_that_it_reads(moving):
     assert not memory.spillable
 
 
-def test_imported_frame_supports_copy_export_and_memory_info(manager):
-    (imported, *_) = adopted()
-    assert owners(imported.copy(deep=False)) == owners(imported)
-    again = cab.from_arrow_device(cab.to_arrow_device(imported))
-    assert pa.record_batch(cab.to_arrow_device(again)).num_rows == 3
-    (number, _, _) = imported._columns
-    assert number.data.memory_info()[1] == 24
-
-
 def test_memoryview_for_pickling_does_not_move_imported_memory(moving):
     imported = cab.from_arrow_device(pa.array(ROWS))
     (memory,) = owners(imported)
@@ -310,24 +293,3 @@ def test_write_to_an_import_does_not_change_the_producer(moving):
     assert array.to_pylist() == ROWS
     assert pa.array(cab.to_arrow_device(imported)).to_pylist() == [0] * 100
     assert moving.buffers() == (buffer.owner,)
-
-
-SCRIPT = """
-import cudf
-import pyarrow as pa
-from cudf.core.buffer.spill_manager import get_global_manager
-
-import cudf_arrow_bridge as cab
-
-manager = get_global_manager()
-assert manager is not None
-batch = pa.record_batch({"a": [1, None], "b": ["x", "y"]})
-frame = cab.from_arrow_device(batch)
-assert manager.buffers() == ()
-assert pa.record_batch(cab.to_arrow_device(frame)).to_pydict() == batch.to_pydict()
-"""
-
-
-def test_round_trip_works_with_spilling_enabled_at_the_start():
-    wanted = {"CUDF_SPILL": "on", "CUDF_SPILL_ON_DEMAND": "off"}
-    subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | wanted, check=True)

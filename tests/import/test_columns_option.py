@@ -8,7 +8,6 @@ import gc
 
 import pandas as pd
 import pyarrow as pa
-import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as cab
@@ -16,7 +15,6 @@ from cudf_arrow_bridge.arrow.foreign_streams import open_stream
 from cudf_arrow_bridge.import_.selection import select_of_stream
 from testing import foreign
 from testing.broken import child
-from testing.host import to_plc
 from testing.host_frames import assert_same_object, frame, index, multi, numbers
 from testing.peers.arrays import DeviceOnly, HostOnly, Producer
 from testing.peers.streams import DeviceStreamOnly, StreamOnly, StreamProducer
@@ -32,8 +30,6 @@ BATCH = pa.record_batch(
 )
 KNOWN = ["n", "text", "list", "flag"]
 SELECTIONS = [["n"], ["flag", "n"], ["list", "text", "n"], KNOWN, []]
-
-
 
 
 def lists_of(obj):
@@ -226,37 +222,19 @@ def test_columns_of_a_stream_without_batches_give_an_empty_frame():
     assert (list(found.columns), len(found)) == (["flag"], 0)
 
 
-def pandas_frame(rows):
-    return pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"], "c": [1.5, 2.5, 3.5]}, index=rows)
-
-
-INDEXES = {
-    "range": pd.RangeIndex(5, 11, 2, name="r"),
-    "numbers": pd.Index([10, 20, 30], name="id"),
-    "without a name": pd.Index(["p", "q", "r"]),
-    "levels": pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["x", None]),
-}
-
-
-@pytest.mark.parametrize("rows", INDEXES)
-def test_columns_keep_the_index_of_a_pandas_frame_as_read_parquet_does(rows, tmp_path):
-    """pandas.read_parquet reads the selected columns with the index."""
-    data = pandas_frame(INDEXES[rows])
-    data.to_parquet(tmp_path / "file.parquet")
-    expected = pd.read_parquet(tmp_path / "file.parquet", columns=["c", "a"])
-    found = cab.from_arrow_device(data, columns=["c", "a"])
-    assert_same_object(found, cab.from_arrow_device(expected))
+NUMBERED = pd.DataFrame(
+    {"a": [1, 2, 3], "b": ["x", "y", "z"], "c": [1.5, 2.5, 3.5]}, pd.Index([10, 20, 30], name="id")
+)
 
 
 def test_index_level_named_in_columns_stays_the_index():
-    found = cab.from_arrow_device(pandas_frame(INDEXES["numbers"]), columns=["id", "b"])
+    found = cab.from_arrow_device(NUMBERED, columns=["id", "b"])
     assert (list(found.columns), found.index.name) == (["b"], "id")
 
 
 def test_columns_of_a_pylibcudf_table_do_not_include_the_index():
-    data = pandas_frame(INDEXES["numbers"])
-    assert cab.from_arrow_device(data, columns=["c"], to="pylibcudf").num_columns() == 1
-    table = cab.from_arrow_device(data, columns=["id", "c"], to="pylibcudf")
+    assert cab.from_arrow_device(NUMBERED, columns=["c"], to="pylibcudf").num_columns() == 1
+    table = cab.from_arrow_device(NUMBERED, columns=["id", "c"], to="pylibcudf")
     assert table.columns()[0].data().ptr != 0
     assert list(lists_of(table).values()) == [[10, 20, 30], [1.5, 2.5, 3.5]]
 

@@ -128,32 +128,6 @@ def test_import_of_dictionaries_of_runs_and_views_keeps_the_rows(nulls):
             assert plain(found).equals(plain(samples.cut(codes, steps)))
 
 
-@pytest.mark.parametrize("nulls", samples.NULLS)
-def test_import_of_dictionaries_below_lists_and_structs_keeps_the_rows(nulls):
-    size = samples.MANY
-    lists = samples.as_list(pa.int8(), size, nulls)
-    codes = coded(pa.array(["a", None, "bc"]), len(lists.values), "some", pa.int8())
-    array = pa.ListArray.from_arrays(lists.offsets, codes, mask=lists.is_null())
-    column = column_from(array)
-    elements = host.to_arrow(column.children()[1], pa.dictionary(pa.int8(), pa.string()))
-    assert plain(elements).equals(plain(codes))
-
-    codes = coded(pa.array(["a", None, "bc"]), size, "some", pa.int8())
-    numbers = samples.values(pa.int16(), size, "none")
-    fields = [pa.field("0", codes.type), pa.field("1", numbers.type)]
-    struct = samples.as_struct([codes, numbers], fields, size, nulls)
-    for steps in samples.cuts(size):
-        part = samples.cut(struct, steps)
-        found = host.to_arrow(column_from(part), struct.type)
-        found.validate(full=True)
-        assert found.is_null().equals(part.is_null())
-        # The fields of a null struct are also null, in both arrays.
-        codes_found, numbers_found = found.flatten()
-        codes_there, numbers_there = part.flatten()
-        assert plain(codes_found).equals(plain(codes_there))
-        assert numbers_found.equals(numbers_there)
-
-
 @pytest.mark.parametrize("keys", [pa.array([], pa.string()), pa.nulls(0), pa.nulls(2)])
 def test_import_of_a_dictionary_without_values_gives_null_rows(keys):
     codes = pa.array([0 if len(keys) else None, None, None], pa.int8())

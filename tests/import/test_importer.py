@@ -3,19 +3,13 @@
 
 from __future__ import annotations
 
-import cudf
-import pandas as pd
 import pyarrow as pa
 import pytest
 import rmm.mr
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge._core.export.array_exporter import ExportArguments
-from cudf_arrow_bridge.arrow.sources import open_array
-from cudf_arrow_bridge.cuda.streams import PER_THREAD_HANDLE, resolve_stream
-from cudf_arrow_bridge.export.inputs import export_input_of_source
+from cudf_arrow_bridge.cuda.streams import PER_THREAD_HANDLE
 from cudf_arrow_bridge.import_ import importer
-from testing.host_frames import frame, numbers
 from testing.peers.arrays import DeviceOnly
 
 USUAL = {
@@ -53,19 +47,6 @@ def test_per_thread_default_stream_is_resolved_for_each_import(monkeypatch):
     assert importer.Importer.of(**USUAL) is not importer.Importer.of(**USUAL)
 
 
-def test_struct_array_is_imported_and_exported_as_table_and_as_column():
-    structs = pa.array([{"a": 1}, {"a": 2}])
-    export_arguments = ExportArguments(resolve_stream(None))
-    for kind in ("column", "table") * 2:
-        found = cab.from_arrow_device(structs, kind=kind)
-        assert type(found) is (cudf.DataFrame if kind == "table" else cudf.Series)
-        made = export_input_of_source(open_array(structs), export_arguments, kind)
-        assert made.kind == kind
-        assert [field.name for field in made.schema_spec.fields] == (
-            ["a"] if kind == "table" else [""]
-        )
-
-
 def test_dictionaries_of_different_sizes_keep_their_values():
     """Unsigned indices become signed, and wider if the dictionary is too large."""
     for size in (3, 200, 3, 200):
@@ -74,15 +55,3 @@ def test_dictionaries_of_different_sizes_keep_their_values():
         array = pa.DictionaryArray.from_arrays(indices, values)
         exported = cab.to_arrow_device(DeviceOnly(array))
         assert pa.array(exported).to_pylist() == ["0", str(size - 1), None]
-
-
-def test_second_export_of_an_array_keeps_its_label_objects():
-    class Label:
-        def __str__(self):
-            return "the same"
-
-    for label in (Label(), Label()):
-        exported = cab.to_arrow_device(frame([numbers()], pd.Index([label])))
-        again = cab.to_arrow_device(exported, compact=True)
-        (found,) = cab.from_arrow_device(again).columns
-        assert found is label

@@ -63,7 +63,6 @@ def first(batches):
 DOORS = {
     "from_arrow_device": lambda obj: cab.from_arrow_device(obj, to="pylibcudf"),
     "copy": lambda obj: cab.from_arrow_device(obj, to="pylibcudf", copy=True),
-    "validate": lambda obj: cab.from_arrow_device(obj, to="pylibcudf", validate="full"),
     "stream": lambda obj: cab.from_arrow_device_stream(obj, to="pylibcudf"),
     "list": lambda obj: cab.from_arrow_device_stream([obj], to="pylibcudf"),
     "iterator": lambda obj: first(cab.iter_arrow_device_stream(iter([obj]), to="pylibcudf")),
@@ -121,12 +120,6 @@ def test_columns_of_all_types_are_shared(type_, nesting):
         assert read(found) == read(series) == cut(array, steps).to_pylist()
 
 
-def test_copies_have_their_own_memory():
-    column = to_plc(pa.array([1, 2, 3]))
-    copied = cab.from_arrow_device(column, to="pylibcudf", copy=True)
-    assert copied.data().ptr != column.data().ptr
-
-
 def test_memory_lives_as_long_as_the_result():
     column, watch = watched(pa.array([1, 2, 3]))
     found = cab.from_arrow_device(column, to="pylibcudf")
@@ -137,14 +130,6 @@ def test_memory_lives_as_long_as_the_result():
     del found
     gc.collect()
     assert watch() is None
-
-
-def test_names_of_an_earlier_import_are_kept():
-    batch = pa.record_batch({"number": [1, 2], "text": ["a", "b"]})
-    table = cab.from_arrow_device(batch, to="pylibcudf")
-    assert list(cab.from_arrow_device(table).columns) == ["number", "text"]
-    again = cab.from_arrow_device(table, to="pylibcudf")
-    assert pa.record_batch(cab.to_arrow_device(again)).equals(batch)
 
 
 def test_columns_of_a_table_are_selected_without_a_copy():

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 
 import numpy as np
@@ -12,6 +11,7 @@ import pylibcudf as plc
 import pytest
 
 from testing import host, samples
+from testing.invariants import SIGNED, integers
 from testing.peers.arrays import Producer, assert_same, column_from, refused
 
 FAR = [2**31, 2**33 + 64, 2**40]
@@ -78,21 +78,27 @@ def test_import_of_structs_at_large_offsets_keeps_the_rows(far):
     assert column_from(Producer(array, edit), validate="full").size() == 40
 
 
-def test_import_of_large_strings_subtracts_the_first_offset():
+@pytest.mark.parametrize(
+    ("type_", "kind"),
+    [(pa.large_string(), plc.TypeId.INT64), (pa.large_binary(), plc.TypeId.INT32)],
+    ids=str,
+)
+def test_import_of_large_strings_subtracts_the_first_offset(type_, kind):
     """libcudf requires a first offset of 0. The bytes before the first string are not imported."""
     far = 2**35
-    array = pa.array(["ab", "cdef"], pa.large_string())
-    offsets = np.array([far, far + 2, far + 6], "int64")
+    array = pa.array(["ab", "cdef"], type_)
+    large = np.array([far, far + 2, far + 6], "int64")
 
     def edit(schema, array):
-        array.array.buffers[1] = offsets.ctypes.data
+        array.array.buffers[1] = large.ctypes.data
         array.array.buffers[2] -= far
 
     column = column_from(Producer(array, edit))
-    assert column.children()[0].type().id() == plc.TypeId.INT64
-    made = column.children()[0].data()
-    assert list((ctypes.c_int64 * 3).from_address(made.ptr)) == [0, 2, 6]
-    assert column.data().ptr == array.buffers()[2].address
+    offsets, *children = column.children()
+    assert offsets.type().id() == kind
+    assert integers(offsets.data(), SIGNED[kind], 3).tolist() == [0, 2, 6]
+    data = children[0].data() if children else column.data()
+    assert data.ptr == array.buffers()[2].address
 
 
 @pytest.mark.parametrize("far", FAR)
@@ -112,31 +118,41 @@ def test_fixed_size_lists_at_large_offsets_share_their_elements(far):
     assert column.children()[1].size() == 30
 
 
-def test_error_for_too_many_rows_suggests_smaller_arrays():
-    def edit(schema, array):
-        array.array.length = 2**31
-
-    message = refused(OverflowError, Producer(pa.array([1], pa.int8()), edit))
-    assert str(2**31) in message
-    assert "stream of smaller arrays" in message
-
-
-@pytest.mark.parametrize("make", [pa.large_list, pa.large_list_view], ids=["list", "view"])
-def test_error_for_too_many_elements_suggests_smaller_arrays(make):
-    array = pa.array([[1]], make(pa.int8()))
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([[1]], pa.large_list(pa.int8())),
+        pa.array([[1]], pa.large_list_view(pa.int8())),
+        pa.array([b"a"], pa.large_binary()),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_error_for_too_many_elements_suggests_smaller_arrays(array):
     numbers = np.array([0, 2**32], "int64")
 
     def edit(schema, array):
         node = array.array
-        if node.n_buffers == 2:
-            node.buffers[1] = numbers.ctypes.data
-        else:
+        if schema.format == b"+vL":
             node.buffers[2] = numbers[1:].ctypes.data
-        node.children[0].contents.length = 2**32
+        else:
+            node.buffers[1] = numbers.ctypes.data
+        if node.n_children:
+            node.children[0].contents.length = 2**32
 
     message = refused(OverflowError, Producer(array, edit))
     wanted = r"at most 214748364[67] list elements, got 4294967296: .* stream of smaller arrays$"
     assert re.search(wanted, message)
+
+
+def test_error_for_too_many_elements_of_fixed_size_lists_names_their_number():
+    array = pa.array([[None] * 4096], pa.list_(pa.null(), 4096))
+
+    def edit(schema, array):
+        array.array.length = 2**20
+        child = array.array.children[0].contents
+        child.length = child.null_count = 2**32
+
+    assert str(2**32) in refused(OverflowError, Producer(array, edit))
 
 
 def test_error_for_an_overflowing_element_count_suggests_smaller_arrays():
@@ -169,7 +185,7 @@ def test_import_of_large_lists_with_large_offsets_keeps_the_rows(far):
         for i, (buffer, bits) in enumerate(zip(elements.buffers(), (1, 32, 0), strict=True)):
             child.buffers[i] = buffer.address - far * bits // 8
 
+    expected = pa.ListArray.from_arrays(pa.array([0, 4, 9], pa.int32()), elements)
     for validate in ("minimal", "full"):
         column = column_from(Producer(array, edit), validate=validate)
-        expected = pa.ListArray.from_arrays(pa.array([0, 4, 9], pa.int32()), elements)
         assert_same(host.to_arrow(column, expected.type), expected)

@@ -30,7 +30,7 @@ def check(array, expected, edit=None):
 def check_cuts(array, expected):
     """Assert that each slice of `array` is imported with the rows of that slice of `expected`."""
     array.validate(full=True)
-    for steps in samples.cuts(len(array)):
+    for steps in samples.cuts(len(array))[::2]:
         part = samples.cut(array, steps)
         check(part, samples.cut(expected, steps))
     check(part, samples.cut(expected, steps), forget_null_counts)

@@ -186,7 +186,7 @@ def unknown_of(size, nulls):
 
 
 def can_be_exported(type_):
-    """Return whether an export restores the type. Half floats and fixed-size lists are lost."""
-    if pa.types.is_float16(type_) or pa.types.is_fixed_size_list(type_):
+    """Return whether an export restores the type. Half floats are lost."""
+    if pa.types.is_float16(type_):
         return False
     return all(can_be_exported(type_.field(i).type) for i in range(type_.num_fields))

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.tests.strategies as past
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from testing import foreign, samples
 from testing.peers.arrays import forget_null_counts
 
 settings.register_profile("default", deadline=None, max_examples=60)
@@ -49,39 +51,49 @@ def arrays(draw, types=types):
 
 
 @st.composite
-def arrays_of(draw, type_, size):
+def arrays_of(draw, type_, size, has_nulls=True):
     extra = draw(st.integers(0, 40))
-    whole = draw(whole_arrays_of(type_, size + extra))
+    whole = draw(whole_arrays_of(type_, size + extra, has_nulls))
     return whole.slice(draw(st.integers(0, extra)), size)
 
 
 @st.composite
-def whole_arrays_of(draw, type_, size):
+def whole_arrays_of(draw, type_, size, has_nulls=True):
     if pa.types.is_null(type_):
         return pa.nulls(size)
-    valid = draw(st.none() | st.integers(0, 2 ** max(size, 1) - 1))
+    valid = draw(st.none() | st.integers(0, 2 ** max(size, 1) - 1)) if has_nulls else None
     bits = None
     if valid is not None:
         bits = pa.py_buffer(valid.to_bytes(max(size, 1) // 8 + 1, "little"))
+    own, children = [], []
     if pa.types.is_struct(type_):
         children = [draw(arrays_of(field.type, size)) for field in type_]
-        return pa.Array.from_buffers(type_, size, [bits], children=children)
-    if pa.types.is_list(type_):
+    elif pa.types.is_fixed_size_list(type_):
+        children = [draw(arrays_of(type_.value_type, size * type_.list_size))]
+    elif foreign.is_list(type_):
         lengths = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-        offsets = [0]
-        for length in lengths:
-            offsets.append(offsets[-1] + length)
-        child = draw(arrays_of(type_.value_type, offsets[-1]))
-        buffers = [bits, pa.array(offsets, pa.int32()).buffers()[1]]
-        return pa.Array.from_buffers(type_, size, buffers, children=[child])
-    if pa.types.is_dictionary(type_):
+        offsets = np.cumsum([0, *lengths], dtype=foreign.offset_type(type_))
+        own, count = [pa.py_buffer(offsets)], int(offsets[-1])
+        if pa.types.is_map(type_):
+            fields = [type_.key_field, type_.item_field]
+            keys = draw(arrays_of(type_.key_type, count, has_nulls=False))
+            parts = [keys, draw(arrays_of(type_.item_type, count))]
+            children = [samples.as_struct(parts, fields, count, "none")]
+        else:
+            children = [draw(arrays_of(type_.value_type, count))]
+    elif pa.types.is_dictionary(type_):
         values = draw(whole_arrays_of(type_.value_type, draw(st.integers(1, 20))))
         codes = draw(st.lists(st.integers(0, len(values) - 1), min_size=size, max_size=size))
         return pa.DictionaryArray.from_arrays(
             with_nulls(pa.array(codes, type_.index_type), bits), values, ordered=type_.ordered
         )
-    plain = pa.array(draw(past.arrays(type_, size=min(size, 12))).to_pylist(), type_)
-    return with_nulls(pa.concat_arrays([plain] * (size // max(len(plain), 1) + 1))[:size], bits)
+    elif type_ in foreign.FIXED or foreign.is_bytes(type_):
+        own = foreign.values(type_, size, "none").buffers()[1:]
+    else:
+        plain = pa.array(draw(past.arrays(type_, size=min(size, 12))).to_pylist(), type_)
+        plain = pa.concat_arrays([plain] * (size // max(len(plain), 1) + 1))[:size]
+        return with_nulls(plain, bits)
+    return pa.Array.from_buffers(type_, size, [bits, *own], children=children)
 
 
 def with_nulls(array, bits):

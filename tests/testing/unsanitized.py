@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from testing import foreign
+from testing.invariants import violations
 
 BELOW_MASKS = [
     pa.struct([("0", pa.int32())]),
@@ -65,3 +66,7 @@ def entries(type_):
 def bits(size, seed):
     valid = np.random.default_rng(seed).integers(0, 3, size) > 0
     return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+
+
+#: Returns descriptions of data below nulls, and of other violations.
+data_below_nulls = violations
