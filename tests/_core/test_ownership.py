@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-import threading
 import weakref
 
 import nanoarrow.device
@@ -185,22 +184,6 @@ def test_failed_import_of_the_second_column_releases_the_producer_once():
     producer = Producer(batch, break_second)
     assert "'b'" in refused(ValueError, producer, kind="table")
     assert (producer.releases, producer.schema_releases) == (1, 1)
-
-
-def test_threads_release_exports_and_imports():
-    """pylibcudf 26.10 drops its Python reference without the GIL."""
-    column, gone = watched(STRUCT)
-    exported = cab.to_arrow_device(column)
-    producers = [Producer(STRUCT) for _ in range(8)]
-    held = [[pa.array(exported), column_from(producer)] for producer in producers]
-    del column, exported
-    threads = [threading.Thread(target=held[i].clear) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [producer.releases for producer in producers] == [1] * 8
-    assert gone() is None
 
 
 def resident():

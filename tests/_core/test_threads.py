@@ -13,7 +13,6 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.peers.arrays import column_from
-from testing.peers.streams import StreamOnly
 
 # Runs in a new process, because a read of a released array crashes the process.
 RELEASE_WHILE_IT_IS_EXPORTED = """
@@ -164,16 +163,3 @@ def test_source_that_reads_its_own_stream_is_rejected():
     assert len(next(loop)) == 1
     with pytest.raises(ValueError, match="another call reads this stream"):
         next(loop)
-
-
-def test_second_thread_that_reads_an_imported_stream_is_rejected():
-    source = Halting([pa.record_batch({"x": range(size)}) for size in (1, 2, 3)])
-    schema = pa.schema([("x", pa.int64())])
-    reader = pa.RecordBatchReader.from_batches(schema, iter(source))
-    pieces = cab.from_arrow_device_stream(StreamOnly(reader), concat=False)
-    found: list[int | str] = []
-    with (
-        reading_the_second_batch(pieces, source, found),
-        pytest.raises(ValueError, match="already executing"),
-    ):
-        next(pieces)

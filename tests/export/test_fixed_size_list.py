@@ -111,7 +111,7 @@ LISTS = pa.array([[1, 2], None, [3, 4], [5, None]])
 
 
 @pytest.mark.parametrize(
-    ("array", "asked"),
+    ("array", "requested"),
     [
         (LISTS, pa.list_(pa.int64(), 2)),
         (LISTS.slice(1), pa.list_(pa.int64(), 2)),
@@ -126,10 +126,10 @@ LISTS = pa.array([[1, 2], None, [3, 4], [5, None]])
     ],
     ids=str,
 )
-def test_lists_are_exported_as_fixed_size_lists_if_requested(array, asked):
+def test_lists_are_exported_as_fixed_size_lists_if_requested(array, requested):
     for obj in (to_plc(array), cab.from_arrow_device(array), array):
-        found = read(cab.to_arrow_device(obj, requested_schema=pa.field("", asked)))
-        assert found.type == asked
+        found = read(cab.to_arrow_device(obj, requested_schema=pa.field("", requested)))
+        assert found.type == requested
         assert found.to_pylist() == ([[DAY, DAY]] if array is DAYS else array.to_pylist())
 
 
@@ -139,28 +139,27 @@ def test_unused_lists_may_have_other_lengths():
     structs = pa.StructArray.from_arrays(
         [lists], ["a"], mask=pa.array([True, True, *[i % 2 == 0 for i in range(10)]])
     )
-    asked = pa.struct([("a", pa.list_(pa.int64(), 2))])
+    requested = pa.struct([("a", pa.list_(pa.int64(), 2))])
     for begin in range(4):
         part = structs.slice(begin)
-        found = read(cab.to_arrow_device(to_plc(part), requested_schema=pa.field("", asked)))
-        assert found.type == asked
+        found = read(cab.to_arrow_device(to_plc(part), requested_schema=pa.field("", requested)))
+        assert found.type == requested
         assert found.to_pylist() == part.to_pylist()
 
 
 @pytest.mark.parametrize(
-    ("array", "asked", "path"),
+    ("array", "requested", "size", "path"),
     [
-        (pa.array([[1, 2], [3]]), pa.list_(pa.int64(), 2), "x"),
-        (pa.array([[1, 2], []]), pa.list_(pa.int64(), 2), "x"),
-        (pa.array([[1, 2], None]), pa.list_(pa.int64(), 0), "x"),
-        (pa.array([[[1, 2], [3]]]), pa.list_(pa.list_(pa.int64(), 2)), r"x\[\]"),
-        (pa.array([{"a": [1]}]), pa.struct([("a", pa.list_(pa.int64(), 2))]), r"x\.a"),
+        (pa.array([[1, 2], [3]]), pa.list_(pa.int64(), 2), 2, "x"),
+        (pa.array([[1, 2], []]), pa.list_(pa.int64(), 2), 2, "x"),
+        (pa.array([[1, 2], None]), pa.list_(pa.int64(), 0), 0, "x"),
+        (pa.array([[[1, 2], [3]]]), pa.list_(pa.list_(pa.int64(), 2)), 2, r"x\[\]"),
+        (pa.array([{"a": [1]}]), pa.struct([("a", pa.list_(pa.int64(), 2))]), 2, r"x\.a"),
     ],
     ids=str,
 )
-def test_lists_of_other_lengths_are_an_error(array, asked, path):
-    size = (asked.field(0).type if pa.types.is_nested(asked.field(0).type) else asked).list_size
-    schema = pa.schema([("x", asked)])
+def test_lists_of_other_lengths_are_an_error(array, requested, size, path):
+    schema = pa.schema([("x", requested)])
     table = cab.from_arrow_device(batch_of(array))
     message = f"column '{path}': expected lists of {size} elements by"
     with pytest.raises(ValueError, match=message):
@@ -168,13 +167,13 @@ def test_lists_of_other_lengths_are_an_error(array, asked, path):
 
 
 def test_elements_of_null_rows_are_not_checked_for_nulls():
-    asked = pa.field("", pa.list_(pa.field("item", pa.int64(), nullable=False), 2))
+    requested = pa.field("", pa.list_(pa.field("item", pa.int64(), nullable=False), 2))
     for rows_ in ([None, [1, 2], None], [[1, 2], None], [None]):
         array = pa.array(rows_, pa.list_(pa.int64()))
-        found = read(cab.to_arrow_device(to_plc(array), requested_schema=asked))
-        assert (found.type, found.to_pylist()) == (asked.type, rows_)
+        found = read(cab.to_arrow_device(to_plc(array), requested_schema=requested))
+        assert (found.type, found.to_pylist()) == (requested.type, rows_)
     with pytest.raises(ValueError, match=r"column '\[\]': the requested field is not nullable"):
-        cab.to_arrow_device(to_plc(pa.array([[None, 1]])), requested_schema=asked)
+        cab.to_arrow_device(to_plc(pa.array([[None, 1]])), requested_schema=requested)
 
 
 @pytest.mark.parametrize("array", [INTS, pa.array([b"abc", None], pa.binary(3))])

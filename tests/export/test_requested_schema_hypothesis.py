@@ -29,26 +29,26 @@ types = st.recursive(
 
 
 @st.composite
-def wishes(draw, type_):
+def requests(draw, type_):
     """Draw a type that a column can be exported as for any data."""
     if pa.types.is_list(type_):
         make = draw(st.sampled_from([pa.list_, pa.large_list]))
-        return make(draw(wishes(type_.value_type)))
+        return make(draw(requests(type_.value_type)))
     if pa.types.is_struct(type_):
-        return pa.struct([(field.name, draw(wishes(field.type))) for field in type_])
+        return pa.struct([(field.name, draw(requests(field.type))) for field in type_])
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
-    wish = type_
+    requested = type_
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        wish = draw(st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]))
+        requested = draw(st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]))
     elif pa.types.is_date(type_):
-        wish = draw(st.sampled_from([pa.date32(), pa.date64()]))
+        requested = draw(st.sampled_from([pa.date32(), pa.date64()]))
     elif pa.types.is_decimal(type_):
         wider = [pa.decimal64(18, type_.scale), pa.decimal128(30, type_.scale)]
-        wish = draw(st.sampled_from([type_, *wider]))
+        requested = draw(st.sampled_from([type_, *wider]))
     if pa.types.is_null(type_) or not draw(st.booleans()):
-        return wish
-    return pa.dictionary(draw(past.integer_types), wish)
+        return requested
+    return pa.dictionary(draw(past.integer_types), requested)
 
 
 def plain(type_):
@@ -78,7 +78,7 @@ def rows(array):
 @given(arrays(types), st.data())
 def test_columns_are_exported_as_any_type_they_convert_to(array, data):
     array = cut(array, data.draw(slices(len(array))))
-    target = data.draw(wishes(array.type))
+    target = data.draw(requests(array.type))
     column = column_from(Producer(array))
     found = pa.array(DeviceOnly(cab.to_arrow_device(column, requested_schema=pa.field("", target))))
     found.validate(full=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing.host_frames import assert_same_object, column, frame, index, multi, numbers, series
+from testing.host_frames import assert_same_object, column, frame, multi, numbers, series
 from testing.peers.arrays import DeviceOnly
 from testing.spilling import turn_on
 
@@ -34,31 +34,22 @@ def option(request, monkeypatch):
         yield request.param
 
 
-def floats():
-    return column(pa.array([0.5, None, 2.5]), np.dtype("float64"))
+VALUES = {
+    "small": (pa.array([1, None, 3], pa.int8()), np.dtype("int8")),
+    "floats": (pa.array([0.5, None, 2.5]), np.dtype("float64")),
+    "text": (pa.array(["a", None, "ccc"]), pd.StringDtype(na_value=np.nan)),
+    "times": (pa.array([1, None, 3], pa.timestamp("us")), np.dtype("datetime64[us]")),
+    "lists": (pa.array([[1], None, [2, 3]]), cudf.ListDtype("int64")),
+}
 
 
-def small():
-    return column(pa.array([1, None, 3], pa.int8()), np.dtype("int8"))
-
-
-def text():
-    return column(pa.array(["a", None, "ccc"]), pd.StringDtype(na_value=np.nan))
+def of(name):
+    """Return a column that is made under the option."""
+    return column(*VALUES[name])
 
 
 def categories():
-    values = column(pa.array([7, 8]), np.dtype("int64"))
-    return column(pa.array([0, 1, None], pa.uint8()), cudf.CategoricalDtype(values))
-
-
-def nested():
-    lists = column(pa.array([[1], None, [2, 3]]), cudf.ListDtype("int64"))
-    structs = column(pa.array([{"x": 0.5}, None, {"x": None}]), cudf.StructDtype({"x": "float64"}))
-    return [lists, structs]
-
-
-def times():
-    return column(pa.array([1, None, 3], pa.timestamp("us")), np.dtype("datetime64[us]"))
+    return column(pa.array([0, 1, None], pa.uint8()), cudf.CategoricalDtype(numbers(2, 7)))
 
 
 def ranged(values=range(3), name=None):
@@ -66,17 +57,14 @@ def ranged(values=range(3), name=None):
 
 
 OBJECTS = {
-    "frame": lambda: frame({"a": numbers(), "b": floats(), "c": text(), "d": times()}),
-    "nested": lambda: frame(nested(), pd.RangeIndex(2)),
-    "range index": lambda: frame({"a": small()}, index=ranged(range(10, 16, 2), "r")),
-    "large range": lambda: frame({"a": small()}, index=ranged(range(2**40, 2**40 + 3))),
-    "long step": lambda: frame({"a": small()}, index=ranged(range(0, 3 * 2**31, 2**31))),
-    "descending": lambda: frame({"a": small()}, index=ranged(range(3, 0, -1))),
-    "no rows": lambda: frame({"a": numbers(0)}),
-    "integer index": lambda: frame({"a": floats()}, index=index(numbers(), "i")),
-    "levels": lambda: frame({"a": numbers()}, index=multi([numbers(), text()], ["x", None])),
+    "frame": lambda: frame({"a": numbers(), **{name: of(name) for name in VALUES}}),
+    "range index": lambda: frame({"a": of("small")}, index=ranged(range(10, 16, 2), "r")),
+    "large range": lambda: frame({"a": of("small")}, index=ranged(range(2**40, 2**40 + 3))),
+    "long step": lambda: frame({"a": of("small")}, index=ranged(range(0, 3 * 2**31, 2**31))),
+    "descending": lambda: frame({"a": of("small")}, index=ranged(range(3, 0, -1))),
+    "levels": lambda: frame({"a": numbers()}, index=multi([numbers(), of("text")], ["x", None])),
     "series": lambda: series(categories(), "s"),
-    "series with range": lambda: series(floats(), 5, ranged(range(1, 4))),
+    "series with range": lambda: series(of("floats"), 5, ranged(range(1, 4))),
 }
 
 

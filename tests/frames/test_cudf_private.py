@@ -329,14 +329,6 @@ def test_share_columns_returns_columns_dtypes_types_and_attachments():
     assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [1] * 3
 
 
-def test_share_columns_keeps_imported_memory_marked_as_shared():
-    made = plain()
-    shared, *_ = share_columns([made], private.buffer_sharer())
-    assert addresses(shared[0]) == addresses(made.plc_column)
-    del shared
-    assert len(made.data.owner._slices) > 1
-
-
 def test_category_column_has_codes_categories_and_order():
     dtype = cudf.CategoricalDtype(cudf.Index._from_column(plain()), ordered=True)
     made = private.make_column(to_plc(pa.array([0, 1], pa.uint8())), dtype)

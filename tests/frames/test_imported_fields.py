@@ -34,6 +34,7 @@ COLUMNS = {
     "time64": (pa.array([NOON, None, NOON], pa.time64("us")), "timedelta64[us]"),
     "binary": (pa.array([b"a", None, b"\xff\0"], pa.binary()), "list"),
     "fixed_size_binary": (pa.array([b"abcd", None, b"\xff\0\0\0"], pa.binary(4)), "list"),
+    "map": (pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int32())), "list"),
     "map of dates": (
         pa.array([[(DAY, b"1")], None, []], pa.map_(pa.date32(), pa.large_binary())),
         "list",
@@ -141,8 +142,8 @@ def test_batches_after_the_first_have_its_type_instead_of_null():
     frames = [frame(nulls), frame(texts)]
     with pytest.raises(ValueError, match=r"'x'.* expected the Arrow type .*requested_schema"):
         list(cab.to_arrow_device_stream(frames))
-    asked = pa.schema([("x", pa.string()), ("y", pa.string())])
-    stream = cab.to_arrow_device_stream(frames, requested_schema=asked)
+    requested = pa.schema([("x", pa.string()), ("y", pa.string())])
+    stream = cab.to_arrow_device_stream(frames, requested_schema=requested)
     assert [array.to_pylist()[0]["x"] for array in stream] == [None, "a"]
 
 
@@ -254,14 +255,14 @@ def test_export_uses_an_index_type_that_fits_added_categories():
 
 def test_requested_schema_overrides_the_imported_field():
     frame = cab.from_arrow_device(batch_of(pa.array([DAY, None], pa.date32())))
-    asked = cab.to_arrow_device(frame, requested_schema=pa.schema([field(pa.date64())]))
-    assert asked.schema.field("x").type == pa.date64()
+    dates = cab.to_arrow_device(frame, requested_schema=pa.schema([field(pa.date64())]))
+    assert dates.schema.field("x").type == pa.date64()
     plain = cab.to_arrow_device(frame, requested_schema=pa.schema([field(pa.timestamp("s"))]))
     assert plain.schema.field("x").type == pa.timestamp("s")
 
 
 def test_export_of_imported_columns_is_zero_copy():
-    for name in ("date64", "time64", "binary", "map of dates", "zone"):
+    for name in ("date64", "time64", "binary", "map", "zone"):
         array = COLUMNS[name][0]
         buffers = cab.to_arrow_device(cab.from_arrow_device(batch_of(array))).buffers()
         assert all(buffer.zero_copy for buffer in buffers), name

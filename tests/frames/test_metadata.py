@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudf_arrow_bridge as cab
@@ -164,6 +164,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_import_succeeds_with_arbitrary_metadata(data):
     """Replace one entry of one of the keys by any JSON value."""

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 
 import cudf
@@ -167,18 +170,20 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize("ask", SCHEMAS.values(), ids=SCHEMAS)
-def test_reading_the_schema_unspills_no_memory(obj, moving, ask):
-    preserve_index = False if ask is SCHEMAS["dropped index"] else None
+@pytest.mark.parametrize("read_schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_reading_the_schema_unspills_no_memory(obj, moving, read_schema):
+    preserve_index = False if read_schema is SCHEMAS["dropped index"] else None
     exported = cab.to_arrow_device(obj, preserve_index=preserve_index)
-    expected = exported.schema if ask is not SCHEMAS["capsule"] else pa.field(SchemaOnly(exported))
+    expected = exported.schema
+    if read_schema is SCHEMAS["capsule"]:
+        expected = pa.field(SchemaOnly(exported))
     exported.release()
     del exported
     gc.collect()
     memory = owners(obj)
     moving.spill_device_memory(10**9)
     assert all(owner.is_spilled for owner in memory)
-    assert ask(obj).equals(expected, check_metadata=True)
+    assert read_schema(obj).equals(expected, check_metadata=True)
     assert all(owner.is_spilled and owner.spillable for owner in memory)
 
 
@@ -293,3 +298,24 @@ def test_write_to_an_import_does_not_change_the_producer(moving):
     assert array.to_pylist() == ROWS
     assert pa.array(cab.to_arrow_device(imported)).to_pylist() == [0] * 100
     assert moving.buffers() == (buffer.owner,)
+
+
+SCRIPT = """
+import cudf
+import pyarrow as pa
+from cudf.core.buffer.spill_manager import get_global_manager
+
+import cudf_arrow_bridge as cab
+
+manager = get_global_manager()
+assert manager is not None
+batch = pa.record_batch({"a": [1, None], "b": ["x", "y"]})
+frame = cab.from_arrow_device(batch)
+assert manager.buffers() == ()
+assert pa.record_batch(cab.to_arrow_device(frame)).to_pydict() == batch.to_pydict()
+"""
+
+
+def test_round_trip_works_with_spilling_enabled_at_the_start():
+    wanted = {"CUDF_SPILL": "on", "CUDF_SPILL_ON_DEMAND": "off"}
+    subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | wanted, check=True)

@@ -54,8 +54,8 @@ def test_import_of_sliced_children_keeps_their_rows(type_, nesting, nulls):
 def test_export_converts_to_the_nearest_type_on_request(type_):
     array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
     landed = foreign.expected_import(array)
-    asked = cab.to_arrow_device(Producer(array), requested_schema=pa.field("", landed.type))
-    assert_same(read(asked), landed)
+    exported = cab.to_arrow_device(Producer(array), requested_schema=pa.field("", landed.type))
+    assert_same(read(exported), landed)
 
 
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)

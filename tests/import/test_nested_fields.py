@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from testing import foreign, views
 
 ROWS = 5
 FLAT = [
@@ -118,8 +119,7 @@ class RandomFields:
         if pa.types.is_dictionary(type_):
             values = self.array(type_.value_type, 3, False)
             codes = pa.array([rng.randrange(3) for _ in range(size)], type_.index_type)
-            codes = pa.Array.from_buffers(codes.type, size, [bits, codes.buffers()[1]])
-            return pa.DictionaryArray.from_buffers(type_, size, codes.buffers(), values)
+            return pa.DictionaryArray.from_buffers(type_, size, [bits, codes.buffers()[1]], values)
         if pa.types.is_struct(type_):
             children = [self.array(f.type, size, f.nullable) for f in type_]
             return pa.Array.from_buffers(type_, size, [bits], children=children)
@@ -137,8 +137,7 @@ class RandomFields:
         if pa.types.is_map(type_):
             key, value = type_.key_field, type_.item_field
             children = [self.array(f.type, total, f.nullable) for f in (key, value)]
-            entries = pa.StructArray.from_arrays(children, fields=[key, value])
-            child = entries
+            child = pa.StructArray.from_arrays(children, fields=[key, value])
         else:
             child = self.array(type_.value_type, total, type_.value_field.nullable)
         width = "int64" if pa.types.is_large_list(type_) else "int32"
@@ -150,23 +149,10 @@ class RandomFields:
 
 def flat(type_, size, bits):
     """Return an array of a type that is not nested."""
-    texts = ["", "a", "bcd", "żó"] * size
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or type_ == pa.string_view():
-        array = pa.array(texts[:size], type_)
-    elif pa.types.is_fixed_size_binary(type_):
-        array = pa.array([bytes([i]) * type_.byte_width for i in range(size)], type_)
-    elif pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
-        array = pa.array([text.encode() for text in texts[:size]], type_)
-    elif pa.types.is_boolean(type_):
-        array = pa.array([i % 2 == 0 for i in range(size)], type_)
-    elif pa.types.is_decimal(type_) or pa.types.is_float16(type_):
-        array = pa.array(range(size)).cast(pa.float64()).cast(type_)
-    elif pa.types.is_date64(type_):
-        array = pa.array(range(size), pa.int32()).cast(pa.date32()).cast(type_)
+    if type_ == pa.string_view():
+        array = views.string_view(foreign.values(pa.string(), size, "none"))
     else:
-        array = pa.array(range(size), pa.int32() if type_.bit_width == 32 else pa.int64()).cast(
-            type_
-        )
+        array = foreign.values(type_, size, "none")
     return pa.Array.from_buffers(type_, size, [bits, *array.buffers()[1:]])
 
 
@@ -198,7 +184,7 @@ def _level(schema):
 
 
 #: Exports without, and by way of, an import. pyarrow's own imports rename the fields of maps.
-DOORS = {
+WAYS = {
     "array": cab.to_arrow_device,
     "stream": lambda batch: next(iter(cab.to_arrow_device_stream(batch))),
     "ipc": lambda batch: through_ipc(batch),
@@ -261,8 +247,8 @@ def check(seeds):
         fields.append(drawn.field().with_name(f"{seed}"))
         columns.append(drawn.array(fields[-1].type, ROWS, fields[-1].nullable))
     batch = pa.record_batch(columns, pa.schema(fields, metadata={"of": "schema"}))
-    for name, door in DOORS.items():
-        exported = door(batch)
+    for name, way in WAYS.items():
+        exported = way(batch)
         found = level_of(exported)
         assert found.metadata.get(b"of") == (None if name == "pylibcudf" else b"schema")
         for level, before in zip(found.children, level_of(batch.schema).children, strict=True):

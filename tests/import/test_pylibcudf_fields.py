@@ -246,16 +246,16 @@ def test_non_nullable_field_of_a_struct_is_nullable_if_it_has_own_nulls():
         edited = plc.Column(column.type(), 3, None, column.null_mask(), 1, 0, children)
         found = exported(plc.Table([edited])).column(0)
         assert [field.nullable for field in found.type] == [True, False]
-        inner = {"s": "s"}
-        assert found.to_pylist() == [None, {"n": None, "in": inner}, {"n": 2, "in": inner}]
+        below = {"s": "s"}
+        assert found.to_pylist() == [None, {"n": None, "in": below}, {"n": 2, "in": below}]
         # The schema of the other column is not used.
         assert exported(plc.Table([column]))["x"].type == REQUIRED
 
 
 def test_requested_schema_overrides_the_imported_field():
     table = imported(batch_of(COLUMNS["date64"]))
-    asked = pa.schema([("y", pa.timestamp("ms"))])
-    assert pa.schema(cab.to_arrow_device(table, requested_schema=asked).schema) == asked
+    requested = pa.schema([("y", pa.timestamp("ms"))])
+    assert pa.schema(cab.to_arrow_device(table, requested_schema=requested).schema) == requested
 
 
 def test_export_distinguishes_more_schemas_than_are_cached():
@@ -274,7 +274,7 @@ def test_imported_fields_outlive_the_importer():
 
 def test_pylibcudf_round_trip_does_not_import_cudf():
     code = """
-import sys, pyarrow as pa, cudf_arrow_bridge as bridge
+import sys, pyarrow as pa, cudf_arrow_bridge as cab
 batch = pa.record_batch([pa.array([{"a": 1}])], ["x"])
 for options in ({}, {"columns": ["x"]}):
     table = cab.from_arrow_device(batch, to="pylibcudf", **options)

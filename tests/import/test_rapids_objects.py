@@ -60,7 +60,7 @@ def first(batches):
 
 
 #: Each way to import an object of one batch to pylibcudf.
-DOORS = {
+WAYS = {
     "from_arrow_device": lambda obj: cab.from_arrow_device(obj, to="pylibcudf"),
     "copy": lambda obj: cab.from_arrow_device(obj, to="pylibcudf", copy=True),
     "stream": lambda obj: cab.from_arrow_device_stream(obj, to="pylibcudf"),
@@ -89,23 +89,23 @@ def read(obj):
 
 
 @pytest.mark.parametrize("offset", [0, 1])
-@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_all_doors_take_tables(door, offset):
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_tables_are_imported_in_every_way(way, offset):
     arrays = [array.slice(offset) for array in ARRAYS]
-    assert read(door(table_without_protocols(arrays))) == [array.to_pylist() for array in arrays]
+    assert read(way(table_without_protocols(arrays))) == [array.to_pylist() for array in arrays]
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: str(array.type))
-@pytest.mark.parametrize("name", DOORS)
-def test_all_doors_take_columns(name, array):
+@pytest.mark.parametrize("name", WAYS)
+def test_columns_are_imported_in_every_way(name, array):
     sliced = array.slice(1)
     column = without_protocols(to_plc(sliced))
     if name.startswith("async") and pa.types.is_struct(array.type):
         with pytest.raises(ValueError, match='kind="column"'):
-            DOORS[name](column)  # structs of asynchronous streams are tables
+            WAYS[name](column)  # structs of asynchronous streams are tables
         return
     is_table = name in ("messages", "file")  # record batches of one column
-    assert read(DOORS[name](column)) == ([sliced.to_pylist()] if is_table else sliced.to_pylist())
+    assert read(WAYS[name](column)) == ([sliced.to_pylist()] if is_table else sliced.to_pylist())
 
 
 @pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
@@ -200,7 +200,7 @@ def no_protocols_of_cudf(monkeypatch):
 
 @pytest.mark.parametrize("copy", [None, False, True])
 @pytest.mark.parametrize(
-    "door",
+    "way",
     [
         cab.from_arrow_device,
         cab.from_arrow_device_stream,
@@ -210,8 +210,8 @@ def no_protocols_of_cudf(monkeypatch):
 )
 @pytest.mark.parametrize("obj", FRAMES.values(), ids=FRAMES)
 @pytest.mark.usefixtures("no_protocols_of_cudf")
-def test_frames_and_series_are_imported_as_they_are(obj, door, copy):
-    found = door(obj, copy=copy)
+def test_frames_and_series_are_imported_as_they_are(obj, way, copy):
+    found = way(obj, copy=copy)
     assert_same_object(found, obj)
     assert found is not obj
     shared = plc_columns(found)[-1].data().ptr == plc_columns(obj)[-1].data().ptr

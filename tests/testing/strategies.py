@@ -90,7 +90,8 @@ def whole_arrays_of(draw, type_, size, has_nulls=True):
     elif type_ in foreign.FIXED or foreign.is_bytes(type_):
         own = foreign.values(type_, size, "none").buffers()[1:]
     else:
-        plain = pa.array(draw(past.arrays(type_, size=min(size, 12))).to_pylist(), type_)
+        drawn = draw(past.arrays(type_, size=min(size, 12), nullable=has_nulls))
+        plain = pa.array(drawn.to_pylist(), type_)
         plain = pa.concat_arrays([plain] * (size // max(len(plain), 1) + 1))[:size]
         return with_nulls(plain, bits)
     return pa.Array.from_buffers(type_, size, [bits, *own], children=children)
