@@ -18,36 +18,9 @@ from testing.peers.arrays import (
     Producer,
     assert_same,
     column_from,
-    forget_null_counts,
     nodes,
     read,
 )
-
-
-def check(array, edit=None, **options):
-    column = column_from(Producer(array, edit), **options)
-    assert column.size() == len(array)
-    assert column.null_count() == array.null_count
-    expected = foreign.expected_import(array)
-    assert_same(host.to_arrow(column, expected.type), expected)
-
-
-@pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
-def test_import_of_a_sliced_parent_keeps_its_rows(type_, nesting, nulls):
-    for size in (0, 1, samples.MANY):
-        base = foreign.nest(type_, nesting, size, nulls)
-        for steps in samples.cuts(size)[::4]:
-            check(samples.cut(base, steps))
-
-
-@pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
-def test_import_of_sliced_children_keeps_their_rows(type_, nesting, nulls):
-    for inner in ((1,), (9, 1), (33, 7), (0, 31)):
-        base = foreign.nest(type_, nesting, samples.MANY, nulls, inner)
-        for steps in ([(0, samples.MANY)], [(7, 65)], [(32, 60), (1, 40)], [(9, 0)]):
-            check(samples.cut(base, steps), forget_null_counts)
 
 
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
@@ -64,7 +37,10 @@ def test_import_accepts_empty_arrays_without_buffers(type_):
         for i in range(array.array.n_buffers):
             array.array.buffers[i] = None
 
-    check(foreign.values(type_, 0, "none"), drop_buffers)
+    array = foreign.values(type_, 0, "none")
+    expected = foreign.expected_import(array)
+    column = column_from(Producer(array, drop_buffers))
+    assert_same(host.to_arrow(column, expected.type), expected)
 
 
 def test_import_converts_every_float16_value_to_float32():
