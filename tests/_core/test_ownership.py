@@ -126,20 +126,6 @@ def test_import_is_released_once_when_its_last_buffer_is_freed(type_):
     assert producer.releases == 1
 
 
-@pytest.mark.parametrize("kind", ["table", "column"])
-def test_each_imported_column_keeps_the_whole_batch(kind):
-    producer = Producer(pa.RecordBatch.from_struct_array(STRUCT))
-    imported = cab.from_arrow_device(producer, to="pylibcudf", kind=kind)
-    last = (imported.columns() if kind == "table" else imported.children())[1]
-    del imported
-    gc.collect()
-    assert producer.releases == 0
-    assert last.size() == 100
-    del last
-    gc.collect()
-    assert producer.releases == 1
-
-
 @pytest.mark.parametrize("converted_first", [True, False])
 def test_converted_column_of_a_batch_does_not_keep_the_producer(converted_first):
     """Numbers and strings share the producer's memory; bools are converted to new memory."""

@@ -13,18 +13,6 @@ from testing import samples
 from testing.peers.arrays import DeviceOnly, assert_same, nodes, read, struct_of
 
 
-@pytest.mark.parametrize("compact", [False, True])
-@pytest.mark.parametrize("nesting", ["list", "list of struct", "dictionary"])
-@pytest.mark.parametrize("type_", [pa.int32(), pa.bool_(), pa.date32(), pa.string()], ids=str)
-def test_export_of_nested_slices_has_the_rows_of_the_slice(type_, nesting, compact):
-    for inner in ((1,), (9,), (32,)):
-        base = samples.nest(type_, nesting, samples.MANY, "some", inner)
-        for steps in ([(0, samples.MANY)], [(9, 70)], [(64, 0)]):
-            column = samples.column_of(base, steps)
-            exported = cab.to_arrow_device(column, compact=compact)
-            assert_same(read(exported), samples.cut(base, steps))
-
-
 def test_export_of_struct_ignores_the_offsets_of_its_children():
     """As in libcudf, which reads the children of a struct at the struct's own rows."""
     child = samples.column_of(pa.array([1, 2, 3, 4]), [(1, 3)])

@@ -111,16 +111,6 @@ def test_export_of_a_slice_keeps_the_imported_type(array, dtype):
         assert found.to_pylist() == expected.to_pylist()
 
 
-@pytest.mark.parametrize("index_type", [pa.int8(), pa.int32()])
-def test_export_keeps_the_type_of_dictionary_values_in_a_list(index_type):
-    """Values whose number the index type may not hold are exported without a dictionary."""
-    days = pa.DictionaryArray.from_arrays(pa.array([0, 0], index_type), pa.array([DAY]))
-    array = pa.ListArray.from_arrays([0, 1, 2], days)
-    found = exported(cab.from_arrow_device(batch_of(array)))["x"]
-    assert found.type.value_type == (days.type if index_type == pa.int32() else pa.date32())
-    assert found.to_pylist() == array.to_pylist()
-
-
 def test_null_column_with_values_is_exported_as_strings():
     frame = cab.from_arrow_device(batch_of(pa.nulls(2)))
     (column,) = private.columns_of(frame)
@@ -205,39 +195,6 @@ def test_round_trip_keeps_extension_metadata_and_storage_type(array, name):
         found = exported(cab.from_arrow_device(rows_))
         assert found.schema.field("x").equals(batch.schema.field("x"), check_metadata=True)
         assert found["x"].to_pylist() == rows_["x"].to_pylist()
-
-
-class Label(pa.ExtensionType):
-    """An extension type that accepts only string views as storage."""
-
-    def __init__(self):
-        super().__init__(pa.string_view(), "tests.label")
-
-    def __arrow_ext_serialize__(self):
-        return b"en"
-
-    @classmethod
-    def __arrow_ext_deserialize__(cls, storage_type, serialized):
-        assert (storage_type, serialized) == (pa.string_view(), b"en")
-        return cls()
-
-
-@pytest.fixture
-def label():
-    pa.register_extension_type(Label())
-    yield Label()
-    pa.unregister_extension_type("tests.label")
-
-
-@pytest.mark.parametrize("values", [["a", None, "b" * 30], []])
-def test_round_trip_keeps_the_string_view_storage_of_an_extension(label, values):
-    array = pa.ExtensionArray.from_storage(label, pa.array(values, pa.string_view()))
-    found = exported(cab.from_arrow_device(batch_of(array)))
-    assert found["x"].equals(array)
-    again = exported(cab.from_arrow_device(found))
-    assert again["x"].equals(array)
-    plain = exported(cab.from_arrow_device(batch_of(array.storage)))
-    assert plain["x"].type == pa.string()
 
 
 def test_export_uses_an_index_type_that_fits_added_categories():

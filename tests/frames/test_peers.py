@@ -3,14 +3,11 @@
 
 import cudf
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 from testing.host import addresses, to_plc
 from testing.host_frames import content, series_of_column, shape_of_dtype
-
-DEFAULT = pd.StringDtype(na_value=np.nan)
 
 
 def imported(array, field=None):
@@ -58,70 +55,6 @@ def test_import_converts_dictionary_indices_to_the_width_of_cudf(width, size, be
     assert found._column.plc_column.type().id().name == f"UINT{bits}"
     if bits == width.bit_width:
         assert addresses(found._column.plc_column)[0] == junk.ctypes.data
-
-
-@pytest.mark.parametrize("ordered", [True, False])
-def test_import_keeps_whether_a_dictionary_is_ordered(ordered):
-    source = pa.DictionaryArray.from_arrays(pa.array([0, 1]), ["b", "a"], ordered=ordered)
-    assert imported(source)[0].dtype.ordered is ordered
-
-
-@pytest.mark.parametrize(("begin", "end"), [(0, 6), (1, 5), (2, 2)])
-@pytest.mark.parametrize(
-    "values",
-    [
-        pa.array(["x", None, "zz"]),
-        pa.array(["x", None, "zz"], pa.large_string()),
-        pa.array([1, None, 3], pa.int16()),
-        pa.array([True, None, False]),
-        pa.array([1, None, 3], pa.timestamp("us")),
-        pa.array([1, None, 3], pa.date32()),
-        pa.array([1, None, 3], pa.decimal128(5, 0)),
-    ],
-    ids=lambda values: str(values.type),
-)
-def test_import_decodes_a_dictionary_with_a_null_value(values, begin, end):
-    codes = pa.array([0, None, 1, 2, 0, 2], pa.int8())
-    source = pa.DictionaryArray.from_arrays(codes, values).slice(begin, end - begin)
-    found, got = imported(source)
-    assert not isinstance(found.dtype, cudf.CategoricalDtype)
-    expected = source.cast(values.type)
-    if pa.types.is_date(values.type):
-        expected = expected.cast(pa.timestamp("s"))
-    assert got == expected.to_pylist()
-
-
-def test_import_decodes_a_dictionary_inside_a_list_or_struct():
-    words = pa.array(["x", None, "y", "x"]).dictionary_encode()
-    lists = pa.ListArray.from_arrays([0, 1, 1, 4], words)
-    found, values = imported(lists)
-    assert shape_of_dtype(found.dtype) == ("list", shape_of_dtype(DEFAULT))
-    assert values == [["x"], [], [None, "y", "x"]]
-    structs = pa.StructArray.from_arrays([words], ["w"]).slice(1, 2)
-    found, values = imported(structs)
-    assert shape_of_dtype(found.dtype) == ("struct", [("w", shape_of_dtype(DEFAULT))])
-    assert values == [{"w": None}, {"w": "y"}]
-
-
-def test_import_accepts_an_empty_dictionary_of_strings():
-    none = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int8()), pa.array([""])[:0])
-    found, values = imported(none)
-    assert values == [None, None]
-    assert len(found.dtype.categories) == 0
-    _, values = imported(pa.ListArray.from_arrays([0, 2], none))
-    assert values == [[None, None]]
-
-
-@pytest.mark.parametrize("size", [0, 1, 64, 513])
-def test_import_of_a_null_array_gives_null_strings(size):
-    found, values = imported(pa.nulls(size))
-    assert shape_of_dtype(found.dtype) == shape_of_dtype(DEFAULT)
-    assert values == [None] * size
-    assert found._column.null_count == size
-    lists = pa.ListArray.from_arrays([0, size], pa.nulls(size))
-    found, values = imported(lists)
-    assert shape_of_dtype(found.dtype) == ("list", shape_of_dtype(np.dtype(object)))
-    assert values == [[None] * size]
 
 
 def test_import_reads_the_interval_extension_from_field_metadata():

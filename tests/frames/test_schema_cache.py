@@ -127,13 +127,6 @@ UNSHARED = ["none", "categories", "lists", "attrs", "object labels", "numbers as
 UNSHARED += ["a number as label", "a bool as label"]
 
 
-@pytest.mark.parametrize("name", [name for name in FRAMES if name not in UNSHARED])
-def test_equal_frames_share_a_cached_schema(name):
-    first, second = (cab.to_arrow_device(FRAMES[name]()) for _ in range(2))
-    assert first._arrow_schema is second._arrow_schema
-    assert first.schema.equals(second.schema, check_metadata=True)
-
-
 #: Series and indexes whose schemas differ in one detail.
 ARRAYS = {
     "plain": lambda: series(numbers()),
@@ -162,10 +155,14 @@ def test_series_that_differ_in_one_detail_have_different_schemas():
     assert len(written) == len(ARRAYS)
 
 
-@pytest.mark.parametrize("name", list(ARRAYS)[:-3])
-def test_equal_series_share_a_cached_schema(name):
-    first, second = (cab.to_arrow_device(ARRAYS[name]()) for _ in range(2))
+CACHED = [make for name, make in FRAMES.items() if name not in UNSHARED]
+
+
+@pytest.mark.parametrize("make", [*CACHED, *list(ARRAYS.values())[:-3]])
+def test_equal_objects_share_a_cached_schema(make):
+    first, second = (cab.to_arrow_device(make()) for _ in range(2))
     assert first._arrow_schema is second._arrow_schema
+    assert first.schema.equals(second.schema, check_metadata=True)
 
 
 def test_column_with_nulls_is_exported_as_nullable():

@@ -15,7 +15,7 @@ from cudf_arrow_bridge.arrow.foreign_streams import open_stream
 from cudf_arrow_bridge.import_.selection import select_of_stream
 from testing import foreign
 from testing.broken import child
-from testing.host_frames import assert_same_object, frame, index, multi, numbers
+from testing.host_frames import assert_same_object, frame, multi, numbers
 from testing.peers.arrays import DeviceOnly, HostOnly, Producer
 from testing.peers.streams import DeviceStreamOnly, StreamOnly, StreamProducer
 
@@ -239,31 +239,19 @@ def test_columns_of_a_pylibcudf_table_do_not_include_the_index():
     assert list(lists_of(table).values()) == [[10, 20, 30], [1.5, 2.5, 3.5]]
 
 
+PAIRS = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])
 FRAMES = {
-    "range": (lambda: frame({"a": numbers(), "b": numbers(3, 5)}), ["b"], ["b"]),
-    "index": (
-        lambda: frame({"a": numbers(), "b": numbers(3, 5)}, index=index(numbers(3, 9), "id")),
-        ["b"],
-        ["b"],
-    ),
-    "levels": (
-        lambda: frame(
-            {"a": numbers(), "b": numbers(3, 5)},
-            index=multi([numbers(3, 9), numbers(3, 1)], ["x", None]),
-        ),
-        ["b", "a"],
-        ["b", "a"],
-    ),
-    "numbered": (
+    "range": (
         lambda: frame([numbers(), numbers(3, 5), numbers(3, 7)], pd.RangeIndex(3)),
         ["2", "0"],
         [2, 0],
     ),
-    "pairs": (
-        lambda: frame([numbers(), numbers(3, 5)], pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])),
-        ["('a', '2')"],
-        [("a", 2)],
+    "levels": (
+        lambda: frame({"a": numbers(), "b": numbers()}, index=multi([numbers()] * 2, ["x", None])),
+        ["b", "a"],
+        ["b", "a"],
     ),
+    "pairs": (lambda: frame([numbers(), numbers(3, 5)], PAIRS), ["('a', '2')"], [("a", 2)]),
 }
 
 

@@ -113,16 +113,6 @@ def test_error_omits_the_table_name_that_duckdb_generates():
         cab.from_arrow_device(relation)
 
 
-def test_files_of_vortex_are_read_in_batches(tmp_path):
-    vortex = pytest.importorskip("vortex")
-    table = pa.table({"number": [1, None, 3], "text": ["a", None, "b" * 20]})
-    path = str(tmp_path / "table.vortex")
-    stream = cab.to_arrow_device_stream(cab.from_arrow_device(table), max_rows=2)
-    vortex.io.write(pa.table(stream), path)
-    stream = cab.to_arrow_device_stream(vortex.open(path).to_arrow())
-    assert pa.table(stream).to_pydict() == table.to_pydict()
-
-
 #: Some layouts of `vortex-cuda/src/arrow/canonical.rs` of Vortex at commit 890704f.
 VORTEX = {
     "strings without data buffers": pa.array(["a", None, "twelve bytes"], pa.string_view()),
