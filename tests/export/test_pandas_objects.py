@@ -185,12 +185,6 @@ def test_pandas_reads_an_export_with_any_labels(labels):
         pd.testing.assert_index_equal(found.index, frame.index)
 
 
-@pytest.mark.parametrize("labels", [[True, False], pd.to_timedelta([1, 2], unit="s"), [1.5, None]])
-def test_pandas_reads_the_labels_of_an_export(labels):
-    frame = pd.DataFrame([[1, 2]], columns=labels)
-    pd.testing.assert_frame_equal(cab.to_arrow_device(frame).to_pandas(), frame)
-
-
 def test_columns_whose_labels_are_written_as_one_name_are_exported():
     frame = pd.DataFrame([[1, 2, 3]], pd.Index([4], name=1), pd.Index([1, "1", 2.0], dtype=object))
     array = cab.to_arrow_device(frame)

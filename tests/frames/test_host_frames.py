@@ -436,18 +436,6 @@ def test_computation_without_a_gpu_raises_an_error_with_a_note(compute):
     assert "df.to_pandas()" in note
 
 
-def current():
-    return [vars(owner)[name] for owner, name, _ in host_frames.REPLACEMENTS]
-
-
-def test_enable_host_frames_twice_replaces_functions_once():
-    imported(TABLES["nulls"])
-    ours = [replacement for *_, replacement in host_frames.REPLACEMENTS]
-    assert current() == ours
-    host_frames.enable_host_frames()
-    assert current() == ours
-
-
 def test_host_frames_replace_nothing_if_there_is_a_gpu():
     """The GPU is simulated: `has_gpu` returns True."""
     done = run(

@@ -62,12 +62,6 @@ def test_selected_columns_are_not_copied():
     assert lists.children()[1].data().ptr == BATCH["list"].buffers()[3].address
 
 
-def test_columns_of_a_sliced_batch_are_imported():
-    part = BATCH.slice(1, 2)
-    found = cab.from_arrow_device(part, columns=["flag", "list", "text"])
-    assert lists_of(found) == part.select(["flag", "list", "text"]).to_pydict()
-
-
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
 def test_selected_column_equals_that_of_an_import_of_all_columns(type_):
     array = foreign.values(type_, 9, "some")

@@ -93,15 +93,6 @@ def test_import_of_a_record_batch_gives_a_table(size):
             check(column, expected)
 
 
-@pytest.mark.parametrize("type_", samples.TYPES, ids=str)
-def test_import_accepts_pyarrow_arrays_passed_through_nanoarrow(type_):
-    for steps in ([(0, samples.MANY)], [(33, 65)], [(7, 0)]):
-        array = samples.cut(samples.values(type_, samples.MANY, "some"), steps)
-        check(column_from(nanoarrow.device.c_device_array(array)), array)
-        host_array = HostOnly(nanoarrow.c_array(array))
-        check(cab.from_arrow_device(host_array, to="pylibcudf", kind="column"), array)
-
-
 def test_import_accepts_arrays_built_by_nanoarrow():
     built = nanoarrow.c_array([1, None, 3], nanoarrow.int16())
     check(column_from(nanoarrow.device.c_device_array(built)), pa.array([1, None, 3], pa.int16()))

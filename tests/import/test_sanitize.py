@@ -107,9 +107,3 @@ def test_import_without_sanitize_shares_all_buffers():
 def test_export_of_a_dirty_pyarrow_array_shares_its_buffers():
     array = with_nulls_at_each_level(samples.values(pa.list_(pa.int64()), samples.MANY, "none"))
     assert buffers(read(cab.to_arrow_device(DeviceOnly(array)))) == buffers(array)
-
-
-def test_import_as_a_series_sanitizes_the_column():
-    array = with_nulls_at_each_level(samples.values(pa.string(), samples.MANY, "none"))
-    series = cab.from_arrow_device(DeviceOnly(array))
-    assert violations(series._column.plc_column) == []
