@@ -30,6 +30,10 @@ INNER = ("compute/device",)
 FILES = sorted(str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.[ch]pp"))
 
 
+def read(path):
+    return (SOURCES / path).read_text()
+
+
 def component_of(path):
     folder = str(PurePosixPath(path).parent)
     return next(
@@ -52,33 +56,21 @@ def violations(path, source):
     return wrong
 
 
-@pytest.mark.parametrize("path", FILES)
-def test_components_include_lower_layers_only(path):
-    assert violations(path, (SOURCES / path).read_text()) == []
+def test_components_include_lower_layers_only():
+    assert [wrong for path in FILES for wrong in violations(path, read(path))] == []
 
 
 def test_each_component_has_files():
     assert {component_of(path) for path in FILES} == set(RANKS)
 
 
-def test_headers_are_included_by_full_path():
-    names = {
-        (path, included)
-        for path in FILES
-        for included in re.findall(r'#\s*include\s*"([^"]+)"', (SOURCES / path).read_text())
-    }
-    assert [(path, name) for path, name in names if not (SOURCES / name).is_file()] == []
-
-
 @pytest.mark.parametrize(
     ("path", "included"),
     [
         ("import/import.cpp", "export/array_builder.hpp"),
-        ("base/utf8.cpp", "cuda/ordering/events.hpp"),
         ("cuda/location/location.cpp", "cuda/release/deferred.hpp"),
         ("schema/negotiate.cpp", "arrays/array_tree.hpp"),
         ("import/column_importer.cpp", "compute/device/convert.hpp"),
-        ("compute/gather.hpp", "import/column_importer.hpp"),
     ],
 )
 def test_includes_of_higher_layers_are_found(path, included):
@@ -89,7 +81,6 @@ def test_includes_of_higher_layers_are_found(path, included):
     ("path", "included"),
     [
         ("import/import.cpp", "arrays/foreign_array.hpp"),
-        ("compute/gather.cpp", "compute/device/convert.hpp"),
         ("compute/device/gather.cpp", "compute/gather.hpp"),
         ("tensor/tensor_export.cpp", "import/column_importer.hpp"),
     ],

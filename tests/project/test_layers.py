@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from graphlib import CycleError, TopologicalSorter
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -44,42 +44,30 @@ def component_of(module: str) -> str:
     return [*module.split("."), "__init__"][1]
 
 
-def imports(source: str, module: str, is_package: bool, is_cython: bool) -> list[tuple[str, str]]:
-    """Return all imports of a module, also nested ones, as pairs of absolute module and name."""
-    if is_cython:
-        found = [
-            (line[1] or name.split()[0], name.split()[0] if line[1] else "")
-            for line in CIMPORT.finditer(source)
-            for name in line[2].strip("() \n,").split(",")
-        ]
-        return [(_absolute(origin, module, is_package), name) for origin, name in found]
+def imports(source: str, path: Path) -> list[tuple[str, str]]:
+    """Return all imports of a file, also nested ones, as pairs of absolute module and name."""
+    module = module_of(path)
+    package = module if path.stem == "__init__" else module.rpartition(".")[0]
     found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found += [(alias.name, "") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            origin = _absolute("." * node.level + (node.module or ""), module, is_package)
-            found += [(origin, alias.name) for alias in node.names]
-    return found
-
-
-def _absolute(origin: str, module: str, is_package: bool) -> str:
-    rest = origin.lstrip(".")
-    up = len(origin) - len(rest)
-    if not up:
-        return origin
-    parts = module.split(".")
-    parts = parts[: len(parts) - up + is_package]
-    return ".".join([*parts, rest] if rest else parts)
+    if path.suffix in (".pyx", ".pxd"):
+        for line in CIMPORT.finditer(source):
+            names = [name.split()[0] for name in line[2].strip("() \n,").split(",")]
+            found += [(line[1], name) if line[1] else (name, "") for name in names]
+    else:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                found += [(alias.name, "") for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                origin = "." * node.level + (node.module or "")
+                found += [(origin, alias.name) for alias in node.names]
+    return [(resolve_name(origin, package), name) for origin, name in found]
 
 
 def violations(source: str, path: Path) -> list[str]:
     """Return the imports of a file of the package that break the order of the layers, as text."""
-    module = module_of(path)
-    own = component_of(module)
-    is_package = path.stem == "__init__"
+    own = component_of(module_of(path))
     wrong = []
-    for origin, name in imports(source, module, is_package, path.suffix in (".pyx", ".pxd")):
+    for origin, name in imports(source, path):
         if origin.split(".")[0] != PACKAGE:
             continue
         # From the package itself: a component, otherwise a public name.
@@ -95,10 +83,8 @@ def import_graph(files: dict[Path, str]) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {module_of(path): set() for path in files}
     for path, source in files.items():
         module = module_of(path)
-        is_package, is_cython = path.stem == "__init__", path.suffix in (".pyx", ".pxd")
-        for origin, name in imports(source, module, is_package, is_cython):
-            targets = (f"{origin}.{name}", origin, f"{origin}.__init__")
-            graph[module] |= {target for target in targets if target in graph}
+        for origin, name in imports(source, path):
+            graph[module] |= {f"{origin}.{name}", origin, f"{origin}.__init__"} & graph.keys()
         graph[module].discard(module)
     return graph
 
@@ -134,14 +120,6 @@ def test_modules_that_import_each_other_are_found():
     TopologicalSorter(import_graph(files)).prepare()
 
 
-def test_folders_have_at_most_20_source_files():
-    kinds = (".py", ".pyi", ".pyx", ".pxd", ".hpp", ".cpp")
-    folders = (PACKAGE, "benchmarks", "csrc", "dev", "docs", "tests")
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*")]
-    counts = Counter(path.parent for path in files if path.suffix in kinds)
-    assert {folder: count for folder, count in counts.items() if count > 20} == {}
-
-
 def test_every_component_has_a_layer():
     components = {component_of(module_of(path)) for path in sources()}
     assert components == set(RANKS)
@@ -154,20 +132,12 @@ def test_every_component_has_a_layer():
         ("arrow/sources.py", "def late():\n    from ..export import batches\n"),
         ("arrow/sources.py", "if TYPE_CHECKING:\n    from cudf_arrow_bridge.frames import labels"),
         ("arrow/sources.py", "from .. import to_arrow"),
-        ("arrow/sources.py", "from .. import DeviceArray"),
         ("arrow/sources.py", "import cudf_arrow_bridge"),
-        ("arrow/__init__.py", "from ..frames.labels import stringify"),
-        ("import_/streams.py", "from ..export.inputs import export_input_of"),
         ("export/inputs.py", "from cudf_arrow_bridge.import_ import importer"),
-        ("to_arrow.py", "from .from_arrow import from_arrow_device"),
         ("to_arrow.py", "from . import tensors"),
-        ("_core/protocols.py", "from ..cuda.streams import Stream"),
         ("_core/export.pyx", "from ..cuda.streams import LEGACY_HANDLE"),
-        ("_core/export.pyx", "    from cudf_arrow_bridge.cuda cimport streams"),
         ("_core/export.pyx", "from cudf_arrow_bridge cimport (\n    cuda,\n)"),
         ("_core/export.pxd", "cimport cudf_arrow_bridge.arrow.sources"),
-        ("cli/report.py", "from cudf_arrow_bridge.__main__ import main"),
-        ("cli/roundtrip.py", "from cudf_arrow_bridge import has_gpu"),
     ],
 )
 def test_imports_of_higher_layers_are_found(path, source):
@@ -179,13 +149,8 @@ def test_imports_of_higher_layers_are_found(path, source):
     [
         ("arrow/sources.py", "from ..cuda.streams import Stream\nfrom . import display"),
         ("arrow/__init__.py", "from .display import text\nfrom .._core import schema"),
-        ("cli/roundtrip.py", "from cudf_arrow_bridge.cuda.residency import has_gpu"),
-        ("__init__.py", "from .integrations.registration import register_all"),
         ("_core/export.pyx", "from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core"),
-        (
-            "frames/from_pylibcudf.py",
-            "import pyarrow as pa\nfrom cudf.core.column import ColumnBase",
-        ),
+        ("frames/from_pylibcudf.py", "import pyarrow as pa\nfrom cudf.core.column import column"),
     ],
 )
 def test_imports_of_lower_layers_are_allowed(path, source):
@@ -194,35 +159,9 @@ def test_imports_of_lower_layers_are_allowed(path, source):
 
 def test_only_frames_import_cudf_when_they_are_loaded():
     """Importing cuDF takes a second, so other components import it only when a frame is needed."""
-    modules = [path for path in sources() if path.suffix == ".py"]
-    assert {component_of(module_of(path)) for path in modules if loads_cudf(read(path))} == {
-        "frames"
-    }
-
-
-def loads_cudf(source: str) -> bool:
-    """Return whether a module imports cuDF when it is loaded itself."""
-    for node in ast.parse(source).body:
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and not node.level:
-            names = [node.module]
-        if any(name.split(".")[0] == "cudf" for name in names):
-            return True
-    return False
-
-
-@pytest.mark.parametrize(
-    ("source", "loads"),
-    [
-        ("import os, cudf", True),
-        ("from cudf.api import extensions", True),
-        ("from .cudf import that", False),
-        ("if TYPE_CHECKING:\n    import cudf", False),
-        ("def late():\n    import cudf", False),
-    ],
-)
-def test_loads_cudf_finds_imports_of_cudf_at_the_top_level(source, loads):
-    assert loads_cudf(source) == loads
+    top_level = re.compile(r"^(?:from|import) (?:.*, )?cudf\b", re.MULTILINE)
+    loading = {component_of(module_of(path)) for path in sources() if top_level.search(read(path))}
+    assert loading == {"frames"}
 
 
 def test_only_cudf_private_imports_private_modules_of_cudf():
