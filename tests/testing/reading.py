@@ -113,23 +113,3 @@ def _read_structs(column, type_):
     rows = [dict(zip(names, row, strict=True)) for row in zip(*fields, strict=True)]
     rows = rows or [{} for _ in range(column.size())]
     return [None if null else row for row, null in zip(rows, _nulls(column), strict=True)]
-
-
-def concatenated_lists(columns, type_):
-    """Concatenate lists like `lists::detail::concatenate`, which merges offsets and children."""
-    elements = [e for c in columns for e in read(sliced_child(c), type_.value_type)]
-    merged = np.zeros(sum(c.size() for c in columns) + 1, "int64")
-    shift = count = 0
-    for column in columns:
-        if column.size() == 0:
-            continue
-        offsets = offsets_of(column)[column.offset() : end_of(column) + 1]
-        base = offsets[0] if column.offset() > 0 else 0
-        merged[count : count + len(offsets)] = offsets + (shift - base)
-        shift += sliced_child(column).size()
-        count += column.size()
-    nulls = np.concatenate([_nulls(c) for c in columns])
-    return [
-        None if null else elements[a:b]
-        for a, b, null in zip(merged[:-1], merged[1:], nulls, strict=True)
-    ]

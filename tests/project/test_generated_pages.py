@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages show the type table, the recorded results of benchmarks, and the command line."""
+
+import argparse
+import json
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from benchmarks import async_streams, ipc, processes, wide_tables
+from benchmarks.reporting import cuda_calls, speed_page
+from cudf_arrow_bridge.__main__ import parser
+from cudf_arrow_bridge.cli import exits
+
+ROOT = Path(__file__).parents[2]
+
+
+def recorded(name):
+    return json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
+
+
+def results_on_a_gpu():
+    return recorded("gpu-nvidia-h200")["speed"]["speed"]["results"]
+
+
+def rows_of_readme():
+    for call, columns in (("export", 100), ("import", 100), ("import", 1)):
+        [entry] = (
+            entry
+            for entry in results_on_a_gpu()
+            if (entry["group"], entry["case"]) == (f"gpu {call}", f"{columns} x int64")
+        )
+        microseconds = entry["contestants"]["cudf_arrow_bridge"]["dropped"]["median_us"]
+        name = f"{call} of {columns} column{'s' if columns > 1 else ''}"
+        yield f"| {name} | {microseconds:.1f} | {entry['ratios']['pylibcudf']['dropped']:.2f} |"
+
+
+@pytest.mark.parametrize(
+    ("page", "table"),
+    [
+        ("README.md", lambda: "\n".join(rows_of_readme())),
+        ("docs/async.md", lambda: async_streams.table(recorded("async")["results"])),
+        ("docs/ipc.md", lambda: ipc.table(recorded("ipc")["results"])),
+        ("docs/processes.md", lambda: processes.table(recorded("processes")["results"])),
+        ("docs/speed.md", lambda: cuda_calls.table(recorded("cuda-calls"))),
+        ("docs/speed.md", lambda: speed_page.table(recorded("host")["results"])),
+        ("docs/speed.md", lambda: speed_page.table(results_on_a_gpu())),
+        (
+            "docs/speed.md",
+            lambda: wide_tables.table(recorded("wide")["columns"], recorded("wide")["results"]),
+        ),
+    ],
+)
+def test_page_shows_the_recorded_results(page, table):
+    assert f"\n{table()}\n" in (ROOT / page).read_text()
+
+
+def test_types_page_is_generated_from_the_type_table():
+    script = runpy.run_path(str(ROOT / "dev/types_page.py"))
+    assert script["PAGE"].read_text() == script["page"](), "run: python dev/types_page.py"
+
+
+def test_command_line_page_lists_commands_flags_and_exit_codes():
+    page = (ROOT / "docs/command-line.md").read_text()
+    [action] = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    documented = {
+        name: set(re.findall(r"--[\w-]+", usage))
+        for name, usage in re.findall(r"^`(\w+) (.*?)`", page, re.MULTILINE)
+    }
+    assert documented == {
+        name: {flag for a in command._actions for flag in a.option_strings} - {"-h", "--help"}
+        for name, command in action.choices.items()
+    }
+    codes = [exits.OK, exits.FAILED, exits.UNREADABLE, exits.UNSUPPORTED, exits.UNWRITABLE]
+    assert re.findall(r"^\| (\d+) \|", page, re.MULTILINE) == [str(code) for code in sorted(codes)]
