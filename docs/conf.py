@@ -29,7 +29,7 @@ extensions = [
 # The source folder is the root of the repository, so that the links of README.md work.
 root_doc = "docs/index"
 include_patterns = ["*.md", "csrc/tests/sim/*.md", "docs/**", "examples/tour.ipynb"]
-include_patterns += ["examples/data/*.md"]
+include_patterns += ["examples/data/*.md", "tests/README.md"]
 exclude_patterns = [".venv", "build"]
 nitpicky = True
 nitpick_ignore_regex = [
