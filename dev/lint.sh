@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the formatting, lint and types of all languages, including shell scripts, CI workflows and the conda recipe. Checks
-# that the lines of dev/removals.toml exist. Requires the environment that dev/test.sh installs.
+# Checks the formatting, lint and types of all languages, including shell scripts, CI workflows and the conda recipe.
+# Requires the environment that dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh
@@ -17,12 +17,11 @@ git ls-files -co --exclude-standard '*.[ch]pp' | xargs clang-format --dry-run -W
 git ls-files -co --exclude-standard | xargs codespell
 git ls-files -co --exclude-standard '*.md' | xargs proselint check
 # Words that the sources and pages avoid, with plain ones.
-git ls-files -co --exclude-standard benchmarks csrc/include csrc/src cudf_arrow_bridge '*.md' \
-  ':!csrc/tests/sim/REMOVALS.md' | xargs codespell --dictionary dev/words.txt
+git ls-files -co --exclude-standard benchmarks csrc/include csrc/src cudf_arrow_bridge '*.md' |
+  xargs codespell --dictionary dev/words.txt
 git ls-files -co --exclude-standard '*.sh' .ci/run | xargs shellcheck --external-sources
 actionlint # also runs shellcheck on the scripts in workflows
 zizmor --quiet --offline --persona pedantic .github
-python dev/remove_lines.py --check
 python - <<'END'
 from rattler_build import RenderConfig, Stage0Recipe, VariantConfig
 from rattler_build.tool_config import PlatformConfig
