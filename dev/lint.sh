@@ -22,6 +22,10 @@ git ls-files -co --exclude-standard benchmarks csrc/include csrc/src cudf_arrow_
 git ls-files -co --exclude-standard '*.sh' .ci/run | xargs shellcheck --external-sources
 actionlint # also runs shellcheck on the scripts in workflows
 zizmor --quiet --offline --persona pedantic .github
+check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+check-jsonschema --quiet --builtin-schema custom.github-workflows-require-timeout .github/workflows/*.yml
+check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 python - <<'END'
 from rattler_build import RenderConfig, Stage0Recipe, VariantConfig
 from rattler_build.tool_config import PlatformConfig
