@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing.exchange.pickles import adopted, batch_in, column_in
+from testing.exchange.pickles import adopted, batch_in
 from testing.ipc import samples as ipc_samples
-from testing.ipc.samples import ALL_TYPES
+from testing.ipc.samples import ALL_TYPES, written
 from testing.shared_memory import buffers_of_arrow
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's memory are compared")
@@ -29,26 +29,34 @@ def test_buffers_match_the_buffers_of_pyarrow(type_):
         assert repr(array)
 
 
-def test_string_views_list_each_of_their_data_buffers():
-    short = pa.array(["x", None], pa.string_view())
-    long = pa.array(["x" * 20, "y" * 30], pa.string_view())
-    for rows, has_data in ((short, False), (long, True), (pa.concat_arrays([long, long]), True)):
-        (array,) = adopted(pa.schema({"a": rows.type}), [pa.record_batch({"a": rows})])
-        names = [buffer.name for buffer in array["a"].buffers()]
-        assert names[:2] == ["validity", "views"]
-        data = column_in(array["a"]).buffers()[2:]
-        assert names[2:] == ["data"] * len(data) + ["sizes"]
-        sizes = [buffer.size for buffer in array["a"].buffers() if buffer.name == "data"]
-        assert sizes == [buffer.size for buffer in data]
-        assert (sum(sizes) > 0) == has_data
+SHORT = pa.array(["a", None, ""], pa.string_view())
+LONG = pa.array(["of more than twelve bytes", "a"], pa.string_view())
 
 
-def test_list_views_and_run_ends_list_their_buffers():
-    lists = pa.array([[1, 2], None], pa.list_view(pa.int32()))
-    (array,) = adopted(pa.schema({"a": lists.type}), [pa.record_batch({"a": lists})])
-    assert [(b.name, b.size) for b in array["a"].buffers()] == [
-        ("validity", 1), ("offsets", 8), ("sizes", 8), ("[].validity", 0), ("[].data", 8)
-    ]  # fmt: skip
-    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int16()), pa.array([7, 8]))
-    (array,) = adopted(pa.schema({"a": runs.type}), [pa.record_batch({"a": runs})])
-    assert sum(b.size for b in array["a"].buffers()) == 4 + 16
+@pytest.mark.parametrize(
+    ("parts", "sizes"),
+    [([SHORT], []), ([LONG], [25]), ([LONG, SHORT, LONG[:1]], [25, 25])],
+    ids=["none", "one", "two"],
+)
+def test_string_views_list_each_of_their_data_buffers(parts, sizes):
+    column = pa.concat_arrays(parts)
+    # pyarrow's builders add an empty data buffer.
+    buffers = [b for i, b in enumerate(column.buffers()) if i < 2 or b.size]
+    column = pa.Array.from_buffers(column.type, len(column), buffers, column.null_count)
+    batch = pa.record_batch({"a": column})
+    (array,) = cab.ipc.open_stream(written(batch.schema, [batch]))
+    found = [(buffer.name, buffer.size) for buffer in array["a"].buffers()]
+    assert found[1:] == [
+        ("views", 16 * len(column)),
+        *(("data", size) for size in sizes),
+        ("sizes", 8 * len(sizes)),
+    ]
+
+
+@pytest.mark.parametrize(("type_", "width"), [(pa.list_view, 4), (pa.large_list_view, 8)])
+def test_list_views_have_offsets_and_sizes(type_, width):
+    batch = pa.record_batch({"a": pa.array([[1, 2], None, []], type_(pa.int8()))})
+    (array,) = cab.ipc.open_stream(written(batch.schema, [batch]))
+    found = [(buffer.name, buffer.size) for buffer in array["a"].buffers()]
+    expected = [("validity", 1), ("offsets", 3 * width), ("sizes", 3 * width)]
+    assert found == [*expected, ("[].validity", 0), ("[].data", 2)]

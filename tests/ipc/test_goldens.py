@@ -67,9 +67,8 @@ def streams(schema, batches):
 def test_open_stream_reads_all_forms_of_streams(case):
     schema, batches = case()
     for _, stream in streams(schema, batches):
-        for validate in ("sizes", "minimal", "full"):
-            found = read_bridge(cab.ipc.open_stream(stream, validate=validate))
-            assert_same_batches(found, (schema, batches))
+        found = read_bridge(cab.ipc.open_stream(stream, validate="full"))
+        assert_same_batches(found, (schema, batches))
 
 
 @golden
@@ -113,14 +112,10 @@ def _parts(metadata, body):
 def test_batches_of_a_stream_are_written_to_streams_and_files(case, compression):
     schema, batches = case()
     stream = samples.written(schema, batches)
-    sink = io.BytesIO()
-    cab.ipc.write_stream(cab.ipc.open_stream(stream), sink, compression=compression)
-    assert_same_batches(read_pyarrow(sink.getvalue()), (schema, batches))
-    assert_peers_read(sink.getvalue(), schema, batches)
-    sink = io.BytesIO()
-    cab.ipc.write_file(cab.ipc.open_stream(stream), sink, compression=compression)
-    assert_same_batches(read_pyarrow(sink.getvalue()), (schema, batches))
-    assert_peers_read(sink.getvalue(), schema, batches)
+    for write in (cab.ipc.write_stream, cab.ipc.write_file):
+        write(cab.ipc.open_stream(stream), sink := io.BytesIO(), compression=compression)
+        assert_same_batches(read_pyarrow(sink.getvalue()), (schema, batches))
+        assert_peers_read(sink.getvalue(), schema, batches)
 
 
 @golden

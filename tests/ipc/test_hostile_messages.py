@@ -69,12 +69,6 @@ def from_path(data, tmp_path):
 
 
 @contextmanager
-def from_open_file(data, tmp_path):
-    with from_path(data, tmp_path) as path, path.open("rb") as file:
-        yield file
-
-
-@contextmanager
 def from_pipe(data, tmp_path):
     begin, end = os.pipe()
 
@@ -90,8 +84,7 @@ def from_pipe(data, tmp_path):
     sender.join()
 
 
-SOURCES = [from_bytes, from_file_object, from_path, from_open_file, from_pipe]
-sources = pytest.mark.parametrize("make", SOURCES)
+sources = pytest.mark.parametrize("make", [from_bytes, from_file_object, from_path, from_pipe])
 
 
 @contextmanager
@@ -119,9 +112,7 @@ def test_stream_cut_at_any_byte_raises_unless_a_message_ends_there(make, tmp_pat
                 found = [pa.record_batch(DeviceOnly(array)) for array in arrays]
                 assert found == BATCHES[: ENDS[size]]
             else:
-                with pytest.raises(
-                    ValueError, match=r"byte \d|the stream has no message with a schema"
-                ):
+                with pytest.raises(ValueError, match=r"byte \d|no message with a schema"):
                     list(cab.ipc.open_stream(source))
 
 
@@ -134,14 +125,6 @@ def test_file_cut_at_any_byte_is_rejected(memory_map, tmp_path):
                     cab.ipc.open_file(source, memory_map=memory_map)
     with cab.ipc.open_file(FILE) as file:
         assert len(file) == 2
-
-
-def test_truncated_stream_yields_the_batches_before_the_cut():
-    first = next(size for size, count in ENDS.items() if count == 1)
-    arrays = iter(cab.ipc.open_stream(STREAM[: first + 20]))
-    assert pa.record_batch(next(arrays)) == BATCHES[0]
-    with pytest.raises(ValueError, match=r"byte \d"):
-        next(arrays)
 
 
 def test_open_stream_reads_no_bytes_after_the_end_of_the_stream():
@@ -182,16 +165,6 @@ def test_file_without_references_is_closed(use):
     data = Body(FILE)
     alive = weakref.ref(data)
     use(cab.ipc.open_file(data))
-    del data
-    gc.collect()
-    assert alive() is None
-
-
-def test_released_file_keeps_no_memory():
-    data = Body(FILE)
-    alive = weakref.ref(data)
-    with cab.ipc.open_file(data) as file:
-        list(file)
     del data
     gc.collect()
     assert alive() is None

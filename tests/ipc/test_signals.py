@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.ipc.samples import written
 from testing.processes import forks, in_fork, sums_of
 
@@ -76,7 +76,7 @@ def read_all(file):
 def test_signal_ends_a_blocked_write(connection):
     reader, writer = CONNECTIONS[connection]()
     with reader, writer, interrupted_once(lambda: read_all(reader)):
-        bridge.ipc.write_stream(TABLE, writer)
+        cab.ipc.write_stream(TABLE, writer)
         writer.close()
 
 
@@ -88,14 +88,14 @@ def test_write_and_read_continue_after_signals_whose_handler_returns(connection)
 
     def read():
         with reader:
-            found.extend(bridge.ipc.open_stream(reader))
+            found.extend(cab.ipc.open_stream(reader))
 
     reading = threading.Thread(target=read)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
         reading.start()
         with writer:
-            bridge.ipc.write_stream(TABLE, writer)
+            cab.ipc.write_stream(TABLE, writer)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -104,13 +104,10 @@ def test_write_and_read_continue_after_signals_whose_handler_returns(connection)
     assert signals
 
 
-@pytest.mark.parametrize("num_bytes", [0, 3, 100, 1000, 100_000])
+@pytest.mark.parametrize("num_bytes", [3, 100_000])
 @pytest.mark.parametrize("connection", CONNECTIONS)
 def test_signal_ends_a_blocked_read(connection, num_bytes):
-    message = pa.BufferOutputStream()
-    with pa.ipc.new_stream(message, TABLE.schema) as sink:
-        sink.write_table(TABLE)
-    beginning = message.getvalue().to_pybytes()[:num_bytes]
+    beginning = written(TABLE.schema, TABLE.to_batches())[:num_bytes]
     reader, writer = CONNECTIONS[connection]()
 
     def write():
@@ -123,7 +120,7 @@ def test_signal_ends_a_blocked_read(connection, num_bytes):
         writing = threading.Thread(target=write)
         writing.start()
         with interrupted_once(writer.close):
-            for _ in bridge.ipc.open_stream(reader):
+            for _ in cab.ipc.open_stream(reader):
                 pass
         writing.join()
 
@@ -138,7 +135,7 @@ REST_OF_SUMS = " ".join(str(sum(range(i, i + 500))) for i in range(1, 4))
 def test_fork_and_its_parent_read_an_open_file_at_their_own_positions(is_file, buffering, tmp_path):
     path = tmp_path / "data.arrow"
     path.write_bytes(written(BATCHES[0].schema, BATCHES, file=is_file))
-    open_source = bridge.ipc.open_file if is_file else bridge.ipc.open_stream
+    open_source = cab.ipc.open_file if is_file else cab.ipc.open_stream
     with nullcontext(path) if buffering is None else open(path, "rb", buffering) as source:
         arrays = iter(open_source(source))
         next(arrays)
@@ -163,7 +160,7 @@ def test_fork_cannot_read_a_source_whose_position_its_parent_shares(connection, 
             reader, writer = map(stack.enter_context, CONNECTIONS.get(connection, buffered)())
             writer.write(data)
             writer.flush()
-        arrays = iter(bridge.ipc.open_stream(reader))
+        arrays = iter(cab.ipc.open_stream(reader))
         next(arrays)
         expected = "RuntimeError: the parent process opened this source"
         assert in_fork(lambda: sums_of(arrays)).startswith(expected)

@@ -10,14 +10,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
 from testing.exchange import dask_helpers as tasks
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 FRAMES = {
     "plain": pd.DataFrame({"a": range(10), "b": [f"b{i}" for i in range(10)]}),
@@ -39,7 +39,7 @@ def same(found, expected):
 @pytest.mark.parametrize("name", FRAMES)
 def test_to_dataframe_of_a_frame_keeps_its_rows(scheduler, name):
     frame = FRAMES[name]
-    sent = bridge.dask.to_dataframe(frame, to="pandas", max_rows=4)
+    sent = cab.dask.to_dataframe(frame, to="pandas", max_rows=4)
     assert sent.npartitions == 3
     assert not sent.known_divisions
     assert same(sent.compute(), frame)
@@ -51,7 +51,7 @@ def test_to_dataframe_of_a_file_has_a_partition_for_each_row_group(scheduler, tm
     frame = FRAMES[name]
     path = tmp_path / "frame.parquet"
     frame.to_parquet(path, row_group_size=4)
-    found = bridge.dask.to_dataframe(path, to="pandas", blocksize=1)
+    found = cab.dask.to_dataframe(path, to="pandas", blocksize=1)
     assert found.npartitions == 3
     assert same(found._meta, frame.iloc[:0])
     expected = pd.read_parquet(path)
@@ -64,7 +64,7 @@ def test_to_dataframe_of_a_file_has_a_partition_for_each_row_group(scheduler, tm
 
 
 def test_files_are_read_when_partitions_are_computed(scheduler, parquet):
-    frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
+    frame = cab.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
     assert frame.npartitions == 5
     assert int(frame.partitions[4]["a"].sum().compute()) == sum(range(100, 150))
     (parquet / "2.parquet").unlink()
@@ -76,24 +76,24 @@ def test_files_are_read_when_partitions_are_computed(scheduler, parquet):
 def test_partitions_are_made_on_the_workers(client, parquet):
     workers = {*client.run(os.getpid).values()}
     for source in (parquet, tasks.TABLE):
-        frame = bridge.dask.to_dataframe(source, to="pandas")
+        frame = cab.dask.to_dataframe(source, to="pandas")
         assert {*frame.map_partitions(tasks.pid_of, meta=(None, int)).compute()} <= workers
 
 
 def test_to_dataframe_of_a_series_returns_a_series(scheduler):
-    series = bridge.dask.to_dataframe(pd.Series([1, 2, 3], name="a"), to="pandas", max_rows=2)
+    series = cab.dask.to_dataframe(pd.Series([1, 2, 3], name="a"), to="pandas", max_rows=2)
     assert series.compute().tolist() == [1, 2, 3]
     assert (series.name, series.npartitions, int(series.sum().compute())) == ("a", 2, 6)
 
 
 def test_to_dataframe_accepts_files_with_different_categories(scheduler, parquet):
-    frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["c"], blocksize=1)
+    frame = cab.dask.to_dataframe(parquet, to="pandas", columns=["c"], blocksize=1)
     assert not frame["c"].cat.known
     assert frame["c"].astype("object").compute().tolist() == tasks.BOTH["c"].to_pylist()
 
 
 def test_dask_dataframe_is_exported_as_a_stream(scheduler, parquet):
-    frame = bridge.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
+    frame = cab.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
     filtered = frame[frame["a"] % 2 == 1]
-    found = pa.table(bridge.to_arrow_device_stream(filtered)).column("a").to_pylist()
+    found = pa.table(cab.to_arrow_device_stream(filtered)).column("a").to_pylist()
     assert found == [value for value in tasks.BOTH["a"].to_pylist() if value % 2]

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.device import wait_until
 
 pytest.importorskip("distributed")
@@ -22,7 +22,7 @@ import distributed
 
 from testing.exchange import dask_helpers as tasks
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 #: The number of results that are fetched before the consumer requests them.
 AHEAD = 2
@@ -34,7 +34,7 @@ def rows(*indices):
 
 
 def read(source):
-    return pa.table(bridge.to_arrow_device_stream(source)).to_pylist()
+    return pa.table(cab.to_arrow_device_stream(source)).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_stream_yields_results_of_all_kinds_in_order(client, make):
 
 def test_stream_of_column_futures_yields_columns(client):
     futures = client.map(lambda index: tasks.array(index)["index"], range(2))
-    batches = [batch.to_arrow() for batch in bridge.to_arrow_device_stream(futures)]
+    batches = [batch.to_arrow() for batch in cab.to_arrow_device_stream(futures)]
     assert pa.chunked_array(batches).to_pylist() == [0, 0, 0, 1, 1, 1]
 
 
@@ -95,7 +95,7 @@ def test_stream_accepts_results_of_actors(client):
 
 def arrays_alive():
     gc.collect()
-    return sum(type(obj) is bridge.DeviceArray for obj in gc.get_objects())
+    return sum(type(obj) is cab.DeviceArray for obj in gc.get_objects())
 
 
 def test_stream_fetches_a_bounded_number_of_results_ahead(client, monkeypatch):
@@ -111,7 +111,7 @@ def test_stream_fetches_a_bounded_number_of_results_ahead(client, monkeypatch):
     futures = client.map(tasks.array, range(COUNT))
     keys = [future.key for future in futures]
     distributed.wait(futures)
-    batches = iter(bridge.to_arrow_device_stream(futures))
+    batches = iter(cab.to_arrow_device_stream(futures))
     assert fetched == []
     for asked in range(1, COUNT + 1):
         current = next(batches)
@@ -133,7 +133,7 @@ def test_futures_of_an_iterator_are_submitted_on_demand(client):
             submitted.append(index)
             yield client.submit(tasks.array, index)
 
-    batches = iter(bridge.to_arrow_device_stream(submit()))
+    batches = iter(cab.to_arrow_device_stream(submit()))
     for asked in range(COUNT):
         assert len(next(batches)) == 3
         assert submitted == [*range(asked + 1)]
@@ -146,7 +146,7 @@ def test_stream_of_as_completed_yields_results_in_order_of_completion(client):
     event = distributed.Event("the first one", client=client)
     late = client.submit(tasks.array_after, "the first one", 0)
     early = client.submit(tasks.array, 1)
-    batches = iter(bridge.to_arrow_device_stream(distributed.as_completed([late, early])))
+    batches = iter(cab.to_arrow_device_stream(distributed.as_completed([late, early])))
     assert next(batches).to_arrow().to_pylist() == rows(1)
     event.set()
     assert next(batches).to_arrow().to_pylist() == rows(0)
@@ -159,15 +159,15 @@ def test_stream_rejects_as_completed_with_results(client):
     with pytest.raises(
         TypeError, match="expected as_completed without results, got with_results=True"
     ):
-        next(iter(bridge.to_arrow_device_stream(completed)))
+        next(iter(cab.to_arrow_device_stream(completed)))
 
 
 def test_stream_of_a_list_is_read_repeatedly_and_of_an_iterator_once(client):
     futures = client.map(tasks.array, range(3))
-    stream = bridge.to_arrow_device_stream(futures)
+    stream = cab.to_arrow_device_stream(futures)
     for _ in range(2):
         assert pa.table(stream).to_pylist() == rows(0, 1, 2)
-    once = bridge.to_arrow_device_stream(iter(futures))
+    once = cab.to_arrow_device_stream(iter(futures))
     assert pa.table(once).num_rows == 9
     with pytest.raises(ValueError, match="can be consumed once"):
         pa.table(once)
@@ -178,7 +178,7 @@ def test_failed_task_raises_in_order_and_other_results_are_released(client):
     futures += client.map(tasks.array, range(4, 7))
     distributed.wait(futures)
     before = arrays_alive()
-    batches = iter(bridge.to_arrow_device_stream(futures))
+    batches = iter(cab.to_arrow_device_stream(futures))
     assert [len(next(batches)) for _ in range(3)] == [3, 3, 3]
     # The result of the third task, and the result after the failed task.
     assert wait_until(lambda: arrays_alive() == before + 2)
@@ -189,7 +189,7 @@ def test_failed_task_raises_in_order_and_other_results_are_released(client):
 
 def test_failed_partition_raises_and_other_partitions_are_released(client):
     partitions = [dask.delayed(function)(0) for function in (tasks.array, tasks.fail, tasks.array)]
-    batches = iter(bridge.to_arrow_device_stream(partitions))
+    batches = iter(cab.to_arrow_device_stream(partitions))
     next(batches)
     with pytest.raises(KeyError, match="task 0"):
         next(batches)
@@ -224,7 +224,7 @@ def test_cancelled_future_raises_cancelled_error(client):
 
 def test_release_of_a_stream_releases_its_pending_futures(client):
     futures = [client.submit(tasks.array, 0), client.submit(tasks.array_after, "closed", 1)]
-    stream = bridge.to_arrow_device_stream(futures)
+    stream = cab.to_arrow_device_stream(futures)
     batches = iter(stream)
     next(batches)
     stream.release()
@@ -246,9 +246,9 @@ def test_event_loop_reads_futures_by_a_thread_or_an_async_stream(client):
         async with distributed.Client(address, asynchronous=True) as own:
             futures = own.map(tasks.array, range(3))
             with pytest.raises(RuntimeError, match="another thread"):
-                next(iter(bridge.to_arrow_device_stream(futures)))
+                next(iter(cab.to_arrow_device_stream(futures)))
             threaded = await asyncio.to_thread(read, futures)
-            stream = bridge.to_arrow_device_async(futures)
+            stream = cab.to_arrow_device_async(futures)
             awaited = [row async for batch in stream for row in batch.to_arrow().to_pylist()]
             return threaded, awaited
 
@@ -257,7 +257,7 @@ def test_event_loop_reads_futures_by_a_thread_or_an_async_stream(client):
 
 def test_frames_of_pandas_keep_their_index(client):
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([7, 8], name="key"))
-    stream = bridge.to_arrow_device_stream([client.submit(lambda: frame)])
+    stream = cab.to_arrow_device_stream([client.submit(lambda: frame)])
     assert next(iter(stream)).to_pandas().equals(frame)
 
 

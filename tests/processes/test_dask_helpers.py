@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 pytest.importorskip("distributed")
 import dask
@@ -26,11 +26,11 @@ import distributed
 from testing.exchange import dask_helpers as tasks
 from testing.host import table_without_protocols
 
-pytestmark = pytest.mark.skipif(bridge.has_gpu(), reason="of host memory")
+pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 
 def read(futures):
-    return pa.table(bridge.to_arrow_device_stream(futures))
+    return pa.table(cab.to_arrow_device_stream(futures))
 
 
 def lengths(client, futures):
@@ -54,7 +54,7 @@ def sizes(parquet):
     ids=["1", "2 row groups", "4 row groups", "1 MiB"],
 )
 def test_to_futures_combines_row_groups_up_to_the_block_size(client, parquet, blocksize, expected):
-    futures = bridge.dask.to_futures(parquet, client=client, blocksize=blocksize(parquet))
+    futures = cab.dask.to_futures(parquet, client=client, blocksize=blocksize(parquet))
     assert lengths(client, futures) == expected
     assert read(futures).equals(tasks.BOTH)
 
@@ -73,7 +73,7 @@ def test_to_futures_combines_row_groups_up_to_the_block_size(client, parquet, bl
     ids=["glob", "list", "dataset", "union", "url"],
 )
 def test_to_futures_accepts_all_forms_of_file_names(client, parquet, name):
-    futures = bridge.dask.to_futures(name(parquet), client=client)
+    futures = cab.dask.to_futures(name(parquet), client=client)
     assert lengths(client, futures) == [100, 50]
     assert read(futures).equals(tasks.BOTH)
 
@@ -89,7 +89,7 @@ def test_to_futures_reads_arrow_files(client, tmp_path, ending):
     for number, table in enumerate((tasks.TABLE, tasks.SECOND)):
         with WRITERS[ending](table, str(tmp_path / f"{number}.{ending}")) as writer:
             writer.write_table(table, max_chunksize=30)
-    futures = bridge.dask.to_futures(tmp_path, client=client, columns=["d", "a"])
+    futures = cab.dask.to_futures(tmp_path, client=client, columns=["d", "a"])
     assert lengths(client, futures) == [100, 50]
     assert read(futures).equals(tasks.BOTH.select(["d", "a"]))
 
@@ -97,7 +97,7 @@ def test_to_futures_reads_arrow_files(client, tmp_path, ending):
 def test_to_futures_reads_csv_files_with_common_types(client, tmp_path):
     csv.write_csv(pa.table({"a": [1, 2], "b": ["x", "y"]}), tmp_path / "1.csv")
     csv.write_csv(pa.table({"a": [0.5], "b": ["z"]}), tmp_path / "2.csv")
-    futures = bridge.dask.to_futures(tmp_path, client=client, filter=pc.field("a") > 0.7)
+    futures = cab.dask.to_futures(tmp_path, client=client, filter=pc.field("a") > 0.7)
     # A task alone cannot infer the types of the other file.
     assert [array.schema.types for array in client.gather(futures)] == [
         [pa.float64(), pa.string()]
@@ -113,15 +113,15 @@ def test_to_futures_reads_partitioned_folders(client, tmp_path):
         partitioning=["year"],
         partitioning_flavor="hive",
     )
-    futures = bridge.dask.to_futures(tmp_path, client=client)
+    futures = cab.dask.to_futures(tmp_path, client=client)
     assert read(futures).to_pydict() == {"a": [0, 2, 4, 1, 3, 5], "year": [2024] * 3 + [2025] * 3}
-    later = bridge.dask.to_futures(tmp_path, client=client, filter=pc.field("year") > 2024)
+    later = cab.dask.to_futures(tmp_path, client=client, filter=pc.field("year") > 2024)
     assert lengths(client, later) == [3]
 
 
 def test_filter_omits_row_groups_and_rows(client, parquet):
     options = {"columns": ["b", "a"], "filter": pc.field("a") >= 60}
-    futures = bridge.dask.to_futures(parquet, client=client, blocksize=1, **options)
+    futures = cab.dask.to_futures(parquet, client=client, blocksize=1, **options)
     assert lengths(client, futures) == [15, 25, 50]
     assert read(futures).equals(tasks.BOTH.slice(60).select(["b", "a"]))
 
@@ -130,10 +130,10 @@ def test_filter_omits_row_groups_and_rows(client, parquet):
 def test_filter_that_selects_no_rows_keeps_the_schema(client, tmp_path, ending):
     ds.write_dataset(tasks.TABLE, tmp_path, format=ending)
     none = pc.field("a") > 1000
-    (future,) = bridge.dask.to_futures(tmp_path, client=client, columns=["a", "c"], filter=none)
+    (future,) = cab.dask.to_futures(tmp_path, client=client, columns=["a", "c"], filter=none)
     assert len(future.result()) == 0
     assert read(future).schema.equals(tasks.TABLE.select(["a", "c"]).schema)
-    frame = bridge.dask.to_dataframe(tmp_path, filter=none)
+    frame = cab.dask.to_dataframe(tmp_path, filter=none)
     assert len(frame) == 0
     assert [*frame.columns] == tasks.TABLE.column_names
 
@@ -145,8 +145,8 @@ def test_client_reads_only_the_metadata_of_files(client, tmp_path):
     size = path.stat().st_size
     here = tasks.read_so_far()
     there = sum(client.run(tasks.read_so_far).values())
-    futures = bridge.dask.to_futures(path, client=client, blocksize=1)
-    frame = bridge.dask.to_dataframe(path, to="pandas", blocksize=1)
+    futures = cab.dask.to_futures(path, client=client, blocksize=1)
+    frame = cab.dask.to_dataframe(path, to="pandas", blocksize=1)
     total = client.submit(sum, client.map(tasks.sum_of, futures, ["a"] * 4)).result()
     assert total == values.sum()
     assert int(frame["a"].sum().compute()) == values.sum()
@@ -158,9 +158,9 @@ def test_client_reads_only_the_metadata_of_files(client, tmp_path):
 def test_restarted_worker_reads_files_again_and_loses_sent_data(client, parquet):
     worker, _ = client.scheduler_info()["workers"]
     with dask.annotate(workers=[worker], allow_other_workers=True):
-        read_there = bridge.dask.to_futures(parquet, client=client)
+        read_there = cab.dask.to_futures(parquet, client=client)
     with dask.annotate(workers=[worker]):
-        sent = bridge.dask.to_futures(tasks.TABLE, client=client)
+        sent = cab.dask.to_futures(tasks.TABLE, client=client)
     distributed.wait([*read_there, *sent])
     assert {*client.who_has([*read_there, *sent]).values()} == {(worker,)}
     client.restart_workers([worker], timeout=60)
@@ -170,15 +170,15 @@ def test_restarted_worker_reads_files_again_and_loses_sent_data(client, parquet)
 
 
 def test_to_futures_rejects_a_missing_file_and_reads_a_replaced_file(client, parquet):
-    futures = bridge.dask.to_futures(parquet, client=client)
+    futures = cab.dask.to_futures(parquet, client=client)
     distributed.wait(futures)
     (parquet / "2.parquet").unlink()
     assert read(futures).equals(tasks.BOTH)
     with pytest.raises(FileNotFoundError):
-        bridge.dask.to_futures(parquet / "2.parquet", client=client)
+        cab.dask.to_futures(parquet / "2.parquet", client=client)
     (parquet / "2.parquet").symlink_to(parquet / "1.parquet")
     # The file is read again, although the futures of the old file still exist.
-    assert read(bridge.dask.to_futures(parquet / "2.parquet", client=client)).equals(tasks.TABLE)
+    assert read(cab.dask.to_futures(parquet / "2.parquet", client=client)).equals(tasks.TABLE)
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,13 @@ def test_to_futures_rejects_a_missing_file_and_reads_a_replaced_file(client, par
         ([tasks.TABLE, tasks.SECOND.to_batches()[0]], [40, 40, 20, 40, 10]),
         (iter([tasks.TABLE]), [40, 40, 20]),
         (ds.dataset(tasks.TABLE), [40, 40, 20]),
-        (bridge.to_arrow_device(tasks.TABLE.to_batches()[0]), [40, 40, 20]),
+        (cab.to_arrow_device(tasks.TABLE.to_batches()[0]), [40, 40, 20]),
         (tasks.TABLE["a"].chunk(0), [40, 40, 20]),
     ],
     ids=["table", "list", "iterator", "dataset", "array", "column"],
 )
 def test_to_futures_sends_data_that_is_not_in_files(client, source, expected):
-    futures = bridge.dask.to_futures(source, client=client, max_rows=40)
+    futures = cab.dask.to_futures(source, client=client, max_rows=40)
     assert lengths(client, futures) == expected
     arrays = [pa.array(array) for array in client.gather(futures)]
     rows = pa.chunked_array(arrays).to_pylist()
@@ -212,14 +212,14 @@ def test_to_futures_sends_one_batch_at_a_time(client):
             held.append(len(tasks.tasks_of(client)))
             yield tasks.batch(index)
 
-    futures = bridge.dask.to_futures(batches(), client=client)
+    futures = cab.dask.to_futures(batches(), client=client)
     assert held == [0, 1, 2, 3]
     assert lengths(client, futures) == [3] * 4
 
 
 def test_to_futures_selects_columns_and_rows_of_a_dataset_in_memory(client):
     options = {"columns": ["a"], "filter": pc.field("a") > 90}
-    futures = bridge.dask.to_futures(ds.dataset(tasks.TABLE), client=client, **options)
+    futures = cab.dask.to_futures(ds.dataset(tasks.TABLE), client=client, **options)
     assert read(futures).to_pydict() == {"a": [*range(91, 100)]}
 
 
@@ -227,19 +227,19 @@ def test_to_futures_in_an_event_loop_accepts_only_files(client, parquet):
     async def main():
         async with distributed.Client(client.scheduler.address, asynchronous=True) as own:
             with pytest.raises(RuntimeError, match="another thread"):
-                bridge.dask.to_futures(tasks.TABLE, client=own)
-            return await own.gather(own.map(len, bridge.dask.to_futures(parquet, client=own)))
+                cab.dask.to_futures(tasks.TABLE, client=own)
+            return await own.gather(own.map(len, cab.dask.to_futures(parquet, client=own)))
 
     assert asyncio.run(main()) == [100, 50]
 
 
 def test_workers_export_their_frames(client):
     frames = client.map(lambda start: pd.DataFrame({"a": [start]}), range(3))
-    assert read(client.map(bridge.to_arrow_device, frames)).to_pydict() == {"a": [0, 1, 2]}
+    assert read(client.map(cab.to_arrow_device, frames)).to_pydict() == {"a": [0, 1, 2]}
 
 
 def test_wrong_arguments_raise_errors(client, parquet):
-    to_futures = bridge.dask.to_futures
+    to_futures = cab.dask.to_futures
     with pytest.raises(
         ValueError, match=re.escape("expected blocksize= for files, got max_rows=3")
     ):
@@ -249,18 +249,18 @@ def test_wrong_arguments_raise_errors(client, parquet):
     with pytest.raises(ValueError, match=r"columns: expected a path.* got an object of type Table"):
         to_futures(tasks.TABLE, client=client, columns=["a"])
     with pytest.raises(ValueError, match=r"^to: expected .* got 'polars'"):
-        bridge.dask.to_dataframe(parquet, to="polars")
+        cab.dask.to_dataframe(parquet, to="polars")
     with pytest.raises(ValueError, match='to: expected "pandas" without a GPU, got "cudf'):
-        bridge.dask.to_dataframe(parquet, to="cudf")
+        cab.dask.to_dataframe(parquet, to="cudf")
     with pytest.raises(ValueError, match="the stream has neither a schema nor a batch"):
-        bridge.dask.to_dataframe([])
+        cab.dask.to_dataframe([])
 
 
-@pytest.mark.parametrize("name", bridge.dask.__all__)
+@pytest.mark.parametrize("name", cab.dask.__all__)
 def test_docstring_examples_print_their_output(client, monkeypatch, name):
     monkeypatch.chdir(Path(__file__).parents[2])
-    function = getattr(bridge.dask, name)
-    (test,) = doctest.DocTestFinder().find(function, name, globs={"cab": bridge}, module=False)
+    function = getattr(cab.dask, name)
+    (test,) = doctest.DocTestFinder().find(function, name, globs={"cab": cab}, module=False)
     assert test.examples
     out = []
     assert not doctest.DocTestRunner().run(test, out=out.append).failed, "".join(out)
@@ -268,7 +268,7 @@ def test_docstring_examples_print_their_output(client, monkeypatch, name):
 
 def test_to_futures_sends_tables_of_pylibcudf(client):
     columns = [pa.array([1, None, 3]), pa.array([True, None, False])]
-    futures = bridge.dask.to_futures(table_without_protocols(columns), client=client)
+    futures = cab.dask.to_futures(table_without_protocols(columns), client=client)
     assert list(read(futures).to_pydict().values()) == [column.to_pylist() for column in columns]
-    frame = bridge.dask.to_dataframe(table_without_protocols(columns), to="pandas")
+    frame = cab.dask.to_dataframe(table_without_protocols(columns), to="pandas")
     assert list(frame.compute()["0"].dropna()) == [1, 3]

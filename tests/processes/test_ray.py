@@ -13,14 +13,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.device import wait_until
 from testing.exchange import ray_cluster as cluster
 
 ray = cluster.ray
 
 pytestmark = [
-    pytest.mark.skipif(bridge.has_gpu(), reason="of host memory"),
+    pytest.mark.skipif(cab.has_gpu(), reason="of host memory"),
     pytest.mark.usefixtures("ray_cluster"),
     *cluster.RAY_WARNS,
 ]
@@ -44,7 +44,7 @@ FRAME = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def array():
-    return bridge.to_arrow_device(TABLE)
+    return cab.to_arrow_device(TABLE)
 
 
 def test_arrays_of_the_object_store_share_its_memory(array):
@@ -63,7 +63,7 @@ def test_arrays_of_the_object_store_share_its_memory(array):
 def test_buffers_of_the_object_store_are_aligned(array):
     """Ray aligns buffers of 2 KiB and more at 64 bytes, and smaller ones at 8."""
     for rows in (ROWS, 100):
-        found = ray.get(ray.put(bridge.to_arrow_device(TABLE[:rows])))
+        found = ray.get(ray.put(cab.to_arrow_device(TABLE[:rows])))
         infos = [info for info in found.buffers() if info.address and info.size]
         assert {info.size >= 2048 for info in infos} >= {rows == ROWS}
         for info in infos:
@@ -89,7 +89,7 @@ def test_consumers_share_the_memory_of_the_object_store(array):
 
 def made_by_import(array):
     """Return the names of the buffers of a frame that the frame does not share with the array."""
-    again = cluster.addresses(bridge.to_arrow_device(bridge.from_arrow_device(array)))
+    again = cluster.addresses(cab.to_arrow_device(cab.from_arrow_device(array)))
     placed = set(cluster.addresses(array).values())
     return {name for name, address in again.items() if address not in placed}
 
@@ -110,8 +110,8 @@ KEEPERS = {
     "pyarrow": (pa.table, column),
     "numpy": (lambda array: np.asarray(array["number"]), itself),
     "polars": (lambda array: pl.Series(array["number"]), itself),
-    "frame": (bridge.from_arrow_device, lambda frame: bridge.to_arrow_device(frame)["number"]),
-    "series": (lambda array: bridge.from_arrow_device(array["number"]), bridge.to_arrow_device),
+    "frame": (cab.from_arrow_device, lambda frame: cab.to_arrow_device(frame)["number"]),
+    "series": (lambda array: cab.from_arrow_device(array["number"]), cab.to_arrow_device),
 }
 
 
@@ -120,7 +120,7 @@ NUMBERS = np.arange(cluster.STORE_SIZE // 8 * 5 // 8)
 
 
 def put_and_get():
-    return ray.get(ray.put(bridge.to_arrow_device(pa.table({"number": NUMBERS}))))
+    return ray.get(ray.put(cab.to_arrow_device(pa.table({"number": NUMBERS}))))
 
 
 def is_room():
@@ -174,13 +174,13 @@ def test_small_arrays_are_sent_inline():
     """Ray puts results and arguments of a few KiB into the memory of the process."""
     small = TABLE[3:53]
     assert small.nbytes < cluster.MOST_INLINED
-    (found,) = ray.get(ray.remote(lambda array: [array]).remote(bridge.to_arrow_device(small)))
+    (found,) = ray.get(ray.remote(lambda array: [array]).remote(cab.to_arrow_device(small)))
     placed = cluster.addresses(found).values()
     assert not any(map(cluster.is_in_store, placed))
     assert all(address % 8 == 0 for address in placed)
     assert pa.table(found).equals(small)
-    frame = bridge.from_arrow_device(found)
-    assert pa.table(bridge.to_arrow_device(frame)).cast(small.schema).equals(small)
+    frame = cab.from_arrow_device(found)
+    assert pa.table(cab.to_arrow_device(frame)).cast(small.schema).equals(small)
 
 
 def test_large_results_are_in_the_object_store():
@@ -188,9 +188,9 @@ def test_large_results_are_in_the_object_store():
         import pyarrow.compute as pc
 
         table = pa.table(array)
-        return bridge.to_arrow_device(table.set_column(0, "number", pc.multiply(table[0], 2)))
+        return cab.to_arrow_device(table.set_column(0, "number", pc.multiply(table[0], 2)))
 
-    found = ray.get(ray.remote(double).remote(ray.put(bridge.to_arrow_device(TABLE))))
+    found = ray.get(ray.remote(double).remote(ray.put(cab.to_arrow_device(TABLE))))
     assert all(map(cluster.is_in_store, cluster.addresses(found).values()))
     assert pa.table(found)["number"].to_pylist() == [2 * i for i in range(ROWS)]
 
@@ -205,26 +205,26 @@ def test_actors_keep_arrays_with_their_labels():
             return self.array
 
         def columns(self):
-            return list(bridge.from_arrow_device(self.array).columns)
+            return list(cab.from_arrow_device(self.array).columns)
 
     keeper = ray.remote(Keeper).remote()
-    sent = bridge.to_arrow_device(bridge.from_arrow_device(FRAME))
+    sent = cab.to_arrow_device(cab.from_arrow_device(FRAME))
     assert ray.get(keeper.keep.remote(sent)) == 3
     assert ray.get(keeper.columns.remote()) == [("a", 1), ("b", 2)]
-    frame = bridge.from_arrow_device(ray.get(keeper.give.remote()))
+    frame = cab.from_arrow_device(ray.get(keeper.give.remote()))
     assert list(frame.columns) == [("a", 1), ("b", 2)]
     assert frame.index.names == ["rows"]
-    assert pa.table(bridge.to_arrow_device(frame)).equals(pa.table(sent))
+    assert pa.table(cab.to_arrow_device(frame)).equals(pa.table(sent))
 
 
 def test_tensors_over_buffers_share_the_memory_of_the_object_store():
     """Ray's tensor transports would send a column and its validity bitmap as tensors."""
-    array = bridge.to_arrow_device(TABLE)
+    array = cab.to_arrow_device(TABLE)
     sent = {"numbers": array["number"], "nulls": array.buffer("text.validity")}
     found = ray.get(ray.put({name: np.from_dlpack(tensor) for name, tensor in sent.items()}))
     assert np.array_equal(found["nulls"], np.asarray(sent["nulls"]))
-    series = bridge.from_dlpack(found["numbers"])
-    exported = bridge.to_arrow_device(series)
+    series = cab.from_dlpack(found["numbers"])
+    exported = cab.to_arrow_device(series)
     (address,) = cluster.addresses(exported).values()
     assert address == found["numbers"].ctypes.data
     assert cluster.is_in_store(address)

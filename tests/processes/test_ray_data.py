@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.exchange import ray_cluster as cluster
 from testing.ipc.samples import ALL_TYPES, UNUSUAL, batches_of
 from testing.peers.streams import StreamOnly
@@ -20,7 +20,7 @@ from testing.peers.streams import StreamOnly
 ray = cluster.ray
 
 pytestmark = [
-    pytest.mark.skipif(bridge.has_gpu(), reason="of host memory"),
+    pytest.mark.skipif(cab.has_gpu(), reason="of host memory"),
     pytest.mark.usefixtures("ray_cluster"),
     *cluster.RAY_WARNS,
 ]
@@ -32,7 +32,7 @@ def blocks_of(dataset):
 
 
 def read(source):
-    return pa.table(StreamOnly(bridge.to_arrow_device_stream(source)))
+    return pa.table(StreamOnly(cab.to_arrow_device_stream(source)))
 
 
 def wide_table():
@@ -50,8 +50,8 @@ def wide_table():
 @pytest.mark.exhaustive
 def test_dataset_keeps_columns_of_every_type():
     table = wide_table()
-    expected = pa.table(bridge.to_arrow_device_stream(table))
-    dataset = bridge.ray.to_dataset(table)
+    expected = pa.table(cab.to_arrow_device_stream(table))
+    dataset = cab.ray.to_dataset(table)
     blocks = blocks_of(dataset)
     # Ray omits blocks without rows.
     assert [len(block) for block in blocks] == [19, 22]
@@ -61,7 +61,7 @@ def test_dataset_keeps_columns_of_every_type():
     assert pa.concat_tables(blocks).equals(expected)
     assert read(dataset).equals(expected)
     # The stream can be read repeatedly.
-    stream = bridge.to_arrow_device_stream(dataset)
+    stream = cab.to_arrow_device_stream(dataset)
     for _ in range(2):
         assert [len(batch) for batch in stream] == [19, 22]
 
@@ -70,8 +70,8 @@ def test_dataset_keeps_columns_of_every_type():
 def test_dataset_keeps_unusual_schemas(name):
     schema, batches = UNUSUAL[name]
     table = pa.Table.from_batches(batches, schema)
-    expected = pa.table(bridge.to_arrow_device_stream(table))
-    found = read(bridge.ray.to_dataset(table))
+    expected = pa.table(cab.to_arrow_device_stream(table))
+    found = read(cab.ray.to_dataset(table))
     assert found.schema.equals(expected.schema, check_metadata=True)
     assert found.equals(expected)
 
@@ -79,15 +79,15 @@ def test_dataset_keeps_unusual_schemas(name):
 def test_dataset_keeps_the_metadata_of_the_schema():
     schema = pa.schema([pa.field("a", pa.int64(), False, {"größe": "ja"})], {"": "x"})
     table = pa.table([[1, 2]], schema=schema)
-    assert read(bridge.ray.to_dataset(table)).schema.equals(schema, check_metadata=True)
+    assert read(cab.ray.to_dataset(table)).schema.equals(schema, check_metadata=True)
 
 
 def test_batches_of_a_dataset_share_the_blocks_in_the_store():
-    frame = bridge.from_arrow_device(pa.table({"a": range(10_000), "b": ["x"] * 10_000}))
-    dataset = bridge.ray.to_dataset(frame, max_rows=4_000)
+    frame = cab.from_arrow_device(pa.table({"a": range(10_000), "b": ["x"] * 10_000}))
+    dataset = cab.ray.to_dataset(frame, max_rows=4_000)
     addresses = [cluster.pyarrow_addresses(block) for block in blocks_of(dataset)]
     assert [len(each) for each in addresses] == [3, 3, 3]
-    for batch, placed in zip(bridge.to_arrow_device_stream(dataset), addresses, strict=True):
+    for batch, placed in zip(cab.to_arrow_device_stream(dataset), addresses, strict=True):
         assert set(cluster.addresses(batch).values()) == placed
         assert all(map(cluster.is_in_store, placed))
 
@@ -104,7 +104,7 @@ def test_to_dataset_keeps_one_batch_alive_at_a_time():
             yield pa.table({"a": numbers})
             del numbers
 
-    dataset = bridge.ray.to_dataset(batches())
+    dataset = cab.ray.to_dataset(batches())
     assert [block["a"][0].as_py() for block in blocks_of(dataset)] == [0, 1, 2, 3, 4]
 
 
@@ -113,17 +113,17 @@ def test_map_batches_over_frames_keeps_labels_and_indexes():
     """The recipe of docs/how-to/ray.md."""
 
     def without_first(table):
-        frame = bridge.from_arrow_device(table)
-        return pa.table(bridge.to_arrow_device(frame[1:]).to_host())
+        frame = cab.from_arrow_device(table)
+        return pa.table(cab.to_arrow_device(frame[1:]).to_host())
 
     data = pd.DataFrame(
         {"a": [1, 2, 3, 4], "b": pd.Categorical(["x", None, "y", "x"])},
         index=pd.Index([7, 8, 9, 10], name="rows"),
     )
-    dataset = bridge.ray.to_dataset(bridge.from_arrow_device(data), max_rows=2)
+    dataset = cab.ray.to_dataset(cab.from_arrow_device(data), max_rows=2)
     mapped = dataset.map_batches(without_first, batch_format="pyarrow", batch_size=None)
     blocks = sorted(blocks_of(mapped), key=lambda block: block["a"][0].as_py())
-    frames = [bridge.from_arrow_device(block) for block in blocks]
+    frames = [cab.from_arrow_device(block) for block in blocks]
     assert [frame.index.to_arrow().to_pylist() for frame in frames] == [[8], [10]]
     assert [frame.index.name for frame in frames] == ["rows", "rows"]
     assert [frame["b"].to_arrow().to_pylist() for frame in frames] == [[None], ["x"]]
@@ -136,7 +136,7 @@ def test_stream_of_a_dataset_computes_on_demand(tmp_path):
         return table
 
     dataset = ray.data.range(4).map_batches(note, batch_format="pyarrow")
-    stream = bridge.to_arrow_device_stream(dataset)
+    stream = cab.to_arrow_device_stream(dataset)
     repr(stream)
     assert not (tmp_path / "ran").exists()
     assert pa.table(stream).sort_by("id")["id"].to_pylist() == [0, 1, 2, 3]
@@ -172,13 +172,13 @@ def test_stream_accepts_iterators_of_datasets(make):
 
 def test_stream_of_a_dataset_without_rows_has_the_schema():
     schema = pa.schema({"a": pa.int8(), "b": pa.list_(pa.string())})
-    dataset = bridge.ray.to_dataset(schema.empty_table())
+    dataset = cab.ray.to_dataset(schema.empty_table())
     assert read(dataset).schema == schema
     emptied = ray.data.range(4).map_batches(lambda table: table[:0], batch_format="pyarrow")
     assert read(emptied).schema == pa.schema({"id": pa.int64()})
     pandas = ray.data.from_pandas(pd.DataFrame({"a": [1], "b": ["x"], "c": [[1]]})[:0])
     schema = pa.schema({"a": pa.int64(), "b": pa.string(), "c": pa.null()})
-    assert [batch.schema for batch in bridge.to_arrow_device_stream(pandas)] == [schema]
+    assert [batch.schema for batch in cab.to_arrow_device_stream(pandas)] == [schema]
 
 
 def test_stream_of_blocks_with_different_types_raises_an_error():
@@ -194,8 +194,8 @@ def test_extension_types_of_ray_round_trip():
     for dataset in (tensors, objects):
         (block,) = blocks_of(dataset)
         assert isinstance(block.schema.field(0).type, pa.BaseExtensionType)
-        frame = bridge.from_arrow_device(block)
-        (again,) = blocks_of(bridge.ray.to_dataset(frame))
+        frame = cab.from_arrow_device(block)
+        (again,) = blocks_of(cab.ray.to_dataset(frame))
         assert again.schema.field(0).equals(block.schema.field(0))
         assert again.column(0).equals(block.column(0))
     assert frame["a"].dtype == "list"
@@ -209,12 +209,12 @@ def test_stream_reads_pandas_blocks():
 
 def test_to_dataset_rejects_a_column():
     with pytest.raises(TypeError, match="expected a table, got a column of type int64"):
-        bridge.ray.to_dataset(bridge.from_arrow_device(pa.array([1, 2])))
+        cab.ray.to_dataset(cab.from_arrow_device(pa.array([1, 2])))
 
 
 def test_docstring_examples_print_their_output():
     (test,) = doctest.DocTestFinder().find(
-        bridge.ray.to_dataset, "to_dataset", globs={"cab": bridge}, module=False
+        cab.ray.to_dataset, "to_dataset", globs={"cab": cab}, module=False
     )
     assert len(test.examples) == 5
     out = []

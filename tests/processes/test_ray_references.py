@@ -8,21 +8,21 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.exchange import ray_cluster as cluster
 from testing.peers.streams import StreamOnly
 
 ray = cluster.ray
 
 pytestmark = [
-    pytest.mark.skipif(bridge.has_gpu(), reason="of host memory"),
+    pytest.mark.skipif(cab.has_gpu(), reason="of host memory"),
     pytest.mark.usefixtures("ray_cluster"),
     *cluster.RAY_WARNS,
 ]
 
 
 def read(source):
-    return pa.table(StreamOnly(bridge.to_arrow_device_stream(source)))
+    return pa.table(StreamOnly(cab.to_arrow_device_stream(source)))
 
 
 class Counted:
@@ -48,7 +48,7 @@ class Counted:
 
 def test_references_are_fetched_in_order_and_a_bounded_number_ahead(monkeypatch):
     objects = [
-        bridge.to_arrow_device(pa.table({"a": [0]})),
+        cab.to_arrow_device(pa.table({"a": [0]})),
         pa.table({"a": [1]}),
         pd.DataFrame({"a": [2]}),
         pl.DataFrame({"a": [3]}),
@@ -56,7 +56,7 @@ def test_references_are_fetched_in_order_and_a_bounded_number_ahead(monkeypatch)
     ]
     references = [ray.put(obj) for obj in objects]
     counted = Counted(monkeypatch)
-    stream = bridge.to_arrow_device_stream(references)
+    stream = cab.to_arrow_device_stream(references)
     batches = iter(stream)
     assert not counted.got
     assert pa.table(next(batches)).to_pydict() == {"a": [0]}
@@ -75,11 +75,11 @@ def test_stream_yields_results_of_tasks_until_a_task_fails():
     def part(index):
         if index == 2:
             raise ArithmeticError("in the third")
-        return bridge.to_arrow_device(pa.table({"a": [index] * 3}))
+        return cab.to_arrow_device(pa.table({"a": [index] * 3}))
 
     task = ray.remote(max_retries=0)(part)
     assert read(task.remote(7))["a"].to_pylist() == [7] * 3
-    stream = bridge.to_arrow_device_stream([task.remote(index) for index in range(4)])
+    stream = cab.to_arrow_device_stream([task.remote(index) for index in range(4)])
     batches = iter(stream)
     assert [len(next(batches)) for _ in range(2)] == [3, 3]
     with pytest.raises(ArithmeticError, match="in the third"):
@@ -89,7 +89,7 @@ def test_stream_yields_results_of_tasks_until_a_task_fails():
 def test_stream_accepts_a_generator_on_a_worker():
     def parts():
         for index in range(4):
-            yield bridge.to_arrow_device(pa.table({"a": [index]}))
+            yield cab.to_arrow_device(pa.table({"a": [index]}))
 
     references = ray.remote(num_returns="streaming")(parts).remote()
     assert read(references)["a"].to_pylist() == [0, 1, 2, 3]

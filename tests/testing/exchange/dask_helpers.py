@@ -12,7 +12,7 @@ from typing import Any
 import distributed
 import pyarrow as pa
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.device import wait_until
 
 
@@ -66,11 +66,11 @@ def batch(index: int) -> pa.RecordBatch:
     return pa.record_batch({"index": [index] * 3, "text": ["a", None, str(index)]})
 
 
-def array(index: int) -> bridge.DeviceArray:
-    return bridge.to_arrow_device(batch(index))
+def array(index: int) -> cab.DeviceArray:
+    return cab.to_arrow_device(batch(index))
 
 
-def array_after(event: str, index: int) -> bridge.DeviceArray:
+def array_after(event: str, index: int) -> cab.DeviceArray:
     """Return an array after the cluster's event of this name is set."""
     assert distributed.Event(event).wait(60)
     return array(index)
@@ -83,13 +83,13 @@ def fail(index: int) -> None:
 def rows_read_by_task(futures: list[distributed.Future]) -> list[dict[str, Any]]:
     """Return the rows of futures, read within a task."""
     with distributed.worker_client():
-        return pa.table(bridge.to_arrow_device_stream(futures)).to_pylist()
+        return pa.table(cab.to_arrow_device_stream(futures)).to_pylist()
 
 
 class Maker:
     """An actor that makes arrays."""
 
-    def array(self, index: int) -> bridge.DeviceArray:
+    def array(self, index: int) -> cab.DeviceArray:
         return array(index)
 
 
@@ -105,9 +105,9 @@ def pid_of(*_: Any) -> int:
     return os.getpid()
 
 
-def sum_of(array: bridge.DeviceArray, column: str) -> int:
+def sum_of(array: cab.DeviceArray, column: str) -> int:
     return int(array[column].to_arrow().to_numpy().sum())
 
 
-def device_type(array: bridge.DeviceArray) -> int:
+def device_type(array: cab.DeviceArray) -> int:
     return int(array.device_type)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.ipc.samples import ALL_TYPES, UNUSUAL, batches_of
 from testing.peers.arrays import DeviceOnly
 
@@ -89,7 +89,7 @@ def arrays_of_all_types():
     """Return device arrays of every type, nested and sliced, and of unusual schemas."""
     batches = [batch for param in ALL_TYPES for batch in batches_of(*param.values)]
     batches += [batch for _, unusual in UNUSUAL.values() for batch in unusual]
-    return [bridge.to_arrow_device(batch) for batch in batches]
+    return [cab.to_arrow_device(batch) for batch in batches]
 
 
 def read_by_others(arrays):

@@ -28,16 +28,13 @@ import weakref
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 import cudf_arrow_bridge as cab
-from testing.ipc import mutants, mutations
+from testing.ipc import mutations
 from testing.ipc.mutants import resident
-from testing.peers import arrays, dlpack, handlers, producers, streams
+from testing.peers import handlers, producers, streams
 
 PATIENCE = 60
 #: Seconds in which what a step used must end.
@@ -194,36 +191,6 @@ def c_stream(step):
 
 
 @door
-def c_array(step):
-    field, value = step.choice(
-        [
-            *(("length", -1), ("length", 1 << 40), ("offset", -1), ("null_count", 1 << 40)),
-            *(("n_children", 0), ("n_children", -1), ("n_buffers", 0), ("n_buffers", 9)),
-            *(("children", None), ("buffers", None), ("device_type", 2), ("device_type", 99)),
-            *(("device_id", 7), (None, None)),
-        ]
-    )
-
-    def edit(schema, array):
-        if field is not None:
-            setattr(array if field.startswith("device") else array.array, field, value)
-
-    producer = arrays.Producer(BATCH, edit)
-    step.owe("a C array", lambda: producer.releases == producer.schema_releases == 1)
-    try:
-        if step.chance(0.5):
-            options = {
-                "validate": step.choice(["minimal", "full"]),
-                "copy": step.choice([None, True]),
-            }
-            cab.from_arrow_device(producer, **options)
-        else:
-            cab.to_arrow_device(producer)[:2].report()
-    finally:
-        producer.drop()
-
-
-@door
 def async_stream(step):
     async def main(source):
         imported = cab.from_arrow_device_async(source, prefetch=step.random.randrange(1, 4))
@@ -376,88 +343,6 @@ def ipc_writer(step):
         ours, theirs = socket.socketpair()
         with ours, theirs:
             beside(step, lambda: write(iter(source), ours, **options), theirs.close)
-
-
-@door
-def damaged_messages(step):
-    """Streams, files, messages without transport, and packed arrays of pickles and of Dask."""
-    form = step.choice([*mutants.FORMS])
-    mutants.try_one(step.random.randrange(1 << 30), forms()[form], "full")
-
-
-@functools.cache
-def forms():
-    return {name: make() for name, make in mutants.FORMS.items()}
-
-
-NUMBERS = [0, 1, -1, 3, 1 << 31, (1 << 63) - 1]
-
-
-@door
-def tensor(step):
-    """A tensor of DLPack with a random field."""
-    field = step.choice(["ndim", "code", "bits", "lanes", "device_type", "byte_offset", "shape"])
-    value = step.choice(NUMBERS)
-
-    def edit(struct):
-        tensor = struct.dl_tensor
-        if field == "shape":
-            tensor.shape[0] = value
-        elif field in ("ndim", "byte_offset"):
-            # A wrong ndim or offset within the memory is not detectable.
-            setattr(tensor, field, step.choice([-1, 0, 1 << 30]) if field == "ndim" else 0)
-        else:
-            setattr(tensor, field, value & 0xFF)
-
-    producer = dlpack.Producer(np.arange(9), edit, step.chance(0.5))
-    step.owe("a tensor", lambda: producer.deleted == 1)
-    cab.from_dlpack(producer)
-
-
-@door
-def interface(step):
-    """A CUDA array interface with a random entry."""
-    array = np.arange(9.0)
-    entries = {
-        "shape": [(), (-1,), (3.7,), "12", None, (1 << 62, 4), (2,)],
-        "strides": [(), "8", (-8,), (1 << 62,), (8.5,), None],
-        "typestr": ["<i2305843009213693953", ">f8", "<f8", "", "<c16", None, b"<f8"],
-        "data": [None, (0, False), (-1, False), ("x", False), (1 << 70, False), ()],
-        "version": [-1, 3, 1 << 40, None, "3"],
-        "stream": [-1, 0, "x", None],
-        "mask": [array, 1],
-    }
-    key = step.choice([*entries])
-    cab.from_cuda_array_interface(
-        step.watch(dlpack.Interface(array, **{key: step.choice(entries[key])}))
-    )
-
-
-@door
-def files(step):
-    """A dataset of files that vanish, shrink or change while it is read."""
-    form = step.choice(["parquet", "arrow", "csv"])
-    paths = [step.folder / f"{i}.{form}" for i in range(3)]
-    for path in paths:
-        if form == "parquet":
-            pq.write_table(TABLE, path)
-        elif form == "csv":
-            pa.csv.write_csv(TABLE.select(["a", "s"]), path)
-        else:
-            cab.ipc.write_file(TABLE, path)
-    source = paths if form != "arrow" or step.chance(0.5) else ds.dataset(step.folder, format=form)
-    stream = iter(cab.to_arrow_device_stream(source))
-    if step.chance(0.5):
-        next(stream)
-    path = step.choice(paths)
-    fault = step.random.randrange(4)
-    if fault == 0:
-        path.unlink()
-    elif fault == 1:
-        os.truncate(path, step.random.randrange(path.stat().st_size))
-    elif fault == 2:
-        path.write_bytes(bytes(1000))
-    list(stream)
 
 
 def present(folder):

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 from dissociated_ipc import Server, receive_messages
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing.processes import obey
 
 
 def serve(path: str, name: str, rows: tuple[int, int], max_rows: int | None):
     with pa.ipc.open_stream(path) as reader:
-        frame = bridge.from_arrow_device(reader.read_all())
+        frame = cab.from_arrow_device(reader.read_all())
     server = Server({name.encode(): frame.iloc[slice(*rows)]}, max_rows=max_rows)
     yield server.uri
     server.run()
@@ -22,7 +22,7 @@ def serve(path: str, name: str, rows: tuple[int, int], max_rows: int | None):
 
 def fetch(uri: str, name: str, path: str):
     messages = receive_messages(uri, name.encode(), lambda size: np.empty(size, "u1"))
-    table = pa.table(bridge.ipc.from_messages(messages))
+    table = pa.table(cab.ipc.from_messages(messages))
     with pa.ipc.new_stream(path, table.schema) as sink:
         sink.write_table(table)
     yield "fetched"

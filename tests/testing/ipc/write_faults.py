@@ -25,11 +25,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 FORMS = [
-    (bridge.ipc.write_file, pa.ipc.open_file),
-    (bridge.ipc.write_stream, pa.ipc.open_stream),
+    (cab.ipc.write_file, pa.ipc.open_file),
+    (cab.ipc.write_stream, pa.ipc.open_stream),
 ]
 FAULTS = ["none", "ENOSPC", "EIO", "SIGINT", "SIGKILL"]
 

