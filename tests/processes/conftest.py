@@ -46,12 +46,3 @@ def parquet(tmp_path):
     pq.write_table(TABLE, tmp_path / "1.parquet", row_group_size=25)
     pq.write_table(SECOND, tmp_path / "2.parquet")
     return tmp_path
-
-
-@pytest.fixture(scope="module")
-def ray_cluster():
-    """Start Ray."""
-    from testing.exchange import ray_cluster
-
-    with ray_cluster.running_cluster():
-        yield

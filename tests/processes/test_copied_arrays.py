@@ -18,7 +18,6 @@ from testing.exchange.pickles import (
     column_in,
     pickle_round_trip,
     referred,
-    referred_of_batch,
 )
 from testing.host_frames import assert_same_object, frame, numbers
 from testing.ipc import samples as ipc_samples
@@ -63,12 +62,6 @@ def test_copy_shares_and_deepcopy_copies_arrays_of_every_type(type_):
         assert_apart(column_in(column), whole(source))
 
 
-def test_check_of_addresses_detects_shared_buffers():
-    array = cab.to_arrow_device(pa.array(range(100)))
-    with pytest.raises(AssertionError):
-        assert_apart(column_in(copy.copy(array)), column_in(array))
-
-
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_deep_copy_of_a_slice_owns_its_rows(type_, nesting):
     source = samples.nest(type_, nesting, samples.MANY, "some", (3, 9))
@@ -96,15 +89,6 @@ def test_deep_copy_of_a_slice_omits_rows_outside_of_the_slice(type_):
         assert deep.nbytes <= taken + 32 * 16 + 4 * len(deep.buffers())
 
 
-def test_copies_can_be_copied_and_pickled_again():
-    batch = ipc_samples.batch_of(pa.dictionary(pa.int8(), pa.string()))
-    (array,) = adopted(batch.schema, [batch])
-    made = copy.deepcopy(copy.copy(copy.deepcopy(pickle_round_trip(array))))
-    assert batch_in(made).equals(batch)
-    assert batch_in(pickle_round_trip(made)).equals(batch)
-    assert len(referred_of_batch(batch_in(made))) == len(referred_of_batch(batch_in(array)))
-
-
 def test_copies_are_released_independently():
     column, gone = owners.watched(STRUCT)
     array = cab.to_arrow_device(column)
@@ -120,13 +104,6 @@ def test_copies_are_released_independently():
     assert shallow.is_released
     assert not deep.is_released
     assert column_in(deep).equals(STRUCT)
-
-
-def test_containers_are_copied_with_their_arrays():
-    array = cab.to_arrow_device(pa.array([1, 2]))
-    one, other = copy.deepcopy([array, array])
-    assert one is other is not array
-    assert copy.copy([array])[0] is array
 
 
 def test_copies_keep_the_labels_and_the_index_of_batches():
@@ -176,15 +153,3 @@ def read_as(array, requested):
     if requested == pa.binary():
         return pa.array([None if row is None else bytes(row) for row in array.to_pylist()])
     return array.cast(pa.int64()).cast(requested)
-
-
-def test_requested_conversion_of_a_deep_copy_reads_the_copy():
-    column, gone = owners.watched(pa.array(["a", None]))
-    array = cab.to_arrow_device(column)
-    deep = copy.deepcopy(array)
-    array.release()
-    del array, column
-    gc.collect()
-    assert gone() is None
-    found = pa.array(DeviceOnly(deep), pa.large_string())
-    assert_same(found, pa.array(["a", None], pa.large_string()))

@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import pickle
-import subprocess
-import sys
-import textwrap
 import tracemalloc
 
 import numpy as np
 import pyarrow as pa
-import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as cab
@@ -81,27 +76,6 @@ def test_pickled_slices_of_columns_share_their_memory(type_, nesting):
         check_column(cab.to_arrow_device(column))
 
 
-def test_pickling_of_slices_copies_only_masks_and_offsets():
-    """Check the rule of `assert_in_place` with explicit numbers."""
-    numbers = pa.array([i if i % 3 else None for i in range(100)])
-    texts = pa.array(["ab"] * 100)
-    for begin, size in ((0, 48), (32, 48), (32, 50), (8, 48), (9, 50)):
-        array = cab.to_arrow_device(samples.column_of(numbers, [(begin, size)]))
-        (mask, data) = places(pickle_out_of_band(array)[1])
-        rows = column_in(array)
-        assert (mask[1], data[1]) == ((size + 7) // 8, 8 * size)
-        assert data[0] == rows.buffers()[1].address + 8 * rows.offset
-        if is_shared := begin % 32 == 0 and size == 48:
-            assert mask[0] == rows.buffers()[0].address + rows.offset // 8
-        whole = range(rows.buffers()[0].address, rows.buffers()[0].address + 13)
-        assert (mask[0] in whole) == is_shared
-        column = samples.column_of(texts, [(begin, 50)])
-        (offsets, data) = places(pickle_out_of_band(cab.to_arrow_device(column))[1])
-        assert (offsets[1], data) == (204, (column.data().ptr + 2 * begin, 100))
-        at = column.child(0).data().ptr + 4 * begin
-        assert (offsets[0] == at) == (begin == 0)
-
-
 @pytest.mark.parametrize("type_", ALL_TYPES)
 def test_whole_tables_are_not_copied(type_):
     batch = ipc_samples.batch_of(type_)
@@ -114,19 +88,6 @@ def test_whole_tables_are_not_copied(type_):
     assert_in_place(places(given), found)
     # Only the single offset of an array without rows is made.
     assert all(size in (4, 8) for address, size in (*expected, *found) if address is None)
-
-
-def test_pickled_slices_of_tables_contain_only_their_rows():
-    batch = pa.record_batch(
-        {str(type_): samples.values(type_, samples.MANY, "some") for type_ in samples.TYPES}
-    )
-    table = plc.Table([samples.column_of(column, [(16, 30)]) for column in batch.columns])
-    array = cab.to_arrow_device(table)
-    _, buffers = pickle_out_of_band(array)
-    expected = referred_of_batch(batch_in(array))
-    assert_in_place(places(buffers), expected)
-    whole = sum(size for _, size in referred_of_batch(batch))
-    assert sum(size for _, size in expected) < whole / 3
 
 
 def test_whole_array_with_offsets_that_do_not_start_at_0_is_not_copied():
@@ -185,33 +146,3 @@ def test_out_of_band_pickling_allocates_no_memory_for_the_data():
     assert len(back) == 1 << 20
     assert peak < 1 << 16
     assert pa.total_allocated_bytes() == before
-
-
-@pytest.mark.parametrize("is_out_of_band", [True, False])
-def test_out_of_band_pickling_succeeds_without_memory_for_a_copy(is_out_of_band):
-    """In-band pickling needs a copy and fails, which shows that the limit of memory works."""
-    program = f"""
-        import pickle, resource, pyarrow as pa
-        import cudf_arrow_bridge as cab
-        from testing.ipc.mutants import limit_memory
-        array = cab.to_arrow_device(pa.array(range(10)))
-        pickle.loads(pickle.dumps(array, 5))
-        array = cab.to_arrow_device(pa.nulls(1 << 24, pa.int64()).fill_null(7))
-        limit_memory(100 << 20)
-        buffers = []
-        keep = buffers.append if {is_out_of_band} else None
-        try:
-            data = pickle.dumps(array, 5, buffer_callback=keep)
-            back = pickle.loads(data, buffers=buffers)
-        except MemoryError:
-            print("no memory")
-        else:
-            print(len(back), sum(memoryview(buffer).nbytes for buffer in buffers))
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    expected = f"{1 << 24} {1 << 27}" if is_out_of_band else "no memory"
-    assert done.stdout.strip() == expected, done.stderr

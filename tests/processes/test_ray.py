@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device arrays in Ray's object store, tasks and actors. Reads from the store are zero-copy."""
+"""Device arrays in Ray's object store and tasks, streams of references, and Ray datasets."""
 
 from __future__ import annotations
 
+import doctest
 import gc
-import subprocess
-import sys
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,13 @@ import pytest
 import cudf_arrow_bridge as cab
 from testing.device import wait_until
 from testing.exchange import ray_cluster as cluster
+from testing.ipc.samples import ALL_TYPES, UNUSUAL, batches_of
+from testing.peers.streams import StreamOnly
 
 ray = cluster.ray
 
 pytestmark = [
     pytest.mark.skipif(cab.has_gpu(), reason="of host memory"),
-    pytest.mark.usefixtures("ray_cluster"),
     *cluster.RAY_WARNS,
 ]
 
@@ -36,82 +37,44 @@ TABLE = pa.table(
         "kind": pa.array([f"kind {i % 5}" for i in range(ROWS)]).dictionary_encode(),
     }
 )
-#: Labels of several kinds, and an index with a name.
-FRAME = pd.DataFrame(
-    {("a", 1): [1, 2, 3], ("b", 2): ["x", None, ""]}, index=pd.Index([7, 8, 9], name="rows")
-)
 
 
-@pytest.fixture(scope="module")
-def array():
-    return cab.to_arrow_device(TABLE)
+@pytest.fixture(scope="module", autouse=True)
+def ray_cluster():
+    with cluster.running_cluster():
+        yield
 
 
-def test_arrays_of_the_object_store_share_its_memory(array):
+def read(source):
+    return pa.table(StreamOnly(cab.to_arrow_device_stream(source)))
+
+
+def blocks_of(dataset):
+    """Return the blocks of a dataset as Ray yields them."""
+    return list(dataset.iter_batches(batch_size=None, batch_format="pyarrow"))
+
+
+def test_arrays_of_the_object_store_share_its_memory():
+    array = cab.to_arrow_device(TABLE)
     reference = ray.put(array)
     first, second = ray.get(reference), ray.get(reference)
     found = cluster.addresses(first)
     assert set(found) == set(cluster.addresses(array))
     assert all(map(cluster.is_in_store, found.values()))
     assert cluster.addresses(second) == found
-    assert not set(found.values()) & set(cluster.addresses(array).values())
     # The memory of the source is not in the store.
     assert not any(map(cluster.is_in_store, cluster.addresses(array).values()))
     assert pa.table(first).equals(TABLE)
-
-
-def test_buffers_of_the_object_store_are_aligned(array):
-    """Ray aligns buffers of 2 KiB and more at 64 bytes, and smaller ones at 8."""
-    for rows in (ROWS, 100):
-        found = ray.get(ray.put(cab.to_arrow_device(TABLE[:rows])))
-        infos = [info for info in found.buffers() if info.address and info.size]
-        assert {info.size >= 2048 for info in infos} >= {rows == ROWS}
-        for info in infos:
-            assert info.address % (64 if info.size >= 2048 else 8) == 0, info
-
-
-def test_consumers_share_the_memory_of_the_object_store(array):
-    found = ray.get(ray.put(array))
-    placed = set(cluster.addresses(found).values())
-    table = pa.table(found)
-    assert cluster.pyarrow_addresses(table) <= placed
-    assert not any(
-        buffer.is_mutable
-        for column in table.columns
-        for buffer in column.chunk(0).buffers()
-        if buffer
-    )
-    assert not np.asarray(found["number"]).flags.writeable
-    # The import makes the same buffers for any memory.
-    assert made_by_import(found) == made_by_import(array) == {"flag.data", "kind.data"}
-    assert pl.DataFrame(found).equals(pl.DataFrame(TABLE))
-
-
-def made_by_import(array):
-    """Return the names of the buffers of a frame that the frame does not share with the array."""
-    again = cluster.addresses(cab.to_arrow_device(cab.from_arrow_device(array)))
-    placed = set(cluster.addresses(array).values())
-    return {name for name, address in again.items() if address not in placed}
-
-
-def itself(obj):
-    return obj
-
-
-def column(obj):
-    return obj["number"]
+    assert pl.DataFrame(first).equals(pl.DataFrame(TABLE))
+    assert cluster.pyarrow_addresses(pa.table(first)) <= set(found.values())
+    assert not np.asarray(first["number"]).flags.writeable
 
 
 #: Functions that make a view of an array's memory, and functions that return its numbers.
 KEEPERS = {
-    "array": (itself, column),
-    "child": (column, itself),
-    "buffer": (lambda array: array.buffer("number.data"), itself),
-    "pyarrow": (pa.table, column),
-    "numpy": (lambda array: np.asarray(array["number"]), itself),
-    "polars": (lambda array: pl.Series(array["number"]), itself),
+    "pyarrow": (pa.table, lambda table: table["number"]),
+    "numpy": (lambda array: np.asarray(array["number"]), lambda numbers: numbers),
     "frame": (cab.from_arrow_device, lambda frame: cab.to_arrow_device(frame)["number"]),
-    "series": (lambda array: cab.from_arrow_device(array["number"]), cab.to_arrow_device),
 }
 
 
@@ -145,96 +108,232 @@ def test_object_store_keeps_an_object_while_a_view_of_it_lives(keep, numbers_of)
     assert wait_until(is_room)
 
 
-def test_tasks_read_arrays_of_every_type_with_pyarrow_and_polars():
+def test_tasks_read_arrays_of_every_type_and_return_them():
     arrays = cluster.arrays_of_all_types()
-    task = ray.remote(cluster.read_by_others)
-    batches, frames = ray.get(task.remote(arrays))
+    task = ray.remote(lambda arrays: (arrays, *cluster.read_by_others(arrays)))
+    returned, batches, frames = ray.get(task.remote(arrays))
     # Read the arrays in this process, which did not receive them.
     expected, expected_frames = cluster.read_by_others(arrays)
-    assert len(batches) > 200
-    for batch, other in zip(batches, expected, strict=True):
-        assert batch.schema.equals(other.schema, check_metadata=True)
-        assert batch.equals(other)
+    assert len(expected) > 200
+    for found in (batches, cluster.read_by_others(returned)[0]):
+        for batch, other in zip(found, expected, strict=True):
+            assert batch.schema.equals(other.schema, check_metadata=True)
+            assert batch.equals(other)
     assert sum(frame is not None for frame in frames) > 150
     for frame, other in zip(frames, expected_frames, strict=True):
         assert (frame is None) == (other is None)
         assert frame is None or frame.equals(other)
 
 
-def test_tasks_return_arrays_of_every_type():
-    found = ray.get(ray.remote(cluster.arrays_of_all_types).remote())
-    expected = cluster.arrays_of_all_types()
-    batches, others = (cluster.read_by_others(arrays)[0] for arrays in (found, expected))
-    for batch, other in zip(batches, others, strict=True):
-        assert batch.schema.equals(other.schema, check_metadata=True)
-        assert batch.equals(other)
+def test_references_are_fetched_in_order_and_a_bounded_number_ahead(monkeypatch):
+    objects = [
+        cab.to_arrow_device(pa.table({"a": [0]})),
+        pa.table({"a": [1]}),
+        pd.DataFrame({"a": [2]}),
+        pl.DataFrame({"a": [3]}),
+        [pa.table({"a": [4]}), pa.table({"a": [5]})],
+    ]
+    references = [ray.put(obj) for obj in objects]
+    fetched, ahead = [], []
+    get, wait = ray.get, ray.wait
+
+    def noting_get(reference):
+        fetched.append(reference)
+        return get(reference)
+
+    def noting_wait(references, *, timeout, fetch_local):
+        assert (timeout, fetch_local) == (0, True)
+        ahead.extend(references)
+        return wait(references, timeout=0, fetch_local=True)
+
+    monkeypatch.setattr(ray, "get", noting_get)
+    monkeypatch.setattr(ray, "wait", noting_wait)
+    stream = cab.to_arrow_device_stream(references)
+    batches = iter(stream)
+    assert not fetched
+    assert pa.table(next(batches)).to_pydict() == {"a": [0]}
+    assert fetched == references[:1]
+    assert ahead == references[:3]
+    assert [pa.table(batch)["a"][0].as_py() for batch in batches] == [1, 2, 3, 4, 5]
+    assert fetched == ahead == references
+    # Read the references again, and repeat one of them.
+    first = references[0]
+    assert read([first, references[1], first, first])["a"].to_pylist() == [0, 1, 0, 0]
+    assert read(stream)["a"].to_pylist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_small_arrays_are_sent_inline():
-    """Ray puts results and arguments of a few KiB into the memory of the process."""
-    small = TABLE[3:53]
-    assert small.nbytes < cluster.MOST_INLINED
-    (found,) = ray.get(ray.remote(lambda array: [array]).remote(cab.to_arrow_device(small)))
-    placed = cluster.addresses(found).values()
-    assert not any(map(cluster.is_in_store, placed))
-    assert all(address % 8 == 0 for address in placed)
-    assert pa.table(found).equals(small)
-    frame = cab.from_arrow_device(found)
-    assert pa.table(cab.to_arrow_device(frame)).cast(small.schema).equals(small)
+def test_stream_yields_results_of_tasks_until_a_task_fails():
+    def part(index):
+        if index == 2:
+            raise ArithmeticError("in the third")
+        return cab.to_arrow_device(pa.table({"a": [index] * 3}))
+
+    task = ray.remote(max_retries=0)(part)
+    assert read(task.remote(7))["a"].to_pylist() == [7] * 3
+    batches = iter(cab.to_arrow_device_stream([task.remote(index) for index in range(4)]))
+    assert [len(next(batches)) for _ in range(2)] == [3, 3]
+    with pytest.raises(ArithmeticError, match="in the third"):
+        next(batches)
 
 
-def test_large_results_are_in_the_object_store():
-    def double(array):
-        import pyarrow.compute as pc
+def test_stream_accepts_a_generator_on_a_worker():
+    def parts():
+        for index in range(4):
+            yield cab.to_arrow_device(pa.table({"a": [index]}))
 
-        table = pa.table(array)
-        return cab.to_arrow_device(table.set_column(0, "number", pc.multiply(table[0], 2)))
-
-    found = ray.get(ray.remote(double).remote(ray.put(cab.to_arrow_device(TABLE))))
-    assert all(map(cluster.is_in_store, cluster.addresses(found).values()))
-    assert pa.table(found)["number"].to_pylist() == [2 * i for i in range(ROWS)]
+    references = ray.remote(num_returns="streaming")(parts).remote()
+    assert read(references)["a"].to_pylist() == [0, 1, 2, 3]
 
 
-def test_actors_keep_arrays_with_their_labels():
-    class Keeper:
-        def keep(self, array):
-            self.array = array
-            return len(array)
-
-        def give(self):
-            return self.array
-
-        def columns(self):
-            return list(cab.from_arrow_device(self.array).columns)
-
-    keeper = ray.remote(Keeper).remote()
-    sent = cab.to_arrow_device(cab.from_arrow_device(FRAME))
-    assert ray.get(keeper.keep.remote(sent)) == 3
-    assert ray.get(keeper.columns.remote()) == [("a", 1), ("b", 2)]
-    frame = cab.from_arrow_device(ray.get(keeper.give.remote()))
-    assert list(frame.columns) == [("a", 1), ("b", 2)]
-    assert frame.index.names == ["rows"]
-    assert pa.table(cab.to_arrow_device(frame)).equals(pa.table(sent))
+def test_stream_does_not_read_a_referenced_string_as_a_path(tmp_path):
+    with pytest.raises(TypeError, match=r"expected pathlib\.Path objects, .* got the string '.*'"):
+        read(ray.put(str(tmp_path)))
 
 
-def test_tensors_over_buffers_share_the_memory_of_the_object_store():
-    """Ray's tensor transports would send a column and its validity bitmap as tensors."""
-    array = cab.to_arrow_device(TABLE)
-    sent = {"numbers": array["number"], "nulls": array.buffer("text.validity")}
-    found = ray.get(ray.put({name: np.from_dlpack(tensor) for name, tensor in sent.items()}))
-    assert np.array_equal(found["nulls"], np.asarray(sent["nulls"]))
-    series = cab.from_dlpack(found["numbers"])
-    exported = cab.to_arrow_device(series)
-    (address,) = cluster.addresses(exported).values()
-    assert address == found["numbers"].ctypes.data
-    assert cluster.is_in_store(address)
-    assert np.asarray(exported).tolist() == list(range(ROWS))
-
-
-def test_stream_of_other_sources_does_not_import_ray():
-    script = (
-        "import sys, pyarrow as pa, cudf_arrow_bridge as cab\n"
-        "assert list(cab.to_arrow_device_stream([pa.table({'a': [1]})]))\n"
-        "assert 'ray' not in sys.modules"
+@pytest.mark.exhaustive
+def test_dataset_keeps_columns_of_every_type():
+    tables = [pa.Table.from_batches(batches_of(*param.values)) for param in ALL_TYPES]
+    table = pa.table(
+        {
+            f"{index} {name}": table[name]
+            for index, table in enumerate(tables)
+            for name in table.column_names
+        }
     )
-    subprocess.run([sys.executable, "-P", "-c", script], check=True)
+    expected = pa.table(cab.to_arrow_device_stream(table))
+    dataset = cab.ray.to_dataset(table)
+    blocks = blocks_of(dataset)
+    # Ray omits blocks without rows.
+    assert [len(block) for block in blocks] == [19, 22]
+    for block in blocks:
+        block.validate(full=True)
+        assert block.schema.equals(expected.schema, check_metadata=True)
+    assert pa.concat_tables(blocks).equals(expected)
+    # The stream can be read repeatedly.
+    stream = cab.to_arrow_device_stream(dataset)
+    for _ in range(2):
+        assert pa.table(stream).equals(expected)
+
+
+@pytest.mark.parametrize("name", ["no rows", "unknown extension", "dictionary within lists"])
+def test_dataset_keeps_unusual_schemas(name):
+    schema, batches = UNUSUAL[name]
+    table = pa.Table.from_batches(batches, schema).replace_schema_metadata({"größe": "ja"})
+    expected = pa.table(cab.to_arrow_device_stream(table))
+    found = read(cab.ray.to_dataset(table))
+    assert found.schema.equals(expected.schema, check_metadata=True)
+    assert found.equals(expected)
+
+
+def test_batches_of_a_dataset_share_the_blocks_in_the_store():
+    frame = cab.from_arrow_device(pa.table({"a": range(10_000), "b": ["x"] * 10_000}))
+    dataset = cab.ray.to_dataset(frame, max_rows=4_000)
+    addresses = [cluster.pyarrow_addresses(block) for block in blocks_of(dataset)]
+    assert [len(each) for each in addresses] == [3, 3, 3]
+    for batch, placed in zip(cab.to_arrow_device_stream(dataset), addresses, strict=True):
+        assert set(cluster.addresses(batch).values()) == placed
+        assert all(map(cluster.is_in_store, placed))
+
+
+def test_to_dataset_keeps_one_batch_alive_at_a_time():
+    alive = []
+
+    def batches():
+        for index in range(5):
+            gc.collect()
+            assert [reference() is None for reference in alive] == [True] * index
+            numbers = np.full(1000, index)
+            alive.append(weakref.ref(numbers))
+            yield pa.table({"a": numbers})
+            del numbers
+
+    dataset = cab.ray.to_dataset(batches())
+    assert [block["a"][0].as_py() for block in blocks_of(dataset)] == [0, 1, 2, 3, 4]
+
+
+def test_stream_of_a_dataset_computes_on_demand(tmp_path):
+    def note(table):
+        (tmp_path / "ran").touch()
+        return table
+
+    dataset = ray.data.range(4).map_batches(note, batch_format="pyarrow")
+    stream = cab.to_arrow_device_stream(dataset)
+    repr(stream)
+    assert not (tmp_path / "ran").exists()
+    assert pa.table(stream).sort_by("id")["id"].to_pylist() == [0, 1, 2, 3]
+    assert (tmp_path / "ran").exists()
+
+
+def test_stream_yields_blocks_in_order_if_ray_preserves_the_order(tmp_path):
+    """The first task waits for the second one."""
+
+    def later(table):
+        import time
+
+        end = time.monotonic() + 60
+        if table["id"][0].as_py():
+            (tmp_path / "second").touch()
+        while not (tmp_path / "second").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        return table
+
+    dataset = ray.data.range(4, override_num_blocks=2)
+    dataset.context.execution_options.preserve_order = True
+    mapped = dataset.map_batches(later, batch_format="pyarrow", batch_size=None)
+    assert read(mapped)["id"].to_pylist() == [0, 1, 2, 3]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("make", [lambda d: d.iterator(), lambda d: d.streaming_split(1)[0]])
+def test_stream_accepts_iterators_of_datasets(make):
+    iterator = make(ray.data.range(10, override_num_blocks=2))
+    for _ in range(2):
+        assert read(iterator).sort_by("id")["id"].to_pylist() == list(range(10))
+
+
+def test_stream_of_a_dataset_without_rows_has_the_schema():
+    emptied = ray.data.range(4).map_batches(lambda table: table[:0], batch_format="pyarrow")
+    assert read(emptied).schema == pa.schema({"id": pa.int64()})
+    pandas = ray.data.from_pandas(pd.DataFrame({"a": [1], "b": ["x"], "c": [[1]]})[:0])
+    schema = pa.schema({"a": pa.int64(), "b": pa.string(), "c": pa.null()})
+    assert [batch.schema for batch in cab.to_arrow_device_stream(pandas)] == [schema]
+
+
+def test_stream_of_blocks_with_different_types_raises_an_error():
+    dataset = ray.data.from_items([{"a": None}, {"a": 1}], override_num_blocks=2)
+    with pytest.raises(pa.ArrowInvalid, match="batch 1 of the stream: column 'a'"):
+        read(dataset)
+
+
+def test_extension_types_of_ray_round_trip():
+    """Tensors and objects are imported as their storage types and exported as Ray's types."""
+    tensors = ray.data.from_numpy(np.arange(12).reshape(4, 3))
+    objects = ray.data.from_items([{"a": frozenset([1])}])
+    for dataset in (tensors, objects):
+        (block,) = blocks_of(dataset)
+        assert isinstance(block.schema.field(0).type, pa.BaseExtensionType)
+        frame = cab.from_arrow_device(block)
+        (again,) = blocks_of(cab.ray.to_dataset(frame))
+        assert again.schema.field(0).equals(block.schema.field(0))
+        assert again.column(0).equals(block.column(0))
+    assert frame["a"].dtype == "list"
+
+
+def test_stream_reads_pandas_blocks():
+    frames = [pd.DataFrame({"a": [1], "b": ["x"]}), pd.DataFrame({"a": [2], "b": ["y"]})]
+    assert read(ray.data.from_pandas(frames)).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_to_dataset_rejects_a_column():
+    with pytest.raises(TypeError, match="expected a table, got a column of type int64"):
+        cab.ray.to_dataset(cab.from_arrow_device(pa.array([1, 2])))
+
+
+def test_docstring_examples_print_their_output():
+    (test,) = doctest.DocTestFinder().find(
+        cab.ray.to_dataset, "to_dataset", globs={"cab": cab}, module=False
+    )
+    assert test.examples
+    out = []
+    doctest.DocTestRunner().run(test, out=out.append)
+    assert not out, "".join(out)

@@ -4,14 +4,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
-import cudf_arrow_bridge as cab
 from testing.exchange.crossings import arrays_of, contents
 from testing.ipc.peers import polars_reads
 
@@ -45,39 +41,3 @@ def in_polars(array):
     if isinstance(array.schema, pa.Schema):
         return pl.DataFrame(array)
     return pl.DataFrame([pl.Series(array.schema.name, array)])
-
-
-def numbered(index, rows, path=None):
-    """Return an array of numbers, texts and lists; append the process to the file at `path`."""
-    if path is not None:
-        with Path(path).open("a") as file:
-            file.write(f"{os.getpid()}\n")
-    values = np.arange(rows) + index
-    return cab.to_arrow_device(
-        pa.table({"n": values, "text": pa.array(values).cast(pa.string()), "lists": lists(values)})
-    )
-
-
-def lists(values):
-    offsets = pa.array(range(len(values) + 1), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.array(values))
-
-
-def total(array, index):
-    """Return the sum of the numbers; check the first rows of the other columns."""
-    read = pa.table(array)
-    assert read["lists"][:2].to_pylist() == [[index], [index + 1]]
-    assert pl.DataFrame(array)["text"].head(1).to_list() == [str(index)]
-    return pc.sum(read["n"]).as_py()
-
-
-def process_of_worker():
-    return os.getpid()
-
-
-def keys_held(dask_worker):
-    return list(dask_worker.data)
-
-
-def tasks_known(dask_scheduler):
-    return list(dask_scheduler.tasks)

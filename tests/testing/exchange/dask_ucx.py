@@ -11,7 +11,7 @@ import json
 import distributed
 import distributed_ucxx.ucxx
 
-from testing.exchange import dask_comms, dask_tasks
+from testing.exchange import dask_comms, dask_helpers, dask_tasks
 from testing.exchange.crossings import BATCHES, contents
 
 
@@ -25,7 +25,7 @@ def between_workers():
     ):
         first, second = client.scheduler_info()["workers"]
         made = client.submit(dask_tasks.make_types, list(BATCHES), workers=[first])
-        process = client.submit(dask_tasks.process_of_worker, workers=[first])
+        process = client.submit(dask_helpers.pid_of, workers=[first])
         read = client.submit(dask_tasks.read_types, made, process, workers=[second])
         wrong, counts = read.result(timeout=120)
         return [first, second], wrong, counts

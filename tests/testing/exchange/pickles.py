@@ -16,7 +16,7 @@ from testing.peers.arrays import DeviceOnly
 
 #: Pickle protocols, and whether buffers are out of band.
 PICKLE_OPTIONS = {
-    **{f"protocol {protocol}": (protocol, False) for protocol in (2, 3, 4, 5)},
+    **{f"protocol {protocol}": (protocol, False) for protocol in (2, 5)},
     "out of band": (5, True),
 }
 
@@ -149,8 +149,3 @@ def _offset_width(type_):
     if any(kind(type_) for kind in wide):
         return 8
     return 4 if any(kind(type_) for kind in narrow) else None
-
-
-def echo(obj):
-    """Return the argument, for a call in another process."""
-    return obj

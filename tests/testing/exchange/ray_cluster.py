@@ -27,8 +27,6 @@ RAY_WARNS = [
 STORE_SIZE = 80 << 20
 #: The folder from which workers import `testing`.
 TESTS = Path(__file__).parents[2]
-#: Maximum bytes of results and arguments that Ray sends inline and not through the store.
-MOST_INLINED = 100 << 10
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from multiprocessing.shared_memory import SharedMemory
 
 import pyarrow as pa
 
-import cudf_arrow_bridge as cab
 from testing.exchange.pickles import pickle_out_of_band, places
 
 
@@ -48,16 +47,3 @@ def read(name, data, pieces):
         # Fails while an object refers to the block.
         block.close()
     return found, rows
-
-
-def pass_on(there, back):
-    """Move objects from queue `there` to queue `back` until None arrives."""
-    while (obj := there.get()) is not None:
-        back.put(obj)
-
-
-def released(_):
-    """Return a released array, which cannot be pickled."""
-    array = cab.to_arrow_device(pa.array([1]))
-    array.release()
-    return array

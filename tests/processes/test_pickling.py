@@ -1,27 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of every type and their schemas are equal after every protocol of pickle."""
+"""Arrays of every type, and random arrays, are equal after every protocol of pickle."""
 
 from __future__ import annotations
+
+import copy
+import pickle
 
 import cudf
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pylibcudf as plc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow.types import is_fixed_size_list
 
 import cudf_arrow_bridge as cab
-from testing.exchange.pickles import PICKLE_OPTIONS, adopted, batch_in, column_in, pickle_round_trip
+from cudf_arrow_bridge.cuda.streams import resolve_stream
+from cudf_arrow_bridge.ipc import pickling
+from cudf_arrow_bridge.ipc.encoder import MessageEncoder
+from testing import foreign
+from testing.exchange.pickles import (
+    PICKLE_OPTIONS,
+    adopted,
+    batch_in,
+    column_in,
+    copied,
+    pickle_out_of_band,
+    pickle_round_trip,
+    places,
+    referred_of_batch,
+)
 from testing.host_frames import assert_same_object, frame, multi, numbers, series
 from testing.ipc import samples
 from testing.ipc.peers import has_type, polars_reads
 from testing.ipc.samples import ALL_TYPES, UNUSUAL
 from testing.labels import INDEXES
-from testing.peers.arrays import DeviceOnly, assert_same
+from testing.peers.arrays import DeviceOnly, Producer, assert_same, column_from
+from testing.samples import cut, cut_column
+from testing.strategies import NOT_SLOW, arrays, edits, signed, slices
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
-
-ways = pytest.mark.parametrize("way", PICKLE_OPTIONS)
 
 
 def assert_batch(array, expected):
@@ -51,8 +71,8 @@ def test_pickled_slices_of_every_type_are_equal(type_):
     """Arrays of IPC messages keep layouts that cuDF lacks, such as run ends."""
     batch = samples.batch_of(type_)
     (array,) = adopted(batch.schema, [batch])
-    for begin in range(0, len(batch), 3):
-        for end in range(begin, len(batch) + 1, 5):
+    for begin in range(0, len(batch), 5):
+        for end in range(begin, len(batch) + 1, 9):
             assert_batch(pickle_round_trip(array[begin:end]), batch[begin:end])
 
 
@@ -100,25 +120,27 @@ def test_tables_with_null_rows_are_refused():
     table = cab.DeviceArray(
         cab.to_arrow_device(structs)._array, pa.field("", structs.type), "table"
     )
-    with pytest.raises(
-        ValueError,
-        match=r"column '\(top level\)': rows of a record batch are null: send it as a col",
-    ):
+    with pytest.raises(ValueError, match="rows of a record batch are null: send it as a col"):
         pickle_round_trip(table)
 
 
 @pytest.mark.parametrize("labels", INDEXES.values(), ids=INDEXES)
 def test_pickled_frames_keep_their_labels(labels):
     columns = [numbers(start=10 * i) for i in range(len(labels))]
-    assert_frames_cross(frame(columns, labels))
-    assert_frames_cross(frame(columns, labels, multi([numbers(), numbers(start=5)], ["u", None])))
+    index = multi([numbers(), numbers(start=5)], ["u", None])
+    for source in (frame(columns, labels), frame(columns, labels, index)):
+        found = pickle_round_trip(cab.to_arrow_device(source))
+        assert_same_object(cab.from_arrow_device(found), source)
 
 
-def assert_frames_cross(source):
-    for way in PICKLE_OPTIONS:
-        assert_same_object(
-            cab.from_arrow_device(pickle_round_trip(cab.to_arrow_device(source), way)), source
-        )
+def test_pickled_batches_keep_their_part_of_the_index():
+    source = frame({"a": numbers(7)}, index=cudf.RangeIndex(10, 24, 2))
+    batches = list(cab.to_arrow_device_stream(source, max_rows=3))
+    found = list(map(pickle_round_trip, batches))
+    parts = [list(array.to_pandas().index) for array in found]
+    assert parts == [[10, 12, 14], [16, 18, 20], [22]]
+    for array, batch in zip(found, batches, strict=True):
+        assert_same_object(cab.from_arrow_device(array), cab.from_arrow_device(batch))
 
 
 @pytest.mark.parametrize("label", [frozenset("a"), range(3), pa.int8()], ids=str)
@@ -141,27 +163,87 @@ def test_pickled_series_keep_their_names():
     assert found.to_pandas().equals(pd.Series([0, 1, 2], name="n"))
 
 
-@ways
-def test_pickled_batches_keep_their_part_of_the_index(way):
-    source = frame({"a": numbers(7)}, index=cudf.RangeIndex(10, 24, 2))
-    batches = list(cab.to_arrow_device_stream(source, max_rows=3))
-    found = [pickle_round_trip(batch, way) for batch in batches]
-    parts = [list(array.to_pandas().index) for array in found]
-    assert parts == [[10, 12, 14], [16, 18, 20], [22]]
-    for array, batch in zip(found, batches, strict=True):
-        assert_same_object(cab.from_arrow_device(array), cab.from_arrow_device(batch))
+PACKED = {
+    **{str(type_): samples.batches_of(type_) for type_ in samples.TYPES[::3]},
+    **{name: batches for name, (_, batches) in UNUSUAL.items() if batches},
+}
 
 
-@ways
-def test_unpickled_arrays_can_be_pickled_again(way):
-    batch = samples.batch_of(pa.list_(pa.string()))
-    (array,) = adopted(batch.schema, [batch])
-    assert_batch(pickle_round_trip(pickle_round_trip(array, way), way), batch)
-    column = pickle_round_trip(pickle_round_trip(array, way)["struct"], way)
-    assert_same(column_in(column), batch["struct"])
+def packed(body):
+    """Return the buffers of a body, each with zeros up to a multiple of 64 bytes."""
+    return b"".join(
+        bytes(buffer).ljust(-(-len(buffer) // 64) * 64, b"\0") for buffer in body.buffers()
+    )
 
 
-def test_unpickled_arrays_support_requested_schemas():
-    array = pickle_round_trip(cab.to_arrow_device(pa.array(["a", None])))
-    found = pa.array(DeviceOnly(array), pa.large_string())
-    assert_same(found, pa.array(["a", None], pa.large_string()))
+@pytest.mark.parametrize("name", PACKED)
+def test_unpack_reads_packed_bodies(name):
+    """Device memory needs packed bodies, which this test creates of host memory.
+
+    Each body is one buffer, dictionaries first. Empty bodies are omitted.
+    """
+    batches = PACKED[name]
+    for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
+        encoder = MessageEncoder(array._arrow_schema, "table", resolve_stream(None))
+        bodies = [message.body for message in encoder.encode(array)]
+        buffers = [packed(body) for body in bodies if body.packed_size]
+        assert [len(buffer) for buffer in buffers] == [
+            body.packed_size for body in bodies if body.packed_size
+        ]
+        kind, device_type, _, *rest = pickling.pack(array).header
+        found = pickling.unpack((kind, device_type, True, *rest), buffers)
+        # `found` must not use the memory of the source.
+        array.release()
+        assert batch_in(found).equals(batch)
+
+
+@st.composite
+def batches(draw):
+    """Draw a batch of columns of the same length, all slices."""
+    columns = draw(st.lists(arrays(signed), min_size=1, max_size=4))
+    size = min(map(len, columns))
+    return pa.record_batch([c[:size] for c in columns], [f"c{i}" for i in range(len(columns))])
+
+
+def check(array, way):
+    """Check that an array is equal after pickling and copying, and that buffers are not moved."""
+    expected = batch_in(array)
+    data, buffers = pickle_out_of_band(array)
+    for (found, size), (address, wanted) in zip(
+        places(buffers), referred_of_batch(expected), strict=True
+    ):
+        assert size == wanted
+        assert address in (found, None)
+    given = copied(buffers)
+    for back in (
+        pickle.loads(data, buffers=given),
+        pickle_round_trip(array, way),
+        copy.deepcopy(array),
+    ):
+        found = batch_in(back)
+        assert found.schema.equals(expected.schema, check_metadata=True)
+        assert found.equals(expected)
+    assert batch_in(pickle_round_trip(pickle.loads(data, buffers=given))).equals(expected)
+
+
+ways = st.sampled_from([*PICKLE_OPTIONS])
+
+
+@NOT_SLOW
+@given(batches(), edits, ways, st.data())
+def test_pickled_foreign_arrays_are_equal_and_not_copied(batch, edit, way, data):
+    batch = cut(batch, data.draw(slices(len(batch))))
+    check(cab.to_arrow_device(Producer(batch, edit)), way)
+
+
+@NOT_SLOW
+@given(batches(), ways, st.data())
+def test_pickled_tables_of_sliced_columns_are_equal_and_not_copied(batch, way, data):
+    """A slice of libcudf has an offset into the memory of all rows."""
+    steps = data.draw(slices(len(batch)))
+
+    def sliced(array):
+        nulls_in = lambda start, size: foreign.expected_import(array.slice(start, size)).null_count  # noqa: E731
+        return cut_column(column_from(DeviceOnly(array)), steps, nulls_in)
+
+    check(cab.to_arrow_device(plc.Table([sliced(column) for column in batch.columns])), way)

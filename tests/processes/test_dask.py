@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`to_futures` and `to_dataframe`: workers read files; other data is sent to the workers."""
+"""Arrays between the processes of a cluster, `to_futures` and `to_dataframe`.
+
+Workers read files; other data is sent to the workers.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import doctest
-import re
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +26,63 @@ from pyarrow import csv
 import cudf_arrow_bridge as cab
 
 pytest.importorskip("distributed")
+pytest.importorskip("dask.dataframe")
 import dask
 import distributed
 
 from testing.exchange import dask_helpers as tasks
+from testing.exchange import dask_tasks
+from testing.exchange.crossings import BATCHES
 from testing.host import table_without_protocols
+from testing.processes import PYTHONPATH
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
+
+
+#: By default, UCX logs to the standard output, where the programs write their answers.
+UCX = {"UCX_TLS": "tcp,self,sm", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED_ENV_VARS": "n"}
+
+
+def test_workers_exchange_arrays_of_every_type(client):
+    first, second = client.scheduler_info()["workers"]
+    sent = client.submit(dask_tasks.make_types, list(BATCHES), workers=[first])
+    process = client.submit(tasks.pid_of, workers=[first], pure=False)
+    wrong, counts = client.submit(dask_tasks.read_types, sent, process, workers=[second]).result()
+    assert wrong == []
+    assert counts["pyarrow"] > 10 * len(BATCHES)
+    assert counts["polars"] > counts["pyarrow"] / 2
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_gather_and_scatter_keep_the_arrays(client, direct):
+    first, second = client.scheduler_info()["workers"]
+    sent = client.submit(dask_tasks.make_types, list(BATCHES)[::9], workers=[first])
+    gathered = client.gather(sent, direct=direct)
+    assert dask_tasks.read_types(gathered, 0)[0] == []
+    # In a list, because `scatter` makes a future of each value of a dictionary.
+    (scattered,) = client.scatter([gathered], workers=[first], direct=direct, hash=False)
+    read = client.submit(dask_tasks.read_types, scattered, 0, workers=[second], pure=False)
+    assert read.result()[0] == []
+
+
+def test_workers_exchange_arrays_of_every_type_over_ucx():
+    """The cluster runs in a process of its own. UCX uses TCP."""
+    pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
+    pytest.importorskip("distributed_ucxx", reason="the extra ucx is not installed")
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "error", "-m", "testing.exchange.dask_ucx"],
+        env=os.environ | {"PYTHONPATH": PYTHONPATH} | UCX,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (workers, wrong, counts), copied = json.loads(done.stdout.splitlines()[-1])
+    assert all(worker.startswith("ucx://") for worker in workers)
+    assert wrong == []
+    assert counts["pyarrow"] > 10 * len(BATCHES)
+    assert copied == [15, 0]
 
 
 def read(futures):
@@ -63,14 +119,12 @@ def test_to_futures_combines_row_groups_up_to_the_block_size(client, parquet, bl
     "name",
     [
         lambda parquet: str(parquet / "*.parquet"),
-        lambda parquet: [parquet / "1.parquet", parquet / "2.parquet"],
-        lambda parquet: ds.dataset(parquet),
         lambda parquet: ds.dataset(
             [ds.dataset(parquet / "1.parquet"), ds.dataset(parquet / "2.parquet")]
         ),
         lambda parquet: f"file://{parquet}",
     ],
-    ids=["glob", "list", "dataset", "union", "url"],
+    ids=["glob", "union", "url"],
 )
 def test_to_futures_accepts_all_forms_of_file_names(client, parquet, name):
     futures = cab.dask.to_futures(name(parquet), client=client)
@@ -78,17 +132,12 @@ def test_to_futures_accepts_all_forms_of_file_names(client, parquet, name):
     assert read(futures).equals(tasks.BOTH)
 
 
-WRITERS = {
-    "arrow": lambda table, path: pa.ipc.new_file(path, table.schema),
-    "arrows": lambda table, path: pa.ipc.new_stream(path, table.schema),
-}
-
-
-@pytest.mark.parametrize("ending", WRITERS)
-def test_to_futures_reads_arrow_files(client, tmp_path, ending):
+@pytest.mark.parametrize(
+    ("ending", "write"), [("arrow", cab.ipc.write_file), ("arrows", cab.ipc.write_stream)]
+)
+def test_to_futures_reads_arrow_files(client, tmp_path, ending, write):
     for number, table in enumerate((tasks.TABLE, tasks.SECOND)):
-        with WRITERS[ending](table, str(tmp_path / f"{number}.{ending}")) as writer:
-            writer.write_table(table, max_chunksize=30)
+        write(table, tmp_path / f"{number}.{ending}", max_rows=30)
     futures = cab.dask.to_futures(tmp_path, client=client, columns=["d", "a"])
     assert lengths(client, futures) == [100, 50]
     assert read(futures).equals(tasks.BOTH.select(["d", "a"]))
@@ -184,14 +233,12 @@ def test_to_futures_rejects_a_missing_file_and_reads_a_replaced_file(client, par
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (tasks.TABLE, [40, 40, 20]),
         ([tasks.TABLE, tasks.SECOND.to_batches()[0]], [40, 40, 20, 40, 10]),
         (iter([tasks.TABLE]), [40, 40, 20]),
         (ds.dataset(tasks.TABLE), [40, 40, 20]),
-        (cab.to_arrow_device(tasks.TABLE.to_batches()[0]), [40, 40, 20]),
         (tasks.TABLE["a"].chunk(0), [40, 40, 20]),
     ],
-    ids=["table", "list", "iterator", "dataset", "array", "column"],
+    ids=["list", "iterator", "dataset", "column"],
 )
 def test_to_futures_sends_data_that_is_not_in_files(client, source, expected):
     futures = cab.dask.to_futures(source, client=client, max_rows=40)
@@ -233,20 +280,13 @@ def test_to_futures_in_an_event_loop_accepts_only_files(client, parquet):
     assert asyncio.run(main()) == [100, 50]
 
 
-def test_workers_export_their_frames(client):
-    frames = client.map(lambda start: pd.DataFrame({"a": [start]}), range(3))
-    assert read(client.map(cab.to_arrow_device, frames)).to_pydict() == {"a": [0, 1, 2]}
-
-
 def test_wrong_arguments_raise_errors(client, parquet):
     to_futures = cab.dask.to_futures
-    with pytest.raises(
-        ValueError, match=re.escape("expected blocksize= for files, got max_rows=3")
-    ):
+    with pytest.raises(ValueError, match="expected blocksize= for files, got max_rows=3"):
         to_futures(parquet, client=client, max_rows=3)
-    with pytest.raises(KeyError, match=r"expected names in.* got \['missing'\]"):
+    with pytest.raises(KeyError, match="missing"):
         to_futures(parquet, client=client, columns=["missing"])
-    with pytest.raises(ValueError, match=r"columns: expected a path.* got an object of type Table"):
+    with pytest.raises(ValueError, match="columns: expected a path"):
         to_futures(tasks.TABLE, client=client, columns=["a"])
     with pytest.raises(ValueError, match=r"^to: expected .* got 'polars'"):
         cab.dask.to_dataframe(parquet, to="polars")
@@ -272,3 +312,83 @@ def test_to_futures_sends_tables_of_pylibcudf(client):
     assert list(read(futures).to_pydict().values()) == [column.to_pylist() for column in columns]
     frame = cab.dask.to_dataframe(table_without_protocols(columns), to="pandas")
     assert list(frame.compute()["0"].dropna()) == [1, 3]
+
+
+FRAMES = {
+    "plain": pd.DataFrame({"a": range(10), "b": [f"b{i}" for i in range(10)]}),
+    "index": pd.DataFrame({"a": range(10)}, index=pd.Index(range(20, 30), name="key")),
+    "range": pd.DataFrame({"a": range(10)}, index=pd.RangeIndex(5, 25, 2, name="key")),
+    "times": pd.DataFrame({"t": pd.date_range("2026-01-01", periods=10, tz="Europe/Berlin")}),
+    "floats": pd.DataFrame({"x": np.linspace(0, 1, 10), "y": [True, False] * 5}),
+}
+
+
+def same(found, expected):
+    """Check that frames are equal except for the type of strings, which Dask chooses."""
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_column_type=False)
+    strings = [name for name in expected if expected[name].dtype.kind not in "biufM"]
+    assert found.dtypes.drop(strings).equals(expected.dtypes.drop(strings))
+    return True
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_to_dataframe_of_a_frame_keeps_its_rows(scheduler, name):
+    frame = FRAMES[name]
+    sent = cab.dask.to_dataframe(frame, to="pandas", max_rows=4)
+    assert sent.npartitions == 3
+    assert not sent.known_divisions
+    assert same(sent.compute(), frame)
+    assert same(sent._meta, frame.iloc[:0])
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_to_dataframe_of_a_file_has_a_partition_for_each_row_group(scheduler, tmp_path, name):
+    frame = FRAMES[name]
+    path = tmp_path / "frame.parquet"
+    frame.to_parquet(path, row_group_size=4)
+    found = cab.dask.to_dataframe(path, to="pandas", blocksize=1)
+    assert found.npartitions == 3
+    assert same(found._meta, frame.iloc[:0])
+    expected = pd.read_parquet(path)
+    computed = found.compute()
+    if isinstance(frame.index, pd.RangeIndex):
+        # Each partition has its own range index.
+        computed, expected = computed.reset_index(drop=True), expected.reset_index(drop=True)
+    assert same(computed, expected)
+    assert found.map_partitions(len).compute().tolist() == [4, 4, 2]
+
+
+def test_files_are_read_when_partitions_are_computed(scheduler, parquet):
+    frame = cab.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
+    assert frame.npartitions == 5
+    assert int(frame.partitions[4]["a"].sum().compute()) == sum(range(100, 150))
+    (parquet / "2.parquet").unlink()
+    assert int(frame.partitions[:4]["a"].sum().compute()) == sum(range(100))
+    with pytest.raises(FileNotFoundError):
+        frame["a"].sum().compute()
+
+
+def test_partitions_are_made_on_the_workers(client, parquet):
+    workers = {*client.run(os.getpid).values()}
+    for source in (parquet, tasks.TABLE):
+        frame = cab.dask.to_dataframe(source, to="pandas")
+        assert {*frame.map_partitions(tasks.pid_of, meta=(None, int)).compute()} <= workers
+
+
+def test_to_dataframe_of_a_series_returns_a_series(scheduler):
+    series = cab.dask.to_dataframe(pd.Series([1, 2, 3], name="a"), to="pandas", max_rows=2)
+    assert series.compute().tolist() == [1, 2, 3]
+    assert (series.name, series.npartitions, int(series.sum().compute())) == ("a", 2, 6)
+
+
+def test_to_dataframe_accepts_files_with_different_categories(scheduler, parquet):
+    frame = cab.dask.to_dataframe(parquet, to="pandas", columns=["c"], blocksize=1)
+    assert not frame["c"].cat.known
+    assert frame["c"].astype("object").compute().tolist() == tasks.BOTH["c"].to_pylist()
+
+
+def test_dask_dataframe_is_exported_as_a_stream(scheduler, parquet):
+    frame = cab.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
+    filtered = frame[frame["a"] % 2 == 1]
+    found = pa.table(cab.to_arrow_device_stream(filtered)).column("a").to_pylist()
+    assert found == [value for value in tasks.BOTH["a"].to_pylist() if value % 2]
