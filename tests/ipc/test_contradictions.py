@@ -40,17 +40,11 @@ NUMBERS = pa.record_batch({"n": pa.array([1, None, 3], pa.int64())})
     ("places", "match"),
     [
         ({"length": 2}, "column 'n': expected 2 rows, as the batch has, got 3"),
-        ({"length": 4}, "'n': expected 4 rows.* got 3|expected at least 4 .* got 3"),
         ({"length": -1}, "metadata byte 64: expected a length of at least 0, got -1"),
-        ({"node 0": 2}, "'n': expected 3 rows.* got 2|expected at least 3 .* got 2"),
         ({"node 0": 2**62}, r"'n': expected a validity buffer of \d+ bytes, got 1$"),
         ({"node 1": 4}, "'n': expected a null count of 0 to 3, got 4"),
         ({"node 1": -1}, "column 'n': expected a null count of 0 to 3, got -1"),
         ({"buffer 1": 0}, "column 'n': expected a validity buffer of 1 bytes, got 0"),
-        (
-            {"buffer 2": 2**40},
-            f"buffer 1: expected bytes within .* got {2**40:,} to {2**40 + 24:,}",
-        ),
         ({"buffer 2": -8}, "buffer 1: expected bytes within .* got -8 to 16"),
         ({"buffer 0": 1}, "buffer 0: expected an offset that is a multiple of 8, got 1"),
         ({"buffer 3": 23}, "column 'n': expected a data buffer of 24 bytes, got 23"),
@@ -59,13 +53,9 @@ NUMBERS = pa.record_batch({"n": pa.array([1, None, 3], pa.int64())})
 )
 @pytest.mark.parametrize("validate", ["sizes", "minimal", "full"])
 def test_message_with_a_contradictory_number_is_rejected(places, match, validate):
-    refused(messages_with([NUMBERS], **places), match, validate=validate)
-
-
-def test_unchanged_message_is_accepted():
-    """Show that the changed numbers cause the errors of the test above."""
-    (array,) = cab.ipc.from_messages(messages_with([NUMBERS]))
+    (array,) = cab.ipc.from_messages(messages_with([NUMBERS]), validate=validate)
     assert pa.record_batch(array).equals(NUMBERS)
+    refused(messages_with([NUMBERS], **places), match, validate=validate)
 
 
 def test_full_validation_checks_the_null_count_of_list_elements():

@@ -137,21 +137,3 @@ def test_open_file_rejects_wrong_columns():
     for columns, error in ((["zz"], KeyError), ("n", TypeError), (["n", "n"], ValueError)):
         with pytest.raises(error, match="columns"):
             cab.ipc.open_file(data, columns=columns)
-
-
-@given(st.data())
-def test_damaged_files_raise_errors(data):
-    """Nothing is read outside of the file, whatever its metadata says."""
-    damaged = bytearray(DAMAGED)
-    for _ in range(data.draw(st.integers(1, 4))):
-        damaged[data.draw(st.integers(8, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-    for memory in (bytes(damaged), io.BufferedReader(io.BytesIO(damaged))):
-        try:
-            with cab.ipc.open_file(memory, columns=["view", "n"], validate="full") as file:
-                for batch in file:
-                    batch.to_arrow()
-        except (ValueError, TypeError, KeyError, OverflowError, UnicodeDecodeError):
-            pass
-
-
-DAMAGED = written(TABLE.select(["n", "view", "key"]).slice(0, 6))

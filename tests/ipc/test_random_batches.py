@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 
 import pyarrow as pa
-import pylibcudf as plc
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
@@ -19,21 +18,14 @@ from testing import foreign
 from testing.device import unnamed
 from testing.ipc.metadata import SCHEMA, Metadata, messages_of
 from testing.ipc.peers import assert_same_batches, read_bridge, read_pyarrow
+from testing.ipc.random_batches import batches, sliced_table
 from testing.ipc.samples import written
-from testing.peers.arrays import DeviceOnly, Producer, column_from
-from testing.samples import cut, cut_column
+from testing.peers.arrays import DeviceOnly, Producer
+from testing.samples import cut
 from testing.shared_memory import children_of
-from testing.strategies import NOT_SLOW, arrays, edits, signed, slices
+from testing.strategies import NOT_SLOW, edits, slices
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
-
-
-@st.composite
-def batches(draw, types=signed):
-    """Draw a batch of columns of the same length, all slices."""
-    columns = draw(st.lists(arrays(types), min_size=1, max_size=4))
-    size = min(map(len, columns))
-    return pa.record_batch([c[:size] for c in columns], [f"c{i}" for i in range(len(columns))])
 
 
 def stream_of(source, **options):
@@ -105,14 +97,8 @@ def test_write_stream_of_foreign_arrays_writes_only_their_rows(batch, edit, data
 @NOT_SLOW
 @given(batches(), st.data())
 def test_write_stream_of_sliced_columns_writes_only_their_rows(batch, data):
-    """A slice of libcudf has an offset into the memory of all rows."""
     steps = data.draw(slices(len(batch)))
-
-    def sliced(array):
-        nulls_in = lambda start, size: foreign.expected_import(array.slice(start, size)).null_count  # noqa: E731
-        return cut_column(column_from(DeviceOnly(array)), steps, nulls_in)
-
-    found = check(plc.Table([sliced(column) for column in batch.columns]))
+    found = check(sliced_table(batch, steps))
     # Compare without the names of fields, which libcudf does not store.
     expected = [list(row.values()) for row in landed(cut(batch, steps)).to_pylist()]
     assert unnamed([list(row.values()) for row in found.to_pylist()]) == unnamed(expected)

@@ -10,27 +10,23 @@ import os
 import socket
 import zipfile
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from cudf_arrow_bridge.ipc import write_file
+from cudf_arrow_bridge.ipc import write_file, write_stream
 from cudf_arrow_bridge.ipc.transport import files
-from cudf_arrow_bridge.ipc.transport.framing import END_OF_STREAM
 from cudf_arrow_bridge.ipc.transport.sinks import MANY, SMALL, open_sink
 from testing.ipc.bytes import (
     ReadingThread,
     SlowWriter,
     address_of,
     body_of,
-    message_parts,
     narrow_sockets,
-    packed,
-    sample_table,
 )
 
 CHUNK = 1000
-TABLE = sample_table()
-PARTS = message_parts(TABLE, 1024)
+TABLE = pa.table({"a": np.arange(4096), "b": np.arange(4096) / 3})
 
 
 @pytest.mark.parametrize("compression", [None, "lz4"])
@@ -53,16 +49,21 @@ def test_last_batch_is_released_before_the_footer_is_written(compression):
     assert max(held) >= size > held[-1]
 
 
-def write_all(sink, parts=PARTS):
-    with open_sink(sink) as opened:
-        blocks = [opened.write_message(metadata, body_of(body), CHUNK) for metadata, body in parts]
-        opened.write(END_OF_STREAM)
-        assert opened.position == len(packed(parts)) + 8
-    return blocks
+def write_all(sink):
+    write_stream(TABLE, sink, max_rows=1024)
+
+
+def stream_in_memory():
+    memory = io.BytesIO()
+    write_all(memory)
+    return memory.getvalue()
+
+
+STREAM = stream_in_memory()
 
 
 def expect_table(data):
-    assert bytes(data) == packed(PARTS) + END_OF_STREAM
+    assert bytes(data) == STREAM
     assert pa.ipc.open_stream(bytes(data)).read_all() == TABLE
 
 
@@ -77,7 +78,7 @@ def test_files_are_written_at_their_position(tmp_path, mode, buffering):
     with open(path, mode, buffering=buffering) as file:
         file.write(b"before")
         write_all(file)
-        assert file.tell() == len(before + b"before" + packed(PARTS) + END_OF_STREAM)
+        assert file.tell() == len(before + b"before" + STREAM)
         file.write(b"after")
         write_all(file)
         if "+" in mode:
@@ -87,8 +88,7 @@ def test_files_are_written_at_their_position(tmp_path, mode, buffering):
             file.seek(0, os.SEEK_END)
             write_all(file)
     data = path.read_bytes().removeprefix(before + b"before")
-    stream = packed(PARTS) + END_OF_STREAM
-    assert data == stream + b"after" + stream * (2 if "+" in mode else 1)
+    assert data == STREAM + b"after" + STREAM * (2 if "+" in mode else 1)
 
 
 def test_file_is_written_at_its_position_after_a_buffered_read(tmp_path):
@@ -97,14 +97,12 @@ def test_file_is_written_at_its_position_after_a_buffered_read(tmp_path):
     with open(path, "r+b") as file:
         assert file.read(3) == bytes(3)
         write_all(file)
-        assert file.tell() == 3 + len(packed(PARTS)) + 8
+        assert file.tell() == 3 + len(STREAM)
     expect_table(path.read_bytes()[3:])
 
 
 def test_sink_writes_to_file_objects_of_pyarrow_and_python(tmp_path):
-    memory = io.BytesIO()
-    write_all(memory)
-    expect_table(memory.getvalue())
+    expect_table(STREAM)
     buffers = pa.BufferOutputStream()
     write_all(buffers)
     expect_table(buffers.getvalue())

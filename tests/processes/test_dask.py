@@ -385,10 +385,3 @@ def test_to_dataframe_accepts_files_with_different_categories(scheduler, parquet
     frame = cab.dask.to_dataframe(parquet, to="pandas", columns=["c"], blocksize=1)
     assert not frame["c"].cat.known
     assert frame["c"].astype("object").compute().tolist() == tasks.BOTH["c"].to_pylist()
-
-
-def test_dask_dataframe_is_exported_as_a_stream(scheduler, parquet):
-    frame = cab.dask.to_dataframe(parquet, to="pandas", columns=["a"], blocksize=1)
-    filtered = frame[frame["a"] % 2 == 1]
-    found = pa.table(cab.to_arrow_device_stream(filtered)).column("a").to_pylist()
-    assert found == [value for value in tasks.BOTH["a"].to_pylist() if value % 2]

@@ -56,24 +56,6 @@ def test_registration_keeps_no_memory_alive_after_release(label):
     assert memory() is None
 
 
-def test_device_objects_move_to_the_host_and_to_disk_and_back(label, tmp_path):
-    label(DeviceType.CUDA)
-    size = cab.to_arrow_device(TABLE).nbytes
-    storage = dask_cuda.DeviceHostFile(
-        str(tmp_path), device_memory_limit=int(1.5 * size), memory_limit=int(1.5 * size)
-    )
-    for key in ("first", "second", "third"):
-        storage[key] = cab.to_arrow_device(TABLE)
-    assert [set(place) for place in (storage.device, storage.host, storage.disk)] == [
-        {"third"},
-        {"second"},
-        {"first"},
-    ]
-    for key in ("first", "second", "third"):
-        assert pa.record_batch(storage[key]).equals(TABLE.to_batches()[0])
-        assert set(storage.device) == {key}
-
-
 def test_device_objects_are_registered_if_dask_cuda_is_imported_first():
     code = """if True:
         import sys, dask_cuda.device_host_file, cudf_arrow_bridge as cab

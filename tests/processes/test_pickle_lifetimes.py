@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import copyreg
 import gc
-import io
 import pickle
 import subprocess
 import sys
 import threading
 import weakref
 
-import cloudpickle
 import pyarrow as pa
 import pytest
 
@@ -25,7 +22,6 @@ from testing.exchange.pickles import (
     adopted,
     batch_in,
     column_in,
-    copied,
     pickle_out_of_band,
     pickle_round_trip,
 )
@@ -161,43 +157,6 @@ def test_pickle_and_copy_of_a_stream_raise_a_type_error(name, carry):
     if name == "DeviceArrayStream":
         (array,) = pickle_round_trip(list(stream))
         assert batch_in(array).to_pylist() == [{"a": 1}]
-
-
-def test_cloudpickle_pickles_arrays():
-    array = cab.to_arrow_device(STRUCT)
-    assert column_in(pickle.loads(cloudpickle.dumps(array))).equals(STRUCT)
-    buffers = []
-    data = cloudpickle.dumps(lambda: array, protocol=5, buffer_callback=buffers.append)
-    assert column_in(pickle.loads(data, buffers=copied(buffers))()).equals(STRUCT)
-
-
-class Named(cab.DeviceArray):
-    """A subclass with its own ``__reduce_ex__``."""
-
-    def __reduce_ex__(self, protocol):
-        return named, (super().__reduce_ex__(protocol)[0], *super().__reduce_ex__(protocol)[1])
-
-
-def named(restore, *arguments):
-    array = restore(*arguments)
-    return Named(array._array, array._arrow_schema, array._kind)
-
-
-def test_subclass_overrides_how_it_is_pickled():
-    array = cab.to_arrow_device(STRUCT)
-    mine = Named(array._array, array._arrow_schema, array._kind)
-    found = pickle_round_trip(mine)
-    assert type(found) is Named
-    assert column_in(found).equals(STRUCT)
-
-
-def test_dispatch_table_of_a_pickler_has_precedence():
-    class Pickler(pickle.Pickler):
-        dispatch_table = copyreg.dispatch_table | {cab.DeviceArray: lambda array: (len, ("ab",))}
-
-    sink = io.BytesIO()
-    Pickler(sink).dump(cab.to_arrow_device(STRUCT))
-    assert pickle.loads(sink.getvalue()) == 2
 
 
 def test_import_of_the_package_does_not_import_pickling_modules():

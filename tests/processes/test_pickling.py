@@ -10,7 +10,6 @@ import cudf
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pylibcudf as plc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +19,6 @@ import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc import pickling
 from cudf_arrow_bridge.ipc.encoder import MessageEncoder
-from testing import foreign
 from testing.exchange.pickles import (
     PICKLE_OPTIONS,
     adopted,
@@ -35,11 +33,12 @@ from testing.exchange.pickles import (
 from testing.host_frames import assert_same_object, frame, multi, numbers, series
 from testing.ipc import samples
 from testing.ipc.peers import has_type, polars_reads
+from testing.ipc.random_batches import batches, sliced_table
 from testing.ipc.samples import ALL_TYPES, UNUSUAL
 from testing.labels import INDEXES
-from testing.peers.arrays import DeviceOnly, Producer, assert_same, column_from
-from testing.samples import cut, cut_column
-from testing.strategies import NOT_SLOW, arrays, edits, signed, slices
+from testing.peers.arrays import Producer, assert_same
+from testing.samples import cut
+from testing.strategies import NOT_SLOW, edits, slices
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
@@ -197,14 +196,6 @@ def test_unpack_reads_packed_bodies(name):
         assert batch_in(found).equals(batch)
 
 
-@st.composite
-def batches(draw):
-    """Draw a batch of columns of the same length, all slices."""
-    columns = draw(st.lists(arrays(signed), min_size=1, max_size=4))
-    size = min(map(len, columns))
-    return pa.record_batch([c[:size] for c in columns], [f"c{i}" for i in range(len(columns))])
-
-
 def check(array, way):
     """Check that an array is equal after pickling and copying, and that buffers are not moved."""
     expected = batch_in(array)
@@ -239,11 +230,4 @@ def test_pickled_foreign_arrays_are_equal_and_not_copied(batch, edit, way, data)
 @NOT_SLOW
 @given(batches(), ways, st.data())
 def test_pickled_tables_of_sliced_columns_are_equal_and_not_copied(batch, way, data):
-    """A slice of libcudf has an offset into the memory of all rows."""
-    steps = data.draw(slices(len(batch)))
-
-    def sliced(array):
-        nulls_in = lambda start, size: foreign.expected_import(array.slice(start, size)).null_count  # noqa: E731
-        return cut_column(column_from(DeviceOnly(array)), steps, nulls_in)
-
-    check(cab.to_arrow_device(plc.Table([sliced(column) for column in batch.columns])), way)
+    check(cab.to_arrow_device(sliced_table(batch, data.draw(slices(len(batch))))), way)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchange data with random stuck, slow and broken peers, after which nothing may be left.
 
-Run ``python -P -m testing.exchange.soak SECONDS [SEED]``. Each step uses one function of `DOORS`
-with a random fault. A step that takes longer than `PATIENCE` ends the process with the tracebacks
+Run ``python -P -m testing.exchange.soak SECONDS [SEED]``. Each step runs one of `EXCHANGES` with a
+random fault. A step that takes longer than `PATIENCE` ends the process with the tracebacks
 of all threads. Regularly and at the end, all threads, descriptors and files that did not exist at
 the start, all peers that were not released, and memory that has grown, are errors.
 """
@@ -29,12 +29,11 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
 
 import cudf_arrow_bridge as cab
 from testing.ipc import mutations
 from testing.ipc.mutants import resident
-from testing.peers import handlers, producers, streams
+from testing.peers import streams
 
 PATIENCE = 60
 #: Seconds in which what a step used must end.
@@ -51,36 +50,38 @@ class PeerError(Exception):
     """The error of a peer in Python."""
 
 
-#: The errors that a door may raise for a broken peer.
+#: The errors that an exchange may raise for a broken peer.
 ERRORS = (
     OSError, ValueError, TypeError, LookupError, NotImplementedError, MemoryError, BufferError,
     OverflowError, PeerError, pa.ArrowException, TimeoutError, asyncio.CancelledError, EOFError,
 )  # fmt: skip
-DOORS = {}
+EXCHANGES = {}
 
 
-def door(function):
-    DOORS[function.__name__] = function
+def exchange(function):
+    EXCHANGES[function.__name__] = function
     return function
 
 
 class Step:
-    """A door's random choices, its folder, and the peers that must be released after it."""
+    """An exchange's random choices, its folder, and the peers that must be released after it."""
 
     def __init__(self, number, seed, folder):
         self.random = random.Random(f"{seed} {number}")
         self.choice, self.folder = self.random.choice, folder
-        self.owed = []
+        self.required = []
 
-    def owe(self, what, is_released):
-        self.owed.append((what, is_released))
+    def require(self, what, is_released):
+        self.required.append((what, is_released))
 
     def chance(self, part):
         return self.random.random() < part
 
     def watch(self, obj):
         """Require that nothing refers to an object after the step."""
-        self.owe(f"a {type(obj).__name__} in memory", functools.partial(_is_gone, weakref.ref(obj)))
+        self.require(
+            f"a {type(obj).__name__} in memory", functools.partial(_is_gone, weakref.ref(obj))
+        )
         return obj
 
 
@@ -162,13 +163,13 @@ def beside(step, work, resume):
     thread.join()
 
 
-@door
+@exchange
 def python_stream(step):
     source = Source(step)
     beside(step, lambda: consume(step, iter(source)), source.resume.set)
 
 
-@door
+@exchange
 def closed_python_stream(step):
     """Release a stream while another thread waits for the source."""
     source = Source(step)
@@ -181,16 +182,16 @@ def closed_python_stream(step):
     beside(step, lambda: list(stream), resume)
 
 
-@door
+@exchange
 def c_stream(step):
     batches = [step.choice([BATCH, BATCH, errno.EIO, errno.ENOMEM]) for _ in range(3)]
     schema = BATCH.schema if step.chance(0.9) else errno.EINVAL
     producer = streams.StreamProducer(schema, batches, step.choice([None, b"", b"gone\xff"]))
-    step.owe("a C stream", lambda: producer.releases <= 1)
+    step.require("a C stream", lambda: producer.releases <= 1)
     consume(step, producer)
 
 
-@door
+@exchange
 def async_stream(step):
     async def main(source):
         imported = cab.from_arrow_device_async(source, prefetch=step.random.randrange(1, 4))
@@ -208,65 +209,6 @@ def async_stream(step):
         asyncio.run(main(source))
     else:
         asyncio.run(main(iter(source)))
-
-
-@door
-def async_producer(step):
-    def script(p):
-        for _ in range(step.random.randrange(5)):
-            call = step.random.randrange(8)
-            if call == 0:
-                break
-            if call == 1:
-                time.sleep(0.002)
-            elif not p.codes:
-                p.on_schema(edit=(lambda s: setattr(s, "format", b"?")) if call == 2 else None)
-            elif not p.wait_for_request():
-                break
-            elif call == 3:
-                p.on_task_without_callback()
-            else:
-                p.on_next_task(code=errno.EIO if call == 4 else 0)
-            if any(p.codes):
-                break
-        if step.chance(0.5):
-            p.on_error(errno.EIO, b"gone")
-        elif p.codes and not any(p.codes):
-            p.end()
-        p.release()
-
-    async def main():
-        imported = cab.from_arrow_device_async(producer)
-        async for _ in imported:
-            if step.chance(0.2):
-                break
-        await imported.aclose()
-
-    producer = producers.Producer(script, here=False)
-    step.owe("the handler of a producer", lambda: producer.num_released == 1)
-    step.owe("a task", lambda: all(t.num_released == t.num_handed_over for t in producer.tasks))
-    asyncio.run(main())
-
-
-@door
-def async_consumer(step):
-    at = step.random.randrange(1, 4)
-    faults = [{}, {"refuse_schema": 5}, {"refuse_task": (at, 5)}, {"cancel_after": at}]
-    handler = handlers.Handler(step.random.randrange(1, 4), **step.choice(faults))
-    source = Source(step)
-    source.resume.set()
-
-    async def main():
-        cab.to_arrow_device_async(source).export_to(handler.address)
-        if source.fault == "stall":
-            await asyncio.sleep(0.005)
-            return
-        while not handler.released.is_set():
-            await asyncio.sleep(0.001)
-
-    step.owe("a handler", handler.released.is_set)
-    step.owe(f"an export, {handler.violations}", lambda: not handler.violations)
-    asyncio.run(main())
 
 
 class File(io.RawIOBase):
@@ -302,7 +244,7 @@ def written(is_file):
     return list(mutations.written(is_file))
 
 
-@door
+@exchange
 def ipc_reader(step):
     """Read from a file that fails, or a pipe or socket whose writer stalls or closes midway."""
     data = step.choice(written(False))
@@ -323,7 +265,7 @@ def ipc_reader(step):
         beside(step, lambda: consume(step, read()), lambda: os.close(theirs))
 
 
-@door
+@exchange
 def ipc_writer(step):
     write = step.choice([cab.ipc.write_stream, cab.ipc.write_file])
     source = Source(step)
@@ -377,16 +319,12 @@ def memory():
 
 
 def run_step(number, name, seed, folder):
-    """Run a door; return the names of what it has left."""
+    """Run an exchange; return the names of what it has left."""
     faulthandler.dump_traceback_later(PATIENCE, exit=True)
     step = Step(number, seed, folder)
     with contextlib.suppress(*ERRORS):
-        DOORS[name](step)
-    left = [what for what, is_released in step.owed if not settled(is_released)]
-    producers._producers.clear()
-    producers._tasks.clear()
-    handlers._handlers.clear()
-    handlers._structs.clear()
+        EXCHANGES[name](step)
+    left = [what for what, is_released in step.required if not settled(is_released)]
     streams._kept.clear()
     left += [f"file {path.name}" for path in folder.iterdir() if ".tmp" in path.name]
     for path in folder.iterdir():
@@ -396,7 +334,7 @@ def run_step(number, name, seed, folder):
 
 
 def run(seconds, seed):
-    """Run random steps; return how often each door was used, and what is left."""
+    """Run random steps; return how often each exchange was used, and what is left."""
     counts, choose, number, left = Counter(), random.Random(seed), 0, []
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as name:
@@ -407,10 +345,11 @@ def run(seconds, seed):
             return sorted(present(name) - kept)
 
         while not left and (number <= WARM_UP or number % BETWEEN or time.monotonic() < until):
-            door = choose.choice([*DOORS])
-            counts[door] += 1
+            exchange = choose.choice([*EXCHANGES])
+            counts[exchange] += 1
             left = [
-                f"{one} of step {number}, {door}" for one in run_step(number, door, seed, folder)
+                f"{one} of step {number}, {exchange}"
+                for one in run_step(number, exchange, seed, folder)
             ]
             number += 1
             if number == WARM_UP:
@@ -434,6 +373,6 @@ if __name__ == "__main__":
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns()
     print(f"seed {seed}", flush=True)
     counts, left = run(float(sys.argv[1]), seed)
-    print(", ".join(f"{door} {count}" for door, count in sorted(counts.items())))
+    print(", ".join(f"{exchange} {count}" for exchange, count in sorted(counts.items())))
     if left:
         sys.exit("Left: " + "; ".join(left))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of messages that pyarrow writes, and readers and writers of few bytes at a time."""
+"""Bodies of given buffers, and readers and writers of few bytes at a time."""
 
 from __future__ import annotations
 
@@ -15,46 +15,11 @@ import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.ipc.body import describe_body
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 
-#: A number of rows whose columns need no padding. pyarrow pads bodies to only 8 bytes.
-ROWS = 4096
-
-
-def sample_table(rows=ROWS):
-    return pa.table(
-        {"a": np.arange(rows, dtype="int64"), "b": np.arange(rows, dtype="float64") / 3}
-    )
-
-
-def message_parts(table, max_chunksize=None):
-    """Return the metadata and the body's buffers of each message that pyarrow writes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize)
-    parts = []
-    for message in pa.ipc.MessageReader.open_stream(sink.getvalue()):
-        body = message.body
-        step = body.size // max(table.num_columns, 1) if body is not None else 0
-        data = b"" if body is None else body.to_pybytes()
-        columns = [data[i * step :][:step] for i in range(table.num_columns)] if step else []
-        parts.append((message.metadata.to_pybytes(), columns))
-    return parts
-
 
 def body_of(buffers):
     """Return a body with these buffers, which are `bytes`."""
     empty = cab.to_arrow_device(pa.record_batch({}))
     return describe_body(empty._array, True, resolve_stream(None)).with_buffers(buffers)
-
-
-def packed(parts):
-    """Return the expected stream of `message_parts`, with bodies at multiples of 64 bytes."""
-    result = bytearray()
-    for metadata, buffers in parts:
-        padding = bytes(-(len(result) + 8 + len(metadata)) % 64)
-        length = len(metadata) + len(padding)
-        result += b"\xff\xff\xff\xff" + length.to_bytes(4, "little") + metadata + padding
-        result += b"".join(buffers)
-    return bytes(result)
 
 
 @dataclass
