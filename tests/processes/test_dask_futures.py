@@ -38,12 +38,12 @@ def test_stream_yields_results_of_all_kinds_in_order(client):
     kinds = [
         tasks.array,
         tasks.batch,
-        lambda index: tasks.batch(index).to_pandas(),
         lambda index: [tasks.array(index)],
         lambda index: dask.delayed(tasks.array)(index),
     ]
     futures = [client.submit(make, index) for index, make in enumerate(kinds)]
     assert read(futures) == rows(*range(len(kinds)))
+    assert read(client.submit(lambda: tasks.batch(2).to_pandas())) == rows(2)
     assert read([[futures[1]], tasks.batch(2), iter(futures[:1])]) == rows(1, 2, 0)
     assert read(futures[1]) == read(dask.delayed(futures)[1]) == rows(1)
 
