@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import decimal
 import importlib
 import math
 import sys
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from testing.ipc.samples import ROWS, with_nulls
 from testing.ipc.ucx_example import EXAMPLES, run_example
 from testing.processes import Process
 
@@ -25,22 +25,17 @@ ENVIRONMENT = {"UCX_TLS": "tcp,self", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED
 NAME = "größe \0 no text"
 
 COLUMNS = {
-    "ints": pa.array(range(100), pa.int64()),
-    "nulls": pa.array([None, 1, 2, None, 4] * 20, pa.int16()),
-    "bools": pa.array([True, None, False, True] * 25),
-    "strings": pa.array(["", "größer", None, "x" * 100] * 25),
-    "times": pa.array([0, None] * 50, pa.timestamp("ms")),
-    "decimals": pa.array([decimal.Decimal("1.23"), None] * 50, pa.decimal128(20, 2)),
-    "lists": pa.array([[1, None], [], None, [3, 4, 5]] * 25, pa.list_(pa.int32())),
-    "structs": pa.array([{"a": 1, "b": "x"}, {"a": None, "b": None}] * 50),
-    "nested": pa.array([[{"s": ["a", None]}], [], [{"s": []}, {"s": None}]] * 33 + [None]),
-    "dictionaries": pa.array(["b", None, "a", "b"] * 25).dictionary_encode(),
+    str(type_): with_nulls(type_, "some")
+    for type_ in (
+        *(pa.int64(), pa.bool_(), pa.string(), pa.timestamp("ms"), pa.decimal128(20, 2)),
+        *(pa.list_(pa.int32()), pa.struct([("a", pa.int64()), ("b", pa.string())])),
+        *(pa.list_(pa.list_(pa.string())), pa.dictionary(pa.int32(), pa.string())),
+    )
 }
 CASES = {
-    "whole": (COLUMNS, (0, 100), None),
-    "slice": (COLUMNS, (13, 57), None),
-    "batches of a slice": (COLUMNS, (13, 57), 7),
-    "no rows": (COLUMNS, (50, 50), None),
+    "whole": (COLUMNS, (0, ROWS), None),
+    "batches of a slice": (COLUMNS, (13, 40), 7),
+    "no rows": (COLUMNS, (20, 20), None),
     "large": ({"n": pa.array(range(2**20)), "s": pa.array(["text"] * 2**20)}, (1, 2**20), 2**18),
 }
 
@@ -103,7 +98,7 @@ def test_client_receives_the_table_that_the_server_sends(case, server, client, e
 def test_client_accepts_messages_in_reverse_order(exchange):
     """The last body is sent first, and the end of the stream before the schema."""
     sent = pa.table(COLUMNS)
-    options = {"rows": (0, 100), "max_rows": 30, "order": "backwards"}
+    options = {"rows": (0, ROWS), "max_rows": 15, "order": "backwards"}
     *answers, path = exchange(sent, "theirs", "ours", **options)
     assert answers == ["fetched", "served"]
     assert read(path).to_pylist() == sent.to_pylist()

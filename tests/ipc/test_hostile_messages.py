@@ -25,7 +25,7 @@ from testing.peers.arrays import DeviceOnly
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 #: `IPC_MUTANTS=1_000_000` tests a million mutants, which takes more than a minute.
-MUTANTS = int(os.getenv("IPC_MUTANTS", "5_000"))
+MUTANTS = int(os.getenv("IPC_MUTANTS", "100_000"))
 
 CODES = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), ["a", "b"])
 BATCH = pa.record_batch({"n": [1, None, 3], "text": ["a", "bc", None], "kind": CODES})
@@ -200,9 +200,10 @@ def peak_memory():
         ("packed", "minimal"),
     ],
 )
-def test_random_mutants_raise_errors_or_give_valid_arrays(form, validate):
+@pytest.mark.parametrize("mutants", [5_000, pytest.param(MUTANTS, marks=pytest.mark.exhaustive)])
+def test_random_mutants_raise_errors_or_give_valid_arrays(form, validate, mutants):
     # The metadata of messages has the most cases.
-    count = MUTANTS // (5 if form in ("messages", "packed") else 15)
+    count = mutants // (5 if form in ("messages", "packed") else 15)
     outcomes_of(form, range(count // 10), validate)
     gc.collect()
     before, peak = resident(), peak_memory()

@@ -30,8 +30,8 @@ pytest.importorskip("dask.dataframe")
 import dask
 import distributed
 
+from testing.exchange import crossings
 from testing.exchange import dask_helpers as tasks
-from testing.exchange import dask_tasks
 from testing.exchange.crossings import BATCHES
 from testing.host import table_without_protocols
 from testing.processes import PYTHONPATH
@@ -45,9 +45,9 @@ UCX = {"UCX_TLS": "tcp,self,sm", "UCX_LOG_FILE": "stderr", "UCX_WARN_UNUSED_ENV_
 
 def test_workers_exchange_arrays_of_every_type(client):
     first, second = client.scheduler_info()["workers"]
-    sent = client.submit(dask_tasks.make_types, list(BATCHES), workers=[first])
+    sent = client.submit(crossings.arrays_by_name, list(BATCHES), workers=[first])
     process = client.submit(tasks.pid_of, workers=[first], pure=False)
-    wrong, counts = client.submit(dask_tasks.read_types, sent, process, workers=[second]).result()
+    wrong, counts = client.submit(crossings.differences, sent, process, workers=[second]).result()
     assert wrong == []
     assert counts["pyarrow"] > 10 * len(BATCHES)
     assert counts["polars"] > counts["pyarrow"] / 2
@@ -56,12 +56,12 @@ def test_workers_exchange_arrays_of_every_type(client):
 @pytest.mark.parametrize("direct", [False, True])
 def test_gather_and_scatter_keep_the_arrays(client, direct):
     first, second = client.scheduler_info()["workers"]
-    sent = client.submit(dask_tasks.make_types, list(BATCHES)[::9], workers=[first])
+    sent = client.submit(crossings.arrays_by_name, list(BATCHES)[::9], workers=[first])
     gathered = client.gather(sent, direct=direct)
-    assert dask_tasks.read_types(gathered, 0)[0] == []
+    assert crossings.differences(gathered, 0)[0] == []
     # In a list, because `scatter` makes a future of each value of a dictionary.
     (scattered,) = client.scatter([gathered], workers=[first], direct=direct, hash=False)
-    read = client.submit(dask_tasks.read_types, scattered, 0, workers=[second], pure=False)
+    read = client.submit(crossings.differences, scattered, 0, workers=[second], pure=False)
     assert read.result()[0] == []
 
 

@@ -78,28 +78,12 @@ def test_deserialization_shares_the_memory_of_the_frames(array):
         assert addresses_in(found) == addresses_in(array)
 
 
-class Label:
-    """A label of a type that JSON does not support."""
-
-    def __init__(self, text):
-        self.text = text
-
-    def __eq__(self, other):
-        return isinstance(other, Label) and other.text == self.text
-
-    def __hash__(self):
-        return hash(self.text)
-
-
 def test_serializers_keep_labels_of_any_type():
-    import cudf
-
+    """JSON does not support this label."""
     frame = cab.from_arrow_device(pa.table({"a": [1, 2]}))
-    frame.columns = [Label("größe")]
-    found = crossed(cab.to_arrow_device(frame))
-    back = cab.from_arrow_device(found)
-    assert isinstance(back, cudf.DataFrame)
-    assert list(back.columns) == [Label("größe")]
+    frame.columns = [frozenset("a")]
+    back = cab.from_arrow_device(crossed(cab.to_arrow_device(frame)))
+    assert list(back.columns) == [frozenset("a")]
 
 
 def test_serialization_of_a_released_array_raises_an_error(array):

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import os
+
+import polars as pl
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 from testing.ipc import samples
+from testing.ipc.peers import polars_reads
 
 #: Functions that return batches, by the name of a type or of an unusual schema.
 BATCHES = {
@@ -32,3 +36,33 @@ def contents(array):
     if isinstance(array.schema, pa.Schema):
         return pa.record_batch(array)
     return pa.table(pa.record_batch([pa.array(array)], schema=pa.schema([array.schema])))
+
+
+def arrays_by_name(names):
+    """Return lists of arrays by the names of `BATCHES`."""
+    return {name: list(arrays_of(name)) for name in names}
+
+
+def differences(received, senders_process):
+    """Return which arrays differ from the originals, and how many pyarrow and polars read."""
+    assert os.getpid() != senders_process
+    wrong = []
+    counts = {"pyarrow": 0, "polars": 0}
+    for name, arrays in received.items():
+        for i, (array, original) in enumerate(zip(arrays, arrays_of(name), strict=True)):
+            expected = contents(original)
+            if not contents(array).equals(expected, check_metadata=True):
+                wrong.append(f"pyarrow: {name}, array {i}")
+            counts["pyarrow"] += 1
+            # Polars rejects lists without rows.
+            if len(array) and polars_reads(expected.schema):
+                if not pl.DataFrame(expected).equals(_in_polars(array), null_equal=True):
+                    wrong.append(f"polars: {name}, array {i}")
+                counts["polars"] += 1
+    return wrong, counts
+
+
+def _in_polars(array):
+    if isinstance(array.schema, pa.Schema):
+        return pl.DataFrame(array)
+    return pl.DataFrame([pl.Series(array.schema.name, array)])

@@ -11,7 +11,7 @@ import json
 import distributed
 import distributed_ucxx.ucxx
 
-from testing.exchange import dask_comms, dask_helpers, dask_tasks
+from testing.exchange import crossings, dask_comms, dask_helpers
 from testing.exchange.crossings import BATCHES, contents
 
 
@@ -24,9 +24,9 @@ def between_workers():
         distributed.Client(cluster) as client,
     ):
         first, second = client.scheduler_info()["workers"]
-        made = client.submit(dask_tasks.make_types, list(BATCHES), workers=[first])
+        made = client.submit(crossings.arrays_by_name, list(BATCHES), workers=[first])
         process = client.submit(dask_helpers.pid_of, workers=[first])
-        read = client.submit(dask_tasks.read_types, made, process, workers=[second])
+        read = client.submit(crossings.differences, made, process, workers=[second])
         wrong, counts = read.result(timeout=120)
         return [first, second], wrong, counts
 
