@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import os
 
-import polars as pl
 import pyarrow as pa
 
 import cudf_arrow_bridge as cab
 from testing.ipc import samples
-from testing.ipc.peers import polars_reads
 
 #: Functions that return batches, by the name of a type or of an unusual schema.
 BATCHES = {
@@ -45,6 +43,15 @@ def arrays_by_name(names):
 
 def differences(received, senders_process):
     """Return which arrays differ from the originals, and how many pyarrow and polars read."""
+    import polars as pl
+
+    from testing.ipc.peers import polars_reads
+
+    def in_polars(array):
+        if isinstance(array.schema, pa.Schema):
+            return pl.DataFrame(array)
+        return pl.DataFrame([pl.Series(array.schema.name, array)])
+
     assert os.getpid() != senders_process
     wrong = []
     counts = {"pyarrow": 0, "polars": 0}
@@ -56,13 +63,7 @@ def differences(received, senders_process):
             counts["pyarrow"] += 1
             # Polars rejects lists without rows.
             if len(array) and polars_reads(expected.schema):
-                if not pl.DataFrame(expected).equals(_in_polars(array), null_equal=True):
+                if not pl.DataFrame(expected).equals(in_polars(array), null_equal=True):
                     wrong.append(f"polars: {name}, array {i}")
                 counts["polars"] += 1
     return wrong, counts
-
-
-def _in_polars(array):
-    if isinstance(array.schema, pa.Schema):
-        return pl.DataFrame(array)
-    return pl.DataFrame([pl.Series(array.schema.name, array)])
