@@ -197,17 +197,6 @@ def test_source_starts_at_the_position_of_a_file_and_advances_the_file(tmp_path,
         assert file.read() == b""
 
 
-def test_source_advances_the_position_of_memory_files():
-    for file in (
-        io.BytesIO(b"before" + DATA + b"after"),
-        pa.BufferReader(b"before" + DATA + b"after"),
-    ):
-        file.read(6)
-        with open_source(file) as source:
-            expect_messages(source)
-        assert file.read() == b"after"
-
-
 @pytest.mark.parametrize("buffering", [0, -1])
 def test_source_of_a_closed_file_reads_no_other_file(tmp_path, buffering):
     """The operating system gives the descriptor of a closed file to the next one."""
