@@ -142,6 +142,8 @@ def test_sources_in_memory_are_not_copied(tmp_path):
         elif isinstance(each, io.BytesIO):
             assert address_of(body) == address_of(DATA) + 70
         assert source.take(0).nbytes == 0
+        source.read_into(target := bytearray(5))
+        assert target == DATA[170:175]
     with pa.memory_map(str(path)) as file:
         address = file.read_buffer().address
         file.seek(5)

@@ -8,6 +8,7 @@ import io
 import mmap
 import random
 import re
+import zlib
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -81,7 +82,7 @@ class Bytes:
     def arrays(self, mutant, validate):
         if self._is_file:
             source = mutant
-            if self._columns and len(mutant) % 2:
+            if self._columns and zlib.crc32(mutant) % 2:
                 source = io.BufferedReader(io.BytesIO(mutant))
             with cab.ipc.open_file(source, validate=validate, columns=self._columns) as file:
                 yield from file
