@@ -40,12 +40,12 @@ class Memory:
 @pytest.mark.parametrize("is_of_stream", [True, False])
 def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream, monkeypatch):
     monkeypatch.setattr(decoder, "DeviceMemory", Memory)
-    told = []
+    freed_in_order = []
 
     class Parts(decoder.BatchParts):
         def __init__(self, *arguments):
             super().__init__(*arguments)
-            told.append(arguments[-1])
+            freed_in_order.append(arguments[-1])
 
     monkeypatch.setattr(decoder, "BatchParts", Parts)
     batch = pa.record_batch({"a": pa.array([1, None, 3])})
@@ -57,7 +57,7 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
     reader = decoder.MessageDecoder(read_schema(schema[0]), options)
     found = reader.read(read_header(body[0]), [Memory(body[1], made_on)])
     assert pa.record_batch(found).equals(batch)
-    assert told == [is_of_stream]
+    assert freed_in_order == [is_of_stream]
 
 
 def test_suspended_iteration_keeps_no_message():

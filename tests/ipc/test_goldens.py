@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams and files like the Arrow project's golden ones, made by pyarrow, are read and written."""
+"""Streams and files of pyarrow, in the forms of Arrow's golden files, are read and written."""
 
 from __future__ import annotations
 

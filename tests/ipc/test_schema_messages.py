@@ -186,15 +186,15 @@ def test_read_schema_bounds_the_size_of_strings_shared_by_fields(where, fields):
             text = builder.EndVector()
         else:
             text = builder.CreateString("x" * size)
-        made = []
+        built = []
         for _ in range(count):
             if where == "name":
-                made.append(field_of(builder, name=text))
+                built.append(field_of(builder, name=text))
             elif where == "metadata":
-                made.append(field_of(builder, metadata=[pair_of(builder, text, text)]))
+                built.append(field_of(builder, metadata=[pair_of(builder, text, text)]))
             else:
-                made.append(field_of(builder, 10 if where == "time zone" else 14, None, text))
-        return schema_of(builder, made)
+                built.append(field_of(builder, 10 if where == "time zone" else 14, None, text))
+        return schema_of(builder, built)
 
     count = fields - (where == "metadata")
     if where in ("name", "time zone"):

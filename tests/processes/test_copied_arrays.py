@@ -52,9 +52,9 @@ def test_copy_shares_and_deepcopy_copies_arrays_of_every_type(type_):
         shallow, deep = copy.copy(array), copy.deepcopy(array)
         source = batch_in(array)
         assert parts_of_arrow(shallow) == parts_of_arrow(array)
-        for made in (shallow, deep):
-            assert batch_in(made).equals(batch)
-            assert made.schema.equals(batch.schema, check_metadata=True)
+        for copied in (shallow, deep):
+            assert batch_in(copied).equals(batch)
+            assert copied.schema.equals(batch.schema, check_metadata=True)
         assert_apart(whole(batch_in(deep)), whole(source))
         column = copy.deepcopy(array["struct"])
         assert_same(column_in(column), batch["struct"])

@@ -82,14 +82,13 @@ def test_stream_fetches_a_bounded_number_of_results_ahead(client, monkeypatch):
     distributed.wait(futures)
     batches = iter(cab.to_arrow_device_stream(futures))
     assert fetched == []
-    for asked in range(1, COUNT + 1):
+    for requested in range(1, COUNT + 1):
         current = next(batches)
-        assert current["index"].to_arrow().to_pylist() == [asked - 1] * 3
-        ahead = min(asked + AHEAD, COUNT)
+        assert current["index"].to_arrow().to_pylist() == [requested - 1] * 3
+        ahead = min(requested + AHEAD, COUNT)
         # The result that was requested, and the batch of it that the consumer has.
-        assert wait_until(
-            lambda ahead=ahead, asked=asked: arrays_alive() - before == 2 + ahead - asked
-        )
+        alive = before + 2 + ahead - requested
+        assert wait_until(lambda alive=alive: arrays_alive() == alive)
         assert fetched == keys[:ahead]
     del current
 
@@ -103,9 +102,9 @@ def test_futures_of_an_iterator_are_submitted_on_demand(client):
             yield client.submit(tasks.array, index)
 
     batches = iter(cab.to_arrow_device_stream(submit()))
-    for asked in range(COUNT):
+    for requested in range(COUNT):
         assert len(next(batches)) == 3
-        assert submitted == [*range(asked + 1)]
+        assert submitted == [*range(requested + 1)]
         # A result is released when the consumer requests the next one.
         assert wait_until(lambda: len(tasks.tasks_of(client)) <= 1)
     assert next(batches, None) is None

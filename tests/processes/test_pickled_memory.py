@@ -45,7 +45,7 @@ STEPS = [
 
 
 def assert_in_place(found, expected):
-    """Check sizes and addresses. The expected address is None for bytes that have to be made."""
+    """Check sizes and addresses. The expected address is None for bytes that must be computed."""
     assert [size for _, size in found] == [size for _, size in expected]
     for (address, _), (wanted, _) in zip(found, expected, strict=True):
         assert wanted is None or address == wanted
@@ -86,7 +86,7 @@ def test_whole_tables_are_not_copied(type_):
     given = copied(buffers)
     found = referred_of_batch(batch_in(pickle.loads(data, buffers=given)))
     assert_in_place(places(given), found)
-    # Only the single offset of an array without rows is made.
+    # Only the single offset of an array without rows is computed.
     assert all(size in (4, 8) for address, size in (*expected, *found) if address is None)
 
 

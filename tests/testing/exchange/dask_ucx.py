@@ -24,9 +24,9 @@ def between_workers():
         distributed.Client(cluster) as client,
     ):
         first, second = client.scheduler_info()["workers"]
-        made = client.submit(crossings.arrays_by_name, list(BATCHES)[::4], workers=[first])
+        sent = client.submit(crossings.arrays_by_name, list(BATCHES)[::4], workers=[first])
         process = client.submit(dask_helpers.pid_of, workers=[first])
-        read = client.submit(crossings.differences, made, process, workers=[second])
+        read = client.submit(crossings.differences, sent, process, workers=[second])
         wrong, counts = read.result(timeout=120)
         return [first, second], wrong, counts
 

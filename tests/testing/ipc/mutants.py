@@ -171,10 +171,10 @@ def resident():
 
 def outcomes_of(form, numbers, validate):
     """Read mutants with these numbers; return how often each outcome occurred."""
-    made, outcomes = FORMS[form](), Counter()
+    mutator, outcomes = FORMS[form](), Counter()
     for number in numbers:
         try:
-            outcomes[try_one(number, made, validate)] += 1
+            outcomes[try_one(number, mutator, validate)] += 1
         except BaseException as error:
             error.add_note(f"mutant {number} of {form}, {validate=}")
             raise
