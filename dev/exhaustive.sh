@@ -11,4 +11,4 @@ tests=(build/temp.*/_skbuild/csrc/tests/sim/cudf_arrow_bridge_sim_tests)
 CUDF_ARROW_BRIDGE_SCHEDULES=3000 "${tests[0]}" --gtest_brief=1 --gtest_filter='schedules.*'
 
 step "Exhaustive Python tests"
-pytest -n "$CMAKE_BUILD_PARALLEL_LEVEL" --dist loadfile -m exhaustive
+pytest -n "$CMAKE_BUILD_PARALLEL_LEVEL" --dist worksteal -m exhaustive

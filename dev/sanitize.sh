@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, and those that start threads with ThreadSanitizer. Then
-# fuzzes with invalid structs on each core for $1 seconds (60 by default), ends 1,000 file writes by signals and system errors, and
-# exchanges data with stuck, slow and broken peers for $1 seconds.
+# ends 1,000 file writes by signals and system errors. Finally fuzzes with invalid structs for $1 seconds (60 by default), and at the
+# same time exchanges data with stuck, slow and broken peers.
 # Requires the environment that dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,19 +24,13 @@ done
 step "Counts of CUDA calls"
 python -m benchmarks.reporting.cuda_calls --check build/address-undefined
 
-step "Hostile structs"
-cmake --build build/address-undefined --target cudf_arrow_bridge_fuzz
-fuzz=build/address-undefined/csrc/tests/fuzz/cudf_arrow_bridge_fuzz
-seed=$(date +%s)
-for run in $(seq "$CMAKE_BUILD_PARALLEL_LEVEL"); do
-  "$fuzz" --seconds "${1:-60}" --seed "$run$seed" &
-done
-for run in $(seq "$CMAKE_BUILD_PARALLEL_LEVEL"); do wait -n; done
-
 step "Files whose writing fails"
 "${CC:-cc}" -shared -fPIC tests/testing/ipc/faulty_calls.c -o build/faulty_calls.so -ldl
-LD_PRELOAD="$PWD/build/faulty_calls.so" PYTHONPATH="$PWD/tests" RAPIDS_NO_INITIALIZE=1 \
-  python -P -m testing.ipc.write_faults "$PWD/build/faulty_calls.so" 1000
+export PYTHONPATH="$PWD/tests" PYTHONSAFEPATH=1
+LD_PRELOAD="$PWD/build/faulty_calls.so" python -m testing.ipc.write_faults "$PWD/build/faulty_calls.so" 1000
 
-step "Stuck, slow and broken peers"
-PYTHONPATH="$PWD/tests" RAPIDS_NO_INITIALIZE=1 python -P -m testing.exchange.soak "${1:-60}"
+step "Hostile structs, and stuck, slow and broken peers"
+cmake --build build/address-undefined --target cudf_arrow_bridge_fuzz
+build/address-undefined/csrc/tests/fuzz/cudf_arrow_bridge_fuzz --seconds "${1:-60}" --seed "$(date +%s)" &
+python -m testing.exchange.soak "${1:-60}"
+wait $!
