@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/allocations.hpp"
 
+#include <cudf/column/column.hpp>
+
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #ifdef __SANITIZE_ADDRESS__
 // GCC's sanitizer has these functions, but not the header that declares them.
@@ -84,36 +88,41 @@ namespace fuzz = cudf_arrow_bridge::fuzz;
 
 constexpr auto default_alignment = std::size_t{__STDCPP_DEFAULT_NEW_ALIGNMENT__};
 
+// The other operators call these.
 void* operator new(std::size_t size) { return fuzz::allocate_or_throw(size, default_alignment); }
 
-void* operator new[](std::size_t size) { return fuzz::allocate_or_throw(size, default_alignment); }
-
 void* operator new(std::size_t size, std::align_val_t alignment)
-{ return fuzz::allocate_or_throw(size, static_cast<std::size_t>(alignment)); }
-
-void* operator new[](std::size_t size, std::align_val_t alignment)
 { return fuzz::allocate_or_throw(size, static_cast<std::size_t>(alignment)); }
 
 void* operator new(std::size_t size, std::nothrow_t const&) noexcept
 { return fuzz::allocate(size, default_alignment); }
 
-void* operator new[](std::size_t size, std::nothrow_t const&) noexcept
-{ return fuzz::allocate(size, default_alignment); }
-
 void operator delete(void* memory) noexcept { fuzz::deallocate(memory); }
-
-void operator delete[](void* memory) noexcept { fuzz::deallocate(memory); }
 
 void operator delete(void* memory, std::size_t) noexcept { fuzz::deallocate(memory); }
 
-void operator delete[](void* memory, std::size_t) noexcept { fuzz::deallocate(memory); }
-
 void operator delete(void* memory, std::align_val_t) noexcept { fuzz::deallocate(memory); }
-
-void operator delete[](void* memory, std::align_val_t) noexcept { fuzz::deallocate(memory); }
 
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
 { fuzz::deallocate(memory); }
 
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept
-{ fuzz::deallocate(memory); }
+namespace {
+
+using release_function = cudf::column::contents (*)(cudf::column*);
+
+// Found before `main`: the first lookup frees the text of an earlier error of the loader.
+auto const original_release =
+  reinterpret_cast<release_function>(dlsym(RTLD_NEXT, "_ZN4cudf6column7releaseEv"));
+
+}  // namespace
+
+/// Replaces the function of libcudf, which allocates although it is `noexcept`, so that a failed
+/// allocation ends the process. Failures are switched off during the call.
+cudf::column::contents cudf::column::release() noexcept
+{
+  auto& left     = fuzz::heap().news_until_failure;
+  auto const was = std::exchange(left, -1);
+  auto result    = original_release(this);
+  left           = was;
+  return result;
+}

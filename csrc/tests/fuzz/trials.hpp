@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/// @file
+/// Calls of the core with mutated structs. All throw a finding for undocumented exceptions, wrong
+/// values, missing or repeated releases, leaked memory, and allocations that are far too large.
 #pragma once
 
-#include "fuzz/oracles/verdict.hpp"
-#include "fuzz/structs/tree.hpp"
+#include "fuzz/checks.hpp"
+#include "fuzz/tree.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
@@ -18,7 +21,7 @@ struct trial {
   import_options options{};
   bool as_table{false};
   bool prepared{false};                 ///< whether to use `array_importer`
-  bool is_valid{false};                 ///< whether the tree is not mutated
+  valid_array const* valid{nullptr};    ///< the source of the tree if it is not mutated
   std::int64_t news_until_failure{-1};  ///< allocations that succeed; -1: all
 };
 
@@ -40,12 +43,16 @@ outcome import_and_compare(tree& target,
                            ArrowDeviceArray& device,
                            trial const& setup);
 
-/**
- * @brief Imports a tree and compares the values.
- *
- * @throws finding for undocumented exceptions, wrong values, missing or repeated releases, leaked
- *   memory, and allocations that are far larger than the array
- */
+/// Imports a tree and compares the values.
 outcome import_once(tree& target, ArrowDeviceArray device, trial const& setup);
+
+/// Imports a tree through an array stream whose callbacks may fail.
+outcome stream_once(tree& target, ArrowDeviceArray device, trial const& setup);
+
+/// Imports a valid tree, mutates its schema, and requests that schema for an export.
+outcome request_once(tree& target, trial const& setup);
+
+/// Imports a DLPack tensor that may contradict itself.
+outcome import_tensor_once(random_source& random, std::int64_t news_until_failure);
 
 }  // namespace cudf_arrow_bridge::fuzz

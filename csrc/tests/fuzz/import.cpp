@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/trials/trial.hpp"
-
 #include "fuzz/allocations.hpp"
-#include "fuzz/oracles/values.hpp"
+#include "fuzz/oracle.hpp"
+#include "fuzz/trials.hpp"
 #include "testing/invariants.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
@@ -12,10 +11,7 @@
 #include <cuda/stream>
 
 #include <cstring>
-#include <new>
 #include <span>
-#include <stdexcept>
-#include <string_view>
 
 namespace cudf_arrow_bridge::fuzz {
 namespace {
@@ -29,7 +25,7 @@ void release_root(ArrowArray* array)
 }
 
 /// Reads the producer's values with the oracle, even if the array has been released.
-bool read_expected(tree& target, bool as_table, std::string& values)
+bool read_expected(tree& target, bool as_table, test::rows& values)
 {
   if (!target.is_readable) { return false; }
   auto& root          = target.root();
@@ -37,7 +33,6 @@ bool read_expected(tree& target, bool as_table, std::string& values)
   if (released) { target.unpoison(); }
   auto const length = root.array.length;
   auto is_sound     = true;
-  values.clear();
   if (as_table) {
     for (std::int64_t i = 0; i < root.array.n_children && is_sound; ++i) {
       is_sound = read_arrow(*root.schemas[i], *root.arrays[i], root.array.offset, length, values);
@@ -78,12 +73,16 @@ bool is_unspecified(cudf::column_view const& column,
 template <typename Columns>
 outcome compare(tree& target, trial const& setup, Columns const& columns)
 {
-  // Static, to reuse the capacity.
-  static auto expected = std::string{};
-  static auto found    = std::string{};
-  if (!read_expected(target, setup.as_table, expected)) { return outcome::imported; }
-  found.clear();
+  auto expected          = test::rows{};
+  auto found             = test::rows{};
+  auto const is_readable = read_expected(target, setup.as_table, expected);
+  // The contents of other arrays may be invalid.
+  if (setup.valid == nullptr && !is_readable) { return outcome::imported; }
   for (auto const& column : columns) { read_column(column.view(), found); }
+  if (setup.valid != nullptr && found != setup.valid->values) {
+    throw finding{"values that are not those of a valid " + setup.valid->type.name};
+  }
+  if (!is_readable) { return outcome::imported; }
   if (found != expected) { throw finding{"values that are not the producer's"}; }
   for (auto const& column : columns) { check_invariants(column.view(), setup); }
   return outcome::equal;
@@ -93,13 +92,14 @@ outcome compare(tree& target, trial const& setup, Columns const& columns)
 
 void check_invariants(cudf::column_view const& column, trial const& setup)
 {
+  auto const is_valid = setup.valid != nullptr;
   for (auto const& found : test::find_violations(column, {.sanitized = setup.options.sanitize})) {
     // A stated null count is trusted without full validation. Below the top, even full validation
     // checks it only for arrays that are referred to as a whole.
     auto const is_checked =
-      setup.is_valid || (setup.options.validate == validation::full && found.path == "column");
+      is_valid || (setup.options.validate == validation::full && found.path == "column");
     if (found.broken == test::invariant::null_count_is_right && !is_checked) { continue; }
-    if (!setup.is_valid && is_unspecified(column, found, setup.options)) { continue; }
+    if (!is_valid && is_unspecified(column, found, setup.options)) { continue; }
     throw finding{describe(found)};
   }
 }

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/trials/feed.hpp"
-
-#include "fuzz/allocations.hpp"
-#include "fuzz/structs/strange.hpp"
+#include "fuzz/strange.hpp"
+#include "fuzz/trials.hpp"
 
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/stream.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 #include <string>
-#include <string_view>
 
 namespace cudf_arrow_bridge::fuzz {
 namespace {
@@ -27,30 +22,35 @@ enum class answer : std::int8_t {
 
 /// State of a stream of at most one array, with the errors that its callbacks return.
 struct producer {
-  explicit producer(tree& made_of, ArrowDeviceArray const& made_with)
-    : source{made_of}, random{made_of.random}, device{made_with}
-  {
-    static constexpr auto codes =
-      std::to_array<int>({EINVAL, ENOMEM, EIO, -1, std::numeric_limits<int>::min(), 100'000});
-    code    = random.pick(codes);
-    message = random.percent(30) ? std::string(static_cast<std::size_t>(random.below(3000)), '\xc3')
-                                 : std::string{random.pick(strange_names)};
-    schema  = draw();
-    array   = draw();
-    end     = random.percent(70) ? answer::nothing : answer::error;
-  }
-
-  answer draw()
-  {
-    if (random.percent(85)) { return answer::right; }
-    return random.percent(50) ? answer::nothing : answer::error;
-  }
+  tree& source;
+  ArrowDeviceArray device;
+  int code{draw_code()};
+  std::string message{source.random.pick(strange_names)};
+  answer schema{draw_answer(8)};
+  answer array{draw_answer(8)};
+  answer end{draw_answer(30)};
+  bool is_given{false};
+  int num_schemas{0};
+  int num_streams{1};  ///< that have not been released
 
   template <typename Stream>
   static producer& of(Stream* stream)
   { return *static_cast<producer*>(stream->private_data); }
 
-  int give_schema(ArrowSchema* out)
+  [[nodiscard]] int draw_code() const
+  {
+    static constexpr auto codes =
+      std::to_array<int>({EINVAL, ENOMEM, EIO, -1, std::numeric_limits<int>::min(), 100'000});
+    return source.random.pick(codes);
+  }
+
+  [[nodiscard]] answer draw_answer(int error_percent) const
+  {
+    if (source.random.percent(error_percent)) { return answer::error; }
+    return source.random.percent(8) ? answer::nothing : answer::right;
+  }
+
+  int give(ArrowSchema* out)
   {
     *out = source.root().schema;
     if (schema == answer::error) {
@@ -68,7 +68,7 @@ struct producer {
     return 0;
   }
 
-  int give_array(ArrowArray* out)
+  int give(ArrowArray* out)
   {
     auto const now = is_given ? end : array;
     *out           = {};
@@ -77,34 +77,17 @@ struct producer {
       out->release = [](ArrowArray*) { throw finding{"an array of a call that failed released"}; };
       return code;
     }
-    if (now == answer::right) { *out = hand_over(source, device).array; }
+    if (now == answer::right && !is_given) { *out = hand_over(source, device).array; }
     is_given = true;
     return 0;
   }
 
-  tree& source;
-  random_source& random;
-  ArrowDeviceArray device;
-  int code;
-  std::string message;
-  answer schema;
-  answer array;
-  answer end;
-  bool is_given{false};
-  int num_schemas{0};
-  int num_streams{0};  ///< that have not been released
+  int give(ArrowDeviceArray* out)
+  {
+    *out = device;
+    return give(&out->array);
+  }
 };
-
-int give_next(ArrowArrayStream* stream, ArrowArray* out)
-{ return producer::of(stream).give_array(out); }
-
-int give_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* out)
-{
-  auto& from      = producer::of(stream);
-  *out            = from.device;
-  auto const code = from.give_array(&out->array);
-  return code;
-}
 
 template <typename Stream, typename Array>
 Stream make_stream(producer& from)
@@ -113,11 +96,11 @@ Stream make_stream(producer& from)
   stream.private_data = &from;
   stream.get_schema   = [](Stream* self, ArrowSchema* out) {
     auto const examined = uncounted{};
-    return producer::of(self).give_schema(out);
+    return producer::of(self).give(out);
   };
   stream.get_next = [](Stream* self, Array* out) {
     auto const examined = uncounted{};
-    return give_next(self, out);
+    return producer::of(self).give(out);
   };
   stream.get_last_error = [](Stream* self) {
     auto const& known = producer::of(self);
@@ -130,8 +113,7 @@ Stream make_stream(producer& from)
   if constexpr (std::is_same_v<Stream, ArrowDeviceArrayStream>) {
     stream.device_type = from.device.device_type;
   }
-  from.num_streams = 1;
-  switch (from.random.below(40)) {
+  switch (from.source.random.below(40)) {
     case 0: stream.get_schema = nullptr; break;
     case 1: stream.get_next = nullptr; break;
     case 2: stream.get_last_error = nullptr; break;
@@ -162,7 +144,7 @@ outcome pull_all(tree& target, array_stream_reader& reader, trial const& setup)
 template <typename Stream, typename Array>
 outcome feed(tree& target, ArrowDeviceArray const& device, trial const& setup)
 {
-  auto from           = producer{target, device};
+  auto from           = producer{.source = target, .device = device};
   auto stream         = make_stream<Stream, Array>(from);
   auto const is_array = target.root().array.release != nullptr;
   heap().start(setup.news_until_failure);
@@ -182,7 +164,7 @@ outcome feed(tree& target, ArrowDeviceArray const& device, trial const& setup)
 
 }  // namespace
 
-outcome feed_once(tree& target, ArrowDeviceArray device, trial const& setup)
+outcome stream_once(tree& target, ArrowDeviceArray device, trial const& setup)
 {
   return target.random.percent(50)
            ? feed<ArrowDeviceArrayStream, ArrowDeviceArray>(target, device, setup)

@@ -4,12 +4,13 @@
 #pragma once
 
 #include "fuzz/allocations.hpp"
-#include "fuzz/structs/tree.hpp"
+#include "fuzz/tree.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 
 #include <cudf/utilities/error.hpp>
 
+#include <array>
 #include <cstdint>
 #include <new>
 #include <stdexcept>
@@ -28,17 +29,21 @@ enum class outcome : std::int8_t {
   not_provided  ///< not tried: would need more memory than `provide` allocates
 };
 
-constexpr int num_outcomes = 8;
+constexpr auto outcome_names = std::to_array<char const*>({"equal to the oracle",
+                                                           "done",
+                                                           "refused: type",
+                                                           "refused: value",
+                                                           "refused: size",
+                                                           "error of a stream",
+                                                           "out of memory",
+                                                           "not tried"});
 
 /// Thrown if the fuzzer finds an error.
 struct finding {
   std::string what;
 };
 
-/// @return The error message of the last rejected trial
-[[nodiscard]] std::string const& last_refusal();
-
-/// Store the message of a rejection. Throw a finding if it is empty or not UTF-8.
+/// Throws a finding if a message is empty or not UTF-8.
 void check_message(char const* message);
 
 /// Throws a finding if the peak exceeds a bound computed from the tree's bytes and levels.

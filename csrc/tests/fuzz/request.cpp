@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/trials/request.hpp"
-
 #include "fuzz/allocations.hpp"
-#include "fuzz/oracles/values.hpp"
+#include "fuzz/oracle.hpp"
+#include "fuzz/trials.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/import.hpp>
@@ -12,6 +11,7 @@
 #include <cuda/stream>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <span>
 #include <string>
@@ -24,12 +24,91 @@ namespace {
 
 cuda::stream_ref no_stream() { return cuda::stream_ref{cudaStream_t{}}; }
 
+using formats = std::vector<std::string_view>;
+
+/// Return a format; nothing for released schemas.
+std::string_view format_of(ArrowSchema const& schema)
+{ return schema.release == nullptr || schema.format == nullptr ? "" : schema.format; }
+
+/// A random decimal format of the same scale.
+std::string draw_decimal(std::string_view format, random_source& random)
+{
+  static constexpr auto widths = std::to_array<char const*>({"", ",32", ",64", ",128"});
+  auto const first             = format.find(',');
+  auto const second            = std::min(format.find(',', first + 1), format.size());
+  auto const scale             = std::string{format.substr(first, second - first)};
+  return "d:" + std::to_string(1 + random.below(40)) + scale + random.pick(widths);
+}
+
+void change_format(tree& target, ArrowSchema& schema)
+{
+  /// A column imported as one format of a group can mostly be exported as the others.
+  static auto const groups = std::vector<formats>{{"u", "U", "vu"},
+                                                  {"z", "Z", "vz", "w:1", "w:2", "w:3", "+l", "+L"},
+                                                  {"+l", "+L", "+m", "+vl", "+vL", "+w:2"},
+                                                  {"tDs", "tts"},
+                                                  {"tDm", "ttm"},
+                                                  {"tDu", "ttu"},
+                                                  {"tDn", "ttn"},
+                                                  {"tdD", "tdm", "tss:", "tsm:", "tsu:", "tsn:"},
+                                                  {"e", "f"}};
+  auto const found         = format_of(schema);
+  if (found.starts_with("d:") && found.find(',') != found.npos) {
+    schema.format = target.text(draw_decimal(found, target.random));
+    return;
+  }
+  auto possible = formats{};
+  for (auto const& group : groups) {
+    if (std::find(group.begin(), group.end(), found) == group.end()) { continue; }
+    possible.insert(possible.end(), group.begin(), group.end());
+  }
+  if (possible.empty()) { return; }
+  auto const wanted = target.random.pick(possible);
+  schema.format     = target.text(wanted);
+  schema.n_children = wanted.starts_with('+') ? schema.n_children : 0;
+}
+
+/// Requests a dictionary of the values.
+void wrap(tree& target, ArrowSchema& schema)
+{
+  static constexpr auto indices =
+    std::to_array<char const*>({"c", "C", "s", "S", "i", "I", "l", "L"});
+  auto& values      = target.spare->schema;
+  values            = schema;
+  schema.format     = target.text(target.random.pick(indices));
+  schema.n_children = 0;
+  schema.dictionary = &values;
+}
+
+/// Changes a tree's schema to a possible or impossible request. The array must not be used after.
+void mutate_request(tree& target)
+{
+  auto& random = target.random;
+  for (auto changes = 1 + random.below(4); changes > 0; --changes) {
+    if (random.percent(25)) {
+      mutate_schema(target);
+      continue;
+    }
+    auto& schema = target.any_node().schema;
+    if (format_of(schema).empty()) { continue; }
+    switch (random.below(6)) {
+      case 0: wrap(target, schema); break;
+      case 1:
+        // The dictionary's values without the dictionary.
+        if (schema.dictionary != nullptr && schema.dictionary != &schema) {
+          schema = ArrowSchema{*schema.dictionary};
+        }
+        break;
+      default: change_format(target, schema);
+    }
+  }
+}
+
 /// Return whether a tree has dates. Their values are not compared: the export may change the unit.
 bool has_dates(tree const& target)
 {
   return std::any_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
-    auto const* format = n->schema.format;
-    return target.pool.find(format) != nullptr && std::string_view{format}.starts_with("td");
+    return format_of(n->schema).starts_with("td");
   });
 }
 
@@ -39,10 +118,9 @@ bool asks_for_wide_rows(tree const& target)
 {
   constexpr auto max_size = std::int64_t{1} << 14;
   return std::any_of(target.nodes.begin(), target.nodes.end(), [&](auto const& n) {
-    auto const* format = n->schema.format;
-    if (target.pool.find(format) == nullptr) { return false; }
-    auto const* width = format + (*format == '+' ? 1 : 0);
-    return std::string_view{width}.starts_with("w:") && std::atoll(width + 2) > max_size;
+    auto const format = format_of(n->schema);
+    auto const colon  = format.find("w:");
+    return colon < 2 && std::atoll(format.data() + colon + 2) > max_size;
   });
 }
 
@@ -61,9 +139,8 @@ template <typename View>
 outcome export_and_compare(tree& target,
                            View const& view,
                            shared_schema const& schema,
-                           std::string const& expected)
+                           test::rows const& expected)
 {
-  static auto actual  = std::string{};
   auto const is_table = std::is_same_v<View, cudf::table_view>;
   auto const options  = export_options{.schema = schema, .compact = target.random.percent(50)};
   auto const exported =
@@ -71,9 +148,9 @@ outcome export_and_compare(tree& target,
   auto const c_schema       = schema.to_arrow();
   auto const c_array        = exported.to_arrow();
   auto const reading        = uncounted{};
+  auto actual               = test::rows{};
   heap().news_until_failure = -1;
   check_peak(target, heap().bytes_peak);
-  actual.clear();
   auto const& column_schema = is_table ? *c_schema->children[0] : *c_schema.get();
   auto const& column        = is_table ? *c_array->array.children[0] : c_array->array;
   if (has_empty_bytes(column_schema)) { return outcome::imported; }
@@ -96,12 +173,12 @@ ArrowSchema schema_of_table(ArrowSchema* const* field)
   return table;
 }
 
-outcome export_as_asked(tree& target, trial const& setup)
+/// @param expected Receives the values of the imported column
+outcome export_as_asked(tree& target, trial const& setup, test::rows& expected)
 {
-  static auto expected = std::string{};
-  auto& root           = target.root();
-  auto device          = hand_over(target, on_cpu());
-  auto const options   = import_options{.sanitize = setup.options.sanitize};
+  auto& root         = target.root();
+  auto device        = hand_over(target, on_cpu());
+  auto const options = import_options{.sanitize = setup.options.sanitize};
   auto const imported =
     from_arrow_device_column(root.schema, &device, options, no_stream(), host_memory_resource());
   auto const origin = copy_schema(root.schema).to_arrow();
@@ -115,7 +192,6 @@ outcome export_as_asked(tree& target, trial const& setup)
       return outcome::not_provided;
     }
     if (target.num_released > 0) { target.poison(); }
-    expected.clear();
     read_column(imported.view(), expected);
   }
   heap().news_until_failure = setup.news_until_failure;
@@ -134,9 +210,10 @@ outcome export_as_asked(tree& target, trial const& setup)
 
 outcome request_once(tree& target, trial const& setup)
 {
+  auto expected = test::rows{};
   heap().start(-1);
   auto const result =
-    judge(setup.news_until_failure >= 0, [&] { return export_as_asked(target, setup); });
+    judge(setup.news_until_failure >= 0, [&] { return export_as_asked(target, setup, expected); });
   check_nothing_is_left();
   check_releases(target, true);
   return result;

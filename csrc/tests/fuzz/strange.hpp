@@ -26,7 +26,8 @@ constexpr auto strange_formats = std::to_array<std::string_view>({
   "w:-3", "w:0", "w:2147483647", "d", "d:", "d:1", "d:,", "d:9,2,33", "d:0,0", "d:-1,5",
   "d:99,2", "d:9,99999999999", "d:9,-2147483648,32", "d:38,2147483647", "t", "ts", "tss",
   "tsx:", "td", "tD", "ti", "tiX", "+us:", "+ud:1,2", "+us:300", "+ud:a", "i ", "ii", "u\n",
-  "\xff\xfe", "+s+s", "vx", "v", "nn", "+r:", "%s%n", "+m", "+vl", "vu"});
+  "\xff\xfe", "+s+s", "vx", "v", "nn", "+r:", "%s%n", "+us:0", "+ud:0,1",
+  "tiM", "tiD", "tin", "d:70,5,256", "tsn:Europe/Berlin"});
 
 constexpr auto strange_names = std::to_array<std::string_view>({
   "", "\xff", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf", "a\nb", "%s%n", "[]",

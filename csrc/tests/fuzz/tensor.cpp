@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/trials/tensors.hpp"
-
 #include "fuzz/allocations.hpp"
-#include "fuzz/oracles/value_writer.hpp"
-#include "fuzz/oracles/values.hpp"
-#include "fuzz/structs/strange.hpp"
-#include "fuzz/trials/trial.hpp"
+#include "fuzz/oracle.hpp"
+#include "fuzz/strange.hpp"
+#include "fuzz/trials.hpp"
 #include "tensor/dlpack_abi.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
@@ -13,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -25,19 +23,21 @@ constexpr std::int64_t max_bytes   = std::int64_t{1} << 16;
 constexpr std::int64_t max_columns = (std::int64_t{1} << 20) - 1;
 constexpr std::int64_t max_rows    = std::numeric_limits<cudf::size_type>::max() - 1;
 
-/// A DLPack tensor and its memory.
+/// A DLPack tensor of at most three dimensions, and its memory.
 struct managed_tensor {
-  std::array<std::int64_t, 3> shape{};
-  std::array<std::int64_t, 3> strides{};
+  using numbers = std::array<std::int64_t, 3>;
+
+  numbers shape{};
+  numbers strides{};
   tensor_kind kind{};
   std::vector<std::byte> memory;
   DLManagedTensorVersioned managed{};
+  DLTensor& tensor{managed.dl_tensor};
   int num_deleted{0};
 
   explicit managed_tensor(random_source& random)
   {
     static constexpr auto bits = std::to_array<std::uint8_t>({8, 16, 32, 64});
-    auto& tensor               = managed.dl_tensor;
     kind                       = random.percent(50) ? tensor_kind::table : tensor_kind::column;
     tensor.ndim                = 1 + static_cast<std::int32_t>(random.below(most_dimensions()));
     tensor.device              = {ARROW_DEVICE_CPU, 0};
@@ -60,7 +60,6 @@ struct managed_tensor {
 
   void mutate(random_source& random)
   {
-    auto& tensor      = managed.dl_tensor;
     auto const number = random.percent(30) ? random.below(100) : random.pick(strange_numbers);
     switch (random.below(11)) {
       case 0:
@@ -83,46 +82,40 @@ struct managed_tensor {
 
   [[nodiscard]] std::int64_t most_dimensions() const { return kind == tensor_kind::table ? 2 : 3; }
 
-  [[nodiscard]] bool is_lists() const
-  { return kind == tensor_kind::column && managed.dl_tensor.ndim > 1; }
+  [[nodiscard]] bool is_lists() const { return kind == tensor_kind::column && tensor.ndim > 1; }
 
-  [[nodiscard]] std::int64_t rows() const { return shape[0]; }
-
-  /// The extent of a dimension; 1 for those that the tensor does not have.
-  [[nodiscard]] std::int64_t extent(std::size_t dimension) const
-  { return static_cast<std::int32_t>(dimension) < managed.dl_tensor.ndim ? shape[dimension] : 1; }
+  /// The extents; 1 for dimensions that the tensor does not have.
+  [[nodiscard]] numbers extents() const
+  { return {shape[0], tensor.ndim > 1 ? shape[1] : 1, tensor.ndim > 2 ? shape[2] : 1}; }
 
   /// Number of elements of a row.
   [[nodiscard]] std::int64_t columns() const
   {
     auto result = std::int64_t{};
-    return __builtin_mul_overflow(extent(1), extent(2), &result) ? max_rows + 1 : result;
+    return __builtin_mul_overflow(extents()[1], extents()[2], &result) ? max_rows + 1 : result;
   }
 
-  [[nodiscard]] std::int64_t width() const { return managed.dl_tensor.dtype.bits / 8; }
+  [[nodiscard]] std::int64_t width() const { return tensor.dtype.bits / 8; }
 
-  [[nodiscard]] bool has_elements() const { return rows() > 0 && columns() > 0; }
+  [[nodiscard]] bool has_elements() const { return shape[0] > 0 && columns() > 0; }
 
-  [[nodiscard]] __int128_t position(std::int64_t row, std::int64_t column, std::int64_t third) const
+  /// Position of an element, relative to the first one.
+  [[nodiscard]] __int128_t position(numbers const& index) const
   {
-    auto const steps = managed.dl_tensor.strides == nullptr
-                         ? std::array{extent(1) * extent(2), extent(2), std::int64_t{1}}
-                         : strides;
-    return __int128_t{row} * steps[0] + (extent(1) > 1 ? __int128_t{column} * steps[1] : 0) +
-           (extent(2) > 1 ? __int128_t{third} * steps[2] : 0);
+    auto const steps = tensor.strides != nullptr ? strides : numbers{columns(), extents()[2], 1};
+    return __int128_t{index[0]} * steps[0] + __int128_t{index[1]} * steps[1] +
+           __int128_t{index[2]} * steps[2];
   }
 
-  /// Least and greatest element position, which are at corners of the tensor.
+  /// Least and greatest position, which is the sum of those in each dimension.
   [[nodiscard]] std::array<__int128_t, 2> reach() const
   {
     auto result = std::array<__int128_t, 2>{};
-    for (auto const row : {std::int64_t{0}, rows() - 1}) {
-      for (auto const column : {std::int64_t{0}, extent(1) - 1}) {
-        for (auto const third : {std::int64_t{0}, extent(2) - 1}) {
-          result[0] = std::min(result[0], position(row, column, third));
-          result[1] = std::max(result[1], position(row, column, third));
-        }
-      }
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      auto last      = numbers{};
+      last[i]        = extents()[i] - 1;
+      auto const end = position(last);
+      result[end > 0 ? 1 : 0] += end;
     }
     return result;
   }
@@ -130,12 +123,10 @@ struct managed_tensor {
   /// Whether dimensions and type are valid.
   [[nodiscard]] bool is_sound() const
   {
-    auto const& tensor = managed.dl_tensor;
-    auto const& type   = tensor.dtype;
-    auto const is_type =
-      type.lanes == 1 && (type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64);
+    auto const& type = tensor.dtype;
     return tensor.ndim >= 1 && tensor.ndim <= most_dimensions() && tensor.shape != nullptr &&
-           is_type && rows() >= 0 && extent(1) >= 0 && extent(2) >= 0 && rows() <= max_rows &&
+           type.lanes == 1 && type.bits >= 8 && type.bits <= 64 && std::has_single_bit(type.bits) &&
+           std::ranges::min(extents()) >= 0 && shape[0] <= max_rows &&
            columns() <= (is_lists() ? max_rows : max_columns);
   }
 
@@ -143,27 +134,26 @@ struct managed_tensor {
   /// @return False if that would be too much
   [[nodiscard]] bool provide(random_source& random)
   {
-    auto& tensor = managed.dl_tensor;
     if (!is_sound()) { return true; }
     // Strides of 0 may claim more elements than there is memory; these are limited too.
     // Lists without elements have offsets.
-    auto const sizes = rows() * std::max<std::int64_t>(columns(), is_lists() ? 1 : 0);
-    if (sizes > max_bytes) { return false; }
+    if (shape[0] * std::max<std::int64_t>(columns(), is_lists() ? 1 : 0) > max_bytes) {
+      return false;
+    }
     if (!has_elements()) { return true; }
     auto const [lowest, highest] = reach();
-    auto const bytes             = (highest - lowest + 1) * width();
     // Beyond the address space: the import must reject it, so no memory is needed.
-    auto const is_unaddressable =
-      lowest * width() < -(__int128_t{1} << 47) || highest * width() > (__int128_t{1} << 64);
-    if (is_unaddressable) {
+    if (lowest * width() < -(__int128_t{1} << 47) || highest * width() > (__int128_t{1} << 64)) {
       memory.resize(1);
       tensor.data = memory.data();
       return true;
     }
+    auto const bytes = (highest - lowest + 1) * width();
     if (bytes > max_bytes) { return false; }
-    memory.resize(static_cast<std::size_t>(bytes));
-    for (auto& byte : memory) { byte = static_cast<std::byte>(random.bits()); }
-    memory.shrink_to_fit();
+    memory = std::vector<std::byte>(static_cast<std::size_t>(bytes));
+    // No half-precision NaN, whose payload a conversion may change.
+    auto const kept_bits = is_half() ? std::byte{0xbf} : std::byte{0xff};
+    for (auto& byte : memory) { byte = static_cast<std::byte>(random.bits()) & kept_bits; }
     // Element (0, 0) may be anywhere in the memory. Computed with integers, as `data` may lie
     // outside of it.
     auto const first = reinterpret_cast<std::uintptr_t>(memory.data()) -
@@ -173,22 +163,38 @@ struct managed_tensor {
     return true;
   }
 
-  void write(std::int64_t row, std::int64_t column, std::int64_t third, value_writer& out) const
+  [[nodiscard]] bool is_half() const { return tensor.dtype.code == 2 && width() == 2; }
+
+  /// An element as `test::read_rows` reads it from a column.
+  [[nodiscard]] test::value element(numbers const& index) const
   {
-    auto const index = static_cast<std::int64_t>(position(row, column, third) - reach()[0]);
-    auto const* from = memory.data() + index * width();
-    auto const& type = managed.dl_tensor.dtype;
+    auto const first = static_cast<std::int64_t>(position(index) - reach()[0]) * width();
     auto bits        = std::uint64_t{0};
-    std::memcpy(&bits, from, static_cast<std::size_t>(width()));
-    if (type.code == 2) {
-      if (width() == 2) { return out.half(static_cast<std::uint16_t>(bits)); }
-      if (width() == 4) { return out.real(std::bit_cast<float>(static_cast<std::uint32_t>(bits))); }
-      return out.real(std::bit_cast<double>(bits));
+    std::memcpy(&bits, memory.data() + first, static_cast<std::size_t>(width()));
+    if (tensor.dtype.code == 6) { return test::number(bits != 0 ? 1 : 0); }
+    if (is_half()) {
+      return test::number(std::bit_cast<std::uint32_t>(to_float(static_cast<std::uint16_t>(bits))));
     }
-    if (type.code == 6) { return out.number(__int128_t{bits != 0}); }
-    auto const shift = 64 - type.bits;
-    out.number(type.code == 0 ? __int128_t{static_cast<std::int64_t>(bits << shift) >> shift}
-                              : __int128_t{bits});
+    auto const shift = 64 - tensor.dtype.bits;
+    return tensor.dtype.code == 0 ? test::number(static_cast<std::int64_t>(bits << shift) >> shift)
+                                  : test::number(bits);
+  }
+
+  /// All elements: rows of lists one after the other, otherwise columns.
+  [[nodiscard]] test::rows elements() const
+  {
+    auto result                      = test::rows{};
+    auto const [rows, second, third] = extents();
+    auto const outer                 = is_lists() ? rows : second;
+    auto const inner                 = is_lists() ? second : rows;
+    for (std::int64_t i = 0; i < outer; ++i) {
+      for (std::int64_t j = 0; j < inner; ++j) {
+        for (std::int64_t k = 0; k < third; ++k) {
+          result.push_back(element(is_lists() ? numbers{i, j, k} : numbers{j, i, k}));
+        }
+      }
+    }
+    return result;
   }
 };
 
@@ -201,39 +207,22 @@ outcome import_and_compare(managed_tensor& source, random_source& random)
     &source.managed, policy, cuda::stream_ref{cudaStream_t{}}, host_memory_resource(), source.kind);
   auto const examined       = uncounted{};
   heap().news_until_failure = -1;
-  if (!source.is_sound() || (source.has_elements() &&
-                             source.memory.size() < 2 * static_cast<std::size_t>(source.width()))) {
-    return outcome::imported;
-  }
-  // Static, to reuse the capacity.
-  static auto expected = std::string{};
-  static auto actual   = std::string{};
-  expected.clear();
-  actual.clear();
-  auto out             = value_writer{expected};
-  auto const row_major = source.is_lists();
-  auto const count     = row_major ? source.rows() : source.columns();
-  for (std::int64_t i = 0; i < count && source.has_elements(); ++i) {
-    for (std::int64_t j = 0; j < (row_major ? source.extent(1) : source.rows()); ++j) {
-      for (std::int64_t third = 0; third < source.extent(2); ++third) {
-        source.write(row_major ? i : j, row_major ? j : i, third, out);
-      }
-    }
-  }
+  auto const is_addressable =
+    !source.has_elements() || source.memory.size() >= static_cast<std::size_t>(source.width());
+  if (!source.is_sound() || !is_addressable) { return outcome::imported; }
+  auto found = test::rows{};
   for (auto const& column : imported.table.columns) {
     auto const view = column.view();
-    if (row_major) {
-      for (cudf::size_type row = 0; row <= view.size() && view.size() > 0; ++row) {
-        if (view.child(0).begin<std::int32_t>()[row] != row * source.columns()) {
-          throw finding{"lists of other lengths than the tensor's rows"};
-        }
+    check_invariants(view, {});
+    for (cudf::size_type row = 0; source.is_lists() && row < view.size(); ++row) {
+      if (view.child(0).begin<std::int32_t>()[row + 1] != (row + 1) * source.columns()) {
+        throw finding{"lists of other lengths than the tensor's rows"};
       }
     }
-    read_column(row_major ? view.child(1) : view, actual);
+    read_column(source.is_lists() ? view.child(1) : view, found);
   }
-  if (actual != expected) { throw finding{"elements that are not the tensor's"}; }
-  for (auto const& column : imported.table.columns) {
-    check_invariants(column.view(), {.is_valid = true});
+  if (source.has_elements() && found != source.elements()) {
+    throw finding{"elements that are not the tensor's"};
   }
   return outcome::equal;
 }
@@ -254,7 +243,7 @@ outcome import_tensor_once(random_source& random, std::int64_t news_until_failur
   }
   // A bound for each column and for each element.
   auto const columns = source.is_sound() ? source.columns() : 0;
-  auto const rows    = source.is_sound() ? source.rows() : 0;
+  auto const rows    = source.is_sound() ? source.shape[0] : 0;
   if (heap().bytes_peak > (std::int64_t{1} << 16) + columns * (2048 + rows * 64)) {
     throw finding{std::to_string(heap().bytes_peak) + " bytes allocated for a tensor"};
   }
