@@ -10,9 +10,6 @@
 
 #include <cudf_arrow_bridge/import.hpp>
 
-#include <utility>
-#include <vector>
-
 namespace cudf_arrow_bridge::test {
 
 inline imported_column checked(imported_column imported, import_options const& options = {})
@@ -29,17 +26,11 @@ inline imported_table checked(imported_table imported, import_options const& opt
   return imported;
 }
 
-/// Check the rows of an import, read in each way in which libcudf's algorithms read.
+/// Check the rows of an import, read as libcudf's algorithms read them.
 inline void expect_rows(cudf::column_view const& column, shape const& type, rows const& expected)
 {
   EXPECT_EQ(read_rows(column, type), expected);
   EXPECT_EQ(read_taken_apart(column, type), expected);
-  auto const half  = column.size() / 2;
-  auto const parts = std::vector{slice(column, 0, half), slice(column, half, column.size())};
-  EXPECT_EQ(read_concatenated(parts, type), expected);
-  auto twice = expected;
-  twice.insert(twice.end(), expected.begin(), expected.end());
-  EXPECT_EQ(read_concatenated(std::vector{column, column}, type), twice);
 }
 
 }  // namespace cudf_arrow_bridge::test

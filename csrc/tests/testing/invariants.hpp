@@ -14,7 +14,7 @@
 
 namespace cudf_arrow_bridge::test {
 
-/// An invariant of each level of a column. `statement_of` describes it.
+/// An invariant of each level of a column. `describe` states it and where libcudf relies on it.
 enum class invariant : std::int8_t {
   rows_fit,
   null_count_is_right,
@@ -43,14 +43,6 @@ enum class invariant : std::int8_t {
   indices_are_within_keys,
   keys_have_no_nulls,
 };
-
-constexpr int num_invariants = static_cast<int>(invariant::keys_have_no_nulls) + 1;
-
-/// @return The invariant in words
-[[nodiscard]] char const* statement_of(invariant which);
-
-/// @return The function of libcudf that relies on the invariant, and its file below `cpp/`
-[[nodiscard]] char const* source_of(invariant which);
 
 /// Facts about a column that its view does not have.
 struct invariant_options {

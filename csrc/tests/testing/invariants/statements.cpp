@@ -2,6 +2,8 @@
 #include "testing/invariants.hpp"
 
 #include <array>
+#include <cstddef>
+#include <string>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -12,7 +14,7 @@ struct row {
   char const* source;
 };
 
-constexpr auto rows = std::to_array<row>({
+constexpr auto table = std::to_array<row>({
   {invariant::rows_fit, "offset plus size fits size_type", "detail::slice, src/copying/slice.cu"},
   {invariant::null_count_is_right,
    "the null count is known and equals the number of unset bits of the mask",
@@ -101,26 +103,20 @@ constexpr auto rows = std::to_array<row>({
 
 constexpr bool in_order()
 {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].which != static_cast<invariant>(i)) { return false; }
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (table[i].which != static_cast<invariant>(i)) { return false; }
   }
-  return rows.size() == num_invariants;
+  return table.size() == static_cast<std::size_t>(invariant::keys_have_no_nulls) + 1;
 }
 
 static_assert(in_order());
 
-row const& row_of(invariant which) { return rows.at(static_cast<std::size_t>(which)); }
-
 }  // namespace
-
-char const* statement_of(invariant which) { return row_of(which).statement; }
-
-char const* source_of(invariant which) { return row_of(which).source; }
 
 std::string describe(violation const& v)
 {
-  return v.path + ": " + "got " + v.found + ", but " + statement_of(v.broken) + " (" +
-         source_of(v.broken) + ")";
+  auto const& [which, statement, source] = table.at(static_cast<std::size_t>(v.broken));
+  return v.path + ": got " + v.found + ", but " + statement + " (" + source + ")";
 }
 
 }  // namespace cudf_arrow_bridge::test
