@@ -248,19 +248,5 @@ TEST(ArrowProducer, TaskWithoutAnArrayIsAnError)
   EXPECT_EQ(two->code(), EIO);
 }
 
-TEST(ArrowProducer, NullSchemaIsAnError)
-{
-  auto reader = async_stream_reader{1, {}};
-  auto seen   = witness{reader.take_handler()};
-  auto ended  = arrow::ExportAsyncRecordBatchReader(nullptr,
-                                                    arrow::MakeVectorGenerator(arrow_batches{}),
-                                                    arrow::DeviceAllocationType::kCPU,
-                                                    seen.handler());
-  EXPECT_FALSE(ended.status().ok());
-  EXPECT_EQ(seen.calls(), "xr");
-  EXPECT_THROW((void)reader.schema(), async_stream_error);
-  EXPECT_THROW((void)reader.next(), async_stream_error);
-}
-
 }  // namespace
 }  // namespace cudf_arrow_bridge::test
