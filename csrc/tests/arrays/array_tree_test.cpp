@@ -66,22 +66,6 @@ TEST_F(Release, InAnyOrderDropsTheOwnerOnce)
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_F(Release, OfOneArrayKeepsTheOthersReadable)
-{
-  auto handle = export_column();
-  auto first  = handle.to_arrow();
-  auto second = handle.to_arrow();
-  first.reset();
-  EXPECT_EQ(read_arrow(second->array, type), values);
-  first = handle.to_arrow();
-  handle.reset();
-  second.reset();
-  EXPECT_EQ(read_arrow(first->array, type), values);
-  EXPECT_EQ(dropped, 0);
-  first.reset();
-  EXPECT_EQ(dropped, 1);
-}
-
 TEST_F(Release, OfArraysOfManyThreadsDropsTheOwnerOnce)
 {
   for (auto round = 0; round < 50; ++round) {
@@ -208,18 +192,6 @@ TEST_F(Release, FromAnyThreadDropsTheOwnerOnce)
     for (auto& thread : threads) { thread.join(); }
     ASSERT_EQ(dropped, 1);
   }
-}
-
-TEST_F(Release, OfTheHandleKeepsConvertedBuffersOfTheArray)
-{
-  auto const bools    = samples(flat("bool8"), 100, 30);
-  auto source         = make_column(flat("bool8"), bools);
-  auto const exported = [&] {
-    return to_arrow_device(
-             source->view(), nullptr, {.compact = true}, stream(), host_memory_resource())
-      .to_arrow();
-  }();
-  EXPECT_EQ(read_arrow(exported->array, flat("bool8")), bools);
 }
 
 TEST_F(Release, OfALongTableKeepsAMovedChildReadable)

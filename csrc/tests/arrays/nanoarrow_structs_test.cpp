@@ -10,7 +10,6 @@
 
 #include <atomic>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,16 +46,6 @@ TEST_P(NanoarrowStructs, HaveNanoarrowsReleaseCallbackAtEachLevel)
   EXPECT_TRUE(is_nanoarrows(*copy_schema(*made.get()).to_arrow().get(), schema->release));
 }
 
-/// The schema made by hand is also the request, because its default field names differ.
-TEST_P(NanoarrowStructs, EqualASchemaMadeByHand)
-{
-  auto const& type   = GetParam();
-  auto const column  = make_column(type, samples(type, 20, 30));
-  auto const by_hand = make_schema(type, "a");
-  auto const made    = cudf_arrow_bridge::make_schema(*column, {.name = "a"}, by_hand.get());
-  EXPECT_TRUE(equal_schemas(*made.to_arrow().get(), *by_hand.get()));
-}
-
 INSTANTIATE_TEST_SUITE_P(Types,
                          NanoarrowStructs,
                          ::testing::ValuesIn(nested_shapes()),
@@ -91,57 +80,6 @@ TEST_F(Shares, AreHeldByArraysWithoutBuffers)
   EXPECT_EQ(dropped, 0);
   child.reset();
   EXPECT_EQ(dropped, 1);
-}
-
-TEST_F(Shares, OfEachArrayAreDroppedOnceFromAnyThread)
-{
-  for (auto round = 0; round < 100; ++round) {
-    dropped = 0;
-    {
-      auto parent = export_table();
-      auto nones  = unique_array{parent->array.children[0]};
-      auto others = unique_array{parent->array.children[1]};
-      auto first  = std::thread{[moved = std::move(nones)]() mutable { moved.reset(); }};
-      auto second = std::thread{[moved = std::move(others)]() mutable { moved.reset(); }};
-      parent.reset();
-      first.join();
-      second.join();
-    }
-    ASSERT_EQ(dropped, 1);
-  }
-}
-
-TEST_F(Shares, KeepMovedChildrenReadable)
-{
-  auto parent = export_table();
-  auto child  = nanoarrow::UniqueArray{};
-  ArrowArrayMove(parent->array.children[1], child.get());
-  parent.reset();
-  EXPECT_EQ(read_arrow(*child.get(), flat("int32")), samples(flat("int32"), 9, 0));
-  child.reset();
-  EXPECT_EQ(dropped, 1);
-}
-
-TEST(VariadicBuffers, AreFollowedByTheirSizes)
-{
-  auto const type   = flat("string");
-  auto const values = rows{value{std::string{"longer than a view"}}, value{}, value{std::string{}}};
-  auto const column = make_column(type, values);
-  auto wanted       = make_schema(type);
-  check(ArrowSchemaSetFormat(wanted.get(), "vu"));
-  auto const schema = cudf_arrow_bridge::make_schema(*column, {}, wanted.get());
-  auto const array =
-    to_arrow_device(column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource())
-      .to_arrow();
-  ASSERT_EQ(array->array.n_buffers, 4);
-  EXPECT_EQ(*static_cast<std::int64_t const*>(array->array.buffers[3]), 18);
-  auto view  = nanoarrow::UniqueArrayView{};
-  auto error = ArrowError{};
-  check(ArrowArrayViewInitFromSchema(view.get(), schema.to_arrow().get(), &error), &error);
-  check(ArrowArrayViewSetArray(view.get(), &array->array, &error), &error);
-  auto const text = ArrowArrayViewGetStringUnsafe(view.get(), 0);
-  EXPECT_EQ(std::string(text.data, static_cast<std::size_t>(text.size_bytes)),
-            "longer than a view");
 }
 
 TEST(SchemasOfMaps, HaveNanoarrowsNamesAndFlags)

@@ -100,13 +100,6 @@ TYPED_TEST(Owner, MoveToTransfersTheStruct)
   EXPECT_EQ(this->released, 1);
 }
 
-TYPED_TEST(Owner, AcceptsAReleasedStruct)
-{
-  auto source = TypeParam{};
-  auto owner  = unique_struct<TypeParam>{&source};
-  EXPECT_TRUE(owner.is_released());
-}
-
 /// A callback that does not set `release` to null is still called only once.
 TYPED_TEST(Owner, CallsOnceACallbackThatDoesNotClearItself)
 {

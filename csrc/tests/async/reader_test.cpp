@@ -13,7 +13,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <tuple>
 
 namespace cudf_arrow_bridge::test {
@@ -71,18 +70,6 @@ TEST_F(Readers, ReturnArraysInOrder)
   EXPECT_EQ(producer.num_cancels(), 0);
 }
 
-TEST_F(Readers, RequestOneArrayForEachArrayRead)
-{
-  producer.open();
-  for (auto i = 0; i < 5; ++i) {
-    producer.give();
-    EXPECT_EQ(read_ready(reader).size(), 2);
-  }
-  EXPECT_EQ(
-    producer.calls,
-    (strings{"request 2", "request 1", "request 1", "request 1", "request 1", "request 1"}));
-}
-
 TEST_F(Readers, RequestNothingAfterTheEnd)
 {
   producer.open();
@@ -92,18 +79,6 @@ TEST_F(Readers, RequestNothingAfterTheEnd)
   EXPECT_EQ(read_ready(reader), (strings{"0", "1", "end"}));
   EXPECT_EQ(producer.calls, (strings{"request 2"}));
   producer.release();
-}
-
-TEST_F(Readers, CallNoProducerAfterItsRelease)
-{
-  producer.open();
-  producer.give();
-  producer.release();
-  EXPECT_EQ(
-    read_ready(reader),
-    (strings{"0", "error 71 the producer released the handler before the end of the stream"}));
-  reader.cancel();
-  EXPECT_EQ(producer.calls, (strings{"request 2"}));
 }
 
 TEST_F(Readers, RequestTheNextArrayBeforeExtractingATask)
@@ -121,15 +96,6 @@ TEST_F(Readers, CancelBeforeDroppingTasks)
   reader.cancel();
   EXPECT_EQ(producer.calls, (strings{"request 2", "cancel", "extract"}));
   producer.release();
-}
-
-TEST_F(Readers, AcceptTasksWithinARequest)
-{
-  producer.on_request = [this](std::int64_t n) {
-    for (; n > 0 && producer.calls.size() < 6; --n) { producer.give(); }
-  };
-  EXPECT_EQ(producer.open(), 0);
-  EXPECT_EQ(read_ready(reader), (strings{"0", "1", "2", "3", "4", "5", "wait"}));
 }
 
 TEST_F(Readers, AcceptAWholeStreamWithinARequest)
@@ -415,27 +381,6 @@ TEST_F(Readers, MayBeMoved)
   EXPECT_EQ(producer.num_cancels(), 0);
   moved = async_stream_reader{};
   EXPECT_EQ(producer.num_cancels(), 1);
-  producer.release();
-}
-
-TEST_F(Readers, WaitForOtherThreads)
-{
-  auto other = std::thread{[this] {
-    producer.open();
-    producer.give();
-    producer.end();
-    producer.release();
-  }};
-  EXPECT_EQ(read_all(reader), (strings{"0", "end"}));
-  other.join();
-}
-
-TEST_F(Readers, StopWaitingWhenTheyAreCancelled)
-{
-  producer.open();
-  auto other = std::thread{[this] { reader.cancel(); }};
-  reader.wait();
-  other.join();
   producer.release();
 }
 

@@ -17,7 +17,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <future>
 #include <iterator>
 #include <memory>
 #include <thread>
@@ -163,24 +162,6 @@ TEST(AsyncStreams, RunManyAtOnce)
     to_arrow_async(device_array_stream{batches(type, 1 + i % 5)}, readers.back().take_handler());
   }
   for (auto& each : readers) { EXPECT_EQ(read_rows(each, type), samples(type, num_rows, 30)); }
-}
-
-TEST(AsyncStreams, RunWhileAnotherStreamBlocks)
-{
-  auto gate    = std::promise<void>{};
-  auto opened  = gate.get_future();
-  auto blocked = start([&opened, left = 1]() mutable {
-    opened.wait();
-    return left-- > 0 ? batch() : stream_batch{};
-  });
-  for (auto i = 0; i < 20; ++i) {
-    auto reader = async_stream_reader{2, {}};
-    to_arrow_async(device_array_stream{batches(flat("int32"), 4)}, reader.take_handler());
-    EXPECT_EQ(read_rows(reader, flat("int32")).size(), num_rows);
-  }
-  EXPECT_FALSE(blocked.is_ready());
-  gate.set_value();
-  EXPECT_EQ(read_all(blocked), (strings{"25", "end"}));
 }
 
 TEST(AsyncStreams, MakeNoMoreBatchesThanRequested)

@@ -12,7 +12,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <thread>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -60,22 +59,6 @@ TEST_F(Writers, CallTheConsumerInOrder)
             (strings{"schema i of the stream", "task of the first", "task -", "end", "release"}));
   EXPECT_TRUE(consumer.has_producer);
   EXPECT_EQ(num_wanted_calls, 1);
-}
-
-TEST_F(Writers, MoveArraysToTheConsumer)
-{
-  auto taken       = unique_device_array{};
-  consumer.on_task = [&](ArrowAsyncTask& task) {
-    taken = recording_handler::extract(task);
-    return 0;
-  };
-  open();
-  consumer.request(1);
-  write();
-  EXPECT_EQ(taken->array.length, 0);
-  EXPECT_EQ(taken->device_type, ARROW_DEVICE_CPU);
-  EXPECT_EQ(taken->device_id, -1);
-  EXPECT_EQ(arrays.num_releases(0), 0);
 }
 
 TEST_F(Writers, ReleaseASchemaThatTheConsumerDoesNotTake)
@@ -197,25 +180,6 @@ TEST_F(Writers, WriteNoMoreArraysThanRequested)
   EXPECT_EQ(writer.num_wanted(), 5);
   EXPECT_EQ(consumer.calls, (strings{"schema i -", "task -"}));
   EXPECT_EQ(num_wanted_calls, 3);
-}
-
-TEST_F(Writers, AcceptRequestsWithinCallbacks)
-{
-  consumer.on_schema = [this](ArrowSchema* /*schema*/) {
-    consumer.request(1);
-    return 0;
-  };
-  consumer.on_task = [this](ArrowAsyncTask& task) {
-    consumer.request(1);
-    (void)recording_handler::extract(task);
-    return 0;
-  };
-  EXPECT_TRUE(open());
-  for (auto i = 0; i < 3; ++i) {
-    EXPECT_EQ(writer.num_wanted(), 1);
-    EXPECT_TRUE(write());
-  }
-  EXPECT_EQ(writer.num_wanted(), 1);
 }
 
 TEST_F(Writers, FailAfterARequestForLessThanOneArray)
@@ -372,15 +336,6 @@ TEST_F(Writers, TasksMayBeExtractedAfterTheWriterIsDestroyed)
   EXPECT_EQ(recording_handler::extract(kept[0])->array.length, 0);
   consumer.request(1);
   EXPECT_EQ(recording_handler::extract(kept[1])->array.length, 1);
-}
-
-TEST_F(Writers, TasksMayBeExtractedOnOtherThreads)
-{
-  keep_tasks();
-  open();
-  consumer.request(1);
-  write();
-  std::thread{[&] { EXPECT_FALSE(recording_handler::extract(kept[0]).is_released()); }}.join();
 }
 
 TEST_F(Writers, ReleaseTheirCallbackWithTheHandler)

@@ -161,7 +161,7 @@ TEST(TypeTable, AcceptsDictionariesWithIntegerIndices)
     EXPECT_EQ(import_row(*schema.get()).column, type_id::DICTIONARY32) << format;
     EXPECT_EQ(detail::parse_type(*schema.get()).layout, detail::array_layout::fixed);
   }
-  for (auto const* format : {"f", "u", "b", "w:0"}) {
+  for (auto const* format : {"f", "u", "b", "w:0", "ttu", "tdD", "tsn:", "tDs"}) {
     EXPECT_THROW((void)import_row(*dictionary_schema(format).get()), std::invalid_argument);
   }
 }

@@ -64,5 +64,13 @@ TEST(Utf8, RejectsTruncatedAndOverlongCharacters)
   EXPECT_TRUE(is_utf8(std::string(1, '\0')));
 }
 
+TEST(Utf8, EscapesInvalidBytes)
+{
+  EXPECT_EQ(detail::to_utf8("\xf4\x8f\xbf\xbf"), "\xf4\x8f\xbf\xbf");
+  EXPECT_EQ(detail::to_utf8("a\xff\xc3\xa9\xe2\x82"), "a\\xff\xc3\xa9\\xe2\\x82");
+  EXPECT_EQ(detail::to_utf8("a\x1b\xff\n\xc2\x9b\xe2\x80\xae\xf3\xa0\x80\x81"),
+            "a\\x1b\\xff\\x0a\\xc2\\x9b\\xe2\\x80\\xae\\xf3\\xa0\\x80\\x81");
+}
+
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

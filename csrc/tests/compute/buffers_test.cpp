@@ -198,21 +198,6 @@ TEST(HostHalves, WidenToFloatsOfTheSameValue)
   }
 }
 
-TEST(HostCopy, CopiesTheBytes)
-{
-  auto const text = std::string{"arrow"};
-  auto const copy = detail::copy_bytes(text.data(), 5, on_host());
-  EXPECT_EQ(std::string_view(static_cast<char const*>(copy.data()), copy.size()), text);
-  EXPECT_EQ(detail::copy_bytes(nullptr, 0, on_host()).size(), 0U);
-}
-
-TEST(HostZeros, AreZero)
-{
-  auto const zeros = detail::zeros(100, on_host());
-  for (std::int64_t i = 0; i < 100; ++i) { EXPECT_EQ(byte_at(zeros, i), 0); }
-  EXPECT_EQ(detail::zeros(0, on_host()).size(), 0U);
-}
-
 TEST(HostOffsets, AreReadFromAnyAddress)
 {
   auto const narrow = std::array<std::int32_t, 3>{0, -5, 7};

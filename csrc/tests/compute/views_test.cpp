@@ -94,21 +94,6 @@ struct view_array {
   }
 };
 
-TEST(HostStringViews, AreCopiedInTheOrderOfTheirRows)
-{
-  auto array = view_array{{inlined(""),
-                           reference(13, 1, 0),
-                           inlined("twelve bytes"),
-                           reference(20, 0, 0),
-                           reference(14, 0, 6)}};
-  EXPECT_EQ(array.read(),
-            (std::vector<std::string>{
-              "", "thirteen more", "twelve bytes", "twenty bytes of text", " bytes of text"}));
-  array.rows.begin = 1;
-  array.rows.size  = 2;
-  EXPECT_EQ(array.read(), (std::vector<std::string>{"thirteen more", "twelve bytes"}));
-}
-
 TEST(HostStringViews, OfNullRowsAreNotRead)
 {
   auto array      = view_array{{inlined("a"), reference(1 << 30, 77, -5), inlined("c")}};
@@ -271,18 +256,6 @@ class HostRuns : public ::testing::Test {};
 
 using run_ends = ::testing::Types<std::int16_t, std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(HostRuns, run_ends);
-
-TYPED_TEST(HostRuns, MapEachRowToItsRun)
-{
-  auto const ends = std::vector<TypeParam>{1, 4, 5, 9};
-  auto const all  = std::vector<std::int32_t>{0, 1, 1, 1, 2, 3, 3, 3, 3};
-  for (std::int64_t begin = 0; begin <= 9; ++begin) {
-    for (auto end = begin; end <= 9; ++end) {
-      EXPECT_EQ(runs_of(ends, begin, static_cast<cudf::size_type>(end - begin)),
-                std::vector<std::int32_t>(all.begin() + begin, all.begin() + end));
-    }
-  }
-}
 
 TYPED_TEST(HostRuns, ThatEndTooEarlyAreRejected)
 {

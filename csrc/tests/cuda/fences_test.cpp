@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -78,19 +77,6 @@ TEST(Fences, CompleteOnlyOnce)
   fences.complete(fence);
   EXPECT_FALSE(fences.cancel(fence + 1));
   EXPECT_EQ(fences.poll(0s), results{});
-}
-
-TEST(Fences, HaveUniqueIds)
-{
-  auto fences  = fence_set::make();
-  auto numbers = std::set<fence_id>{};
-  for (auto i = 0; i < 100; ++i) {
-    auto const fence = fences.add();
-    EXPECT_NE(fence, 0U);
-    EXPECT_TRUE(numbers.insert(fence).second);
-    fences.complete(fence);
-    if (i % 7 == 0) { EXPECT_FALSE(fences.poll(0s).empty()); }
-  }
 }
 
 TEST(Fences, DescriptorIsReadableWhileAResultOrWakeIsPending)

@@ -85,21 +85,5 @@ TEST(ExportOfCopiedBuffers, ReportsTheReasonOfTheImport)
   EXPECT_EQ(array.buffers()[1].reason, "written out");
 }
 
-TEST(ExportOfATable, NamesAllColumnsThatNeedACopy)
-{
-  auto const bools   = make_column(flat("bool8"), samples(flat("bool8"), 10, 0));
-  auto const numbers = make_column(flat("int32"), samples(flat("int32"), 10, 0));
-  auto const table   = cudf::table_view{std::vector{bools->view(), numbers->view(), bools->view()}};
-  try {
-    (void)to_arrow_device(
-      table, nullptr, {.copy = copy_policy::never}, stream(), host_memory_resource());
-    FAIL();
-  } catch (std::invalid_argument const& error) {
-    auto const message = std::string{error.what()};
-    EXPECT_NE(message.find("'0' (bits in Arrow, bytes in cuDF), '2' (bits"), std::string::npos)
-      << message;
-  }
-}
-
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

@@ -23,8 +23,6 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto requested_rows = 60;
-
 unique_schema schema_of(char const* format)
 {
   auto schema = unique_schema{};
@@ -47,49 +45,6 @@ exported export_as(cudf::column_view const& column,
   auto const array =
     to_arrow_device(column, nullptr, {.schema = schema}, stream(), host_memory_resource());
   return {schema.to_arrow(), array.to_arrow()};
-}
-
-struct request_case {
-  char const* held;
-  char const* requested;
-  char const* met;
-};
-
-class Request : public ::testing::TestWithParam<request_case> {};
-
-TEST_P(Request, HasTheSameFormatWithAndWithoutNulls)
-{
-  auto const& [held, requested, met] = GetParam();
-  auto const type                    = flat(held);
-  auto const wanted                  = schema_of(requested);
-  for (auto const nulls : {0, 30, 100}) {
-    auto const values = samples(type, requested_rows, nulls);
-    auto const column = make_column(type, values);
-    auto const result = export_as(*column, {}, wanted.get());
-    EXPECT_STREQ(result.schema->format, met) << nulls;
-    EXPECT_EQ(result.array->array.length, requested_rows);
-    EXPECT_STREQ(wanted->format, requested);  // the export does not take the request
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Types,
-                         Request,
-                         ::testing::Values(request_case{"string", "U", "U"},
-                                           request_case{"large_string", "u", "u"},
-                                           request_case{"string", "vu", "vu"},
-                                           request_case{"string", "i", "u"},
-                                           request_case{"int32", "l", "i"},
-                                           request_case{"int64", "d:18,0,64", "l"},
-                                           request_case{"decimal64", "l", "d:18,-3,64"},
-                                           request_case{"bool8", "b", "b"}));
-
-TEST(Requests, LargeStringsHoldTheSameRows)
-{
-  auto const type   = flat("string");
-  auto const values = samples(type, requested_rows, 30);
-  auto const column = make_column(type, values);
-  auto const result = export_as(*column, {}, schema_of("U").get());
-  EXPECT_EQ(read_arrow(result.array->array, flat("large_string")), values);
 }
 
 /// A string column of {"a", "bc"} whose 64-bit offsets begin at `far` instead of 0.
@@ -129,39 +84,6 @@ TEST(Requests, ViewsBeyondTwoGigabytesOverflow)
             (rows{{"a"}, {"bc"}}));
   auto const too_far = far_text{most - 2};
   EXPECT_THROW((void)export_as(too_far.view(), {}, schema_of("vu").get()), std::overflow_error);
-}
-
-TEST(Requests, MapsWithoutNamesHaveArrowsDefaultNames)
-{
-  auto const type   = list_of(struct_of({flat("string"), flat("int32")}));
-  auto const column = make_column(type, {});
-  auto const wanted = make_schema(map_of(flat("string"), flat("int32")));
-  auto* entries     = wanted->children[0];
-  for (auto* level : {entries, entries->children[0], entries->children[1]}) {
-    check(ArrowSchemaSetName(level, nullptr));
-  }
-  auto const result = export_as(*column, {}, wanted.get());
-  auto const* names = result.schema->children[0];
-  EXPECT_STREQ(result.schema->format, "+m");
-  EXPECT_STREQ(names->name, "entries");
-  EXPECT_STREQ(names->children[0]->name, "key");
-  EXPECT_STREQ(names->children[1]->name, "value");
-}
-
-TEST(Requests, ReleasedSchemasAreRejected)
-{
-  auto const column = make_column(flat("int32"), {number(1)});
-  auto released     = ArrowSchema{};
-  released.format   = "i";
-  EXPECT_THROW((void)export_as(*column, {}, &released), std::invalid_argument);
-}
-
-TEST(Requests, UnknownFormatsAreRejected)
-{
-  auto const column = make_column(flat("int32"), {number(1)});
-  for (auto const* format : {"?", "", "d:", "+w:x"}) {
-    EXPECT_THROW((void)export_as(*column, {}, schema_of(format).get()), std::invalid_argument);
-  }
 }
 
 TEST(Requests, DictionariesOfRunsWithoutChildrenAreRejected)
@@ -285,33 +207,6 @@ struct tower {
   shape type;
   std::unique_ptr<cudf::column> column;
 };
-
-TEST(NullsBelowNulls, AreAcceptedInNonNullableFields)
-{
-  auto const fitting = std::vector<std::vector<tower_level>>{
-    {{"01101", true}, {"01101", false}},
-    {{"01101", true}, {"01101", false}, {"01101", false}},
-    {{"01101", true}, {"11111", false}, {"01101", false}},
-    {{"01101", true}, {"11111", true}, {"01101", false}},
-    {{"01101", true}, {"11011", true}, {"01001", false}},
-    {{"01101", true}, {"11011", true}, {"01001", false}, {"01001", false}},
-    {{"01101", true}, {"11101", false}, {"11111", false}, {"01101", false}}};
-  for (auto const& levels : fitting) {
-    auto const nulls = tower{levels};
-    ASSERT_TRUE(nulls.fits(0, 5));
-    nulls.expect_export(0, 5);
-  }
-  auto const wrong =
-    std::vector<std::vector<tower_level>>{{{"01101", true}, {"01100", false}},
-                                          {{"01101", true}, {"11111", false}, {"01100", false}},
-                                          {{"01101", true}, {"11011", true}, {"01000", false}}};
-  for (auto const& levels : wrong) {
-    auto const nulls = tower{levels};
-    ASSERT_FALSE(nulls.fits(0, 5));
-    nulls.expect_export(0, 5);
-    nulls.expect_export(0, 4);
-  }
-}
 
 TEST(NullsBelowNulls, AreAcceptedInRandomNonNullableFields)
 {
@@ -442,16 +337,6 @@ TEST(NullsBelowNulls, OutsideOfTheSliceAreNotChecked)
   auto const result          = export_as(slice(*column, 1, 2), {}, wanted.get());
   EXPECT_EQ(read_arrow(result.array->array, type), (rows{{rows{}}}));
   EXPECT_THROW((void)export_as(*column, {}, wanted.get()), std::invalid_argument);
-}
-
-TEST(Requests, SchemasOfAnotherColumnAreRejected)
-{
-  auto const column = make_column(flat("int32"), {number(1)});
-  auto const other  = make_column(flat("int64"), {number(1)});
-  auto const schema = cudf_arrow_bridge::make_schema(*other, {});
-  EXPECT_THROW((void)to_arrow_device(
-                 column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
-               std::invalid_argument);
 }
 
 TEST(Requests, DictionariesOfNestedValuesAreNotDecoded)
@@ -721,8 +606,9 @@ TEST(SchemaOfAnotherColumn, IsRejectedForTables)
   }
 }
 
-TEST(SchemaOfAnotherColumn, IsRejectedForDictionariesOfOtherValues)
+TEST(SchemaOfAnotherColumn, IsRejectedForOtherValuesAndDictionaries)
 {
+  export_by_schema_of(flat("int64"), "l", flat("int32"));
   export_by_schema_of(dictionary_of(flat("int64")), "l", dictionary_of(flat("string")));
   export_by_schema_of(dictionary_of(flat("string")), "u", dictionary_of(flat("int8")));
 }

@@ -11,17 +11,6 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-std::string message_of_import(ArrowSchema const& schema, ArrowDeviceArray* array)
-{
-  try {
-    auto const options = import_options{.copy = copy_policy::never};
-    (void)from_arrow_device_table(schema, array, options, stream(), host_memory_resource());
-  } catch (std::invalid_argument const& error) {
-    return error.what();
-  }
-  return {};
-}
-
 class ImportCopies : public ::testing::TestWithParam<std::tuple<shape, int>> {
  protected:
   shape type{std::get<0>(GetParam())};
@@ -98,19 +87,6 @@ INSTANTIATE_TEST_SUITE_P(Types,
                            return std::get<0>(one.param).name + "_" +
                                   std::to_string(std::get<1>(one.param));
                          });
-
-TEST(ImportOfATable, NamesAllColumnsThatNeedACopy)
-{
-  auto const type = struct_of({flat("bool8"), flat("int32"), list_of(flat("bool8"))});
-  tracked source{produce(type, samples(type, 40, 0), {})};
-  auto schema = make_schema(type);
-  schema->flags &= ~ARROW_FLAG_NULLABLE;
-  auto const message = message_of_import(*schema.get(), source.array.get());
-  EXPECT_EQ(source.released, 1);
-  EXPECT_NE(message.find("'f0' (bits in Arrow, bytes in cuDF)"), std::string::npos) << message;
-  EXPECT_NE(message.find("'f2[]' (bits in Arrow, bytes in cuDF)"), std::string::npos) << message;
-  EXPECT_EQ(message.find("'f1"), std::string::npos) << message;
-}
 
 TEST(ImportOfATable, ReportsTheMemoryThatItAllocates)
 {

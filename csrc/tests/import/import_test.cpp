@@ -514,25 +514,6 @@ TEST(BorrowTable, ImportsNullStringsThatAreNotEmpty)
   }
 }
 
-TEST(BorrowTable, ImportsMisalignedBuffers)
-{
-  auto const type   = struct_of({flat("int64"), flat("string")});
-  auto const values = random_rows(type, 3, 0);
-  tracked source{produce(type, values)};
-  auto const misalign = [](ArrowArray& field, std::size_t size) {
-    auto copy = std::vector<std::byte>(1 + size);
-    std::memcpy(copy.data() + 1, field.buffers[1], size);
-    field.buffers[1] = copy.data() + 1;
-    return copy;
-  };
-  auto* const* fields = source.array->array.children;
-  auto const numbers  = misalign(*fields[0], 3 * 8);
-  auto const offsets  = misalign(*fields[1], 4 * 4);
-  auto const table    = import_table(type, source.array, borrowing);
-  for (auto const& column : table.columns) { EXPECT_NE(column.storage, nullptr); }
-  EXPECT_EQ(table_rows(table, type), values);
-}
-
 TEST(BorrowTable, RejectsTheArraysThatImportsReject)
 {
   auto values = batch_rows(40, 0);
@@ -546,19 +527,6 @@ TEST(BorrowTable, RejectsTheArraysThatImportsReject)
   offsets[strings.length] = -1;
   EXPECT_THROW((void)import_table(batch_type, broken.array, borrowing), std::invalid_argument);
   EXPECT_FALSE(broken.array.is_released());
-}
-
-TEST(ArrayImporter, ImportsManyArraysAsColumns)
-{
-  auto const type     = list_of(dictionary_of(flat("string")));
-  auto const importer = array_importer{*make_schema(type).get()};
-  for (auto const size : {20U, 4U}) {
-    auto const values = samples(type, size, 30);
-    tracked source{produce(type, values)};
-    auto const column =
-      checked(importer.column(source.array.get(), {}, stream(), host_memory_resource()));
-    expect_rows(column.view(), type, values);
-  }
 }
 
 TEST(ArrayImporter, BorrowsOneColumn)

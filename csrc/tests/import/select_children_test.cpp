@@ -77,20 +77,6 @@ TEST(Selection, ReleasesTheWholeArrayOnceWithoutAnImport)
   EXPECT_EQ(source.released, 1);
 }
 
-TEST(Selection, ReleasesTheArrayWithTheLastColumn)
-{
-  auto const type = three_fields();
-  auto source     = tracked{produce(type, samples(type, num_rows, 0, 1))};
-  select_children(*make_schema(type).get(), source.array.get(), {2, 0});
-  auto const part = struct_of({flat("bool8"), flat("int32")});
-  auto table      = from_arrow_device_table(
-    *make_schema(part).get(), source.array.get(), {}, stream(), host_memory_resource());
-  table.columns.erase(table.columns.begin());
-  EXPECT_EQ(source.released, 0);
-  table.columns.clear();
-  EXPECT_EQ(source.released, 1);
-}
-
 TEST(Selection, KeepsAChildThatAConsumerMovedOut)
 {
   auto const type = three_fields();

@@ -215,18 +215,6 @@ TEST(DescribeBody, OfViewsHasTheirData)
             (rows{{rows{values[1]}}, {rows{values[2]}}}));
 }
 
-TEST(DescribeBody, OfAColumnHasItsNode)
-{
-  auto const column = make_column(flat("int8"), {number(1), {}, number(3)});
-  auto const array = to_arrow_device(column->view(), nullptr, {}, stream(), host_memory_resource());
-  auto const body  = describe_body(array, false, stream(), host_memory_resource());
-  EXPECT_EQ(body.length, 3);
-  ASSERT_EQ(body.nodes.size(), 1U);
-  EXPECT_EQ(body.nodes[0].length, 3);
-  EXPECT_EQ(body.nodes[0].null_count, 1);
-  EXPECT_EQ(body.location, memory_location{});
-}
-
 TEST(DescribeBody, OfRowsWithoutColumnsHasTheNumberOfRows)
 {
   auto const array = to_arrow_device(export_input{std::span<cudf::column_view const>{}, 7},

@@ -77,16 +77,6 @@ TEST(SchemaOfDurationDays, IsInSeconds)
   EXPECT_STREQ(to_arrow_schema(*days, {})->format, "tDs");
 }
 
-TEST(SchemaParameters, TimeZoneIsPartOfTimestampFormats)
-{
-  for (auto const* unit : {"s", "ms", "us", "ns"}) {
-    auto const type = flat(std::string{"timestamp_"} + unit);
-    EXPECT_EQ(format_of(type, {.timezone = "Asia/Tokyo"}), type.format + "Asia/Tokyo");
-    EXPECT_EQ(format_of(type, {}), type.format);
-  }
-  EXPECT_EQ(format_of(flat("date32"), {.timezone = "UTC"}), "tdD");
-}
-
 TEST(SchemaParameters, DecimalPrecisionMustFitTheWidth)
 {
   struct row {
@@ -136,23 +126,6 @@ TEST(SchemaFlags, FollowNullableAndOrderedOfTheMetadata)
     << "only dictionaries are ordered";
 }
 
-TEST(SchemaNames, AreKeptAtEachLevel)
-{
-  auto const type               = struct_of({flat("int8"), list_of(struct_of({flat("string")}))});
-  auto const column             = make_column(type, {});
-  auto metadata                 = column_metadata{.name = "orders"};
-  metadata.children             = {{.name = "id"}, {.name = "lines"}};
-  metadata.children[1].children = {{.name = "element"}};
-  metadata.children[1].children[0].children = {{.name = "w\xc3\xa4hrung"}};
-
-  auto const schema = to_arrow_schema(*column, metadata);
-  EXPECT_STREQ(schema->name, "orders");
-  EXPECT_STREQ(schema->children[0]->name, "id");
-  EXPECT_STREQ(schema->children[1]->name, "lines");
-  EXPECT_STREQ(schema->children[1]->children[0]->name, "element");
-  EXPECT_STREQ(schema->children[1]->children[0]->children[0]->name, "w\xc3\xa4hrung");
-}
-
 TEST(SchemaNames, HaveDefaults)
 {
   auto const type   = struct_of({flat("int8"), list_of(flat("int8"))});
@@ -168,19 +141,6 @@ std::string metadata_value(ArrowSchema const& schema, char const* key)
   auto value = ArrowStringView{};
   check(ArrowMetadataGetValue(schema.metadata, ArrowCharView(key), &value));
   return {value.data, static_cast<std::size_t>(value.size_bytes)};
-}
-
-TEST(SchemaMetadata, IsKept)
-{
-  auto const type   = list_of(flat("int8"));
-  auto const column = make_column(type, {});
-  auto metadata     = column_metadata{.metadata = {{"a", "1"}, {"b", std::string("x\0y", 3)}}};
-  metadata.children = {{.metadata = {{"deep", "yes"}}}};
-  auto const schema = to_arrow_schema(*column, metadata);
-  EXPECT_EQ(metadata_value(*schema.get(), "a"), "1");
-  EXPECT_EQ(metadata_value(*schema.get(), "b"), std::string("x\0y", 3));
-  EXPECT_EQ(metadata_value(*schema->children[0], "deep"), "yes");
-  EXPECT_EQ(to_arrow_schema(*column, {})->metadata, nullptr);
 }
 
 TEST(SchemaOfATable, IsAStructThatIsNotNullable)

@@ -190,15 +190,6 @@ TEST_F(Traversable, RejectsParametersOutOfRange)
   }
 }
 
-TEST_F(Traversable, RejectsIndicesThatAreNotIntegers)
-{
-  for (auto const* format : {"ttu", "tts", "tdD", "tsn:", "tDs", "f"}) {
-    auto& top = add(format, 2);
-    set_dictionary(top, add("n", 0));
-    EXPECT_NE(refusal(top), "") << format;
-  }
-}
-
 /// Check that each function that reads a schema without an array rejects it.
 void expect_schema_refused(ArrowSchema const& schema, std::string const& what)
 {
@@ -258,36 +249,6 @@ TEST(CopiedImport, OfNoRowsNeedsNoBuffers)
       *make_schema(type).get(), source.array.get(), options, stream(), host_memory_resource()));
     EXPECT_EQ(column.size, 0);
   }
-}
-
-TEST(Utf8, EscapesInvalidBytes)
-{
-  for (auto const* text : {"",
-                           "a",
-                           "\xc3\xa9",
-                           "\xe2\x82\xac",
-                           "\xf0\x9f\x98\x80",
-                           "\xed\x9f\xbf",
-                           "\xf4\x8f\xbf\xbf"}) {
-    EXPECT_TRUE(detail::is_utf8(text)) << text;
-    EXPECT_EQ(detail::to_utf8(text), text);
-  }
-  for (auto const* text : {"\x80",
-                           "\xc3",
-                           "\xc0\xaf",
-                           "\xe0\x9f\xbf",
-                           "\xed\xa0\x80",
-                           "\xf0\x8f\xbf\xbf",
-                           "\xf4\x90\x80\x80",
-                           "\xf5\x80\x80\x80",
-                           "\xe2\x82",
-                           "\xff"}) {
-    EXPECT_FALSE(detail::is_utf8(text)) << text;
-    EXPECT_TRUE(detail::is_utf8(detail::to_utf8(text)));
-  }
-  EXPECT_EQ(detail::to_utf8("a\xff\xc3\xa9\xe2\x82"), "a\\xff\xc3\xa9\\xe2\\x82");
-  EXPECT_EQ(detail::to_utf8("a\x1b\xff\n\xc2\x9b\xe2\x80\xae\xf3\xa0\x80\x81"),
-            "a\\x1b\\xff\\x0a\\xc2\\x9b\\xe2\\x80\\xae\\xf3\\xa0\\x80\\x81");
 }
 
 }  // namespace

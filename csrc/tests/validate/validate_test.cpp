@@ -87,28 +87,13 @@ TEST_F(Validate, RejectsInconsistentArrays)
      "invalid",
      orders,
      "expected a length of at least 0, got -1"},
-    {{1, 0, 0},
-     [](auto& a) { a.length = -7; },
-     "invalid",
-     deep,
-     "expected a length of at least 0, got -7"},
     {{},
      [](auto& a) { a.offset = -1; },
      "invalid",
      orders,
      "expected an offset of at least 0, got -1"},
     {{0},
-     [](auto& a) { a.offset = most; },
-     "invalid",
-     "orders.f0",
-     "expected rows within an address space"},
-    {{0},
      [](auto& a) { a.offset = most - a.length; },
-     "invalid",
-     "orders.f0",
-     "expected rows within an address space"},
-    {{0},
-     [](auto& a) { a.offset = most / 8; },
      "invalid",
      "orders.f0",
      "expected rows within an address space"},
@@ -118,7 +103,6 @@ TEST_F(Validate, RejectsInconsistentArrays)
      deep,
      "expected rows within an address space"},
     {{}, [](auto& a) { a.length = 2147483647; }, "overflow", orders, "stream of smaller arrays"},
-    {{1, 0}, [](auto& a) { a.length = 1L << 40; }, "invalid", deep, "at least 1099511627776"},
     {{2, -1},
      [](auto& a) { a.length = 1L << 40; },
      "overflow",
@@ -135,9 +119,7 @@ TEST_F(Validate, RejectsInconsistentArrays)
      "orders.f0",
      "expected a null count of -1 to 20, got 21"},
     {{}, [](auto& a) { a.n_buffers = 2; }, "invalid", orders, "expected 1 buffers, got 2"},
-    {{}, [](auto& a) { a.n_buffers = 0; }, "invalid", orders, "expected 1 buffers, got 0"},
     {{1, 0, 0}, [](auto& a) { a.n_buffers = 2; }, "invalid", deep, "expected 3 buffers, got 2"},
-    {{0}, [](auto& a) { a.n_buffers = -1; }, "invalid", "orders.f0", "buffers, got -1"},
     {{0},
      [](auto& a) { a.buffers = nullptr; },
      "invalid",
@@ -157,8 +139,6 @@ TEST_F(Validate, RejectsInconsistentArrays)
      deep,
      "expected buffer 1"},
     {{}, [](auto& a) { a.n_children = 2; }, "invalid", orders, "expected 3 children, got 2"},
-    {{}, [](auto& a) { a.n_children = -3; }, "invalid", orders, "expected 3 children, got -3"},
-    {{1}, [](auto& a) { a.n_children = 0; }, "invalid", "orders.f1", "children, got 0"},
     {{},
      [](auto& a) { a.children = nullptr; },
      "invalid",
@@ -217,7 +197,6 @@ TEST_F(Validate, RejectsInvalidSchemas)
     {{}, [](auto& s) { s.release = nullptr; }, "(top level)", "got a released one"},
     {{}, [](auto& s) { s.n_children = 2; }, "orders", "expected 2 children, got 3"},
     {{}, [](auto& s) { s.children = nullptr; }, "orders", "expected pointers to the 3 children"},
-    {{0}, [](auto& s) { s.n_children = 1; }, "orders.f0", "children"},
     {{1}, [](auto& s) { s.n_children = 0; }, "orders.f1", "child"},
     {{2},
      [](auto& s) { s.dictionary = nullptr; },
@@ -264,22 +243,6 @@ TEST_F(Validate, NamesTheColumnOfAnUnsupportedType)
   }
   leaf.format = saved;
   EXPECT_GT(tried, 0);
-}
-
-TEST_F(Validate, RejectsATreeThatContainsItself)
-{
-  auto& array      = source.array->array;
-  auto array_self  = std::array{&array};
-  auto schema_self = std::array{schema.get()};
-  auto const saved = std::pair{array, *schema.get()};
-  array.n_children = schema->n_children = 1;
-  array.children                        = array_self.data();
-  schema->children                      = schema_self.data();
-  auto const [kind, message]            = import_error(*schema.get(), source.array.get());
-  array                                 = saved.first;
-  *schema.get()                         = saved.second;
-  EXPECT_EQ(kind, "invalid");
-  EXPECT_NE(message.find("levels"), std::string::npos) << message;
 }
 
 TEST(ValidateDepth, Accepts60LevelsAndRejects70)
