@@ -6,17 +6,8 @@
 #include <utility>
 
 namespace sim {
-namespace {
 
-template <typename Read>
-auto locked(Read read)
-{
-  auto& all       = detail::machine::instance();
-  auto const lock = std::unique_lock{all.mutex};
-  return read(all);
-}
-
-}  // namespace
+using detail::locked;
 
 std::size_t calls(std::string_view function)
 {
@@ -28,11 +19,6 @@ std::size_t calls(std::string_view function)
 
 std::size_t host_syncs_here() { return detail::host_syncs_of_thread(); }
 
-std::size_t host_syncs()
-{
-  return locked([](auto& all) { return all.host_syncs; });
-}
-
 std::size_t pinned_bytes()
 {
   return locked([](auto& all) { return all.pinned_bytes; });
@@ -41,11 +27,6 @@ std::size_t pinned_bytes()
 std::size_t live_events()
 {
   return locked([](auto& all) { return all.events.size(); });
-}
-
-std::size_t live_streams()
-{
-  return locked([](auto& all) { return all.work.streams().num_created(); });
 }
 
 std::size_t live_allocations()

@@ -24,12 +24,8 @@ namespace sim {
  */
 [[nodiscard]] std::size_t host_syncs_here();
 
-/// @return The number of these calls since `reset`, by all threads
-[[nodiscard]] std::size_t host_syncs();
-
 [[nodiscard]] std::size_t pinned_bytes();      ///< Allocated by `cudaHostAlloc`, ever
 [[nodiscard]] std::size_t live_events();       ///< Created and not destroyed, ever
-[[nodiscard]] std::size_t live_streams();      ///< Created and not destroyed
 [[nodiscard]] std::size_t live_allocations();  ///< Allocated and not freed
 
 /// @return The flags that an event was created with; none if the event does not exist
@@ -38,8 +34,8 @@ namespace sim {
 /**
  * @brief Messages about invalid uses of CUDA since the last call of this function.
  *
- * Invalid uses are: calling CUDA from a kernel or a host function, synchronizing a whole device,
- * freeing memory twice or on a destroyed stream, a kernel that throws. `reset` keeps the messages,
+ * Invalid uses are: calling CUDA from a kernel or a host function, freeing memory twice or on a
+ * destroyed stream, a kernel that throws. `reset` keeps the messages,
  * so that a test of many seeds sees the messages of all seeds.
  */
 [[nodiscard]] std::vector<std::string> take_violations();

@@ -11,11 +11,11 @@ namespace {
 
 void set_held(cudaStream_t stream, bool held)
 {
-  auto& all       = detail::machine::instance();
-  auto const lock = std::unique_lock{all.mutex};
-  auto* found     = all.find_stream(stream);
-  if (found == nullptr) { throw std::invalid_argument{"no such stream"}; }
-  all.work.hold(*found, held);
+  detail::locked([&](auto& all) {
+    auto* found = all.find_stream(stream);
+    if (found == nullptr) { throw std::invalid_argument{"no such stream"}; }
+    all.work.hold(*found, held);
+  });
 }
 
 }  // namespace
@@ -41,9 +41,10 @@ void hold(cudaStream_t stream) { set_held(stream, true); }
 
 void release(cudaStream_t stream) { set_held(stream, false); }
 
-stream_capture::stream_capture(cudaStream_t stream, cudaStreamCaptureMode mode) : stream_{stream}
+stream_capture::stream_capture(cudaStream_t stream) : stream_{stream}
 {
-  if (auto const status = cudaStreamBeginCapture(stream, mode); status != cudaSuccess) {
+  auto const status = cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  if (status != cudaSuccess) {
     throw std::runtime_error{std::string{"a capture was refused: "} + cudaGetErrorName(status)};
   }
 }

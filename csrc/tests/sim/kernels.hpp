@@ -59,11 +59,10 @@ class slow_stream {
   cudaStream_t stream_;
 };
 
-/// Captures a stream into a graph, from the construction until `end`.
+/// Captures a stream into a graph in the global mode, from the construction until `end`.
 class stream_capture {
  public:
-  explicit stream_capture(cudaStream_t stream,
-                          cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal);
+  explicit stream_capture(cudaStream_t stream);
 
   /// @return The number of captured operations; none if the capture was invalidated
   std::optional<std::size_t> end();

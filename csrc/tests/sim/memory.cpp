@@ -32,17 +32,16 @@ void deallocate(void* memory) noexcept
 
 std::span<std::byte const> allocation_of(void const* address)
 {
-  auto& all         = detail::machine::instance();
-  auto const lock   = std::unique_lock{all.mutex};
-  auto const* found = all.memory.find(address);
-  return found == nullptr ? std::span<std::byte const>{} : std::span{found->data, found->size};
+  return detail::locked([&](auto& all) {
+    auto const* found = all.memory.find(address);
+    return found == nullptr ? std::span<std::byte const>{}
+                            : std::span<std::byte const>{found->data, found->size};
+  });
 }
 
 void share_pageable_memory_with(int device)
 {
-  auto& all            = detail::machine::instance();
-  auto const lock      = std::unique_lock{all.mutex};
-  all.reaches_pageable = device;
+  detail::locked([&](auto& all) { all.reaches_pageable = device; });
 }
 
 void* allocate_on(cudaStream_t stream, memory_kind kind, int device, std::size_t size)

@@ -25,7 +25,6 @@ void reset(std::uint64_t seed, int devices)
   all.driver_version   = CUDART_VERSION;
   all.calls.clear();
   all.graphs.clear();
-  all.host_syncs = 0;
   all.work.restart(seed);
   detail::current_device() = 0;
   detail::capture_mode()   = cudaStreamCaptureModeGlobal;
@@ -54,13 +53,6 @@ std::string leftovers()
     result += std::to_string(count) + " streams not destroyed\n";
   }
   return result;
-}
-
-std::vector<step> history()
-{
-  auto& all       = machine::instance();
-  auto const lock = std::unique_lock{all.mutex};
-  return all.work.history();
 }
 
 }  // namespace sim

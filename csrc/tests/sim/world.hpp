@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace sim {
 
@@ -33,15 +32,5 @@ void drain();
 
 /// @return The memory, streams and operations that `reset` would remove or run, one per line
 [[nodiscard]] std::string leftovers();
-
-/// One operation that ran: the `number`th of its stream.
-struct step {
-  std::uint64_t stream;  ///< streams are numbered in the order of their first use since `reset`
-  std::uint64_t number;
-  friend bool operator==(step const&, step const&) = default;
-};
-
-/// @return All operations since `reset`, in the order in which they ran
-[[nodiscard]] std::vector<step> history();
 
 }  // namespace sim

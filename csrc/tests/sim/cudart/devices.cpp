@@ -53,17 +53,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   });
 }
 
-cudaError_t cudaDeviceSynchronize()
-{
-  return call(__func__, [&](auto& all, auto& lock) {
-    if (auto const status = all.check_unsafe_call(); status != cudaSuccess) { return status; }
-    all.count_host_sync();
-    all.violations.emplace_back("a whole device was synchronised");
-    all.wait_for_device(lock, current_device());
-    return cudaSuccess;
-  });
-}
-
 cudaError_t cudaGetDriverEntryPointByVersion(char const* symbol,
                                              void** function,
                                              unsigned int,

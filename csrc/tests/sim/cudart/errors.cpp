@@ -8,53 +8,28 @@
 
 namespace {
 
-struct description {
-  cudaError_t error;
-  char const* name;
-  char const* text;
+constexpr auto names = std::array{
+  std::pair{cudaSuccess, "cudaSuccess"},
+  std::pair{cudaErrorInvalidValue, "cudaErrorInvalidValue"},
+  std::pair{cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation"},
+  std::pair{cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection"},
+  std::pair{cudaErrorInitializationError, "cudaErrorInitializationError"},
+  std::pair{cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver"},
+  std::pair{cudaErrorNoDevice, "cudaErrorNoDevice"},
+  std::pair{cudaErrorInvalidDevice, "cudaErrorInvalidDevice"},
+  std::pair{cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle"},
+  std::pair{cudaErrorNotReady, "cudaErrorNotReady"},
+  std::pair{cudaErrorIllegalAddress, "cudaErrorIllegalAddress"},
+  std::pair{cudaErrorLaunchFailure, "cudaErrorLaunchFailure"},
+  std::pair{cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported"},
+  std::pair{cudaErrorStreamCaptureImplicit, "cudaErrorStreamCaptureImplicit"},
+  std::pair{cudaErrorNotPermitted, "cudaErrorNotPermitted"},
+  std::pair{cudaErrorNotSupported, "cudaErrorNotSupported"},
 };
-
-constexpr auto descriptions = std::array{
-  description{cudaSuccess, "cudaSuccess", "no error"},
-  description{cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
-  description{cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-  description{
-    cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction"},
-  description{cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
-  description{cudaErrorInsufficientDriver,
-              "cudaErrorInsufficientDriver",
-              "CUDA driver version is insufficient for CUDA runtime version"},
-  description{cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
-  description{cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
-  description{
-    cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
-  description{cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
-  description{
-    cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
-  description{cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
-  description{cudaErrorStreamCaptureUnsupported,
-              "cudaErrorStreamCaptureUnsupported",
-              "operation not permitted when stream is capturing"},
-  description{cudaErrorStreamCaptureImplicit,
-              "cudaErrorStreamCaptureImplicit",
-              "operation would make the legacy stream depend on a capturing blocking stream"},
-  description{cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted"},
-  description{cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
-};
-
-description describe(cudaError_t error)
-{
-  for (auto const& known : descriptions) {
-    if (known.error == error) { return known; }
-  }
-  return {error, "unrecognized error code", "unrecognized error code"};
-}
 
 cudaError_t sticky_error()
 {
-  auto& all       = sim::detail::machine::instance();
-  auto const lock = std::unique_lock{all.mutex};
-  return all.faults.sticky();
+  return sim::detail::locked([](auto& all) { return all.faults.sticky(); });
 }
 
 }  // namespace
@@ -72,6 +47,12 @@ cudaError_t cudaPeekAtLastError()
   return sticky != cudaSuccess ? sticky : sim::detail::last_error();
 }
 
-char const* cudaGetErrorName(cudaError_t error) { return describe(error).name; }
+char const* cudaGetErrorName(cudaError_t error)
+{
+  for (auto const& [known, name] : names) {
+    if (known == error) { return name; }
+  }
+  return "unrecognized error code";
+}
 
-char const* cudaGetErrorString(cudaError_t error) { return describe(error).text; }
+char const* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }

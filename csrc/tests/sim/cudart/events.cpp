@@ -25,9 +25,6 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags)
   });
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event)
-{ return cudaEventCreateWithFlags(event, cudaEventDefault); }
-
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
   return call(__func__, [&](auto& all, auto&) {

@@ -10,32 +10,6 @@ using sim::detail::current_device;
 
 namespace {
 
-auto allocating(void** memory, memory_kind kind, std::size_t size)
-{
-  return [=](auto& all, auto&) {
-    if (auto const status = all.check_unsafe_call(); status != cudaSuccess) { return status; }
-    *memory = all.memory.allocate(kind, current_device(), size, 0);
-    return cudaSuccess;
-  };
-}
-
-/// Frees memory like `cudaFree`, which waits for all work of the device.
-auto freeing(void* memory)
-{
-  return [=](auto& all, auto& lock) {
-    if (memory == nullptr) { return cudaSuccess; }
-    if (auto const status = all.check_unsafe_call(); status != cudaSuccess) { return status; }
-    auto const* block = all.memory.find(memory);
-    if (block == nullptr) {
-      all.violations.emplace_back("memory was freed that was not given out");
-      return cudaErrorInvalidValue;
-    }
-    all.count_host_sync();
-    all.wait_for_device(lock, block->device);
-    return all.memory.deallocate(memory) ? cudaSuccess : cudaErrorInvalidValue;
-  };
-}
-
 cudaMemoryType type_of(memory_kind kind)
 {
   switch (kind) {
@@ -49,13 +23,13 @@ cudaMemoryType type_of(memory_kind kind)
 }  // namespace
 
 cudaError_t cudaMalloc(void** memory, std::size_t size)
-{ return call(__func__, allocating(memory, memory_kind::device, size)); }
-
-cudaError_t cudaMallocManaged(void** memory, std::size_t size, unsigned int)
-{ return call(__func__, allocating(memory, memory_kind::managed, size)); }
-
-cudaError_t cudaMallocHost(void** memory, std::size_t size)
-{ return call(__func__, allocating(memory, memory_kind::pinned, size)); }
+{
+  return call(__func__, [=](auto& all, auto&) {
+    if (auto const status = all.check_unsafe_call(); status != cudaSuccess) { return status; }
+    *memory = all.memory.allocate(memory_kind::device, current_device(), size, 0);
+    return cudaSuccess;
+  });
+}
 
 cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned int)
 {
@@ -68,26 +42,19 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned int)
   });
 }
 
-cudaError_t cudaFree(void* memory) { return call(__func__, freeing(memory)); }
-
-cudaError_t cudaFreeHost(void* memory) { return call(__func__, freeing(memory)); }
-
-cudaError_t cudaMallocAsync(void** memory, std::size_t size, cudaStream_t stream)
+cudaError_t cudaFree(void* memory)
 {
-  return call(__func__, [&](auto& all, auto&) {
-    auto const* state = all.find_stream(stream);
-    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
-    *memory = all.memory.allocate(memory_kind::device, state->device, size, state->id);
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream)
-{
-  return call(__func__, [&](auto& all, auto& lock) {
-    auto* state = all.find_stream(stream);
-    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
-    return all.free_on(lock, *state, memory) ? cudaSuccess : cudaErrorInvalidValue;
+  return call(__func__, [=](auto& all, auto& lock) {
+    if (memory == nullptr) { return cudaSuccess; }
+    if (auto const status = all.check_unsafe_call(); status != cudaSuccess) { return status; }
+    auto const* block = all.memory.find(memory);
+    if (block == nullptr) {
+      all.violations.emplace_back("memory was freed that was not given out");
+      return cudaErrorInvalidValue;
+    }
+    all.count_host_sync();
+    all.wait_for_device(lock, block->device);
+    return all.memory.deallocate(memory) ? cudaSuccess : cudaErrorInvalidValue;
   });
 }
 

@@ -17,9 +17,6 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags)
   });
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream)
-{ return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
-
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
   return call(__func__, [&](auto& all, auto&) {
@@ -48,16 +45,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     auto const last = state->last;
     all.work.poll(lock);
     return is_done(last) ? cudaSuccess : cudaErrorNotReady;
-  });
-}
-
-cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device)
-{
-  return call(__func__, [&](auto& all, auto&) {
-    auto const* state = all.find_stream(stream);
-    if (state == nullptr) { return cudaErrorInvalidResourceHandle; }
-    *device = state->device;
-    return cudaSuccess;
   });
 }
 

@@ -109,11 +109,7 @@ cudaError_t machine::check_wait(stream_state const& stream)
   return status == cudaSuccess ? check_enqueue(stream) : status;
 }
 
-void machine::count_host_sync()
-{
-  ++host_syncs;
-  ++host_syncs_of_thread();
-}
+void machine::count_host_sync() { ++host_syncs_of_thread(); }
 
 void machine::wait_for_device(std::unique_lock<std::mutex>& lock, int device)
 {

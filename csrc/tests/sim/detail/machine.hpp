@@ -79,7 +79,6 @@ struct machine {
   int driver_version{CUDART_VERSION};
   std::map<std::string, std::size_t, std::less<>> calls{};
   std::vector<std::string> violations{};
-  std::size_t host_syncs{0};
   std::size_t pinned_bytes{0};
   std::map<cudaGraph_t, std::size_t> graphs{};  ///< captured graphs, with their number of nodes
 
@@ -126,6 +125,15 @@ struct machine {
   /// Counts a call. @return An error if the call must fail; otherwise `cudaSuccess`
   cudaError_t begin_call(std::string_view function);
 };
+
+/// Calls `body` with the machine, while its mutex is locked.
+template <typename Body>
+auto locked(Body body)
+{
+  auto& all       = machine::instance();
+  auto const lock = std::unique_lock{all.mutex};
+  return body(all);
+}
 
 /// The calling thread's current device.
 int& current_device();

@@ -26,7 +26,6 @@ void scheduler::restart(std::uint64_t seed)
   random_                               = generator{seed};
   constexpr std::uint64_t eagernesses[] = {0, 1, 4, 8};
   eagerness_                            = eagernesses[random_.draw(std::size(eagernesses))];
-  history_.clear();
 }
 
 cudaStream_t scheduler::create_stream(int device, stream_type type)
@@ -74,8 +73,7 @@ operation_ptr scheduler::start(stream_state& stream)
     stream.worker = std::thread{[this, &stream] { run_stream(stream); }};
   }
   auto const& op = stream.queue.front();
-  history_.push_back({stream.number, op->number});
-  running_ = &stream;
+  running_       = &stream;
   stream.wake.notify_one();
   return op;
 }

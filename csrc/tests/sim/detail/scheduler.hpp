@@ -3,7 +3,6 @@
 
 #include "sim/detail/generator.hpp"
 #include "sim/detail/streams.hpp"
-#include "sim/world.hpp"
 
 #include <condition_variable>
 #include <functional>
@@ -72,8 +71,6 @@ class scheduler {
 
   [[nodiscard]] stream_table const& streams() const { return streams_; }
 
-  [[nodiscard]] std::vector<step> const& history() const { return history_; }
-
   /// @return Messages of exceptions that operations threw since the last call of this
   [[nodiscard]] std::vector<std::string> take_exceptions()
   { return std::exchange(exceptions_, {}); }
@@ -92,7 +89,6 @@ class scheduler {
   std::uint64_t eagerness_{0};  ///< of 8 calls, how many let operations run
   stream_table streams_;
   stream_state const* running_{nullptr};
-  std::vector<step> history_;
   std::vector<std::string> exceptions_;
   std::uint64_t activity_{0};
   bool watches_idleness_{false};

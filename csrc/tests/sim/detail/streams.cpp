@@ -89,8 +89,7 @@ operation_ptr stream_table::enqueue(stream_state& stream,
       (stream.type == stream_type::blocking && other->type == stream_type::legacy);
     if (ordered && other->device == stream.device) { after.push_back(other->last); }
   }
-  stream.last = std::make_shared<operation>(
-    operation{std::move(work), std::move(after), stream.num_enqueued++});
+  stream.last = std::make_shared<operation>(operation{std::move(work), std::move(after)});
   stream.queue.push_back(stream.last);
   return stream.last;
 }

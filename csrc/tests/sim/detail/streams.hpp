@@ -22,7 +22,6 @@ namespace sim::detail {
 struct operation {
   std::function<void()> work;
   std::vector<std::shared_ptr<operation>> after;  ///< operations of other streams to wait for
-  std::uint64_t number;                           ///< position in its stream
   bool done{false};
 };
 
@@ -51,7 +50,6 @@ struct stream_state {
   std::uint64_t weight;  ///< the scheduler's preference
   std::deque<operation_ptr> queue{};
   operation_ptr last{};  ///< the newest operation, done or not
-  std::uint64_t num_enqueued{0};
   bool held{false};
   bool destroyed{false};
   bool retired{false};                     ///< whether the worker thread must end
