@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Shared code of the tests of the core on the simulation: columns that kernels fill, and a
-/// producer that overwrites its memory when it is released.
+/// Shared code of the tests of the core on the simulation: seeds, columns that kernels fill, and
+/// kernels that read.
 #pragma once
 
 #include "cuda/ordering/events.hpp"
 #include "cuda/release/deferred_release.hpp"
 #include "cuda/transfer/staging.hpp"
 #include "sim/pool_resource.hpp"
+#include "sim/tests/device_producer.hpp"
+#include "sim/upload_column.hpp"
 #include "sim/world_test.hpp"
+#include "testing/arrow_schema.hpp"
 #include "testing/columns.hpp"
+#include "testing/consumer.hpp"
 #include "testing/expect_invariants.hpp"
 #include "testing/reading.hpp"
 #include "testing/sample.hpp"
@@ -23,60 +27,28 @@
 #include <rmm/cuda_device.hpp>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
+#include <concepts>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::test {
 
-using sim::memory_kind;
-using integers_t = std::vector<std::int32_t>;
+/// A column of a device that kernels fill.
+inline std::shared_ptr<cudf::column> late_column(shape const& type,
+                                                 rows const& values,
+                                                 cudaStream_t stream,
+                                                 rmm::device_async_resource_ref mr)
+{ return sim::upload(make_column(type, values), {false, stream, mr}); }
 
-/// Makes a device current during its lifetime.
-using on_device = rmm::cuda_set_device_raii;
-
-/// A device buffer that a kernel fills from a host buffer, which `owner` keeps alive.
-inline rmm::device_buffer fill_later(void const* source,
-                                     std::size_t size,
-                                     std::shared_ptr<void const> owner,
-                                     cudaStream_t stream,
-                                     rmm::device_async_resource_ref mr)
+inline cudf::size_type count_nulls(rows const& values)
 {
-  auto result = rmm::device_buffer{size, stream, mr};
-  if (size > 0) {
-    sim::enqueue(stream, [target = result.data(), source, size, owner = std::move(owner)] {
-      std::memcpy(target, source, size);
-    });
-  }
-  return result;
-}
-
-/// Copies a host column to a device; kernels fill its buffers.
-inline std::unique_ptr<cudf::column> upload_column(std::unique_ptr<cudf::column> host,
-                                                   cudaStream_t stream,
-                                                   rmm::device_async_resource_ref mr)
-{
-  auto const type  = host->type();
-  auto const size  = host->size();
-  auto const nulls = host->null_count();
-  auto contents    = host->release();
-  auto const later = [&](std::unique_ptr<rmm::device_buffer> buffer) {
-    auto const owner = std::shared_ptr<rmm::device_buffer>{std::move(buffer)};
-    return fill_later(owner->data(), owner->size(), owner, stream, mr);
-  };
-  auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  for (auto& child : contents.children) {
-    children.push_back(upload_column(std::move(child), stream, mr));
-  }
-  auto data = later(std::move(contents.data));
-  auto mask = later(std::move(contents.null_mask));
-  return std::make_unique<cudf::column>(
-    type, size, std::move(data), std::move(mask), nulls, std::move(children));
+  return static_cast<cudf::size_type>(
+    std::count_if(values.begin(), values.end(), [](auto const& v) { return v.is_null(); }));
 }
 
 /// Slices a column. The null count is that of `values`, because the mask may not be filled yet.
@@ -84,13 +56,11 @@ inline cudf::column_view slice_later(cudf::column_view const& column,
                                      cudf::size_type begin,
                                      rows const& values)
 {
-  auto const nulls =
-    std::count_if(values.begin(), values.end(), [](auto const& v) { return v.is_null(); });
   return {column.type(),
           static_cast<cudf::size_type>(values.size()),
           column.head<void>(),
           column.null_mask(),
-          static_cast<cudf::size_type>(nulls),
+          count_nulls(values),
           column.offset() + begin,
           {column.child_begin(), column.child_end()}};
 }
@@ -136,93 +106,27 @@ inline late_rows read_later(cudf::column_view const& column,
   return result;
 }
 
+/// Rows of a table: structs that are not null, with random fields.
+inline rows table_samples(shape const& type, std::size_t count, int null_percent)
+{
+  auto random = engine{1};
+  auto result = rows{};
+  for (std::size_t row = 0; row < count; ++row) {
+    auto items = rows{};
+    for (auto const& field : type.children) {
+      items.push_back(sample(field, random, null_percent));
+    }
+    result.push_back({std::move(items)});
+  }
+  return result;
+}
+
 inline rows integer_rows(integers_t const& values)
 {
   auto result = rows{};
   for (auto const v : values) { result.push_back(number(v)); }
   return result;
 }
-
-inline unique_schema schema_of(cudf::column_view const& column)
-{ return to_arrow_schema(column, {}); }
-
-inline unique_schema integer_schema()
-{ return schema_of({cudf::data_type{cudf::type_id::INT32}, 0, nullptr, nullptr, 0}); }
-
-/**
- * @brief An array of integers of another library, computed on a stream, with an event.
- *
- * Its release callback overwrites the memory at once, so that it may be reused.
- */
-class producer {
- public:
-  explicit producer(cudaStream_t stream,
-                    integers_t values = {1, 2, 3, 4},
-                    memory_kind kind  = memory_kind::device,
-                    int device        = 0)
-    : state_{std::make_shared<state>()}
-  {
-    auto const guard = on_device{rmm::cuda_device_id{device}};
-    auto const size  = values.size() * sizeof(std::int32_t);
-    state_->data     = sim::allocate(kind, device, size);
-    state_->buffers  = {nullptr, state_->data};
-    EXPECT_EQ(cudaEventCreateWithFlags(&state_->ready, cudaEventDisableTiming), cudaSuccess);
-    array.array.length       = static_cast<std::int64_t>(values.size());
-    array.array.n_buffers    = 2;
-    array.array.buffers      = state_->buffers.data();
-    array.array.private_data = new std::shared_ptr<state>{state_};
-    array.array.release      = &release;
-    array.device_type        = kind == memory_kind::pinned    ? ARROW_DEVICE_CUDA_HOST
-                               : kind == memory_kind::managed ? ARROW_DEVICE_CUDA_MANAGED
-                                                              : ARROW_DEVICE_CUDA;
-    array.device_id          = device;
-    array.sync_event         = &state_->ready;
-    sim::enqueue(stream, [target = state_->data, size, values = std::move(values)] {
-      std::memcpy(target, values.data(), size);
-    });
-    EXPECT_EQ(cudaEventRecord(state_->ready, stream), cudaSuccess);
-  }
-
-  producer(producer const&)            = delete;
-  producer& operator=(producer const&) = delete;
-
-  ~producer()
-  {
-    if (array.array.release != nullptr) { array.array.release(&array.array); }
-  }
-
-  [[nodiscard]] int released() const { return state_->released; }
-
-  [[nodiscard]] void* data() const { return state_->data; }
-
-  /// Sets a function that the release callback also calls.
-  void when_released(std::function<void()> action) { state_->action = std::move(action); }
-
-  ArrowDeviceArray array{};
-
- private:
-  struct state {
-    void* data{nullptr};
-    std::array<void const*, 2> buffers{};
-    cudaEvent_t ready{};
-    std::function<void()> action{[] {}};
-    std::atomic<int> released{0};
-  };
-
-  static void release(ArrowArray* array)
-  {
-    auto* held = static_cast<std::shared_ptr<state>*>(array->private_data);
-    auto all   = std::unique_ptr<std::shared_ptr<state>>{held};
-    (*all)->action();
-    sim::deallocate((*all)->data);
-    EXPECT_EQ(cudaEventDestroy((*all)->ready), cudaSuccess);
-    (*all)->action = {};
-    ++(*all)->released;
-    array->release = nullptr;
-  }
-
-  std::shared_ptr<state> state_;
-};
 
 /// Waits for all releases, and for the releases that these cause.
 inline void settle()
@@ -244,12 +148,52 @@ class lasting_stream : public sim::stream {
 /// The number of seeds, and so of orders of operations, that a test tries.
 inline constexpr auto many_seeds = 50U;
 
+/// Calls `body` for each seed, with a new machine, until a check fails. The arguments of `body` are
+/// the seed or up to three new streams of device 0.
+template <typename Body>
+void for_seeds(unsigned count, Body body)
+{
+  for (auto seed = 0U; seed < count && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    sim::reset(seed);
+    if constexpr (std::invocable<Body, unsigned>) {
+      body(seed);
+    } else if constexpr (std::invocable<Body>) {
+      body();
+    } else if constexpr (std::invocable<Body, cudaStream_t>) {
+      body(lasting_stream{}.get());
+    } else if constexpr (std::invocable<Body, cudaStream_t, cudaStream_t>) {
+      body(lasting_stream{}.get(), lasting_stream{}.get());
+    } else {
+      body(lasting_stream{}.get(), lasting_stream{}.get(), lasting_stream{}.get());
+    }
+  }
+}
+
 /// A stream of another device than the current one.
 inline std::unique_ptr<lasting_stream> stream_on(int device)
 {
   auto const guard = on_device{rmm::cuda_device_id{device}};
   return std::make_unique<lasting_stream>();
 }
+
+/// The message of the exception that `run` throws; empty if it throws none.
+template <typename Exception = std::invalid_argument, typename Run>
+std::string message_of(Run run)
+{
+  try {
+    run();
+  } catch (Exception const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+inline void expect_in(std::string const& part, std::string const& whole)
+{ EXPECT_NE(whole.find(part), std::string::npos) << "'" << part << "' is not in: " << whole; }
+
+inline cudaEvent_t event_of(unique_device_array const& array)
+{ return *static_cast<cudaEvent_t*>(array->sync_event); }
 
 /// One type of each layout of exports.
 inline std::vector<shape> shapes_of_each_layout()
@@ -288,10 +232,16 @@ class bridge_test : public sim::world_test {
   static void synchronize(cudaStream_t stream)
   { EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess); }
 
-  std::unique_ptr<cudf::column> column(shape const& type, rows const& values, cudaStream_t stream)
-  { return upload_column(make_column(type, values), stream, pool_); }
+  std::shared_ptr<cudf::column> column(shape const& type,
+                                       rows const& values,
+                                       cudaStream_t stream,
+                                       int device = 0)
+  {
+    auto const guard = on_device{rmm::cuda_device_id{device}};
+    return late_column(type, values, stream, device == 0 ? pool_ : far_pool_);
+  }
 
-  std::unique_ptr<cudf::column> integer_column(cudaStream_t stream, integers_t const& values = {1})
+  std::shared_ptr<cudf::column> integer_column(cudaStream_t stream, integers_t const& values = {1})
   { return column(flat("int32"), integer_rows(values), stream); }
 
   device_array to_arrow(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
@@ -300,14 +250,74 @@ class bridge_test : public sim::world_test {
     return to_arrow_device(view, std::move(owner), {}, stream, pool_);
   }
 
+  /// Exports a column of a device that kernels on `stream` fill.
+  device_array export_rows(shape const& type,
+                           rows const& values,
+                           cudaStream_t stream,
+                           int device = 0)
+  {
+    auto const guard = on_device{rmm::cuda_device_id{device}};
+    auto owner       = column(type, values, stream, device);
+    auto const view  = owner->view();
+    return to_arrow_device(view, std::move(owner), {}, stream, device == 0 ? pool_ : far_pool_);
+  }
+
   imported_column import(ArrowDeviceArray* array,
                          ArrowSchema const& schema,
                          cudaStream_t stream,
                          import_options const& options = {})
   { return from_arrow_device_column(schema, array, options, stream, pool_); }
 
+  imported_column import(unique_device_array& array,
+                         shape const& type,
+                         cudaStream_t stream,
+                         import_options const& options = {})
+  { return import(array.get(), *make_schema(type).get(), stream, options); }
+
   imported_column import(producer& source, cudaStream_t stream, import_options const& options = {})
-  { return import(&source.array, *integer_schema().get(), stream, options); }
+  { return import(&source.array, *make_schema(flat("int32")).get(), stream, options); }
+
+  imported_table import_table(unique_device_array& array,
+                              shape const& type,
+                              cudaStream_t stream,
+                              import_options const& options = {})
+  { return from_arrow_device_table(*make_schema(type).get(), array.get(), options, stream, pool_); }
+
+  /// Expects the rows that a kernel on `stream` reads.
+  static void expect_rows(cudf::column_view const& column,
+                          shape const& type,
+                          rows const& expected,
+                          cudaStream_t stream)
+  {
+    auto const seen = read_later(column, type, stream);
+    synchronize(stream);
+    EXPECT_EQ(*seen, expected) << type.name;
+  }
+
+  /// As above, for an import that is freed before the kernel has run.
+  static void expect_rows(imported_column&& imported,
+                          shape const& type,
+                          rows const& expected,
+                          cudaStream_t stream,
+                          bool sanitized = true)
+  {
+    auto const seen = read_later(imported.view(), type, stream, sanitized);
+    imported        = {};
+    synchronize(stream);
+    EXPECT_EQ(*seen, expected) << type.name;
+  }
+
+  /// Reads an array on a new stream, which waits only for the event of the array.
+  static rows read_behind_event(device_array const& array, shape const& type)
+  {
+    auto const consumer = lasting_stream{};
+    auto const structs  = array.to_arrow();
+    EXPECT_EQ(cudaStreamWaitEvent(consumer.get(), event_of(structs)), cudaSuccess);
+    auto result = rows{};
+    sim::enqueue(consumer.get(), [&] { result = read_arrow(structs->array, type); });
+    synchronize(consumer.get());
+    return result;
+  }
 
   sim::pool_resource pool_{};
   sim::pool_resource far_pool_{memory_kind::device, 1};

@@ -68,19 +68,16 @@ TEST_F(cuda_calls, of_each_way)
 {
   for (auto const num_columns : {1, 100}) {
     sim::reset(1);
-    auto const stream = lasting_stream{};
-    auto const ref    = cuda::stream_ref{stream.get()};
-    auto const type   = table_of(num_columns);
-    auto values       = rows{};
-    for (auto const& value : samples(flat("int32"), num_rows, 10)) {
-      values.push_back({rows(static_cast<std::size_t>(num_columns), value)});
-    }
+    auto const stream   = lasting_stream{};
+    auto const ref      = stream.get();
+    auto const type     = table_of(num_columns);
+    auto const values   = table_samples(type, num_rows, 10);
     auto const host     = make_column(type, values);
-    auto const column   = upload_column(make_column(type, values), stream.get(), pool_);
+    auto const column   = late_column(type, values, stream.get(), pool_);
     auto const view     = column->view();
     auto const views    = std::vector<cudf::column_view>{view.child_begin(), view.child_end()};
     auto const input    = export_input{views, column->size()};
-    auto const schema   = schema_of(column->view());
+    auto const schema   = to_arrow_schema(column->view(), {});
     auto const importer = array_importer{*schema.get()};
     auto export_table = [&] { return to_arrow_device(input, nullptr, {}, ref, pool_).to_arrow(); };
     auto import_table = [&](ArrowDeviceArray* array) {

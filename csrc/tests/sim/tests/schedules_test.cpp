@@ -97,8 +97,7 @@ class schedule {
                                 static_cast<std::size_t>(below(random, 50)),
                                 below(random, 2) * 30,
                                 static_cast<unsigned>(random()));
-    auto column       = std::shared_ptr<cudf::column>{
-      upload_column(make_column(type, values), stream, pool_of(device))};
+    auto column = std::shared_ptr<cudf::column>{late_column(type, values, stream, pool_of(device))};
     auto const view = column->view();
     return {device, stream, type, std::move(values), view, std::move(column)};
   }
@@ -128,7 +127,7 @@ class schedule {
   /// Exports a column and imports it on another stream; copies it if that is on another device.
   item pass_on(item one, engine& random)
   {
-    auto const schema = schema_of(one.view);
+    auto const schema = to_arrow_schema(one.view, {});
     auto array        = to_arrow(one, below(random, 2) == 0, one.owner).to_arrow();
     one.owner         = nullptr;
     return from_arrow(
@@ -137,7 +136,7 @@ class schedule {
 
   item pass_through_host(item one, engine& random)
   {
-    auto const schema = schema_of(one.view);
+    auto const schema = to_arrow_schema(one.view, {});
     auto array = to_arrow(one, false, one.owner).to_host(any_stream(one.device, random)).to_arrow();
     one.owner  = nullptr;
     return from_arrow(std::move(array), *schema.get(), std::move(one), random, true);

@@ -22,8 +22,12 @@ class async_streams : public bridge_test {
                                              rmm::device_async_resource_ref mr)
   {
     auto const view = owner->view();
-    return slices(
-      view, std::move(owner), batch_rows, {.schema = make_schema(view, {})}, stream, mr);
+    return slices(view,
+                  std::move(owner),
+                  batch_rows,
+                  {.schema = cudf_arrow_bridge::make_schema(view, {})},
+                  stream,
+                  mr);
   }
 };
 
@@ -37,25 +41,22 @@ async_batch wait_for(async_stream_reader& reader)
 TEST_F(async_streams, consumers_wait_for_the_event_of_each_batch)
 {
   auto const type = flat("int32");
-  for (auto seed = 0U; seed < some_seeds; ++seed) {
-    sim::reset(seed);
-    auto const stream   = lasting_stream{};
-    auto const consumer = lasting_stream{};
-    auto const values   = samples(type, 10, 0);
-    auto reader         = async_stream_reader{2, {}};
-    auto source         = split(column(type, values, stream.get()), stream.get(), pool_);
+  for_seeds(some_seeds, [&](cudaStream_t stream, cudaStream_t consumer) {
+    auto const values = samples(type, 10, 0);
+    auto reader       = async_stream_reader{2, {}};
+    auto source       = split(column(type, values, stream), stream, pool_);
     to_arrow_async(device_array_stream{std::move(source)}, reader.take_handler());
     auto parts = std::vector<late_rows>{};
     for (auto batch = wait_for(reader); !batch.is_end(); batch = wait_for(reader)) {
-      auto const imported = import(batch.array.get(), reader.schema(), consumer.get());
-      parts.push_back(read_later(imported.view(), type, consumer.get()));
+      auto const imported = import(batch.array.get(), reader.schema(), consumer);
+      parts.push_back(read_later(imported.view(), type, consumer));
     }
-    synchronize(consumer.get());
+    synchronize(consumer);
     auto found = rows{};
     for (auto const& part : parts) { found.insert(found.end(), part->begin(), part->end()); }
     EXPECT_EQ(found, values);
     settle();
-  }
+  });
 }
 
 /// Returns the batches of another source and records the device that is current in `next`.
@@ -85,12 +86,10 @@ TEST_F(async_streams, make_batches_with_the_callers_device_current)
   for (auto const device : {1, 0, 1}) {
     auto const guard  = on_device{rmm::cuda_device_id{device}};
     auto const stream = lasting_stream{};
-    auto& pool        = device == 1 ? far_pool_ : pool_;
     auto seen         = std::atomic<int>{-1};
-    auto batches = split(upload_column(make_column(type, samples(type, 10, 0)), stream.get(), pool),
-                         stream.get(),
-                         pool);
-    auto reader  = async_stream_reader{1, {}};
+    auto source       = column(type, samples(type, 10, 0), stream.get(), device);
+    auto batches      = split(std::move(source), stream.get(), device == 1 ? far_pool_ : pool_);
+    auto reader       = async_stream_reader{1, {}};
     to_arrow_async(device_array_stream{std::make_unique<watched>(std::move(batches), seen)},
                    reader.take_handler());
     auto batch = wait_for(reader);

@@ -18,10 +18,7 @@ class conversions : public bridge_test {
  protected:
   /// Copies bytes to device memory of the same size.
   rmm::device_buffer upload(std::vector<std::uint8_t> const& bytes, cudaStream_t stream)
-  {
-    auto const kept = std::make_shared<std::vector<std::uint8_t>>(bytes);
-    return fill_later(kept->data(), kept->size(), kept, stream, pool_);
-  }
+  { return sim::upload(host_buffer(bytes), {false, stream, pool_}); }
 };
 
 /// @return Bytes of which about half are 0; the others are 1, 128 or 255
@@ -37,7 +34,7 @@ std::vector<std::uint8_t> random_bools(std::size_t size, engine& random)
 TEST_F(conversions, bools_are_packed_in_the_order_of_rows)
 {
   auto random = engine{1};
-  for (auto size : {1, 2, 7, 8, 9, 31, 32, 63, 64, 65, 511, 512, 513, 1024, 1500}) {
+  for (auto size : {0, 1, 2, 7, 8, 9, 31, 32, 63, 64, 65, 511, 512, 513, 1024, 1500}) {
     for (auto begin : {0, 1, 5}) {
       sim::reset(static_cast<unsigned>(size + begin));
       auto const stream = lasting_stream{};
@@ -48,6 +45,7 @@ TEST_F(conversions, bools_are_packed_in_the_order_of_rows)
         static_cast<std::byte const*>(source.data()) + begin, size, {false, stream.get(), pool_});
       EXPECT_EQ(sim::host_syncs_here(), before);
       EXPECT_EQ(packed.size() % 64, 0U);
+      EXPECT_EQ(packed.size() == 0, size == 0);
       synchronize(stream.get());
       auto const bits = std::span{static_cast<std::uint8_t const*>(packed.data()), packed.size()};
       for (std::size_t i = 0; i < bits.size() * 8; ++i) {
@@ -57,27 +55,6 @@ TEST_F(conversions, bools_are_packed_in_the_order_of_rows)
       }
     }
   }
-}
-
-TEST_F(conversions, every_byte_value_can_be_packed)
-{
-  auto const stream = lasting_stream{};
-  auto bools        = std::vector<std::uint8_t>{};
-  for (auto byte = 0U; byte < 256; ++byte) {
-    for (auto bit = 0U; bit < 8; ++bit) { bools.push_back(byte >> bit & 1); }
-  }
-  auto const source = upload(bools, stream.get());
-  auto const packed = detail::device::pack_bools(
-    source.data(), static_cast<cudf::size_type>(bools.size()), {false, stream.get(), pool_});
-  synchronize(stream.get());
-  auto const bytes = std::span{static_cast<std::uint8_t const*>(packed.data()), packed.size()};
-  for (auto byte = 0U; byte < 256; ++byte) { EXPECT_EQ(bytes[byte], byte); }
-}
-
-TEST_F(conversions, packing_no_rows_returns_an_empty_buffer)
-{
-  auto const stream = lasting_stream{};
-  EXPECT_EQ(detail::device::pack_bools(nullptr, 0, {false, stream.get(), pool_}).size(), 0U);
 }
 
 TEST_F(conversions, libcudf_supports_casts_from_uint8_to_bool8)
@@ -110,9 +87,8 @@ TEST_F(conversions, read_integer_returns_a_value_from_device_memory)
   auto const stream = lasting_stream{};
   auto const values = std::vector<std::uint8_t>{0xFE, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0};
   auto const source = upload(values, stream.get());
-  EXPECT_EQ(detail::device::read_integer(source.data(), 4, cuda::stream_ref{stream.get()}), -2);
-  EXPECT_EQ(detail::device::read_integer(source.data(), 8, cuda::stream_ref{stream.get()}),
-            0x1'FFFF'FFFE);
+  EXPECT_EQ(detail::device::read_integer(source.data(), 4, stream.get()), -2);
+  EXPECT_EQ(detail::device::read_integer(source.data(), 8, stream.get()), 0x1'FFFF'FFFE);
 }
 
 TEST_F(conversions, read_integer_works_while_no_pinned_memory_is_free)
@@ -123,40 +99,34 @@ TEST_F(conversions, read_integer_works_while_no_pinned_memory_is_free)
     detail::pinned_memory{1, std::size_t{1} << 20, detail::transfer_kind::read_back};
   EXPECT_EQ(others.size(), std::size_t{1} << 20);
   auto const pinned = sim::pinned_bytes();
-  EXPECT_EQ(detail::device::read_integer(source.data(), 4, cuda::stream_ref{stream.get()}), 7);
+  EXPECT_EQ(detail::device::read_integer(source.data(), 4, stream.get()), 7);
   EXPECT_EQ(sim::pinned_bytes(), pinned);
 }
 
 TEST_F(conversions, read_integer_keeps_its_pinned_memory_after_a_failed_wait)
 {
-  for (auto seed = 0U; seed < 50; ++seed) {
-    sim::reset(seed);
-    auto const stream  = lasting_stream{};
-    auto const source  = upload({1, 0, 0, 0}, stream.get());
+  for_seeds(50, [&](cudaStream_t stream) {
+    auto const source  = upload({1, 0, 0, 0}, stream);
     auto const records = sim::calls("cudaEventRecord");
     sim::fail_next("cudaStreamSynchronize", cudaErrorInvalidValue);
-    EXPECT_THROW(
-      (void)detail::device::read_integer(source.data(), 4, cuda::stream_ref{stream.get()}),
-      rmm::cuda_error);
+    EXPECT_THROW((void)detail::device::read_integer(source.data(), 4, stream), rmm::cuda_error);
     // The event keeps the pinned memory until the copy has run.
     EXPECT_EQ(sim::calls("cudaEventRecord"), records + 1);
     sim::drain();
-  }
+  });
 }
 
 TEST_F(conversions, read_ends_keeps_its_pinned_memory_if_the_second_copy_fails)
 {
-  for (auto seed = 0U; seed < 50; ++seed) {
-    sim::reset(seed);
-    auto const stream  = lasting_stream{};
-    auto const source  = upload({1, 0, 0, 0, 2, 0, 0, 0}, stream.get());
+  for_seeds(50, [&](cudaStream_t stream) {
+    auto const source  = upload({1, 0, 0, 0, 2, 0, 0, 0}, stream);
     auto const records = sim::calls("cudaEventRecord");
     sim::fail_next("cudaMemcpyAsync", cudaErrorInvalidValue, 1);
-    EXPECT_THROW((void)detail::read_ends(source.data(), 1, 4, {false, stream.get(), pool_}),
+    EXPECT_THROW((void)detail::read_ends(source.data(), 1, 4, {false, stream, pool_}),
                  rmm::cuda_error);
     EXPECT_EQ(sim::calls("cudaEventRecord"), records + 1);
     sim::drain();
-  }
+  });
 }
 
 }  // namespace

@@ -8,12 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <ostream>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,37 +43,25 @@ class immediate_resource {
   friend void get_property(immediate_resource const&, cuda::mr::device_accessible) noexcept {}
 };
 
-/// Calls of an export or import.
-struct call_counts {
-  std::size_t allocations;  ///< of temporary memory
-  std::size_t frees;
-  std::size_t operations;  ///< kernels, memory copies and memsets
-  std::size_t waits;       ///< of the host, including those of `cudaFree`
+/// Allocations and frees of temporary memory, operations (kernels, memory copies and memsets), and
+/// waits of the host, including those of `cudaFree`.
+using call_counts = std::array<std::size_t, 4>;
 
-  bool operator==(call_counts const&) const = default;
-
-  friend std::ostream& operator<<(std::ostream& out, call_counts const& counts)
-  {
-    return out << counts.allocations << " allocations, " << counts.frees << " frees, "
-               << counts.operations << " operations, " << counts.waits << " waits";
-  }
-};
-
-call_counts counts_now()
+template <typename Run>
+call_counts calls_of(Run run)
 {
-  return {
-    sim::calls("cudaMalloc"),
-    sim::calls("cudaFree"),
-    sim::calls("sim::enqueue") + sim::calls("cudaMemcpyAsync") + sim::calls("cudaMemsetAsync"),
-    sim::host_syncs_here()};
-}
-
-call_counts operator-(call_counts const& left, call_counts const& right)
-{
-  return {left.allocations - right.allocations,
-          left.frees - right.frees,
-          left.operations - right.operations,
-          left.waits - right.waits};
+  auto const now = [] {
+    return call_counts{
+      sim::calls("cudaMalloc"),
+      sim::calls("cudaFree"),
+      sim::calls("sim::enqueue") + sim::calls("cudaMemcpyAsync") + sim::calls("cudaMemsetAsync"),
+      sim::host_syncs_here()};
+  };
+  auto const before = now();
+  run();
+  auto result = now();
+  for (std::size_t i = 0; i < result.size(); ++i) { result[i] -= before[i]; }
+  return result;
 }
 
 class temporaries : public bridge_test {
@@ -85,63 +72,35 @@ class temporaries : public bridge_test {
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, immediate_resource{});
   }
 
-  /// Columns of one type in memory of the pool, so that only temporary memory is counted.
-  std::shared_ptr<std::vector<std::unique_ptr<cudf::column>>> columns(shape const& type,
-                                                                      int count,
-                                                                      cudaStream_t stream)
-  {
-    auto result = std::make_shared<std::vector<std::unique_ptr<cudf::column>>>();
-    for (auto i = 0; i < count; ++i) {
-      result->push_back(column(type, samples(type, 1'000, 30), stream));
-    }
-    return result;
-  }
-
-  call_counts counts_of_export(shape const& type, int count)
-  {
-    auto const stream = lasting_stream{};
-    auto const made   = columns(type, count, stream.get());
-    auto views        = std::vector<cudf::column_view>{};
-    for (auto const& one : *made) { views.push_back(one->view()); }
-    auto const before = counts_now();
-    auto const array  = to_arrow_device(cudf::table_view{views}, made, {}, stream.get(), pool_);
-    return counts_now() - before;
-  }
-
-  call_counts counts_of_import(shape const& type, int count)
-  {
-    auto const stream = lasting_stream{};
-    auto const made   = columns(type, count, stream.get());
-    auto views        = std::vector<cudf::column_view>{};
-    for (auto const& one : *made) { views.push_back(one->view()); }
-    auto const table    = cudf::table_view{views};
-    auto const metadata = std::vector<column_metadata>(views.size());
-    auto const schema   = to_arrow_schema(table, metadata, {});
-    auto array          = to_arrow_device(table, made, {}, stream.get(), pool_).to_arrow();
-    auto const before   = counts_now();
-    auto const imported = from_arrow_device_table(
-      *schema.get(), array.get(), {}, cuda::stream_ref{stream.get()}, pool_);
-    return counts_now() - before;
-  }
+  /// A table of columns of one type, in memory of the pool, so that only temporary memory counts.
+  static shape table_of(shape const& type, std::size_t num_columns)
+  { return struct_of(std::vector<shape>(num_columns, type)); }
 };
 
 TEST_F(temporaries, of_exported_bools)
 {
-  EXPECT_EQ(counts_of_export(flat("bool8"), 1), (call_counts{1, 1, 7, 1}));
-  EXPECT_EQ(counts_of_export(flat("bool8"), 100), (call_counts{1, 1, 700, 1}));
+  for (auto const num_columns : {std::size_t{1}, std::size_t{100}}) {
+    auto const stream = lasting_stream{};
+    auto const type   = table_of(flat("bool8"), num_columns);
+    auto const source = column(type, table_samples(type, 1'000, 30), stream.get());
+    EXPECT_EQ(calls_of([&] { (void)to_arrow(source, stream.get()); }),
+              (call_counts{1, 1, 7 * num_columns, 1}));
+  }
 }
 
-TEST_F(temporaries, of_imported_strings_with_nulls)
+TEST_F(temporaries, of_imported_strings_and_lists_with_nulls)
 {
-  // One wait is that of the import, the other that of `cudaFree`.
-  EXPECT_EQ(counts_of_import(flat("string"), 1), (call_counts{1, 1, 12, 2}));
-  EXPECT_EQ(counts_of_import(flat("string"), 100), (call_counts{1, 1, 1101, 2}));
-}
-
-TEST_F(temporaries, of_imported_lists_with_nulls)
-{
-  EXPECT_EQ(counts_of_import(list_of(flat("int32")), 1), (call_counts{1, 1, 12, 2}));
-  EXPECT_EQ(counts_of_import(list_of(flat("int32")), 100), (call_counts{1, 1, 1101, 2}));
+  for (auto const& each : {flat("string"), list_of(flat("int32"))}) {
+    for (auto const num_columns : {std::size_t{1}, std::size_t{100}}) {
+      auto const stream = lasting_stream{};
+      auto const type   = table_of(each, num_columns);
+      auto array = export_rows(type, table_samples(type, 1'000, 30), stream.get()).to_arrow();
+      // One wait is that of the import, the other that of `cudaFree`.
+      EXPECT_EQ(calls_of([&] { (void)import_table(array, type, stream.get()); }),
+                (call_counts{1, 1, 11 * num_columns + 1, 2}))
+        << each.name;
+    }
+  }
 }
 
 TEST_F(temporaries, of_large_bool_columns_are_in_one_block)
@@ -149,12 +108,11 @@ TEST_F(temporaries, of_large_bool_columns_are_in_one_block)
   constexpr auto size = cudf::size_type{40'000'000};
   auto const stream   = lasting_stream{};
   auto const bools    = rmm::device_buffer{std::size_t{size}, stream.get(), pool_};
-  auto const before   = counts_now();
-  {
-    auto const exec = detail::execution{false, stream.get(), pool_};
-    for (auto i = 0; i < 3; ++i) { (void)detail::pack_bools(bools.data(), size, exec); }
-  }
-  EXPECT_EQ(counts_now() - before, (call_counts{1, 1, 21, 1}));
+  EXPECT_EQ(calls_of([&] {
+              auto const exec = detail::execution{false, stream.get(), pool_};
+              for (auto i = 0; i < 3; ++i) { (void)detail::pack_bools(bools.data(), size, exec); }
+            }),
+            (call_counts{1, 1, 21, 1}));
 }
 
 TEST_F(temporaries, do_not_overlap_and_are_reused)
@@ -169,7 +127,6 @@ TEST_F(temporaries, do_not_overlap_and_are_reused)
   auto random       = engine{1};
   auto scratch      = std::make_optional<detail::scratch_resource>();
   auto live         = std::vector<taken>{};
-  auto const before = counts_now();
   for (auto i = 0; i < 2'000; ++i) {
     if (live.size() < 20 && below(random, 2) == 0) {
       auto const size   = static_cast<std::size_t>(below(random, 200'000)) + 1;
@@ -188,15 +145,15 @@ TEST_F(temporaries, do_not_overlap_and_are_reused)
     }
   }
   for (auto const& one : live) { scratch->deallocate(stream.get(), one.first, one.size); }
-  EXPECT_EQ((counts_now() - before).frees, 0U);
+  EXPECT_EQ(sim::calls("cudaFree"), 0U);
   // The memory is merged again: an allocation of a whole block fits.
-  auto const blocks = (counts_now() - before).allocations;
+  auto const blocks = sim::calls("cudaMalloc");
   EXPECT_LE(blocks, 6U);
   auto* const whole = scratch->allocate(stream.get(), std::size_t{1} << 20);
-  EXPECT_EQ((counts_now() - before).allocations, blocks);
+  EXPECT_EQ(sim::calls("cudaMalloc"), blocks);
   scratch->deallocate(stream.get(), whole, std::size_t{1} << 20);
   scratch.reset();
-  EXPECT_EQ((counts_now() - before).frees, blocks);
+  EXPECT_EQ(sim::calls("cudaFree"), blocks);
 }
 
 }  // namespace

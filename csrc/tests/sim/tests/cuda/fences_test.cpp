@@ -26,9 +26,6 @@ using results = std::vector<fence_result>;
 
 constexpr auto long_enough_for_all = 20s;  ///< time limit of waits that are expected to succeed
 
-/// Waits for all fences, so that their events are in the pool.
-void settle_fences() { detail::drain_fences(); }
-
 /// Takes `count` results, in the order in which they are reported.
 results take(fence_set& fences, std::size_t count)
 {
@@ -71,7 +68,7 @@ class fences : public bridge_test {
   void TearDown() override
   {
     fences_ = fence_set{};
-    settle_fences();
+    detail::drain_fences();
     bridge_test::TearDown();
   }
 
@@ -92,18 +89,17 @@ TEST_F(fences, are_reported_after_the_work_of_their_stream)
   expect_reached(fences_, {fence});
   EXPECT_TRUE(done);
   EXPECT_EQ(fences_.num_pending(), 0U);
+  EXPECT_FALSE(is_readable(fences_));
 }
 
 TEST_F(fences, of_one_stream_are_reported_after_their_work)
 {
-  for (auto seed = 1U; seed <= many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const stream = lasting_stream{};
-    auto num_done     = std::atomic<std::size_t>{0};
-    auto expected     = std::vector<fence_id>{};
+  for_seeds(many_seeds, [&](cudaStream_t stream) {
+    auto num_done = std::atomic<std::size_t>{0};
+    auto expected = std::vector<fence_id>{};
     for (auto i = 0; i < 20; ++i) {
-      sim::enqueue(stream.get(), [&] { ++num_done; });
-      expected.push_back(fences_.add(stream.get()));
+      sim::enqueue(stream, [&] { ++num_done; });
+      expected.push_back(fences_.add(stream));
     }
     auto num_told = std::size_t{0};
     while (num_told < expected.size()) {
@@ -116,40 +112,8 @@ TEST_F(fences, of_one_stream_are_reported_after_their_work)
         ++num_told;
       }
     }
-    settle_fences();
-  }
-}
-
-TEST_F(fences, of_a_late_stream_do_not_delay_other_streams)
-{
-  auto const late   = lasting_stream{};
-  auto const prompt = lasting_stream{};
-  auto slow         = std::optional<sim::slow_stream>{late.get()};
-  auto const first  = fences_.add(late.get());
-  auto const second = fences_.add(prompt.get());
-  expect_reached(fences_, {second});
-  // Only now, an application may enqueue work that the late stream waits for.
-  slow.reset();
-  expect_reached(fences_, {first});
-}
-
-TEST_F(fences, do_not_wait_for_releases)
-{
-  auto const stream = lasting_stream{};
-  auto told         = std::promise<void>{};
-  auto in_time      = false;
-  auto source       = producer{stream.get()};
-  source.when_released([&, future = told.get_future().share()] {
-    in_time = future.wait_for(long_enough_for_all) == std::future_status::ready;
+    detail::drain_fences();
   });
-  {
-    auto const slow = sim::slow_stream{stream.get()};
-    import(source, stream.get()).storage.reset();
-  }
-  expect_reached(fences_, {fences_.add(stream.get())});
-  told.set_value();
-  drain_releases();
-  EXPECT_TRUE(in_time);
 }
 
 TEST_F(fences, of_arrays_are_reported_when_the_array_is_ready)
@@ -174,8 +138,8 @@ TEST_F(fences, keep_their_array_until_they_are_reached)
 {
   auto const stream = lasting_stream{};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
-  auto column       = std::shared_ptr<cudf::column>{integer_column(stream.get())};
-  auto const watch  = std::weak_ptr<cudf::column>{column};
+  auto column       = integer_column(stream.get());
+  auto const watch  = std::weak_ptr{column};
   auto array        = to_arrow(std::move(column), stream.get());
   auto const first  = array.add_fence(fences_);
   auto const second = array.add_fence(fences_);
@@ -185,7 +149,7 @@ TEST_F(fences, keep_their_array_until_they_are_reached)
   EXPECT_FALSE(watch.expired());
   slow.reset();
   expect_reached(fences_, {second});
-  settle_fences();
+  detail::drain_fences();
   drain_releases();
   EXPECT_TRUE(watch.expired());
 }
@@ -196,14 +160,13 @@ TEST_F(fences, slow_release_of_an_array_does_not_delay_other_fences)
   auto told         = std::promise<void>{};
   auto in_time      = false;
   {
-    auto const column = std::shared_ptr<cudf::column>{integer_column(stream.get())};
-    auto owner        = std::shared_ptr<void const>{column.get(), [&, column](void const*) {
-                                               auto const future = told.get_future();
-                                               in_time = future.wait_for(long_enough_for_all) ==
-                                                         std::future_status::ready;
-                                                    }};
-    auto array        = to_arrow_device(column->view(), std::move(owner), {}, stream.get(), pool_);
-    auto slow         = sim::slow_stream{stream.get()};
+    auto const column    = integer_column(stream.get());
+    auto const wait_long = [&, column](void const*) {
+      in_time = told.get_future().wait_for(long_enough_for_all) == std::future_status::ready;
+    };
+    auto owner = std::shared_ptr<void const>{column.get(), wait_long};
+    auto array = to_arrow_device(column->view(), std::move(owner), {}, stream.get(), pool_);
+    auto slow  = sim::slow_stream{stream.get()};
     sim::enqueue(stream.get(), [] {});
     (void)array.add_fence(fences_);
     array.reset();
@@ -211,7 +174,7 @@ TEST_F(fences, slow_release_of_an_array_does_not_delay_other_fences)
   auto const next = fences_.add(stream.get());
   EXPECT_EQ(take(fences_, 2).back().fence, next);
   told.set_value();
-  settle_fences();
+  detail::drain_fences();
   drain_releases();
   EXPECT_TRUE(in_time);
 }
@@ -219,15 +182,12 @@ TEST_F(fences, slow_release_of_an_array_does_not_delay_other_fences)
 TEST_F(fences, are_reported_once_as_cancelled_or_reached)
 {
   constexpr auto num_threads = 3U;
-  for (auto seed = 1U; seed <= many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const one   = lasting_stream{};
-    auto const other = lasting_stream{};
-    auto mine        = std::vector<fence_id>{};
+  for_seeds(many_seeds, [&](cudaStream_t one, cudaStream_t other) {
+    auto mine = std::vector<fence_id>{};
     for (auto i = 0; i < 30; ++i) {
-      auto const& stream = i % 2 == 0 ? one : other;
-      sim::enqueue(stream.get(), [] {});
-      mine.push_back(fences_.add(stream.get()));
+      auto const stream = i % 2 == 0 ? one : other;
+      sim::enqueue(stream, [] {});
+      mine.push_back(fences_.add(stream));
     }
     auto won     = std::array<std::set<fence_id>, num_threads>{};
     auto threads = std::vector<std::thread>{};
@@ -248,9 +208,9 @@ TEST_F(fences, are_reported_once_as_cancelled_or_reached)
         std::count_if(won.begin(), won.end(), [=](auto const& all) { return all.contains(fence); });
       EXPECT_EQ(cancelled, told.at(fence) == fence_state::cancelled ? 1 : 0);
     }
-    settle_fences();
+    detail::drain_fences();
     EXPECT_EQ(fences_.poll(0s).size(), 0U);
-  }
+  });
 }
 
 TEST_F(fences, report_cuda_errors)
@@ -280,35 +240,6 @@ TEST_F(fences, add_fails_if_the_event_cannot_be_recorded)
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
-TEST_F(fences, one_descriptor_serves_ten_thousand_fences)
-{
-  constexpr auto num_streams = 10U;
-  constexpr auto num_fences  = 10'000U;
-  auto streams               = std::vector<std::unique_ptr<lasting_stream>>{};
-  auto slow                  = std::vector<std::unique_ptr<sim::slow_stream>>{};
-  auto of_stream             = std::vector<std::vector<fence_id>>(num_streams);
-  for (auto i = 0U; i < num_streams; ++i) {
-    streams.push_back(stream_on(static_cast<int>(i % 2)));
-    slow.push_back(std::make_unique<sim::slow_stream>(streams.back()->get()));
-  }
-  for (auto i = 0U; i < num_fences; ++i) {
-    auto const which = i % num_streams;
-    auto const guard = on_device{rmm::cuda_device_id{static_cast<int>(which % 2)}};
-    of_stream[which].push_back(fences_.add(streams[which]->get()));
-  }
-  EXPECT_EQ(fences_.num_pending(), num_fences);
-  EXPECT_FALSE(is_readable(fences_));
-  slow.clear();
-  auto told = std::vector<std::vector<fence_id>>(num_streams);
-  for (auto const& result : take(fences_, num_fences)) {
-    EXPECT_EQ(result.state, fence_state::reached);
-    told[(result.fence - of_stream.front().front()) % num_streams].push_back(result.fence);
-  }
-  for (auto& each : told) { std::sort(each.begin(), each.end()); }
-  EXPECT_EQ(told, of_stream);
-  EXPECT_FALSE(is_readable(fences_));
-}
-
 TEST_F(fences, do_not_block_a_thread_in_cuda)
 {
   auto const stream = lasting_stream{};
@@ -335,20 +266,9 @@ TEST_F(fences, destroyed_set_drops_its_pending_fences)
   fences_               = fence_set{};
   EXPECT_EQ(fcntl(descriptor, F_GETFD), -1);
   slow.reset();
-  settle_fences();
+  detail::drain_fences();
   settle();
   EXPECT_EQ(detail::events_in_use(), 0U);
-}
-
-TEST_F(fences, are_reached_after_their_stream_is_destroyed)
-{
-  auto fence = fence_id{};
-  {
-    auto const stream = sim::stream{};
-    sim::enqueue(stream.get(), [] {});
-    fence = fences_.add(stream.get());
-  }
-  expect_reached(fences_, {fence});
 }
 
 TEST_F(fences, wake_ends_poll_while_the_stream_is_late)
@@ -372,8 +292,7 @@ TEST_F(fences, wake_ends_poll_while_the_stream_is_late)
   static auto const stream = sim::stream{};
   static auto pool         = sim::pool_resource{};
   static auto set          = fence_set::make();
-  auto const column        = std::shared_ptr<cudf::column>{
-    upload_column(make_column(flat("int32"), {number(1)}), stream.get(), pool)};
+  auto const column        = late_column(flat("int32"), {number(1)}, stream.get(), pool);
   auto owner = std::shared_ptr<void const>{column.get(),
                                            [column](void const*) { std::fputs("gone", stderr); }};
   sim::hold(stream.get());
@@ -430,7 +349,7 @@ TEST_F(fences, on_foreign_events_are_reported_after_the_event)
   EXPECT_EQ(watched.lock()->handle, handle);
   slow.reset();
   expect_reached(fences_, {fence});
-  settle_fences();
+  detail::drain_fences();
   drain_releases();
   EXPECT_TRUE(watched.expired());
 }

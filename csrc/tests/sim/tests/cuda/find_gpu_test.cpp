@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/location/location.hpp"
-#include "sim/world_test.hpp"
+#include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/memory.hpp>
 
 #include <rmm/error.hpp>
 
 #include <cstdlib>
-#include <optional>
-#include <stdexcept>
-#include <string>
 
 namespace cudf_arrow_bridge::test {
 namespace {
-
-using detail::find_gpu;
-
-/// @return The message of the error that `find_gpu` throws; empty if it throws none
-template <typename Error>
-std::string complaint()
-{
-  try {
-    (void)find_gpu();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return {};
-}
-
-void expect_in(std::string const& part, std::string const& whole)
-{ EXPECT_NE(whole.find(part), std::string::npos) << whole; }
 
 /// Sets an environment variable and restores it afterwards.
 class variable {
@@ -40,103 +20,61 @@ class variable {
     setenv(name, value, 1);
   }
 
-  ~variable()
-  {
-    if (before_.has_value()) {
-      setenv(name_, before_->c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
+  ~variable() { (void)(before_.empty() ? unsetenv(name_) : setenv(name_, before_.c_str(), 1)); }
 
   variable(variable const&)            = delete;
   variable& operator=(variable const&) = delete;
 
  private:
   char const* name_;
-  std::optional<std::string> before_{};
+  std::string before_{};
 };
 
-class search : public sim::world_test {
- protected:
-  static void fail(cudaError_t error) { sim::fail_next("cudaGetDeviceCount", error); }
-
-  variable visible_{"CUDA_VISIBLE_DEVICES", ""};
-  variable required_{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", ""};
+/// An error of CUDA, and the parts of the message of `find_gpu`.
+struct search_case {
+  cudaError_t error;
+  char const* visible;                 ///< CUDA_VISIBLE_DEVICES
+  char const* required;                ///< CUDF_ARROW_BRIDGE_REQUIRE_GPU
+  int driver;                          ///< version; 0: none
+  std::vector<std::string> message{};  ///< empty: `find_gpu` returns false
 };
 
-TEST_F(search, finds_devices) { EXPECT_TRUE(find_gpu()); }
+using search = sim::world_test;
 
-TEST_F(search, returns_false_without_a_driver)
+TEST_F(search, finds_devices)
 {
-  sim::set_driver_version(0);
-  fail(cudaErrorInsufficientDriver);
-  EXPECT_FALSE(find_gpu());
-  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-}
-
-TEST_F(search, returns_false_without_a_device)
-{
-  fail(cudaErrorNoDevice);
-  EXPECT_FALSE(find_gpu());
-  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-  sim::reset(1, 0);
-  EXPECT_FALSE(find_gpu());
-}
-
-TEST_F(search, returns_false_if_cuda_visible_devices_hides_all_devices)
-{
-  for (auto const* hidden : {"", "-1", "NoDevFiles", "none"}) {
-    auto const list = variable{"CUDA_VISIBLE_DEVICES", hidden};
-    fail(cudaErrorNoDevice);
-    EXPECT_FALSE(find_gpu()) << hidden;
-  }
-}
-
-TEST_F(search, fails_if_cuda_visible_devices_names_no_existing_device)
-{
-  for (auto const* wrong : {"7", "GPU-5f2c", "MIG-0"}) {
-    auto const list = variable{"CUDA_VISIBLE_DEVICES", wrong};
-    fail(cudaErrorNoDevice);
-    auto const said = complaint<rmm::cuda_error>();
-    expect_in("cudaErrorNoDevice", said);
-    expect_in(std::string{"CUDA_VISIBLE_DEVICES="} + wrong, said);
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-  }
-}
-
-TEST_F(search, fails_if_the_driver_is_too_old)
-{
-  sim::set_driver_version(11'040);
-  fail(cudaErrorInsufficientDriver);
-  auto const said = complaint<rmm::cuda_error>();
-  expect_in("too old", said);
-  expect_in("supports CUDA 11.4,", said);
-}
-
-TEST_F(search, reports_other_cuda_errors)
-{
-  for (auto const error : {cudaErrorInitializationError, cudaErrorInvalidDevice}) {
-    fail(error);
-    expect_in(cudaGetErrorName(error), complaint<rmm::cuda_error>());
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-  }
-}
-
-TEST_F(search, fails_without_a_gpu_if_a_gpu_is_required)
-{
+  EXPECT_TRUE(detail::find_gpu());
   auto const required = variable{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", "1"};
-  EXPECT_TRUE(find_gpu());
-  fail(cudaErrorNoDevice);
-  auto const said = complaint<std::runtime_error>();
-  expect_in("CUDF_ARROW_BRIDGE_REQUIRE_GPU=1", said);
-  expect_in("no CUDA device", said);
-  sim::set_driver_version(0);
-  fail(cudaErrorInsufficientDriver);
-  expect_in("no CUDA driver is installed", complaint<std::runtime_error>());
-  auto const off = variable{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", "0"};
-  fail(cudaErrorNoDevice);
-  EXPECT_FALSE(find_gpu());
+  EXPECT_TRUE(detail::find_gpu());
+  sim::reset(1, 0);
+  EXPECT_THROW((void)detail::find_gpu(), std::runtime_error);
+}
+
+TEST_F(search, returns_false_or_fails_without_a_device)
+{
+  for (auto const& [error, visible, required, driver, message] : std::vector<search_case>{
+         {cudaErrorInsufficientDriver, "", "", 0},
+         {cudaErrorNoDevice, "", "0", 12'000},
+         {cudaErrorNoDevice, "-1", "", 12'000},
+         {cudaErrorNoDevice, "NoDevFiles", "", 12'000},
+         {cudaErrorNoDevice, "none", "", 12'000},
+         {cudaErrorNoDevice, "7", "", 12'000, {"cudaErrorNoDevice", "CUDA_VISIBLE_DEVICES=7"}},
+         {cudaErrorNoDevice, "GPU-5f2c", "", 12'000, {"CUDA_VISIBLE_DEVICES=GPU-5f2c"}},
+         {cudaErrorNoDevice, "MIG-0", "", 12'000, {"CUDA_VISIBLE_DEVICES=MIG-0"}},
+         {cudaErrorInsufficientDriver, "", "", 11'040, {"too old", "supports CUDA 11.4,"}},
+         {cudaErrorInvalidDevice, "", "", 12'000, {"cudaErrorInvalidDevice"}},
+         {cudaErrorNoDevice, "", "1", 12'000, {"REQUIRE_GPU=1", "no CUDA device"}},
+         {cudaErrorInsufficientDriver, "", "1", 0, {"no CUDA driver is installed"}}}) {
+    auto const list  = variable{"CUDA_VISIBLE_DEVICES", visible};
+    auto const force = variable{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", required};
+    sim::set_driver_version(driver);
+    sim::fail_next("cudaGetDeviceCount", error);
+    auto found      = true;
+    auto const text = message_of<std::runtime_error>([&] { found = detail::find_gpu(); });
+    EXPECT_EQ(found, !message.empty()) << text;
+    for (auto const& part : message) { expect_in(part, text); }
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  }
 }
 
 using search_death_test = search;
@@ -147,16 +85,11 @@ TEST_F(search_death_test, has_gpu_caches_results_but_not_errors)
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
     {
-      fail(cudaErrorInitializationError);
-      auto failed = false;
-      try {
-        (void)has_gpu();
-      } catch (rmm::cuda_error const&) {
-        failed = true;
-      }
-      auto const found = has_gpu();
-      auto const asked = sim::calls("cudaGetDeviceCount");
-      std::_Exit(failed && found && has_gpu() && sim::calls("cudaGetDeviceCount") == asked ? 0 : 1);
+      sim::fail_next("cudaGetDeviceCount", cudaErrorInitializationError);
+      auto const failed = !message_of<rmm::cuda_error>([] { (void)has_gpu(); }).empty();
+      auto const found  = has_gpu();
+      auto const calls  = sim::calls("cudaGetDeviceCount");
+      std::_Exit(failed && found && has_gpu() && sim::calls("cudaGetDeviceCount") == calls ? 0 : 1);
     },
     testing::ExitedWithCode(0),
     "");

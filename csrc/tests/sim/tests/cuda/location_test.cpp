@@ -11,22 +11,19 @@
 
 #include <array>
 #include <memory>
-#include <stdexcept>
 #include <vector>
 
 namespace cudf_arrow_bridge::test {
 namespace {
 
+auto const kinds = std::array{std::pair{memory_kind::device, ARROW_DEVICE_CUDA},
+                              std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
+                              std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}};
+
 class location : public bridge_test {
  protected:
-  std::unique_ptr<cudf::column> column_in(memory_kind kind,
-                                          int device,
-                                          cudaStream_t stream,
-                                          shape const& type = flat("int32"))
-  {
-    auto host = make_column(type, integer_rows({1, 0}));
-    return upload_column(std::move(host), stream, pool_of(kind, device));
-  }
+  std::shared_ptr<cudf::column> column_in(memory_kind kind, int device, char const* type = "int32")
+  { return late_column(flat(type), integer_rows({1, 0}), cudaStreamLegacy, pool_of(kind, device)); }
 
   rmm::device_async_resource_ref pool_of(memory_kind kind, int device)
   { return *pools_.emplace_back(std::make_unique<sim::pool_resource>(kind, device)); }
@@ -37,11 +34,8 @@ class location : public bridge_test {
 
 TEST_F(location, exports_are_labelled_with_the_kind_of_their_memory)
 {
-  auto const stream = lasting_stream{};
-  for (auto const& [kind, type] : {std::pair{memory_kind::device, ARROW_DEVICE_CUDA},
-                                   std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
-                                   std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}}) {
-    auto const array = to_arrow(column_in(kind, 0, stream.get()), stream.get()).to_arrow();
+  for (auto const& [kind, type] : kinds) {
+    auto const array = to_arrow(column_in(kind, 0), cudaStreamLegacy).to_arrow();
     EXPECT_EQ(array->device_type, type);
     EXPECT_EQ(array->device_id, 0);
     EXPECT_NE(array->sync_event, nullptr);
@@ -50,87 +44,76 @@ TEST_F(location, exports_are_labelled_with_the_kind_of_their_memory)
 
 TEST_F(location, imports_share_memory_of_the_current_device_and_pinned_memory)
 {
-  auto const stream    = lasting_stream{};
-  auto const is_shared = [](std::unique_ptr<cudf::column> const& column) {
-    return can_share(std::vector{column->view()});
+  auto const is_shared = [](cudf::column_view const& column) {
+    return can_share(std::vector{column});
   };
-  for (auto const kind : {memory_kind::device, memory_kind::managed, memory_kind::pinned}) {
-    EXPECT_TRUE(is_shared(column_in(kind, 0, stream.get())));
-    EXPECT_EQ(is_shared(column_in(kind, 1, stream.get())), kind == memory_kind::pinned);
+  for (auto const& [kind, type] : kinds) {
+    EXPECT_TRUE(is_shared(*column_in(kind, 0)));
+    EXPECT_EQ(is_shared(*column_in(kind, 1)), kind == memory_kind::pinned);
   }
-  EXPECT_FALSE(is_shared(make_column(flat("int32"), integer_rows({1, 0}))));
+  EXPECT_FALSE(is_shared(*make_column(flat("int32"), integer_rows({1, 0}))));
   EXPECT_TRUE(can_share({}));
 }
 
-TEST_F(location, converted_exports_are_labelled_with_the_memory_of_the_resource)
+TEST_F(location, copies_and_converted_exports_are_labelled_with_the_memory_of_the_resource)
 {
-  auto const stream = lasting_stream{};
-  for (auto const& [kind, type] : {std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
-                                   std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}}) {
-    for (auto const& [target, label] :
-         {std::pair{kind, type}, std::pair{memory_kind::device, ARROW_DEVICE_CUDA}}) {
-      auto const source =
-        std::shared_ptr<cudf::column>{column_in(kind, 0, stream.get(), flat("bool8"))};
-      auto const array =
-        to_arrow_device(source->view(), source, {}, stream.get(), pool_of(target, 0)).to_arrow();
-      EXPECT_EQ(array->device_type, label);
-      EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{label, 0}));
+  for (auto const& [kind, unused] : kinds) {
+    auto const source = column_in(kind, 0, "bool8");
+    for (auto const& [target, label] : kinds) {
+      auto const mr    = pool_of(target, 0);
+      auto const array = to_arrow_device(source->view(), source, {}, cudaStreamLegacy, mr);
+      auto const copy  = array.copy(nullptr, cudaStreamLegacy, mr);
+      EXPECT_EQ(copy.location(), (memory_location{label, 0}));
+      // Kernels can read the buffers of other exports, which are in two kinds of memory.
+      if (target != kind && target != memory_kind::device) { continue; }
+      EXPECT_EQ(array.location(), copy.location());
+      EXPECT_EQ(locate(array.to_arrow()->array.buffers[1]), copy.location());
     }
   }
 }
 
 TEST_F(location, error_for_a_table_in_mixed_memory_names_both_locations)
 {
-  auto const stream = lasting_stream{};
-  auto const mixed  = [&](memory_kind kind, int device) {
-    auto const near  = column_in(memory_kind::device, 0, stream.get());
-    auto const other = column_in(kind, device, stream.get());
+  auto const mixed = [&](memory_kind kind, int device) {
+    auto const near  = column_in(memory_kind::device, 0);
+    auto const other = column_in(kind, device);
     auto const table = cudf::table_view{{near->view(), other->view()}};
-    try {
-      (void)to_arrow_device(table, nullptr, {}, stream.get(), pool_);
-    } catch (std::invalid_argument const& error) {
-      return std::string{error.what()};
-    }
-    return std::string{"nothing was thrown"};
+    return message_of([&] { (void)to_arrow_device(table, nullptr, {}, cudaStreamLegacy, pool_); });
   };
   auto const near = std::string{"in memory of CUDA device 0, got one in "};
-  EXPECT_NE(mixed(memory_kind::device, 1).find(near + "memory of CUDA device 1"),
-            std::string::npos);
-  EXPECT_NE(mixed(memory_kind::managed, 0).find(near + "managed memory"), std::string::npos);
+  expect_in(near + "memory of CUDA device 1", mixed(memory_kind::device, 1));
+  expect_in(near + "managed memory", mixed(memory_kind::managed, 0));
 }
 
 TEST_F(location, export_queries_cuda_once_per_allocation)
 {
-  auto const stream = lasting_stream{};
-  auto columns      = std::vector<cudf::column_view>{};
-  auto const two =
-    std::array{std::shared_ptr<cudf::column>{column_in(memory_kind::device, 0, stream.get())},
-               std::shared_ptr<cudf::column>{column_in(memory_kind::device, 0, stream.get())}};
+  auto columns   = std::vector<cudf::column_view>{};
+  auto const two = std::array{column_in(memory_kind::device, 0), column_in(memory_kind::device, 0)};
   for (auto i = 0U; i < 100; ++i) { columns.push_back(two[i % 2]->view()); }
   auto const runtime = sim::calls("cudaPointerGetAttributes");
   auto const driver  = sim::calls("cuPointerGetAttributes");
-  (void)to_arrow_device(cudf::table_view{columns}, two[0], {}, stream.get(), pool_);
+  (void)to_arrow_device(cudf::table_view{columns}, two[0], {}, cudaStreamLegacy, pool_);
   EXPECT_EQ(sim::calls("cudaPointerGetAttributes"), runtime);
   EXPECT_EQ(sim::calls("cuPointerGetAttributes"), driver + 2);
 }
 
 TEST_F(location, is_that_of_the_runtime_if_the_driver_cannot_tell)
 {
-  auto const stream = lasting_stream{};
-  for (auto const& [kind, type] : {std::pair{memory_kind::device, ARROW_DEVICE_CUDA},
-                                   std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
-                                   std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}}) {
-    auto const column = column_in(kind, 1, stream.get());
-    sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized);
-    EXPECT_EQ(locate(column->view().head<void>()), (memory_location{type, 1}));
+  auto const fail = [] { sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized); };
+  for (auto const& [kind, type] : kinds) {
+    auto const column   = column_in(kind, 1);
+    auto const* address = column->view().head<std::byte>();
+    EXPECT_EQ(locate(address + 7), (memory_location{type, 1}));
+    fail();
+    EXPECT_EQ(locate(address), (memory_location{type, 1}));
     EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-    sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized);
-    EXPECT_FALSE(detail::ends_before(column->view().head<void>(), 1U << 20)) << "size unknown";
+    fail();
+    EXPECT_FALSE(detail::ends_before(address, 1U << 20)) << "size unknown";
   }
   auto const here = 0;
-  sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized);
+  fail();
   EXPECT_EQ(locate(&here), memory_location{});
-  sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized);
+  fail();
   sim::fail_next("cudaPointerGetAttributes", cudaErrorInvalidValue);
   EXPECT_THROW((void)locate(&here), rmm::cuda_error);
 }

@@ -11,17 +11,11 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-/// The handles of default streams that the importing thread passes.
-auto const default_streams = {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread};
-
 class release_elsewhere : public bridge_test {
  protected:
   /// A share of an array of four integers on device 1, as a borrowed table holds it.
   static std::optional<detail::foreign_share> borrow(producer& source, cudaStream_t stream)
-  {
-    return std::optional<detail::foreign_share>{
-      std::in_place, &source.array, false, cuda::stream_ref{stream}};
-  }
+  { return std::optional<detail::foreign_share>{std::in_place, &source.array, false, stream}; }
 
   /// Imports and reads a column on this thread's default stream, and frees it on another thread.
   template <typename Free>
@@ -42,22 +36,26 @@ class release_elsewhere : public bridge_test {
 
 TEST_F(release_elsewhere, waits_for_the_default_streams_of_the_memorys_device)
 {
-  for (auto const stream : default_streams) {
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
-      sim::reset(seed);
-      auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
-      auto source       = producer{stream, {1, 2, 3, 4}, memory_kind::device, 1};
-      auto share        = borrow(source, stream);
-      auto const seen   = read_later(values_of(source), flat("int32"), stream);
-      auto const before = sim::host_syncs_here();
-      guard.reset();
-      share.reset();
-      EXPECT_EQ(sim::host_syncs_here(), before);
-      EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
-      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-      settle();
-      EXPECT_EQ(source.released(), 1);
-      EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+  for (auto const kind : {memory_kind::device, memory_kind::managed}) {
+    for (auto const stream : {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread}) {
+      for_seeds(many_seeds, [&] {
+        auto guard       = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+        auto source      = producer{stream, {1, 2, 3, 4}, kind, 1};
+        auto released_on = -1;
+        source.when_released([&] { released_on = rmm::get_current_cuda_device().value(); });
+        auto share        = borrow(source, stream);
+        auto const seen   = read_later(values_of(source), flat("int32"), stream);
+        auto const before = sim::host_syncs_here();
+        guard.reset();
+        share.reset();
+        EXPECT_EQ(sim::host_syncs_here(), before);
+        EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+        EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+        settle();
+        EXPECT_EQ(source.released(), 1);
+        EXPECT_EQ(released_on, 1);
+        EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+      });
     }
   }
 }
@@ -65,15 +63,14 @@ TEST_F(release_elsewhere, waits_for_the_default_streams_of_the_memorys_device)
 TEST_F(release_elsewhere, failed_event_makes_the_host_wait_and_free_on_the_memorys_device)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
-      sim::reset(seed);
+    for_seeds(many_seeds, [&](unsigned seed) {
       auto const kind = seed % 2 == 0 ? memory_kind::device : memory_kind::managed;
       auto guard      = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
       auto source     = producer{cudaStream_t{}, {1, 2, 3, 4}, kind, 1};
       auto share      = borrow(source, cudaStream_t{});
       auto const seen = read_later(values_of(source), flat("int32"), cudaStream_t{});
       auto device     = -1;
-      source.when_released([&] { EXPECT_EQ(cudaGetDevice(&device), cudaSuccess); });
+      source.when_released([&] { device = rmm::get_current_cuda_device().value(); });
       guard.reset();
       sim::fail_next(function, cudaErrorInvalidValue);
       share.reset();
@@ -81,39 +78,36 @@ TEST_F(release_elsewhere, failed_event_makes_the_host_wait_and_free_on_the_memor
       EXPECT_EQ(source.released(), 1);
       EXPECT_EQ(device, 1);
       EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
-    }
+    });
   }
 }
 
 TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_importing_thread)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
+  for_seeds(many_seeds, [&] {
     import_here_and_free_elsewhere([](auto& imported) {
       auto const before = sim::host_syncs_here();
       imported.storage.reset();
       EXPECT_EQ(sim::host_syncs_here(), before);
     });
-  }
+  });
 }
 
 TEST_F(release_elsewhere, failed_event_makes_the_host_wait_for_the_importing_thread)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
-      sim::reset(seed);
+    for_seeds(many_seeds, [&] {
       import_here_and_free_elsewhere([&](auto& imported) {
         sim::fail_next(function, cudaErrorInvalidValue);
         imported.storage.reset();
       });
-    }
+    });
   }
 }
 
 TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_finished_thread)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
+  for_seeds(many_seeds, [&] {
     auto source   = std::optional<producer>{};
     auto imported = imported_column{};
     auto seen     = late_rows{};
@@ -126,7 +120,7 @@ TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_finished_thread)
     settle();
     EXPECT_EQ(source->released(), 1);
     EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
-  }
+  });
 }
 
 TEST_F(release_elsewhere, on_the_importing_thread_does_not_wait_for_other_streams)

@@ -13,40 +13,38 @@ namespace {
 
 class release_in_order : public bridge_test {
  protected:
-  /// Exports a column that frees its memory on `stream`.
-  device_array exported(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
+  /// Exports integers. `watch_` observes the column, which frees its memory on `stream`.
+  unique_device_array export_integers(cudaStream_t stream, integers_t const& values)
   {
+    auto owner                    = integer_column(stream, values);
+    watch_                        = owner;
     auto const view               = owner->view();
     auto options                  = export_options{};
     options.owner_frees_on_stream = true;
-    return to_arrow_device(view, std::move(owner), options, cuda::stream_ref{stream}, pool_);
+    return to_arrow_device(view, std::move(owner), options, stream, pool_).to_arrow();
   }
 
   imported_column import_copy(producer& source, cudaStream_t stream)
   { return import(source, stream, {.copy = copy_policy::always}); }
+
+  std::weak_ptr<cudf::column> watch_;
 };
 
 TEST_F(release_in_order, owner_is_destroyed_before_the_reader_has_run)
 {
-  auto const values = integers_t{1, 2, 3, 4};
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const made   = lasting_stream{};
-    auto const reader = lasting_stream{};
-    auto owner        = std::shared_ptr<cudf::column>{integer_column(made.get(), values)};
-    auto const watch  = std::weak_ptr<cudf::column>{owner};
-    auto array        = exported(std::move(owner), made.get()).to_arrow();
-    auto imported     = import(array.get(), *integer_schema().get(), reader.get());
-    auto slow         = std::optional<sim::slow_stream>{reader.get()};
-    auto const seen   = read_later(imported.view(), flat("int32"), reader.get());
+  for_seeds(many_seeds, [&](cudaStream_t made, cudaStream_t reader) {
+    auto array        = export_integers(made, {1, 2, 3, 4});
+    auto imported     = import(array, flat("int32"), reader);
+    auto slow         = std::optional<sim::slow_stream>{reader};
+    auto const seen   = read_later(imported.view(), flat("int32"), reader);
     auto const before = sim::host_syncs_here();
     imported.storage.reset();
-    EXPECT_TRUE(watch.expired());
+    EXPECT_TRUE(watch_.expired());
     EXPECT_EQ(sim::host_syncs_here(), before);
     slow.reset();
     settle();
-    EXPECT_EQ(*seen, integer_rows(values));
-  }
+    EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
+  });
 }
 
 TEST_F(release_in_order, memory_of_a_copy_is_reused_by_the_next_copy)
@@ -55,7 +53,7 @@ TEST_F(release_in_order, memory_of_a_copy_is_reused_by_the_next_copy)
   auto const slow   = sim::slow_stream{stream.get()};
   auto last         = std::optional<void const*>{};
   for (auto i = 0; i < 10; ++i) {
-    auto source              = producer{stream.get(), {i, i + 1, i + 2, i + 3}};
+    auto source              = producer{stream.get()};
     auto imported            = import_copy(source, stream.get());
     auto const* const memory = imported.view().head<void>();
     EXPECT_EQ(last.value_or(memory), memory);
@@ -65,100 +63,85 @@ TEST_F(release_in_order, memory_of_a_copy_is_reused_by_the_next_copy)
 
 TEST_F(release_in_order, copies_are_read_before_their_memory_is_reused)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const stream = lasting_stream{};
-    auto const reader = lasting_stream{};
-    auto seen         = std::vector<late_rows>{};
+  for_seeds(many_seeds, [&](cudaStream_t stream, cudaStream_t reader) {
+    auto seen = std::vector<late_rows>{};
     for (auto i = 0; i < 3; ++i) {
-      auto source   = producer{stream.get(), {i, i + 1, i + 2}};
-      auto imported = import_copy(source, stream.get());
-      order_after(cuda::stream_ref{reader.get()}, cuda::stream_ref{stream.get()});
-      seen.push_back(read_later(imported.view(), flat("int32"), reader.get()));
-      auto data = std::move(imported.storage->release().data);
-      data->set_stream(cuda::stream_ref{reader.get()});
+      auto source   = producer{stream, {i, i + 1, i + 2}};
+      auto imported = import_copy(source, stream);
+      order_after(reader, stream);
+      seen.push_back(read_later(imported.view(), flat("int32"), reader));
+      imported.storage->release().data->set_stream(reader);
     }
     settle();
     for (auto i = 0; i < 3; ++i) { EXPECT_EQ(*seen[i], integer_rows({i, i + 1, i + 2})); }
-  }
+  });
 }
 
 TEST_F(release_in_order, failed_stream_wait_keeps_the_owner_until_the_reader_has_run)
 {
   auto const made   = lasting_stream{};
   auto const reader = lasting_stream{};
-  auto owner        = std::shared_ptr<cudf::column>{integer_column(made.get(), {1, 2})};
-  auto const watch  = std::weak_ptr<cudf::column>{owner};
-  auto array        = exported(std::move(owner), made.get()).to_arrow();
-  auto imported     = import(array.get(), *integer_schema().get(), reader.get());
+  auto array        = export_integers(made.get(), {1, 2});
+  auto imported     = import(array, flat("int32"), reader.get());
   auto slow         = std::optional<sim::slow_stream>{reader.get()};
   auto const seen   = read_later(imported.view(), flat("int32"), reader.get());
   sim::fail_next("cudaStreamWaitEvent", cudaErrorInvalidValue);
   imported.storage.reset();
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-  EXPECT_FALSE(watch.expired());
+  EXPECT_FALSE(watch_.expired());
   slow.reset();
   drain_releases();
-  EXPECT_TRUE(watch.expired());
+  EXPECT_TRUE(watch_.expired());
   EXPECT_EQ(*seen, integer_rows({1, 2}));
 }
 
 TEST_F(release_in_order, default_streams_are_on_the_device_of_the_export)
 {
-  auto const legacy = cudaStream_t{};
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const reader = lasting_stream{};
-    auto array = exported(std::shared_ptr{integer_column(legacy, {1, 2, 3})}, legacy).to_arrow();
-    auto const importer = array_importer{*integer_schema().get()};
-    auto borrowed =
-      importer.column(array.get(), {.borrow = true}, cuda::stream_ref{reader.get()}, pool_);
-    auto slow       = std::optional<sim::slow_stream>{reader.get()};
-    auto const seen = read_later(borrowed.view(), flat("int32"), reader.get());
+  for_seeds(many_seeds, [&](cudaStream_t reader) {
+    auto array      = export_integers(cudaStreamLegacy, {1, 2, 3});
+    auto borrowed   = import(array, flat("int32"), reader, {.borrow = true});
+    auto slow       = std::optional<sim::slow_stream>{reader};
+    auto const seen = read_later(borrowed.view(), flat("int32"), reader);
     {
       auto const elsewhere = on_device{rmm::cuda_device_id{1}};
       borrowed             = {};
     }
     // The next writes on the legacy stream of device 0 must run after the read.
-    auto const next = integer_column(legacy, {7, 8, 9});
+    auto const next = integer_column(cudaStreamLegacy, {7, 8, 9});
     slow.reset();
     settle();
-    synchronize(reader.get());
+    synchronize(reader);
     EXPECT_EQ(*seen, integer_rows({1, 2, 3}));
-  }
+  });
 }
 
 TEST_F(release_in_order, another_thread_frees_the_copy_after_the_reader)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const made   = cudaStreamPerThread;
-    auto const reader = lasting_stream{};
-    auto source       = producer{made, {4, 5, 6}};
-    auto imported     = import_copy(source, made);
-    order_after(cuda::stream_ref{reader.get()}, cuda::stream_ref{made});
-    auto const seen = read_later(imported.view(), flat("int32"), reader.get());
+  for_seeds(many_seeds, [&](cudaStream_t reader) {
+    auto const made = cudaStreamPerThread;
+    auto source     = producer{made, {4, 5, 6}};
+    auto imported   = import_copy(source, made);
+    order_after(reader, made);
+    auto const seen = read_later(imported.view(), flat("int32"), reader);
     std::thread{[&] {
-      auto data = std::move(imported.storage->release().data);
-      data->set_stream(cuda::stream_ref{reader.get()});
-      data.reset();
-      auto next = rmm::device_buffer{64, cuda::stream_ref{made}, pool_};
+      imported.storage->release().data->set_stream(reader);
+      auto next = rmm::device_buffer{64, made, pool_};
       sim::enqueue(made, [target = next.data()] { std::memset(target, 0x55, 64); });
       synchronize(made);
     }}.join();
     settle();
     EXPECT_EQ(*seen, integer_rows({4, 5, 6}));
-  }
+  });
 }
 
 TEST_F(release_in_order, owner_with_unknown_stream_is_kept_until_the_reader_has_run)
 {
   auto const made   = lasting_stream{};
   auto const reader = lasting_stream{};
-  auto owner        = std::shared_ptr<cudf::column>{integer_column(made.get(), {1, 2})};
-  auto const watch  = std::weak_ptr<cudf::column>{owner};
+  auto owner        = integer_column(made.get(), {1, 2});
+  auto const watch  = std::weak_ptr{owner};
   auto array        = to_arrow(std::move(owner), made.get()).to_arrow();
-  auto imported     = import(array.get(), *integer_schema().get(), reader.get());
+  auto imported     = import(array, flat("int32"), reader.get());
   auto slow         = std::optional<sim::slow_stream>{reader.get()};
   sim::enqueue(reader.get(), [] {});
   imported.storage.reset();

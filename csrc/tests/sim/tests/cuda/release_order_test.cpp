@@ -14,14 +14,11 @@ class release_order : public bridge_test {};
 
 TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const far    = lasting_stream{};
-    auto const stream = lasting_stream{};
-    auto source       = producer{far.get()};
-    auto imported     = import(source, stream.get());
-    auto slow         = std::optional<sim::slow_stream>{stream.get()};
-    auto const seen   = read_later(imported.view(), flat("int32"), stream.get());
+  for_seeds(many_seeds, [&](cudaStream_t far, cudaStream_t stream) {
+    auto source       = producer{far};
+    auto imported     = import(source, stream);
+    auto slow         = std::optional<sim::slow_stream>{stream};
+    auto const seen   = read_later(imported.view(), flat("int32"), stream);
     auto const before = sim::host_syncs_here();
     imported.storage.reset();
     EXPECT_EQ(sim::host_syncs_here(), before);
@@ -31,25 +28,20 @@ TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)
     drain_releases();
     EXPECT_EQ(source.released(), 1);
     EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
-  }
+  });
 }
 
 TEST_F(release_order, waits_for_the_stream_of_a_borrowed_table)
 {
   auto const type   = struct_of({flat("int32"), flat("string")});
   auto const values = samples(type, 20, 0);
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const far    = lasting_stream{};
-    auto const stream = lasting_stream{};
-    auto const source = std::shared_ptr{column(type, values, far.get())};
-    auto const schema = schema_of(source->view());
-    auto array        = to_arrow(source, far.get()).to_arrow();
-    auto borrowed     = from_arrow_device_table(
-      *schema.get(), array.get(), {.borrow = true}, cuda::stream_ref{stream.get()}, pool_);
+  for_seeds(many_seeds, [&](cudaStream_t far, cudaStream_t stream) {
+    auto const source = column(type, values, far);
+    auto array        = to_arrow(source, far).to_arrow();
+    auto borrowed     = import_table(array, type, stream, {.borrow = true});
     for (auto const& one : borrowed.columns) { ASSERT_EQ(one.storage, nullptr); }
-    auto slow         = std::optional<sim::slow_stream>{stream.get()};
-    auto const seen   = read_later(borrowed.columns[0].view(), flat("int32"), stream.get());
+    auto slow         = std::optional<sim::slow_stream>{stream};
+    auto const seen   = read_later(borrowed.columns[0].view(), flat("int32"), stream);
     auto const before = sim::host_syncs_here();
     borrowed.columns.clear();
     EXPECT_EQ(sim::host_syncs_here(), before);
@@ -59,45 +51,17 @@ TEST_F(release_order, waits_for_the_stream_of_a_borrowed_table)
     drain_releases();
     EXPECT_EQ(source.use_count(), 1);
     EXPECT_EQ(*seen, field_rows(values, 0, {}));
-  }
-}
-
-TEST_F(release_order, waits_for_every_stream_that_a_buffer_is_freed_on)
-{
-  auto const type   = struct_of({flat("int32"), flat("int32"), flat("int32")});
-  auto const values = samples(type, 20, 0);
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const one    = lasting_stream{};
-    auto const two    = lasting_stream{};
-    auto const three  = lasting_stream{};
-    auto const schema = schema_of(make_column(type, values)->view());
-    auto array        = to_arrow(column(type, values, one.get()), one.get()).to_arrow();
-    auto imported     = import(array.get(), *schema.get(), one.get());
-    auto const seen   = read_later(imported.view(), type, one.get());
-    synchronize(one.get());
-    auto fields = std::move(imported.storage->release().children);
-    auto late   = std::vector<late_rows>{};
-    for (auto const* stream : {&one, &two, &three}) {
-      auto field = std::move(fields.back());
-      fields.pop_back();
-      late.push_back(read_later(field->view(), flat("int32"), stream->get()));
-      field->release().data->set_stream(stream->get());
-    }
-    settle();
-    for (auto i = 0U; i < 3; ++i) { EXPECT_EQ(*late[i], field_rows(values, 2 - i, {})); }
-  }
+  });
 }
 
 TEST_F(release_order, waits_for_the_last_buffer_that_is_freed_on_a_stream)
 {
   auto const type   = struct_of({flat("int32"), flat("int32")});
   auto const stream = lasting_stream{};
-  auto const schema = schema_of(make_column(type, {})->view());
-  auto owner       = std::shared_ptr<cudf::column>{column(type, samples(type, 9, 0), stream.get())};
-  auto const watch = std::weak_ptr<cudf::column>{owner};
-  auto array       = to_arrow(std::move(owner), stream.get()).to_arrow();
-  auto imported    = import(array.get(), *schema.get(), stream.get());
+  auto owner        = column(type, samples(type, 9, 0), stream.get());
+  auto const watch  = std::weak_ptr{owner};
+  auto array        = to_arrow(std::move(owner), stream.get()).to_arrow();
+  auto imported     = import(array, type, stream.get());
   synchronize(stream.get());
   auto fields = std::move(imported.storage->release().children);
   fields.pop_back();
@@ -116,9 +80,8 @@ TEST_F(release_order, uses_one_event_per_stream_for_any_number_of_buffers)
 {
   auto const type   = struct_of(std::vector<shape>(50, flat("int32")));
   auto const stream = lasting_stream{};
-  auto const schema = schema_of(make_column(type, {})->view());
-  auto array = to_arrow(column(type, samples(type, 9, 0), stream.get()), stream.get()).to_arrow();
-  auto imported = import(array.get(), *schema.get(), stream.get());
+  auto array        = export_rows(type, samples(type, 9, 0), stream.get()).to_arrow();
+  auto imported     = import(array, type, stream.get());
   EXPECT_EQ(detail::events_in_use(), 2U);
   auto slow = std::optional<sim::slow_stream>{stream.get()};
   imported.storage.reset();
@@ -156,12 +119,11 @@ TEST_F(release_order, stream_can_be_destroyed_before_the_release)
 
 TEST_F(release_order, streams_can_be_destroyed_after_drain_releases)
 {
-  auto far          = std::make_unique<sim::stream>();
-  auto near         = std::make_unique<sim::stream>();
-  auto source       = column(flat("bool8"), samples(flat("bool8"), 9, 0), far->get());
-  auto const schema = schema_of(source->view());
-  auto array        = to_arrow(std::move(source), far->get()).to_arrow();
-  auto imported = import(array.get(), *schema.get(), near->get(), {.copy = copy_policy::always});
+  auto const type = flat("bool8");
+  auto far        = std::make_unique<sim::stream>();
+  auto near       = std::make_unique<sim::stream>();
+  auto array      = export_rows(type, samples(type, 9, 0), far->get()).to_arrow();
+  auto imported   = import(array, type, near->get(), {.copy = copy_policy::always});
   imported.storage.reset();
   drain_releases();
   EXPECT_EQ(sim::live_allocations(), 0U);
@@ -174,12 +136,11 @@ TEST_F(release_order, failed_import_releases_the_array)
   auto const type   = flat("string");
   auto const far    = lasting_stream{};
   auto const stream = lasting_stream{};
-  auto const schema = schema_of(make_column(type, samples(type, 9, 0))->view());
-  auto owner        = std::shared_ptr<cudf::column>{column(type, samples(type, 9, 0), far.get())};
-  auto const watch  = std::weak_ptr<cudf::column>{owner};
+  auto owner        = column(type, samples(type, 9, 0), far.get());
+  auto const watch  = std::weak_ptr{owner};
   auto array        = to_arrow(std::move(owner), far.get()).to_arrow();
   sim::fail_next("cudaMemcpyAsync", cudaErrorInvalidValue);
-  EXPECT_THROW((void)import(array.get(), *schema.get(), stream.get()), rmm::cuda_error);
+  EXPECT_THROW((void)import(array, type, stream.get()), rmm::cuda_error);
   drain_releases();
   EXPECT_TRUE(watch.expired());
 }
@@ -187,30 +148,27 @@ TEST_F(release_order, failed_import_releases_the_array)
 TEST_F(release_order, host_waits_if_recording_the_event_of_a_free_fails)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
-      sim::reset(seed);
-      auto const stream = lasting_stream{};
-      auto source       = producer{stream.get()};
-      auto imported     = import(source, stream.get());
-      auto const seen   = read_later(imported.view(), flat("int32"), stream.get());
+    for_seeds(many_seeds, [&](cudaStream_t stream) {
+      auto source     = producer{stream};
+      auto imported   = import(source, stream);
+      auto const seen = read_later(imported.view(), flat("int32"), stream);
       sim::fail_next(function, cudaErrorInvalidValue);
       imported.storage.reset();
       EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
       settle();
       EXPECT_EQ(source.released(), 1);
       EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
-    }
+    });
   }
 }
 
 TEST_F(release_order, host_waits_if_a_second_event_cannot_be_created)
 {
-  auto const type   = struct_of({flat("int32"), flat("int32")});
-  auto const one    = lasting_stream{};
-  auto const two    = lasting_stream{};
-  auto const schema = schema_of(make_column(type, {})->view());
-  auto array        = to_arrow(column(type, samples(type, 9, 0), one.get()), one.get()).to_arrow();
-  auto imported     = import(array.get(), *schema.get(), one.get());
+  auto const type = struct_of({flat("int32"), flat("int32")});
+  auto const one  = lasting_stream{};
+  auto const two  = lasting_stream{};
+  auto array      = export_rows(type, samples(type, 9, 0), one.get()).to_arrow();
+  auto imported   = import(array, type, one.get());
   synchronize(one.get());
   auto fields     = std::move(imported.storage->release().children);
   auto const none = empty_pool{};
@@ -243,7 +201,7 @@ TEST_F(release_order, resized_buffer_releases_the_producer_once)
   auto imported     = import(source, stream.get());
   auto data         = std::move(imported.storage->release().data);
   for (auto size = std::size_t{64}; size < 4096; size *= 2) {
-    data->resize(size, cuda::stream_ref{stream.get()});
+    data->resize(size, stream.get());
     settle();
     EXPECT_EQ(source.released(), 1);
   }

@@ -27,46 +27,25 @@ class array_copies : public bridge_test {
                         cudaStream_t stream,
                         rmm::device_async_resource_ref mr)
   {
-    // A new flag for each source, because an earlier one may still be freed on another thread.
-    source_is_gone_ = std::make_shared<bool>(false);
-    auto owner =
-      std::shared_ptr<cudf::column>{upload_column(make_column(type, values), stream, mr)};
+    auto owner      = late_column(type, values, stream, mr);
     auto const view = slice_later(owner->view(), begin, from(values, begin));
-    auto tracked    = std::shared_ptr<void const>{
-      owner.get(), [owner, gone = source_is_gone_](void const*) { *gone = true; }};
-    return to_arrow_device(view, std::move(tracked), {}, cuda::stream_ref{stream}, mr);
+    source_         = owner;
+    return to_arrow_device(view, std::move(owner), {}, stream, mr);
   }
 
   device_array exported(shape const& type, rows const& values, int begin, cudaStream_t stream)
   { return exported(type, values, begin, stream, pool_); }
 
   device_array copy_of(device_array const& array, cudaStream_t stream)
-  { return array.copy(nullptr, cuda::stream_ref{stream}, pool_); }
+  { return array.copy(nullptr, stream, pool_); }
 
   static rows from(rows const& values, int begin)
   { return part(values, static_cast<std::size_t>(begin), values.size()); }
 
-  /// Reads the array on another stream, which waits only for the event.
-  static rows read_behind_event(device_array const& array, shape const& type)
-  {
-    auto const consumer = lasting_stream{};
-    auto const structs  = array.to_arrow();
-    auto result         = rows{};
-    if (structs->sync_event == nullptr) {
-      ADD_FAILURE() << "no event";
-      return result;
-    }
-    auto const event = *static_cast<cudaEvent_t*>(structs->sync_event);
-    EXPECT_EQ(cudaStreamWaitEvent(consumer.get(), event), cudaSuccess);
-    sim::enqueue(consumer.get(), [&] { result = read_arrow(structs->array, type); });
-    synchronize(consumer.get());
-    return result;
-  }
-
-  [[nodiscard]] bool source_is_gone() const { return *source_is_gone_; }
+  [[nodiscard]] bool source_is_gone() const { return source_.expired(); }
 
  private:
-  std::shared_ptr<bool> source_is_gone_;
+  std::weak_ptr<cudf::column> source_;
 };
 
 TEST_F(array_copies, read_the_source_after_its_event)
@@ -74,17 +53,34 @@ TEST_F(array_copies, read_the_source_after_its_event)
   for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
     for (auto const begin : {0, 5}) {
-      for (auto seed = 0U; seed < many_seeds / 2; ++seed) {
-        sim::reset(seed);
-        auto const made = lasting_stream{};
-        auto const used = lasting_stream{};
+      for_seeds(many_seeds / 2, [&](cudaStream_t made, cudaStream_t used) {
         // The source is freed on its own stream, which does not wait for the copies.
-        auto const copy = copy_of(exported(type, values, begin, made.get()), used.get());
-        ASSERT_EQ(read_behind_event(copy, type), from(values, begin))
-          << type.name << " from " << begin << ", seed " << seed;
-      }
+        auto const copy = copy_of(exported(type, values, begin, made), used);
+        EXPECT_EQ(read_behind_event(copy, type), from(values, begin)) << type.name << begin;
+      });
     }
   }
+}
+
+TEST_F(array_copies, of_exports_keep_their_owner_and_not_the_source)
+{
+  auto const type   = flat("bool8");
+  auto const values = samples(type, num_rows, 30);
+  auto const owner  = std::make_shared<int>(1);
+  for_seeds(many_seeds, [&](cudaStream_t made, cudaStream_t stream) {
+    auto source     = column(type, values, made);
+    auto const gone = std::weak_ptr{source};
+    auto const view = source->view();
+    synchronize(made);
+    auto copy = to_arrow_device(
+      view, std::move(source), {.copy = copy_policy::always, .copy_owner = owner}, stream, pool_);
+    EXPECT_EQ(read_behind_event(copy, type), values);
+    drain_releases();
+    EXPECT_TRUE(gone.expired());
+    EXPECT_EQ(owner.use_count(), 2);
+    copy.reset();
+    EXPECT_EQ(owner.use_count(), 1);
+  });
 }
 
 TEST_F(array_copies, of_a_child_have_its_rows_and_do_not_keep_the_source)
@@ -98,38 +94,6 @@ TEST_F(array_copies, of_a_child_have_its_rows_and_do_not_keep_the_source)
   EXPECT_TRUE(source_is_gone());
   EXPECT_EQ(read_behind_event(copy, text), field_rows(values, 1, {}))
     << "a field has the rows before the slice, too";
-}
-
-TEST_F(array_copies, keep_the_source_until_the_copy_has_run)
-{
-  auto const type   = flat("int32");
-  auto const values = samples(type, num_rows, 30);
-  auto const stream = lasting_stream{};
-  auto array        = exported(type, values, 3, stream.get());
-  auto slow         = std::optional<sim::slow_stream>{stream.get()};
-  auto const copy   = copy_of(array, stream.get());
-  array.reset();
-  sim::drain();
-  EXPECT_FALSE(source_is_gone());
-  slow.reset();
-  settle();
-  EXPECT_TRUE(source_is_gone()) << "the copy does not need the source after it has run";
-  EXPECT_EQ(read_behind_event(copy, type), from(values, 3));
-}
-
-TEST_F(array_copies, keep_their_owner_until_the_last_arrow_struct_is_released)
-{
-  auto const stream = lasting_stream{};
-  auto const owner  = std::make_shared<int>(1);
-  auto const array  = to_arrow(integer_column(stream.get(), {1, 2, 3}), stream.get());
-  auto copy         = array.copy(owner, cuda::stream_ref{stream.get()}, pool_);
-  auto structs      = std::optional{copy.to_arrow()};
-  copy.reset();
-  settle();
-  EXPECT_EQ(owner.use_count(), 2);
-  structs.reset();
-  settle();
-  EXPECT_EQ(owner.use_count(), 1);
 }
 
 TEST_F(array_copies, wait_once_for_the_sizes_of_all_strings)
@@ -147,46 +111,26 @@ TEST_F(array_copies, wait_once_for_the_sizes_of_all_strings)
 
 TEST_F(array_copies, use_the_current_resource_of_the_sources_device)
 {
-  auto managed = sim::pool_resource{memory_kind::managed, 1};
+  auto const text   = flat("string");
+  auto const values = samples(text, num_rows, 30);
+  auto managed      = sim::pool_resource{memory_kind::managed, 1};
   for (auto const& [far, type] :
        {std::pair{&far_pool_, ARROW_DEVICE_CUDA}, std::pair{&managed, ARROW_DEVICE_CUDA_MANAGED}}) {
     rmm::mr::set_per_device_resource(rmm::cuda_device_id{1}, *far);
     auto const stream = stream_on(1);
     // Each device has its own default stream.
     for (auto* const used : {stream->get(), cudaStream_t{}}) {
-      auto const text   = flat("string");
-      auto const values = samples(text, num_rows, 30);
-      auto guard        = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
-      auto const array  = exported(text, values, 3, used, *far);
+      auto guard       = std::optional<on_device>{std::in_place, rmm::cuda_device_id{1}};
+      auto const array = exported(text, values, 3, used, *far);
       guard.reset();
       auto const mr   = rmm::mr::get_current_device_resource_ref();
-      auto const copy = array.copy(nullptr, cuda::stream_ref{used}, mr);
+      auto const copy = array.copy(nullptr, used, mr);
       EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
       EXPECT_EQ(copy.location(), (memory_location{type, 1}));
-      auto const structs = copy.to_arrow();
-      for (auto i = 0; i < 3; ++i) {
-        EXPECT_EQ(locate(structs->array.buffers[i]), (memory_location{type, 1}));
+      for (auto const& buffer : copy.buffers()) {
+        EXPECT_EQ(locate(buffer.address), copy.location());
       }
       EXPECT_EQ(read_behind_event(copy, text), from(values, 3));
-    }
-  }
-}
-
-TEST_F(array_copies, have_the_memory_kind_of_the_resource)
-{
-  auto const type   = flat("int32");
-  auto const values = samples(type, num_rows, 30);
-  auto const stream = lasting_stream{};
-  for (auto const kind : {memory_kind::device, memory_kind::managed, memory_kind::pinned}) {
-    auto pool        = sim::pool_resource{kind, 0};
-    auto const array = exported(type, values, 3, stream.get(), pool);
-    for (auto const& [given, label] : {std::pair{memory_kind::device, ARROW_DEVICE_CUDA},
-                                       std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
-                                       std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}}) {
-      auto mr         = sim::pool_resource{given, 0};
-      auto const copy = array.copy(nullptr, cuda::stream_ref{stream.get()}, mr);
-      EXPECT_EQ(copy.location(), (memory_location{label, 0}));
-      EXPECT_EQ(read_behind_event(copy, type), from(values, 3));
     }
   }
 }
@@ -204,12 +148,12 @@ TEST_F(array_copies, of_host_arrays_are_in_host_memory)
 {
   auto const values = samples(flat("string"), num_rows, 30);
   auto host         = std::shared_ptr<cudf::column>{make_column(flat("string"), values)};
-  auto const gone   = std::weak_ptr<cudf::column>{host};
+  auto const gone   = std::weak_ptr{host};
   auto const view   = host->view();
   auto const used   = lasting_stream{};
   auto const slow   = sim::slow_stream{used.get()};
-  auto array      = to_arrow_device(view, std::move(host), {}, cuda::stream_ref{used.get()}, pool_);
-  auto const copy = copy_of(array, used.get());
+  auto array        = to_arrow_device(view, std::move(host), {}, used.get(), pool_);
+  auto const copy   = copy_of(array, used.get());
   array.reset();
   EXPECT_TRUE(gone.expired()) << "immediately, because no stream reads it";
   EXPECT_EQ(copy.location(), memory_location{});
@@ -243,26 +187,21 @@ using array_slices = array_copies;
 TEST_F(array_slices, share_the_event_of_the_source_and_keep_it_alive)
 {
   for (auto const& type : shapes_of_each_layout()) {
-    auto const values = samples(type, num_rows, 30);
-    for (auto seed = 0U; seed < many_seeds / 2; ++seed) {
-      sim::reset(seed);
-      auto const stream = lasting_stream{};
-      auto array        = exported(type, values, 5, stream.get());
-      auto slice        = array.slice(7, 20, false);
+    auto const values   = samples(type, num_rows, 30);
+    auto const expected = part(values, 12, 32);
+    for_seeds(many_seeds / 2, [&](cudaStream_t stream) {
+      auto array = exported(type, values, 5, stream);
+      auto slice = array.slice(7, 20, false);
       EXPECT_EQ(slice.location(), array.location());
       array.reset();
       settle();
       EXPECT_FALSE(source_is_gone());
-      ASSERT_EQ(read_behind_event(slice, type), part(values, 12, 32))
-        << type.name << ", seed " << seed;
-      auto const nulls = slice.null_count();
+      EXPECT_EQ(read_behind_event(slice, type), expected) << type.name;
+      EXPECT_EQ(slice.null_count(), count_nulls(expected));
       slice.reset();
       settle();
       EXPECT_TRUE(source_is_gone());
-      EXPECT_EQ(nulls, std::count_if(values.begin() + 12, values.begin() + 32, [](auto const& row) {
-                  return row.is_null();
-                }));
-    }
+    });
   }
 }
 
@@ -282,17 +221,14 @@ TEST_F(array_slices, wait_only_to_count_nulls)
 
 TEST_F(array_slices, count_nulls_after_the_work_of_the_exporting_thread)
 {
-  auto const type     = flat("int32");
-  auto const values   = samples(type, num_rows, 30);
-  auto const is_null  = [](auto const& row) { return row.is_null(); };
-  auto const expected = std::count_if(values.begin() + 3, values.begin() + 23, is_null);
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
+  auto const type   = flat("int32");
+  auto const values = samples(type, num_rows, 30);
+  for_seeds(many_seeds, [&] {
     auto const array = exported(type, values, 0, cudaStreamPerThread);
     auto found       = std::int64_t{-1};
     std::thread{[&] { found = array.slice(3, 20, false).null_count(); }}.join();
-    EXPECT_EQ(found, expected) << "seed " << seed;
-  }
+    EXPECT_EQ(found, count_nulls(part(values, 3, 23)));
+  });
 }
 
 TEST_F(array_slices, slice_and_select_reject_invalid_ranges_and_columns)

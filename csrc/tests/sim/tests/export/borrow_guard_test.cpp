@@ -4,7 +4,6 @@
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
-#include <cudf_arrow_bridge/ordering.hpp>
 
 #include <rmm/error.hpp>
 
@@ -41,12 +40,9 @@ struct exported_integers {
 
 class borrow_guards : public bridge_test {
  protected:
-  exported_integers export_integers(cudaStream_t owner)
-  { return export_integers(integer_column(owner, untouched), owner); }
-
-  exported_integers export_integers(std::unique_ptr<cudf::column> column, cudaStream_t owner)
+  exported_integers export_integers(cudaStream_t owner, int device = 0)
   {
-    auto array        = to_arrow(std::move(column), owner);
+    auto array        = export_rows(flat("int32"), integer_rows(untouched), owner, device);
     auto const* begin = array.buffers()[1].address;
     return {std::move(array), static_cast<std::int32_t*>(const_cast<void*>(begin))};
   }
@@ -56,140 +52,43 @@ class borrow_guards : public bridge_test {
 
 TEST_F(borrow_guards, owner_writes_after_the_borrowers_reads)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const owner    = lasting_stream{};
-    auto const borrower = lasting_stream{};
-    auto const exported = export_integers(owner.get());
+  for_seeds(many_seeds, [&](cudaStream_t owner, cudaStream_t borrower) {
+    auto const exported = export_integers(owner);
     auto const before   = sim::host_syncs_here();
-    auto guard          = borrow_guard{exported.array, owner.get(), borrower.get()};
-    auto const seen     = exported.read_later(borrower.get());
+    auto guard          = borrow_guard{exported.array, owner, borrower};
+    auto const seen     = exported.read_later(borrower);
     guard.end();
-    exported.overwrite_later(owner.get());
+    exported.overwrite_later(owner);
     guard.end();
     EXPECT_EQ(sim::host_syncs_here(), before);
     sim::drain();
     EXPECT_EQ(*seen, untouched);
-  }
-}
-
-TEST_F(borrow_guards, reads_without_a_guard_can_see_later_writes)
-{
-  auto num_wrong = 0;
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const owner    = lasting_stream{};
-    auto const borrower = lasting_stream{};
-    auto const exported = export_integers(owner.get());
-    exported.array.make_wait(borrower.get());
-    auto const seen = exported.read_later(borrower.get());
-    exported.overwrite_later(owner.get());
-    sim::drain();
-    num_wrong += *seen == untouched ? 0 : 1;
-  }
-  EXPECT_GT(num_wrong, 0);
-}
-
-TEST_F(borrow_guards, owner_reads_the_writes_of_the_borrower)
-{
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const owner    = lasting_stream{};
-    auto const borrower = lasting_stream{};
-    auto const exported = export_integers(owner.get());
-    {
-      auto const guard = borrow_guard{exported.array, owner.get(), borrower.get()};
-      exported.overwrite_later(borrower.get());
-    }
-    auto const seen = exported.read_later(owner.get());
-    sim::drain();
-    EXPECT_EQ(*seen, integers_t(4, -1));
-  }
-}
-
-TEST_F(borrow_guards, owner_writes_after_the_reads_of_two_guards)
-{
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const owner    = lasting_stream{};
-    auto const one      = lasting_stream{};
-    auto const other    = lasting_stream{};
-    auto const exported = export_integers(owner.get());
-    auto first          = borrow_guard{exported.array, owner.get(), one.get()};
-    auto second         = borrow_guard{exported.array, owner.get(), other.get()};
-    auto const seen = std::vector{exported.read_later(one.get()), exported.read_later(other.get())};
-    first.end();
-    auto const again = exported.read_later(other.get());
-    second.end();
-    exported.overwrite_later(owner.get());
-    sim::drain();
-    EXPECT_EQ(*seen[0], untouched);
-    EXPECT_EQ(*seen[1], untouched);
-    EXPECT_EQ(*again, untouched);
-  }
-}
-
-TEST_F(borrow_guards, memory_of_a_third_stream_is_freed_after_the_borrowers_reads)
-{
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const made     = lasting_stream{};
-    auto const owner    = lasting_stream{};
-    auto const borrower = lasting_stream{};
-    auto column         = std::shared_ptr<cudf::column>{integer_column(made.get(), untouched)};
-    auto const view     = column->view();
-    order_after(owner.get(), made.get());
-    auto released = release_after(std::move(column), made.get(), owner.get());
-    auto array    = to_arrow_device(view, std::move(released), {}, owner.get(), pool_);
-    auto slow     = std::optional<sim::slow_stream>{borrower.get()};
-    auto guard    = borrow_guard{array, owner.get(), borrower.get()};
-    auto seen     = integers_t{};
-    sim::enqueue(borrower.get(),
-                 [&seen, data = view.data<std::int32_t>()] { seen.assign(data, data + 4); });
-    guard.end();
-    array           = {};
-    auto const next = integer_column(made.get(), {-1, -1, -1, -1});
-    slow.reset();
-    settle();
-    EXPECT_EQ(seen, untouched);
-  }
+  });
 }
 
 TEST_F(borrow_guards, keep_the_array_and_free_it_after_the_borrowers_reads)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const owner    = lasting_stream{};
-    auto const borrower = lasting_stream{};
-    auto column         = integer_column(owner.get(), untouched);
-    auto const* data    = column->view().data<std::int32_t>();
-    auto array          = to_arrow(std::move(column), owner.get());
-    auto seen           = integers_t{};
-    {
-      auto const guard = borrow_guard{array, owner.get(), borrower.get()};
-      array.reset();
-      sim::enqueue(borrower.get(), [&seen, data] { seen.assign(data, data + 4); });
-    }
+  for_seeds(many_seeds, [&](cudaStream_t owner, cudaStream_t borrower) {
+    auto exported = export_integers(owner);
+    auto guard    = std::optional<borrow_guard>{std::in_place, exported.array, owner, borrower};
+    exported.array.reset();
+    auto const seen = exported.read_later(borrower);
+    guard.reset();
     sim::drain();
-    EXPECT_EQ(seen, untouched);
-  }
+    EXPECT_EQ(*seen, untouched);
+  });
 }
 
 TEST_F(borrow_guards, use_the_device_of_the_array_and_not_the_current_device)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
+  for_seeds(many_seeds, [&] {
     auto const owner = stream_on(1);
     // The default stream of device 1, independent of the current device.
     auto const borrower = cudaStreamLegacy;
+    auto const exported = export_integers(owner->get(), 1);
+    auto guard          = borrow_guard{exported.array, owner->get(), borrower};
     auto there          = std::optional<on_device>{rmm::cuda_device_id{1}};
-    auto host           = make_column(flat("int32"), integer_rows(untouched));
-    auto const exported =
-      export_integers(upload_column(std::move(host), owner->get(), far_pool_), owner->get());
-    there.reset();
-    auto guard = borrow_guard{exported.array, owner->get(), borrower};
-    there.emplace(rmm::cuda_device_id{1});
-    auto const seen = exported.read_later(borrower);
+    auto const seen     = exported.read_later(borrower);
     there.reset();
     guard.end();
     EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
@@ -198,16 +97,14 @@ TEST_F(borrow_guards, use_the_device_of_the_array_and_not_the_current_device)
     there.reset();
     sim::drain();
     EXPECT_EQ(*seen, untouched);
-  }
+  });
 }
 
 TEST_F(borrow_guards, on_per_thread_default_streams_can_end_on_another_thread)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const other = lasting_stream{};
-    for (auto const& [owner, borrower] : {std::pair{cudaStreamPerThread, other.get()},
-                                          std::pair{other.get(), cudaStreamPerThread}}) {
+  for_seeds(many_seeds, [&](cudaStream_t other) {
+    for (auto const& [owner, borrower] :
+         {std::pair{cudaStreamPerThread, other}, std::pair{other, cudaStreamPerThread}}) {
       auto const exported = export_integers(owner);
       auto guard          = borrow_guard{exported.array, owner, borrower};
       auto const seen     = exported.read_later(borrower);
@@ -216,25 +113,7 @@ TEST_F(borrow_guards, on_per_thread_default_streams_can_end_on_another_thread)
       sim::drain();
       EXPECT_EQ(*seen, untouched);
     }
-  }
-}
-
-TEST_F(borrow_guards, host_waits_for_the_borrower_if_the_event_fails)
-{
-  for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
-      sim::reset(seed);
-      auto const owner    = lasting_stream{};
-      auto const borrower = lasting_stream{};
-      auto const exported = export_integers(owner.get());
-      auto guard          = borrow_guard{exported.array, owner.get(), borrower.get()};
-      auto const seen     = exported.read_later(borrower.get());
-      sim::fail_next(function, cudaErrorInvalidValue);
-      guard.end();
-      EXPECT_EQ(*seen, untouched) << function;
-      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-    }
-  }
+  });
 }
 
 TEST_F(borrow_guards, can_end_if_every_cuda_call_fails)
@@ -251,18 +130,15 @@ TEST_F(borrow_guards, can_end_if_every_cuda_call_fails)
 
 TEST_F(borrow_guards, fence_of_a_guard_is_reached_after_the_borrowers_work)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
+  for_seeds(many_seeds, [&] {
     auto fences         = fence_set::make();
-    auto const owner    = lasting_stream{};
     auto const borrower = stream_on(1);
-    auto there          = std::optional<on_device>{rmm::cuda_device_id{1}};
-    auto host           = make_column(flat("int32"), integer_rows(untouched));
-    auto const exported =
-      export_integers(upload_column(std::move(host), borrower->get(), far_pool_), borrower->get());
-    auto guard      = borrow_guard{exported.array, borrower->get(), borrower->get()};
-    auto const seen = exported.read_later(borrower->get());
-    there.reset();
+    auto const exported = export_integers(borrower->get(), 1);
+    auto guard          = borrow_guard{exported.array, borrower->get(), borrower->get()};
+    auto const seen     = [&] {
+      auto const there = on_device{rmm::cuda_device_id{1}};
+      return exported.read_later(borrower->get());
+    }();
     auto const fence = guard.add_fence(fences);
     guard.end();
     auto const results = fences.poll(std::nullopt);
@@ -271,7 +147,7 @@ TEST_F(borrow_guards, fence_of_a_guard_is_reached_after_the_borrowers_work)
     EXPECT_EQ(results[0].state, fence_state::reached);
     EXPECT_EQ(*seen, untouched);
     EXPECT_THROW(guard.add_fence(fences), std::invalid_argument);
-  }
+  });
 }
 
 TEST_F(borrow_guards, end_in_a_forked_child_without_cuda_calls)

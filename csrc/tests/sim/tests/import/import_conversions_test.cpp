@@ -15,16 +15,11 @@ class import_conversions : public bridge_test {
   {
     auto const far      = lasting_stream{};
     auto const consumer = lasting_stream{};
-    auto source         = column(type, values, far.get());
-    auto const schema   = schema_of(source->view());
-    auto array          = to_arrow(std::move(source), far.get()).to_arrow();
+    auto array          = export_rows(type, values, far.get()).to_arrow();
     auto const before   = sim::host_syncs_here();
-    auto imported     = import(array.get(), *schema.get(), consumer.get(), {.sanitize = sanitize});
-    auto const result = sim::host_syncs_here() - before;
-    auto const seen   = read_later(imported.view(), type, consumer.get(), sanitize);
-    imported.storage.reset();
-    synchronize(consumer.get());
-    EXPECT_EQ(*seen, values) << type.name;
+    auto imported       = import(array, type, consumer.get(), {.sanitize = sanitize});
+    auto const result   = sim::host_syncs_here() - before;
+    expect_rows(std::move(imported), type, values, consumer.get(), sanitize);
     return result;
   }
 };
@@ -33,18 +28,14 @@ TEST_F(import_conversions, of_every_type_run_after_the_upload)
 {
   for (auto const& type : foreign_shapes()) {
     SCOPED_TRACE(type.name);
-    for (auto seed = 0U; seed < 4; ++seed) {
-      sim::reset(seed);
+    for_seeds(4, [&](unsigned seed) {
       auto const stream = lasting_stream{};
       auto const values = samples(type, 40, 25);
       auto const slices = [](int level) { return padding{level == 0 ? 9 : 3, 1}; };
       auto source       = tracked{produce(type, values, {slices, seed % 2 == 0})};
       auto imported     = import(source.array.get(), *make_schema(type).get(), stream.get());
-      auto const seen   = read_later(imported.view(), type, stream.get());
-      imported.storage.reset();
-      synchronize(stream.get());
-      EXPECT_EQ(*seen, values);
-    }
+      expect_rows(std::move(imported), type, values, stream.get());
+    });
   }
 }
 

@@ -122,9 +122,7 @@ std::vector<wrong_array> wrong_arrays()
     wrong_list<std::int32_t>(3, 2),
     wrong_list<std::int32_t>(-1, 2),
     wrong_list<std::int32_t>(2, -1),
-    wrong_list<std::int32_t>(5, 0),
     wrong_list<std::int32_t>(most32, most32),
-    wrong_list<std::int64_t>(3, 2),
     wrong_list<std::int64_t>(std::int64_t{1} << 32, 1),
     wrong_list<std::int64_t>(most64, most64),
     wrong_list<std::int64_t>(least, 1),
@@ -140,89 +138,60 @@ std::vector<wrong_array> wrong_arrays()
      "'c': "}};
 }
 
+/// Labels an array as device memory. The simulated device can read host memory.
+void label_as_device(tracked& source)
+{
+  source.array->device_type = ARROW_DEVICE_CUDA;
+  source.array->device_id   = 0;
+}
+
 class views : public bridge_test {
  protected:
-  /// Expects device arrays of all view and run-end layouts to be imported with the right values.
-  void expect_decoded(import_options const& options)
+  /// Expects arrays of all view and run-end layouts to be imported with the right values.
+  void expect_decoded(bool on_device, import_options const& options)
   {
     for (auto const& type : view_shapes()) {
-      SCOPED_TRACE(type.name);
       auto const values = samples(type, 60, 25);
-      auto const schema = make_schema(type);
-      auto source       = tracked{produce(type, values, sliced())};
-      // The simulated device can read host memory, so only the label is changed.
-      source.array->device_type = ARROW_DEVICE_CUDA;
-      source.array->device_id   = 0;
-      auto const stream         = lasting_stream{};
-      auto imported             = import(source.array.get(), *schema.get(), stream.get(), options);
-      auto const seen           = read_later(imported.view(), type, stream.get(), options.sanitize);
-      imported.storage.reset();
-      synchronize(stream.get());
-      EXPECT_EQ(*seen, values);
-      settle();
-      EXPECT_EQ(source.released, 1);
+      for_seeds(on_device ? 1 : some_seeds, [&](cudaStream_t stream) {
+        auto source = tracked{produce(type, values, sliced())};
+        if (on_device) { label_as_device(source); }
+        expect_rows(import(source.array, type, stream, options), type, values, stream);
+        settle();
+        EXPECT_EQ(source.released, 1);
+      });
     }
   }
 
   /// Expects that the import of an array with wrong contents fails, and that the array is released.
-  void expect_rejected(wrong_array const& wrong, ArrowDeviceType device_type)
+  void expect_rejected(wrong_array const& wrong, bool on_device)
   {
     auto const schema = make_schema(wrong.type, "c");
-    for (auto seed = 0U; seed < some_seeds; ++seed) {
-      sim::reset(seed);
-      auto source               = tracked{produce(wrong.type, wrong.values)};
-      source.array->device_type = device_type;
-      source.array->device_id   = device_type == ARROW_DEVICE_CPU ? -1 : 0;
+    for_seeds(some_seeds, [&](cudaStream_t stream) {
+      auto source = tracked{produce(wrong.type, wrong.values)};
+      if (on_device) { label_as_device(source); }
       wrong.change(source.array->array);
-      auto const stream = lasting_stream{};
-      try {
-        (void)import(source.array.get(), *schema.get(), stream.get());
-        ADD_FAILURE() << "no error: " << wrong.error;
-      } catch (std::invalid_argument const& error) {
-        EXPECT_NE(std::string_view{error.what()}.find(wrong.error), std::string_view::npos)
-          << error.what();
-      } catch (std::exception const& error) {
-        ADD_FAILURE() << "another error: " << error.what();
-      }
+      expect_in(wrong.error,
+                message_of([&] { (void)import(source.array.get(), *schema.get(), stream); }));
       settle();
       EXPECT_EQ(source.released, 1);
-    }
+    });
   }
 };
 
-TEST_F(views, of_host_arrays_are_decoded_on_the_device)
-{
-  for (auto const& type : view_shapes()) {
-    SCOPED_TRACE(type.name);
-    auto const values = samples(type, 60, 25);
-    auto const schema = make_schema(type);
-    for (auto seed = 0U; seed < some_seeds; ++seed) {
-      sim::reset(seed);
-      auto const stream = lasting_stream{};
-      auto source       = tracked{produce(type, values, sliced())};
-      auto imported     = import(source.array.get(), *schema.get(), stream.get());
-      EXPECT_EQ(source.released, 1);
-      auto const seen = read_later(imported.view(), type, stream.get());
-      imported.storage.reset();
-      synchronize(stream.get());
-      EXPECT_EQ(*seen, values);
-      drain_releases();
-    }
-  }
-}
+TEST_F(views, of_host_arrays_are_decoded_on_the_device) { expect_decoded(false, {}); }
 
 TEST_F(views, of_device_arrays_are_copied_with_their_data_buffers)
-{ expect_decoded({.copy = copy_policy::always}); }
+{ expect_decoded(true, {.copy = copy_policy::always}); }
 
 TEST_F(views, of_device_arrays_are_imported_with_full_validation)
-{ expect_decoded({.validate = validation::full}); }
+{ expect_decoded(true, {.validate = validation::full}); }
 
 TEST_F(views, out_of_bounds_in_device_memory_are_rejected_like_those_in_host_memory)
 {
   for (auto const& wrong : wrong_arrays()) {
     SCOPED_TRACE(wrong.error);
-    expect_rejected(wrong, ARROW_DEVICE_CPU);
-    expect_rejected(wrong, ARROW_DEVICE_CUDA);
+    expect_rejected(wrong, false);
+    expect_rejected(wrong, true);
   }
 }
 
@@ -235,22 +204,19 @@ TEST_F(views, of_one_row_out_of_bounds_are_rejected)
                    reference(26, 0, 1),
                    "within the 26 bytes of data buffer 0, got bytes 1 to 27")}) {
     wrong.values.resize(1);
-    expect_rejected(wrong, ARROW_DEVICE_CUDA);
+    expect_rejected(wrong, true);
   }
 }
 
 TEST_F(views, run_ends_that_do_not_ascend_cause_no_reads_out_of_bounds)
 {
   auto const type   = runs_of(flat("string"), "i");
-  auto const schema = make_schema(type);
+  auto const stream = lasting_stream{};
   for (auto const& first : {-5, 0, 3, 1 << 30}) {
-    auto source =
-      tracked{produce(type, {{std::string{"a"}}, {std::string{"b"}}, {std::string{"c"}}})};
-    source.array->device_type                                    = ARROW_DEVICE_CUDA;
-    source.array->device_id                                      = 0;
+    auto source = tracked{produce(type, {{"a"}, {"b"}, {"c"}})};
+    label_as_device(source);
     change<std::int32_t>(*source.array->array.children[0], 1)[0] = first;
-    auto const stream                                            = lasting_stream{};
-    EXPECT_EQ(import(source.array.get(), *schema.get(), stream.get()).view().size(), 3);
+    EXPECT_EQ(import(source.array, type, stream.get()).view().size(), 3);
     settle();
     EXPECT_EQ(source.released, 1);
   }
@@ -258,14 +224,11 @@ TEST_F(views, run_ends_that_do_not_ascend_cause_no_reads_out_of_bounds)
 
 TEST_F(views, full_validation_rejects_invalid_strings_of_a_device_array)
 {
-  auto const type           = flat("string");
-  auto const schema         = make_schema(type);
-  auto source               = tracked{produce(type, {{std::string{"a"}}, {std::string{"\xff"}}})};
-  source.array->device_type = ARROW_DEVICE_CUDA;
-  source.array->device_id   = 0;
-  auto const stream         = lasting_stream{};
-  auto const options        = import_options{.validate = validation::full};
-  EXPECT_THROW((void)import(source.array.get(), *schema.get(), stream.get(), options),
+  auto const type   = flat("string");
+  auto const stream = lasting_stream{};
+  auto source       = tracked{produce(type, {{"a"}, {"\xff"}})};
+  label_as_device(source);
+  EXPECT_THROW((void)import(source.array, type, stream.get(), {.validate = validation::full}),
                std::invalid_argument);
   EXPECT_FALSE(source.array.is_released());
   EXPECT_EQ(source.released, 0);

@@ -3,7 +3,6 @@
 /// Batches on a device are read after the work that fills them, with as few waits as possible.
 #include "sim/tests/ipc/bodies.hpp"
 #include "sim/tests/ipc/device_batch.hpp"
-#include "testing/arrow_schema.hpp"
 
 #include <rmm/error.hpp>
 #include <rmm/mr/per_device_resource.hpp>
@@ -40,25 +39,17 @@ class ipc_decoder : public bridge_test {
 
   static std::string error_of(device_batch const& batch, body_checks checks, cudaStream_t stream)
   {
-    try {
-      (void)batch.decode(checks, stream);
-    } catch (std::invalid_argument const& error) {
-      return error.what();
-    }
-    return "";
+    return message_of([&] { (void)batch.decode(checks, stream); });
   }
 };
 
 TEST_F(ipc_decoder, makes_consumers_wait_for_the_buffers)
 {
   for (auto const checks : {body_checks::sizes, body_checks::ends, body_checks::all}) {
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
-      sim::reset(seed);
-      auto const made  = lasting_stream{};
-      auto const used  = lasting_stream{};
-      auto const batch = device_batch{source_, made.get()};
-      ASSERT_EQ(read_elsewhere(batch.decode(checks, made.get()), used.get()), source_.table_rows());
-    }
+    for_seeds(many_seeds, [&](cudaStream_t made, cudaStream_t used) {
+      auto const batch = device_batch{source_, made};
+      ASSERT_EQ(read_elsewhere(batch.decode(checks, made), used), source_.table_rows());
+    });
   }
 }
 
@@ -152,39 +143,35 @@ void spoil(ipc_buffer const& buffer, std::int64_t index, T number, cudaStream_t 
 
 TEST_F(ipc_decoder, check_of_ends_finds_invalid_last_offsets_written_late)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const stream = lasting_stream{};
+  for_seeds(many_seeds, [&](cudaStream_t stream) {
     // Buffers: f0; f0.f0: 2; f0.f1: validity, offsets; its strings: validity, offsets, data.
     for (auto const& [buffer, path] : {std::pair{4U, "f0.f1"}, {6U, "f0.f1[]"}}) {
-      auto const batch = device_batch{source_, stream.get()};
+      auto const batch = device_batch{source_, stream};
       auto const node  = batch.parts.roles[buffer].node;
       auto const last  = batch.parts.nodes[node].length;
-      spoil<std::int32_t>(batch.parts.buffers[buffer], last, 100'000, stream.get());
-      auto const error = error_of(batch, body_checks::ends, stream.get());
+      spoil<std::int32_t>(batch.parts.buffers[buffer], last, 100'000, stream);
+      auto const error = error_of(batch, body_checks::ends, stream);
       ASSERT_TRUE(
         error.starts_with("column '" + std::string{path} + "': expected a last offset of at most "))
         << error;
       ASSERT_TRUE(error.ends_with(", got 100000")) << error;
     }
-  }
+  });
 }
 
 template <typename T>
 void expect_late_run_end_found(char const* ends)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const type   = runs_of(flat("int64"), ends);
-    auto const stream = lasting_stream{};
-    auto const batch  = device_batch{produced_batch{type, samples(type, 40, 30)}, stream.get()};
+  auto const type = runs_of(flat("int64"), ends);
+  for_seeds(many_seeds, [&](cudaStream_t stream) {
+    auto const batch = device_batch{produced_batch{type, samples(type, 40, 30)}, stream};
     // Run ends: node 1; their buffers: validity, data.
     auto const num_runs = batch.parts.nodes[1].length;
-    spoil<T>(batch.parts.buffers[1], num_runs - 1, T{5}, stream.get());
+    spoil<T>(batch.parts.buffers[1], num_runs - 1, T{5}, stream);
     auto const waits = sim::host_syncs_here();
-    EXPECT_THROW((void)batch.decode(body_checks::ends, stream.get()), std::invalid_argument);
+    EXPECT_THROW((void)batch.decode(body_checks::ends, stream), std::invalid_argument);
     EXPECT_EQ(sim::host_syncs_here(), waits + 1);
-  }
+  });
 }
 
 TEST_F(ipc_decoder, check_of_ends_finds_invalid_last_run_ends_written_late)
@@ -196,51 +183,42 @@ TEST_F(ipc_decoder, check_of_ends_finds_invalid_last_run_ends_written_late)
 
 TEST_F(ipc_decoder, check_of_all_finds_invalid_inner_offsets_written_late)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
-    auto const stream = lasting_stream{};
-    auto const batch  = device_batch{source_, stream.get()};
+  for_seeds(many_seeds, [&](cudaStream_t stream) {
+    auto const batch = device_batch{source_, stream};
     // An offset of f0.f1 between the ends.
-    spoil<std::int32_t>(batch.parts.buffers[4], 20, 100'000, stream.get());
-    ASSERT_EQ(error_of(batch, body_checks::ends, stream.get()), "");
-    auto const error = error_of(batch, body_checks::all, stream.get());
+    spoil<std::int32_t>(batch.parts.buffers[4], 20, 100'000, stream);
+    ASSERT_EQ(error_of(batch, body_checks::ends, stream), "");
+    auto const error = error_of(batch, body_checks::all, stream);
     ASSERT_TRUE(error.starts_with("column 'f0.f1': row ")) << error;
-  }
+  });
 }
 
 TEST_F(ipc_decoder, works_on_the_memorys_device)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
+  for_seeds(many_seeds, [&] {
     auto const made  = stream_on(1);
     auto const used  = stream_on(1);
     auto const batch = device_batch{source_, made->get(), 1};
-    auto array       = batch.decode(body_checks::all, made->get()).to_arrow();
-    ASSERT_EQ(array->device_id, 1);
-    auto const guard    = on_device{rmm::cuda_device_id{1}};
-    auto const imported = from_arrow_device_column(
-      source_.schema(), array.get(), {}, cuda::stream_ref{used->get()}, far_pool_);
-    auto const seen = read_later(imported.view(), source_.type, used->get());
-    synchronize(used->get());
-    ASSERT_EQ(*seen, source_.table_rows());
-  }
+    auto const array = batch.decode(body_checks::all, made->get());
+    ASSERT_EQ(array.location().device_id, 1);
+    auto const guard = on_device{rmm::cuda_device_id{1}};
+    EXPECT_EQ(read_elsewhere(array, used->get()), source_.table_rows());
+  });
 }
 
 TEST_F(ipc_decoder, creates_omitted_offsets_on_the_memorys_device)
 {
-  {
-    auto const stream      = stream_on(1);
-    auto const none        = produced_batch{flat("string"), {}};
-    auto batch             = device_batch{none, stream->get(), 1};
-    batch.parts.buffers[1] = {nullptr, 0};
-    auto const waits       = sim::host_syncs_here();
-    auto const array       = batch.decode(body_checks::ends, stream->get()).to_arrow();
-    EXPECT_EQ(sim::host_syncs_here(), waits);
-    auto const* offsets = static_cast<std::int32_t const*>(array->array.children[0]->buffers[1]);
-    EXPECT_EQ(locate(offsets), (memory_location{ARROW_DEVICE_CUDA, 1}));
-    synchronize(stream->get());
-    EXPECT_EQ(*offsets, 0);
-  }
+  auto const stream      = stream_on(1);
+  auto const none        = produced_batch{flat("string"), {}};
+  auto batch             = device_batch{none, stream->get(), 1};
+  batch.parts.buffers[1] = {nullptr, 0};
+  auto const waits       = sim::host_syncs_here();
+  auto const array       = batch.decode(body_checks::ends, stream->get()).to_arrow();
+  EXPECT_EQ(sim::host_syncs_here(), waits);
+  auto const* offsets = static_cast<std::int32_t const*>(array->array.children[0]->buffers[1]);
+  EXPECT_EQ(locate(offsets), (memory_location{ARROW_DEVICE_CUDA, 1}));
+  synchronize(stream->get());
+  EXPECT_EQ(*offsets, 0);
 }
 
 TEST_F(ipc_decoder, failed_decode_frees_its_memory)
@@ -251,10 +229,7 @@ TEST_F(ipc_decoder, failed_decode_frees_its_memory)
     auto const stream = lasting_stream{};
     auto batch        = std::optional<device_batch>{std::in_place, source_, stream.get()};
     sim::fail_next(function, cudaErrorInvalidValue);
-    try {
-      (void)batch->decode(body_checks::all, stream.get());
-    } catch (rmm::cuda_error const&) {
-    }
+    (void)message_of<rmm::cuda_error>([&] { (void)batch->decode(body_checks::all, stream.get()); });
     synchronize(stream.get());
     batch.reset();
     settle();
@@ -274,9 +249,9 @@ TEST_F(ipc_decoder, copies_of_views_read_the_sizes_of_their_data_from_host_memor
                                                         {},
                                                         {source.body.location, source.body.owner},
                                                         body_checks::sizes,
-                                                        cuda::stream_ref{stream.get()});
+                                                        stream.get());
   auto const before = sim::host_syncs_here();
-  auto const copy   = array.copy(nullptr, cuda::stream_ref{stream.get()}, pool_);
+  auto const copy   = array.copy(nullptr, stream.get(), pool_);
   // The copy of the sizes to the device may wait, because they are in pageable memory.
   EXPECT_EQ(sim::host_syncs_here(), before + 1);
   EXPECT_EQ(copy.child(0).buffers()[2].size, 100);

@@ -26,15 +26,14 @@ class ipc_download : public bridge_test {
         EXPECT_LE(piece.size(), chunk_size);
         result.insert(result.end(), piece.begin(), piece.end());
       },
-      cuda::stream_ref{stream});
+      stream);
     return result;
   }
 };
 
 TEST_F(ipc_download, returns_the_bytes_that_the_stream_wrote)
 {
-  for (auto seed = 0U; seed < 4 * many_seeds; ++seed) {
-    sim::reset(seed);
+  for_seeds(4 * many_seeds, [&](unsigned seed) {
     auto random       = std::mt19937{seed};
     auto const stream = lasting_stream{};
     auto const kind =
@@ -43,7 +42,7 @@ TEST_F(ipc_download, returns_the_bytes_that_the_stream_wrote)
     auto const chunk  = std::size_t{1} + random() % (random() % 2 == 0 ? 200 : 9000);
     ASSERT_EQ(read_all(source.body, chunk, stream.get()), source.packed);
     ASSERT_EQ(static_cast<std::size_t>(source.body.packed_size()), source.packed.size());
-  }
+  });
 }
 
 TEST_F(ipc_download, copies_the_next_piece_while_the_caller_uses_one)
@@ -57,7 +56,7 @@ TEST_F(ipc_download, copies_the_next_piece_while_the_caller_uses_one)
     source.body,
     1024,
     [&](auto...) { enqueued.push_back(sim::calls("cudaMemcpyAsync") - copies); },
-    cuda::stream_ref{stream.get()});
+    stream.get());
   EXPECT_EQ(enqueued, (std::vector<std::size_t>{2, 3, 3}));
   EXPECT_EQ(sim::host_syncs_here(), waits + 3);
 }
@@ -78,7 +77,7 @@ TEST_F(ipc_download, waits_only_for_the_copy_of_the_piece)
       slow.emplace(stream.get());  // the next wait hangs if it is for more than the second copy
       sim::enqueue(stream.get(), [] {});
     },
-    cuda::stream_ref{stream.get()});
+    stream.get());
   EXPECT_EQ(num_pieces, 2);
 }
 
@@ -93,7 +92,7 @@ TEST_F(ipc_download, borrows_two_pieces_of_pinned_memory)
       source.body,
       chunk,
       [&](auto...) { result = all_pinned_memory - free_pinned_memory(); },
-      cuda::stream_ref{stream.get()});
+      stream.get());
     // The download has waited for all copies.
     EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
     return result;
@@ -109,22 +108,24 @@ TEST_F(ipc_download, limits_the_size_of_a_piece)
   constexpr auto size = 3 * detail::largest_chunk;
   auto const stream   = lasting_stream{};
   auto const source   = filled_body{{size}, stream.get()};
-  EXPECT_EQ(read_all(source.body, detail::largest_chunk, stream.get()), source.packed);
+  auto received       = std::size_t{0};
   download_body(
     source.body,
     size,
     [&](std::span<std::byte> piece, auto const& /*owner*/) {
       EXPECT_LE(piece.size(), detail::largest_chunk);
+      EXPECT_EQ(std::memcmp(piece.data(), source.packed.data() + received, piece.size()), 0);
+      received += piece.size();
     },
-    cuda::stream_ref{stream.get()});
+    stream.get());
+  EXPECT_EQ(received, size);
 }
 
 TEST_F(ipc_download, works_with_little_or_no_free_pinned_memory)
 {
   constexpr auto size = std::size_t{300'000};
   for (auto const left : {2 * pinned_block, pinned_block, std::size_t{0}}) {
-    for (auto seed = 0U; seed < 4; ++seed) {
-      sim::reset(seed);
+    for_seeds(4, [&](unsigned seed) {
       auto const stream = lasting_stream{};
       auto const source = filled_body{{size}, stream.get(), seed};
       settle();
@@ -133,7 +134,7 @@ TEST_F(ipc_download, works_with_little_or_no_free_pinned_memory)
       for (auto const chunk : {size / 4, 2 * size}) {
         ASSERT_EQ(read_all(source.body, chunk, stream.get()), source.packed);
       }
-    }
+    });
   }
 }
 
@@ -151,9 +152,8 @@ TEST_F(ipc_download, failed_writer_ends_the_download)
     synchronize(stream.get());
     slow.emplace(stream.get());
   };
-  EXPECT_THROW(
-    download_body(std::exchange(source->body, {}), 2000, write, cuda::stream_ref{stream.get()}),
-    std::domain_error);
+  EXPECT_THROW(download_body(std::exchange(source->body, {}), 2000, write, stream.get()),
+               std::domain_error);
   // The copy of the third piece has not run: neither its source nor its target may be reused.
   EXPECT_FALSE(source->is_released());
   slow.reset();
@@ -165,37 +165,31 @@ TEST_F(ipc_download, failed_writer_ends_the_download)
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
 }
 
-TEST_F(ipc_download, reads_a_body_on_another_device)
-{
-  auto const stream = stream_on(1);
-  auto const source = filled_body{{700, 0, 800}, stream->get(), 1, memory_kind::device, 1};
-  EXPECT_EQ(read_all(source.body, 256, stream->get()), source.packed);
-}
-
 TEST_F(ipc_download, default_streams_are_on_the_bodys_device)
 {
-  for (auto seed = 0U; seed < many_seeds; ++seed) {
-    sim::reset(seed);
+  for_seeds(many_seeds, [&](unsigned seed) {
     auto const stream = cudaStream_t{};
     auto const source = filled_body{{256, 256, 256}, stream, seed, memory_kind::device, 1};
-    auto last         = bytes_t{};
+    auto received     = bytes_t{};
     download_body(
       source.body,
       256,
       [&](std::span<std::byte> piece, auto const& /*owner*/) {
         EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
-        if (last.empty()) {
+        if (received.empty()) {
           // This runs before the copy of the third piece.
           sim::enqueue(stream, [target = const_cast<void*>(source.body.buffers[2].address)] {
             std::memset(target, 7, 256);
           });
         }
         EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
-        last = {piece.begin(), piece.end()};
+        received.insert(received.end(), piece.begin(), piece.end());
       },
-      cuda::stream_ref{stream});
-    ASSERT_EQ(last, bytes_t(256, std::byte{7}));
-  }
+      stream);
+    auto expected = source.packed;
+    std::fill(expected.end() - 256, expected.end(), std::byte{7});
+    ASSERT_EQ(received, expected);
+  });
 }
 
 TEST_F(ipc_download, failed_download_frees_its_memory)
@@ -210,13 +204,10 @@ TEST_F(ipc_download, failed_download_frees_its_memory)
       sim::drain();
       auto const none = empty_pool{};
       sim::fail_next(function, cudaErrorInvalidValue, after);
-      auto has_failed = false;
-      try {
+      auto const error = message_of<rmm::cuda_error>([&] {
         EXPECT_EQ(read_all(std::exchange(source.body, {}), 400, stream.get()), source.packed);
-      } catch (rmm::cuda_error const&) {
-        has_failed = true;
-      }
-      EXPECT_TRUE(has_failed || after > 2);
+      });
+      EXPECT_TRUE(!error.empty() || after > 2);
       settle();
       EXPECT_TRUE(source.is_released());
       EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
@@ -229,36 +220,27 @@ TEST_F(ipc_download, clears_the_bits_of_other_rows_without_kernels)
 {
   auto const type   = struct_of({flat("int8"), flat("string"), flat("int32")});
   auto const values = samples(type, 60, 30);
-  auto const host   = make_column(type, values);
-  auto const sent   = [&](device_array const& array, cudaStream_t stream, std::size_t chunk_size) {
-    auto const on   = cuda::stream_ref{stream};
-    auto const live = sim::live_allocations();
-    auto const body = describe_body(array, false, on, pool_, true);
-    EXPECT_EQ(sim::live_allocations(), live) << "no buffer is copied on the device";
-    return read_all(body, chunk_size, stream);
-  };
-  for (auto const size : {41, 56, 59}) {
-    auto const on_host = describe_body(
-      to_arrow_device(slice(*host, 0, size), nullptr, {}, test::stream(), host_memory_resource()),
-      false,
-      test::stream(),
-      host_memory_resource());
+  for (auto const size : {41U, 56U, 59U}) {
+    auto const first = part(values, 0, size);
+    auto const host  = std::shared_ptr{make_column(type, first)};
+    auto const on_host =
+      describe_body(to_arrow(host, cudaStream_t{}), false, test::stream(), host_memory_resource());
     auto expected = bytes_t{};
     for (auto const& buffer : on_host.buffers) {
       auto const* bytes = static_cast<std::byte const*>(buffer.address);
       expected.insert(expected.end(), bytes, bytes + buffer.size);
-      expected.resize(
-        static_cast<std::size_t>(ipc_padded(static_cast<std::int64_t>(expected.size()))));
+      expected.resize((expected.size() + 63) / 64 * 64);
     }
-    for (auto seed = 0U; seed < many_seeds; ++seed) {
-      sim::reset(seed);
+    for_seeds(many_seeds, [&](unsigned seed) {
       auto const stream = lasting_stream{};
-      auto const column = upload_column(make_column(type, values), stream.get(), pool_);
-      auto const view =
-        slice_later(column->view(), 0, part(values, 0, static_cast<std::size_t>(size)));
-      auto const array = to_arrow_device(view, nullptr, {}, cuda::stream_ref{stream.get()}, pool_);
-      ASSERT_EQ(sent(array, stream.get(), seed % 2 == 0 ? 64 : 1000), expected);
-    }
+      auto const source = column(type, values, stream.get());
+      auto const array =
+        to_arrow_device(slice_later(source->view(), 0, first), source, {}, stream.get(), pool_);
+      auto const live = sim::live_allocations();
+      auto const body = describe_body(array, false, stream.get(), pool_, true);
+      EXPECT_EQ(sim::live_allocations(), live) << "no buffer is copied on the device";
+      EXPECT_EQ(read_all(body, seed % 2 == 0 ? 64 : 1000, stream.get()), expected);
+    });
   }
 }
 

@@ -17,11 +17,27 @@ constexpr auto batch_rows = 4;
 
 class array_streams : public bridge_test {
  protected:
-  device_array_stream split(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
+  std::unique_ptr<batch_source> batches_of(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
   {
-    auto const view = owner->view();
-    return device_array_stream{
-      slices(view, std::move(owner), batch_rows, {.schema = make_schema(view, {})}, stream, pool_)};
+    auto const view   = owner->view();
+    auto const schema = cudf_arrow_bridge::make_schema(view, {});
+    return slices(view, std::move(owner), batch_rows, {.schema = schema}, stream, pool_);
+  }
+
+  device_array_stream split(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
+  { return device_array_stream{batches_of(std::move(owner), stream)}; }
+
+  /// A stream of the batches of several columns.
+  device_array_stream chain_of(std::deque<std::shared_ptr<cudf::column>> columns,
+                               cudaStream_t stream)
+  {
+    return device_array_stream{chain(
+      [this, stream, columns = std::move(columns)]() mutable -> std::unique_ptr<batch_source> {
+        if (columns.empty()) { return nullptr; }
+        auto const owner = columns.front();
+        columns.pop_front();
+        return batches_of(owner, stream);
+      })};
   }
 
   /// Imports all batches and has a kernel read each.
@@ -46,24 +62,18 @@ class array_streams : public bridge_test {
   }
 };
 
-cudaEvent_t event_of(unique_device_array const& array)
-{ return *static_cast<cudaEvent_t*>(array->sync_event); }
-
 TEST_F(array_streams, consumers_wait_for_the_event_of_each_batch)
 {
   auto const type = flat("int32");
-  for (auto seed = 0U; seed < some_seeds; ++seed) {
-    sim::reset(seed);
-    auto const stream   = lasting_stream{};
-    auto const consumer = lasting_stream{};
-    auto const values   = samples(type, 10, 0);
-    auto const before   = sim::host_syncs_here();
-    auto batches        = split(column(type, values, stream.get()), stream.get()).to_arrow();
-    auto const seen     = read_all(batches, type, consumer.get());
+  for_seeds(some_seeds, [&](cudaStream_t stream, cudaStream_t consumer) {
+    auto const values = samples(type, 10, 0);
+    auto const before = sim::host_syncs_here();
+    auto batches      = split(column(type, values, stream), stream).to_arrow();
+    auto const seen   = read_all(batches, type, consumer);
     EXPECT_EQ(sim::host_syncs_here(), before);
-    synchronize(consumer.get());
+    synchronize(consumer);
     EXPECT_EQ(joined(seen), values);
-  }
+  });
 }
 
 TEST_F(array_streams, nulls_of_all_batches_are_counted_with_one_wait)
@@ -75,13 +85,9 @@ TEST_F(array_streams, nulls_of_all_batches_are_counted_with_one_wait)
     auto const before = sim::host_syncs_here();
     auto batches      = split(column(type, values, stream.get()), stream.get()).to_arrow();
     auto reader       = array_stream_reader{batches.get()};
-    for (auto begin = 0; begin < std::ssize(values); begin += batch_rows) {
-      auto const array = reader.next();
-      auto nulls       = 0;
-      for (auto row = begin; row < begin + array->array.length; ++row) {
-        nulls += values[static_cast<std::size_t>(row)].is_null() ? 1 : 0;
-      }
-      EXPECT_EQ(array->array.null_count, nulls);
+    for (std::size_t begin = 0; begin < values.size(); begin += batch_rows) {
+      auto const end = std::min<std::size_t>(begin + batch_rows, values.size());
+      EXPECT_EQ(reader.next()->array.null_count, count_nulls(part(values, begin, end)));
     }
     EXPECT_EQ(sim::host_syncs_here() - before, 1U);
   }
@@ -90,21 +96,19 @@ TEST_F(array_streams, nulls_of_all_batches_are_counted_with_one_wait)
 TEST_F(array_streams, another_thread_can_pull_batches_of_a_per_thread_default_stream)
 {
   for (auto const& type : {flat("int32"), flat("bool8")}) {
-    for (auto seed = 0U; seed < some_seeds; ++seed) {
-      sim::reset(seed);
-      auto const consumer = lasting_stream{};
-      auto const values   = samples(type, 10, 0);
+    for_seeds(some_seeds, [&](cudaStream_t consumer) {
+      auto const values = samples(type, 10, 0);
       auto batches =
         split(column(type, values, cudaStreamPerThread), cudaStreamPerThread).to_arrow();
       auto seen = std::vector<late_rows>{};
       std::thread{[&] {
         auto const before = sim::host_syncs_here();
-        seen              = read_all(batches, type, consumer.get());
+        seen              = read_all(batches, type, consumer);
         EXPECT_EQ(sim::host_syncs_here(), before);
       }}.join();
-      synchronize(consumer.get());
+      synchronize(consumer);
       EXPECT_EQ(joined(seen), values);
-    }
+    });
   }
 }
 
@@ -126,27 +130,16 @@ TEST_F(array_streams, each_batch_has_its_own_event)
   EXPECT_EQ(detail::events_in_use(), 2U);
 }
 
-TEST_F(array_streams, report_the_device_type_of_their_batches)
-{
-  auto const stream = lasting_stream{};
-  auto batches      = split(integer_column(stream.get()), stream.get());
-  EXPECT_EQ(batches.device_type(), ARROW_DEVICE_CUDA);
-  EXPECT_EQ(std::move(batches).to_arrow()->device_type, ARROW_DEVICE_CUDA);
-}
-
 TEST_F(array_streams, streams_of_host_arrays_wait_for_each_batch_and_copy_device_memory)
 {
   auto const type = flat("int32");
   for (auto const kind : {memory_kind::pinned, memory_kind::device}) {
-    for (auto seed = 0U; seed < some_seeds; ++seed) {
-      sim::reset(seed);
-      auto memory       = sim::pool_resource{kind};
-      auto const stream = lasting_stream{};
-      auto const values = samples(type, 10, 0);
-      auto owner        = std::shared_ptr<cudf::column>{
-        upload_column(make_column(type, values), stream.get(), memory)};
+    for_seeds(some_seeds, [&](cudaStream_t stream) {
+      auto memory        = sim::pool_resource{kind};
+      auto const values  = samples(type, 10, 0);
+      auto owner         = late_column(type, values, stream, memory);
       auto const* source = owner->view().head<std::int32_t>();
-      auto batches       = split(std::move(owner), stream.get()).to_arrow_host();
+      auto batches       = split(std::move(owner), stream).to_arrow_host();
       auto received      = integers_t{};
       for (;;) {
         auto array = unique_array{};
@@ -159,20 +152,15 @@ TEST_F(array_streams, streams_of_host_arrays_wait_for_each_batch_and_copy_device
       EXPECT_EQ(integer_rows(received), values);
       batches.reset();
       settle();
-    }
+    });
   }
 }
 
 TEST_F(array_streams, reject_a_batch_in_other_memory)
 {
   auto const stream = lasting_stream{};
-  auto const host   = std::shared_ptr<cudf::column>{make_column(flat("int32"), {number(1)})};
-  auto left         = 2;
-  auto batches      = device_array_stream{chain([&]() -> std::unique_ptr<batch_source> {
-    auto owner = left-- == 2 ? std::shared_ptr<cudf::column>{integer_column(stream.get())} : host;
-    auto const view = owner->view();
-    return slices(view, owner, 1, {.schema = make_schema(view, {})}, stream.get(), pool_);
-  })};
+  auto batches =
+    chain_of({integer_column(stream.get()), make_column(flat("int32"), {number(1)})}, stream.get());
   (void)batches.next();
   EXPECT_THROW((void)batches.next(), std::invalid_argument);
 }
@@ -180,39 +168,24 @@ TEST_F(array_streams, reject_a_batch_in_other_memory)
 TEST_F(array_streams, batches_without_rows_fit_all_kinds_of_cuda_memory)
 {
   auto const type   = flat("int32");
+  auto const values = integer_rows({1, 2});
   auto const stream = lasting_stream{};
-  for (auto const kind : {memory_kind::managed, memory_kind::pinned}) {
+  for (auto const& [kind, label] : {std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
+                                    std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}}) {
     auto memory = sim::pool_resource{kind};
     for (auto const begins_without_rows : {true, false}) {
-      auto const full = std::shared_ptr<cudf::column>{
-        upload_column(make_column(type, {number(1), number(2)}), stream.get(), memory)};
-      auto parts = std::deque{full, std::shared_ptr<cudf::column>{make_column(type, {})}};
+      auto parts = std::deque{late_column(type, values, stream.get(), memory),
+                              std::shared_ptr{make_column(type, {})}};
       if (begins_without_rows) { std::swap(parts[0], parts[1]); }
-      auto batches        = device_array_stream{chain([&]() -> std::unique_ptr<batch_source> {
-        if (parts.empty()) { return nullptr; }
-        auto const owner = parts.front();
-        auto const view  = owner->view();
-        parts.pop_front();
-        return slices(
-          view, owner, batch_rows, {.schema = make_schema(view, {})}, stream.get(), pool_);
-      })};
-      auto const expected = begins_without_rows            ? ARROW_DEVICE_CUDA
-                            : kind == memory_kind::managed ? ARROW_DEVICE_CUDA_MANAGED
-                                                           : ARROW_DEVICE_CUDA_HOST;
-      EXPECT_EQ(batches.device_type(), expected);
-      auto num_batches = 0;
-      auto found       = std::vector<late_rows>{};
-      for (auto batch = batches.next(); !batch.is_end(); batch = batches.next()) {
-        EXPECT_EQ(batch.array.location().device_type, expected);
-        auto array  = batch.array.to_arrow();
-        auto schema = batch.schema.to_arrow();
-        found.push_back(
-          read_later(import(array.get(), *schema.get(), stream.get()).view(), type, stream.get()));
-        ++num_batches;
-      }
+      auto stream_of_parts = chain_of(std::move(parts), stream.get());
+      auto const expected  = begins_without_rows ? ARROW_DEVICE_CUDA : label;
+      EXPECT_EQ(stream_of_parts.device_type(), expected);
+      auto batches = std::move(stream_of_parts).to_arrow();
+      EXPECT_EQ(batches->device_type, expected);
+      auto const found = read_all(batches, type, stream.get());
       synchronize(stream.get());
-      EXPECT_EQ(joined(found), (rows{number(1), number(2)}));
-      EXPECT_EQ(num_batches, 2);
+      EXPECT_EQ(found.size(), 2U);
+      EXPECT_EQ(joined(found), values);
     }
   }
 }
@@ -222,7 +195,7 @@ TEST_F(array_streams, return_their_events_if_released_before_the_end)
   auto const stream = lasting_stream{};
   (void)split(integer_column(stream.get()), stream.get()).next();
   auto const events = sim::live_events();
-  for (auto i = 0; i < 1000; ++i) {
+  for (auto i = 0; i < 100; ++i) {
     auto batches = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get()).to_arrow();
     auto array   = unique_device_array{};
     EXPECT_EQ(batches->get_next(batches.get(), array.get()), 0);
