@@ -16,7 +16,6 @@
 #include <functional>
 #include <optional>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::test {
@@ -24,8 +23,7 @@ namespace {
 
 using sim::stream_capture;
 
-/// A valid capture without operations.
-constexpr auto empty_graph = std::optional<std::size_t>{0};
+constexpr auto empty_graph = std::optional<std::size_t>{0};  ///< a valid capture
 
 class graph_captures : public bridge_test {
  protected:
@@ -73,11 +71,7 @@ class graph_captures : public bridge_test {
       {"borrow", [=] { (void)borrow_guard{array, other, stream}; }},
       {"order_after, later", [=] { order_after(stream, other); }},
       {"order_after, earlier", [=] { order_after(other, stream); }},
-      {"fence",
-       [=] {
-         auto fences = fence_set::make();
-         (void)fences.add(stream);
-       }},
+      {"fence", [=] { (void)fence_set::make().add(stream); }},
       {"tensor", [=, this] { tensor_of(array, copy_policy::never, stream).make_wait(stream); }},
       {"copied tensor", [=, this] { (void)tensor_of(array, copy_policy::always, stream); }},
       {"tensor of a producer's stream",

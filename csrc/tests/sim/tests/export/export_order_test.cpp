@@ -179,6 +179,8 @@ TEST_F(export_order, converted_buffers_are_on_the_device_of_the_source)
   EXPECT_EQ(array->device_id, 1);
   EXPECT_EQ(locate(array->array.buffers[1]), (memory_location{ARROW_DEVICE_CUDA, 1}));
   EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
+  auto const other = to_arrow_device(owner->view(), owner, {}, stream->get(), far_pool_).to_arrow();
+  EXPECT_EQ(locate(other->array.buffers[1]), (memory_location{ARROW_DEVICE_CUDA, 1}));
   // The current resource is replaced by that of the other device, but another one is not.
   auto managed = sim::pool_resource{memory_kind::managed, 0};
   rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, managed);

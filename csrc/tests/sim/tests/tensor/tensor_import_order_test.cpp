@@ -114,6 +114,18 @@ TEST_F(tensor_import_order, tensors_become_lists_that_share_their_memory)
   });
 }
 
+TEST_F(tensor_import_order, tensors_of_other_orders_are_gathered_to_lists)
+{
+  auto const stream = lasting_stream{};
+  // Shape 2 x 2 x 2, with the last two dimensions exchanged.
+  auto source = tensor_producer{stream.get(), {0, 1, 2, 3, 4, 5, 6, 7}, {2, 2, 2}, {4, 1, 2}};
+  expect_column(
+    from_dlpack(source.produce(), copy_policy::as_needed, stream.get(), pool_, tensor_kind::column),
+    list_of(flat("int32")),
+    {value{integer_rows({0, 2, 1, 3})}, value{integer_rows({4, 6, 5, 7})}},
+    stream.get());
+}
+
 TEST_F(tensor_import_order, imports_wait_for_the_default_streams_of_all_threads)
 {
   auto const values = integers_t{5, 6, 7, 8};
