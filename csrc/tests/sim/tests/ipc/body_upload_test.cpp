@@ -3,8 +3,6 @@
 /// Bodies are uploaded in pieces, in stream order, through a limited amount of pinned memory.
 #include "sim/tests/ipc/bodies.hpp"
 
-#include <rmm/error.hpp>
-
 #include <algorithm>
 #include <array>
 #include <optional>
