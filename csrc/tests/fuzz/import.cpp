@@ -57,6 +57,10 @@ bool is_unspecified(cudf::column_view const& column,
     return found.broken == indices_are_within_keys && !options.sanitize &&
            options.validate != validation::full;
   }
+  // No row may refer to the keys that have such an index.
+  if (found.broken == indices_are_within_keys && options.validate != validation::full) {
+    return true;
+  }
   if (column.offset() == 0 && options.sanitize) { return false; }
   switch (found.broken) {
     case null_count_is_right:
