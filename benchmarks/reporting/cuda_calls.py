@@ -51,7 +51,7 @@ def count(tree: Path) -> _Counts:
         subprocess.run(
             [
                 tree / "csrc/tests/sim/cudf_arrow_bridge_sim_tests",
-                "--gtest_filter=cuda_calls.*",
+                "--gtest_filter=CudaCalls.*",
                 f"--gtest_output=json:{report.name}",
             ],
             check=True, stdout=subprocess.DEVNULL,

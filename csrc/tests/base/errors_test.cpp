@@ -9,7 +9,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-TEST(column_path, shortens_the_middle_of_long_paths)
+TEST(ColumnPath, ShortensTheMiddleOfLongPaths)
 {
   auto const name = std::string(90, 'a');
   auto levels     = std::deque<column_path>(1);

@@ -72,7 +72,7 @@ std::vector<std::int16_t> values_of(cudf::column_view const& column)
 
 using numbers = std::vector<std::int16_t>;
 
-TEST(tensor, adopts_columns_of_fortran_order)
+TEST(Tensor, AdoptsColumnsOfFortranOrder)
 {
   auto source = managed_tensor{{2, 2}, {1, 3}, {1, 2, 99, 3, 4}};
   {
@@ -100,7 +100,7 @@ std::vector<numbers> lists_of(imported_tensor const& imported)
   return result;
 }
 
-TEST(tensor, becomes_lists_of_its_rows)
+TEST(Tensor, BecomesListsOfItsRows)
 {
   auto const import = [](managed_tensor& source, copy_policy policy) {
     return from_dlpack(
@@ -123,7 +123,7 @@ TEST(tensor, becomes_lists_of_its_rows)
   EXPECT_EQ(lists_of(import(empty, copy_policy::never)), (std::vector<numbers>{{}, {}}));
 }
 
-TEST(tensor, strides_of_one_element_may_have_any_value)
+TEST(Tensor, StridesOfOneElementMayHaveAnyValue)
 {
   constexpr auto far            = std::numeric_limits<std::int64_t>::max() - 1;
   auto source                   = managed_tensor{{1, 2, 1}, {far, -1, -far}, {1, 2}};
@@ -135,7 +135,7 @@ TEST(tensor, strides_of_one_element_may_have_any_value)
   EXPECT_EQ(values_of(import_tensor(row).table.view().column(1)), (numbers{7}));
 }
 
-TEST(tensor, lists_have_at_most_as_many_elements_as_a_column)
+TEST(Tensor, ListsHaveAtMostAsManyElementsAsAColumn)
 {
   for (auto const& shape : std::vector<std::vector<std::int64_t>>{
          {1 << 16, 1 << 16}, {0, 1 << 16, 1 << 16}, {2, std::int64_t{1} << 62, 4}}) {
@@ -162,7 +162,7 @@ std::string refusal(std::vector<std::int64_t> shape, std::vector<std::int64_t> s
   return "";
 }
 
-TEST(tensor, errors_name_one_cause)
+TEST(Tensor, ErrorsNameOneCause)
 {
   EXPECT_EQ(refusal({1, 1, 1}, {1, 1}),
             "expected a tensor of 1 dimension (a column) or 2 (a table), got 3: import it with "
@@ -174,7 +174,7 @@ TEST(tensor, errors_name_one_cause)
             "expected a tensor of at most 1048575 columns, got 1048576: import it in parts");
 }
 
-TEST(tensor, of_a_batch_requires_rows_without_nulls)
+TEST(Tensor, OfABatchRequiresRowsWithoutNulls)
 {
   auto const type   = struct_of({flat("int32")});
   auto const nulls  = rows(20, value{rows{value{}}});
@@ -227,9 +227,9 @@ shape held_as(std::string const& format)
   return list_of(flat("uint8"));
 }
 
-class tensors_of_buffers : public ::testing::TestWithParam<buffer_case> {};
+class TensorsOfBuffers : public ::testing::TestWithParam<buffer_case> {};
 
-TEST_P(tensors_of_buffers, have_the_stored_element_type)
+TEST_P(TensorsOfBuffers, HaveTheStoredElementType)
 {
   auto const& [format, index, kind, bits] = GetParam();
 
@@ -271,8 +271,8 @@ TEST_P(tensors_of_buffers, have_the_stored_element_type)
   EXPECT_EQ(view.shape, std::vector{info[index].size * 8 / bits});
 }
 
-INSTANTIATE_TEST_SUITE_P(formats,
-                         tensors_of_buffers,
+INSTANTIATE_TEST_SUITE_P(Formats,
+                         TensorsOfBuffers,
                          ::testing::Values(buffer_case{"z", 1, element_kind::integer, 32},
                                            buffer_case{"z", 2, element_kind::unsigned_integer, 8},
                                            buffer_case{"Z", 1, element_kind::integer, 64},
@@ -287,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(formats,
                                            buffer_case{"d:38,20", 1, element_kind::integer, 0},
                                            buffer_case{"b", 1, element_kind::unsigned_integer, 8}));
 
-TEST(tensor, of_a_missing_buffer_is_rejected)
+TEST(Tensor, OfAMissingBufferIsRejected)
 {
   auto const column = make_column(flat("int32"), {number(1)});
   auto array =
@@ -297,7 +297,7 @@ TEST(tensor, of_a_missing_buffer_is_rejected)
   EXPECT_FALSE(array.is_released());
 }
 
-TEST(tensor, elements_outside_the_address_space_are_rejected)
+TEST(Tensor, ElementsOutsideTheAddressSpaceAreRejected)
 {
   auto const far = (std::int64_t{1} << 58) - 1;
   for (auto const step : {far, -far}) {
@@ -313,7 +313,7 @@ TEST(tensor, elements_outside_the_address_space_are_rejected)
   EXPECT_EQ(behind.deleted, 1);
 }
 
-TEST(tensor, rejected_tensors_are_deleted_once)
+TEST(Tensor, RejectedTensorsAreDeletedOnce)
 {
   auto cube = managed_tensor{{1, 1, 1}, {1, 1, 1}, {1}};
   EXPECT_THROW((void)import_tensor(cube), std::invalid_argument);

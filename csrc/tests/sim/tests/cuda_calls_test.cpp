@@ -22,7 +22,7 @@ auto all_calls()
   return machine.calls;
 }
 
-class cuda_calls : public bridge_test {
+class CudaCalls : public bridge_test {
  protected:
   /// Waits for the work that was enqueued, and for the thread that releases memory after it.
   static void wait_for_releases()
@@ -64,7 +64,7 @@ class cuda_calls : public bridge_test {
   }
 };
 
-TEST_F(cuda_calls, of_each_way)
+TEST_F(CudaCalls, OfEachWay)
 {
   for (auto const num_columns : {1, 100}) {
     sim::reset(1);

@@ -9,7 +9,7 @@
 
 namespace {
 
-class runtime : public sim::world_test {
+class Runtime : public sim::world_test {
  protected:
   /// Writes and reads an integer on two streams, and frees it on the first one.
   /// @return Whether the read sees the written value
@@ -45,7 +45,7 @@ class runtime : public sim::world_test {
   sim::pool_resource pool_{};
 };
 
-TEST_F(runtime, reads_are_correct_only_between_the_write_and_the_deallocation)
+TEST_F(Runtime, ReadsAreCorrectOnlyBetweenTheWriteAndTheDeallocation)
 {
   auto too_early = 0;
   auto too_late  = 0;
@@ -58,7 +58,7 @@ TEST_F(runtime, reads_are_correct_only_between_the_write_and_the_deallocation)
   EXPECT_GT(too_late, 10);
 }
 
-TEST_F(runtime, freed_memory_is_overwritten_immediately)
+TEST_F(Runtime, FreedMemoryIsOverwrittenImmediately)
 {
   auto const* data = sim::allocate(sim::memory_kind::device, 0, 1);
   sim::deallocate(const_cast<void*>(data));
@@ -68,7 +68,7 @@ TEST_F(runtime, freed_memory_is_overwritten_immediately)
   sim::deallocate(again);
 }
 
-TEST_F(runtime, leftovers_and_invalid_uses_are_reported)
+TEST_F(Runtime, LeftoversAndInvalidUsesAreReported)
 {
   auto* memory = sim::allocate(sim::memory_kind::device, 1, 100);
   EXPECT_EQ(sim::leftovers(), "memory of 100 bytes on device 1\n");
@@ -79,7 +79,7 @@ TEST_F(runtime, leftovers_and_invalid_uses_are_reported)
   EXPECT_EQ(sim::take_violations().size(), 2U);
 }
 
-TEST_F(runtime, waits_of_other_threads_invalidate_captures_unless_these_are_relaxed)
+TEST_F(Runtime, WaitsOfOtherThreadsInvalidateCapturesUnlessTheseAreRelaxed)
 {
   auto const captured = sim::stream{};
   auto const other    = sim::stream{};

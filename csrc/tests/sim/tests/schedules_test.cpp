@@ -202,9 +202,9 @@ class schedule {
 unsigned number_of(char const* value, unsigned otherwise)
 { return value == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(value, nullptr, 10)); }
 
-class schedules : public bridge_test {};
+class Schedules : public bridge_test {};
 
-TEST_F(schedules, kernels_read_the_expected_values)
+TEST_F(Schedules, KernelsReadTheExpectedValues)
 {
   auto const* only = std::getenv("CUDF_ARROW_BRIDGE_SEED");
   auto const first = number_of(only, 0);

@@ -15,7 +15,7 @@ namespace {
 constexpr auto some_seeds = 30U;
 constexpr auto batch_rows = 4;
 
-class async_streams : public bridge_test {
+class AsyncStreams : public bridge_test {
  protected:
   static std::unique_ptr<batch_source> split(std::shared_ptr<cudf::column> owner,
                                              cudaStream_t stream,
@@ -38,7 +38,7 @@ async_batch wait_for(async_stream_reader& reader)
   return *reader.next();
 }
 
-TEST_F(async_streams, consumers_wait_for_the_event_of_each_batch)
+TEST_F(AsyncStreams, ConsumersWaitForTheEventOfEachBatch)
 {
   auto const type = flat("int32");
   for_seeds(some_seeds, [&](cudaStream_t stream, cudaStream_t consumer) {
@@ -80,7 +80,7 @@ class watched : public batch_source {
   std::atomic<int>& seen_;
 };
 
-TEST_F(async_streams, make_batches_with_the_callers_device_current)
+TEST_F(AsyncStreams, MakeBatchesWithTheCallersDeviceCurrent)
 {
   auto const type = flat("int32");
   for (auto const device : {1, 0, 1}) {

@@ -14,7 +14,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class conversions : public bridge_test {
+class Conversions : public bridge_test {
  protected:
   /// Copies bytes to device memory of the same size.
   rmm::device_buffer upload(std::vector<std::uint8_t> const& bytes, cudaStream_t stream)
@@ -31,7 +31,7 @@ std::vector<std::uint8_t> random_bools(std::size_t size, engine& random)
   return result;
 }
 
-TEST_F(conversions, bools_are_packed_in_the_order_of_rows)
+TEST_F(Conversions, BoolsArePackedInTheOrderOfRows)
 {
   auto random = engine{1};
   for (auto size : {0, 1, 2, 7, 8, 9, 31, 32, 63, 64, 65, 511, 512, 513, 1024, 1500}) {
@@ -57,13 +57,13 @@ TEST_F(conversions, bools_are_packed_in_the_order_of_rows)
   }
 }
 
-TEST_F(conversions, libcudf_supports_casts_from_uint8_to_bool8)
+TEST_F(Conversions, LibcudfSupportsCastsFromUint8ToBool8)
 {
   EXPECT_TRUE(cudf::is_supported_cast(cudf::data_type{cudf::type_id::UINT8},
                                       cudf::data_type{cudf::type_id::BOOL8}));
 }
 
-TEST_F(conversions, misaligned_values_are_copied_before_kernels_read_them)
+TEST_F(Conversions, MisalignedValuesAreCopiedBeforeKernelsReadThem)
 {
   if (!sim::simulates_copies_of_rmm) { GTEST_SKIP() << "rmm calls CUDA"; }
   auto const stream  = lasting_stream{};
@@ -82,7 +82,7 @@ TEST_F(conversions, misaligned_values_are_copied_before_kernels_read_them)
   EXPECT_EQ((std::vector{numbers[0], numbers[1]}), (std::vector{1.0009765625F, 2.00390625F}));
 }
 
-TEST_F(conversions, read_integer_returns_a_value_from_device_memory)
+TEST_F(Conversions, ReadIntegerReturnsAValueFromDeviceMemory)
 {
   auto const stream = lasting_stream{};
   auto const values = std::vector<std::uint8_t>{0xFE, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0};
@@ -91,7 +91,7 @@ TEST_F(conversions, read_integer_returns_a_value_from_device_memory)
   EXPECT_EQ(detail::device::read_integer(source.data(), 8, stream.get()), 0x1'FFFF'FFFE);
 }
 
-TEST_F(conversions, read_integer_works_while_no_pinned_memory_is_free)
+TEST_F(Conversions, ReadIntegerWorksWhileNoPinnedMemoryIsFree)
 {
   auto const stream = lasting_stream{};
   auto const source = upload({7, 0, 0, 0}, stream.get());
@@ -103,7 +103,7 @@ TEST_F(conversions, read_integer_works_while_no_pinned_memory_is_free)
   EXPECT_EQ(sim::pinned_bytes(), pinned);
 }
 
-TEST_F(conversions, read_integer_keeps_its_pinned_memory_after_a_failed_wait)
+TEST_F(Conversions, ReadIntegerKeepsItsPinnedMemoryAfterAFailedWait)
 {
   for_seeds(50, [&](cudaStream_t stream) {
     auto const source  = upload({1, 0, 0, 0}, stream);
@@ -116,7 +116,7 @@ TEST_F(conversions, read_integer_keeps_its_pinned_memory_after_a_failed_wait)
   });
 }
 
-TEST_F(conversions, read_ends_keeps_its_pinned_memory_if_the_second_copy_fails)
+TEST_F(Conversions, ReadEndsKeepsItsPinnedMemoryIfTheSecondCopyFails)
 {
   for_seeds(50, [&](cudaStream_t stream) {
     auto const source  = upload({1, 0, 0, 0, 2, 0, 0, 0}, stream);

@@ -64,7 +64,7 @@ call_counts calls_of(Run run)
   return result;
 }
 
-class temporaries : public bridge_test {
+class Temporaries : public bridge_test {
  protected:
   void SetUp() override
   {
@@ -77,7 +77,7 @@ class temporaries : public bridge_test {
   { return struct_of(std::vector<shape>(num_columns, type)); }
 };
 
-TEST_F(temporaries, of_exported_bools)
+TEST_F(Temporaries, OfExportedBools)
 {
   for (auto const num_columns : {std::size_t{1}, std::size_t{100}}) {
     auto const stream = lasting_stream{};
@@ -88,7 +88,7 @@ TEST_F(temporaries, of_exported_bools)
   }
 }
 
-TEST_F(temporaries, of_imported_strings_and_lists_with_nulls)
+TEST_F(Temporaries, OfImportedStringsAndListsWithNulls)
 {
   for (auto const& each : {flat("string"), list_of(flat("int32"))}) {
     for (auto const num_columns : {std::size_t{1}, std::size_t{100}}) {
@@ -103,7 +103,7 @@ TEST_F(temporaries, of_imported_strings_and_lists_with_nulls)
   }
 }
 
-TEST_F(temporaries, of_large_bool_columns_are_in_one_block)
+TEST_F(Temporaries, OfLargeBoolColumnsAreInOneBlock)
 {
   constexpr auto size = cudf::size_type{40'000'000};
   auto const stream   = lasting_stream{};
@@ -115,7 +115,7 @@ TEST_F(temporaries, of_large_bool_columns_are_in_one_block)
             (call_counts{1, 1, 21, 1}));
 }
 
-TEST_F(temporaries, do_not_overlap_and_are_reused)
+TEST_F(Temporaries, DoNotOverlapAndAreReused)
 {
   struct taken {
     std::byte* first;

@@ -25,7 +25,7 @@ using sim::stream_capture;
 
 constexpr auto empty_graph = std::optional<std::size_t>{0};  ///< a valid capture
 
-class graph_captures : public bridge_test {
+class GraphCaptures : public bridge_test {
  protected:
   /// Makes the release of a producer free memory of CUDA, which is unsafe during captures.
   static void free_when_released(producer& source)
@@ -104,7 +104,7 @@ class graph_captures : public bridge_test {
   }
 };
 
-TEST_F(graph_captures, releases_do_not_invalidate_them)
+TEST_F(GraphCaptures, ReleasesDoNotInvalidateThem)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream, cudaStream_t captured) {
     auto source = producer{stream};
@@ -122,7 +122,7 @@ TEST_F(graph_captures, releases_do_not_invalidate_them)
   });
 }
 
-TEST_F(graph_captures, releases_of_the_capturing_thread_do_not_invalidate_them)
+TEST_F(GraphCaptures, ReleasesOfTheCapturingThreadDoNotInvalidateThem)
 {
   // The release waits for an event, or on the host if the event cannot be recorded.
   for (auto const fails : {false, true}) {
@@ -142,7 +142,7 @@ TEST_F(graph_captures, releases_of_the_capturing_thread_do_not_invalidate_them)
   }
 }
 
-TEST_F(graph_captures, release_on_a_capturing_stream_adds_nothing_to_the_graph)
+TEST_F(GraphCaptures, ReleaseOnACapturingStreamAddsNothingToTheGraph)
 {
   auto const captured = lasting_stream{};
   auto source         = producer{captured.get()};
@@ -156,7 +156,7 @@ TEST_F(graph_captures, release_on_a_capturing_stream_adds_nothing_to_the_graph)
   EXPECT_EQ(source.released(), 1);
 }
 
-TEST_F(graph_captures, release_on_a_blocking_capturing_stream_waits_for_its_earlier_work)
+TEST_F(GraphCaptures, ReleaseOnABlockingCapturingStreamWaitsForItsEarlierWork)
 {
   for_seeds(5, [&] {
     auto const captured = lasting_stream{cudaStreamDefault};
@@ -175,7 +175,7 @@ TEST_F(graph_captures, release_on_a_blocking_capturing_stream_waits_for_its_earl
   });
 }
 
-TEST_F(graph_captures, release_on_the_unusable_default_stream_waits_for_the_end_of_the_capture)
+TEST_F(GraphCaptures, ReleaseOnTheUnusableDefaultStreamWaitsForTheEndOfTheCapture)
 {
   for_seeds(5, [&] {
     auto const captured = lasting_stream{cudaStreamDefault};
@@ -201,7 +201,7 @@ TEST_F(graph_captures, release_on_the_unusable_default_stream_waits_for_the_end_
   });
 }
 
-TEST_F(graph_captures, release_does_not_make_a_capturing_stream_wait)
+TEST_F(GraphCaptures, ReleaseDoesNotMakeACapturingStreamWait)
 {
   auto const made     = lasting_stream{};
   auto const consumer = lasting_stream{};
@@ -215,7 +215,7 @@ TEST_F(graph_captures, release_does_not_make_a_capturing_stream_wait)
   EXPECT_TRUE(capture.end().has_value());
 }
 
-TEST_F(graph_captures, copy_that_is_freed_on_a_capturing_stream_is_kept_for_its_earlier_work)
+TEST_F(GraphCaptures, CopyThatIsFreedOnACapturingStreamIsKeptForItsEarlierWork)
 {
   for_seeds(5, [&](cudaStream_t made) {
     auto const captured = lasting_stream{cudaStreamDefault};
@@ -235,7 +235,7 @@ TEST_F(graph_captures, copy_that_is_freed_on_a_capturing_stream_is_kept_for_its_
   });
 }
 
-TEST_F(graph_captures, reject_functions_on_their_stream_or_the_legacy_default_stream)
+TEST_F(GraphCaptures, RejectFunctionsOnTheirStreamOrTheLegacyDefaultStream)
 {
   auto const other    = lasting_stream{};
   auto const captured = lasting_stream{};
@@ -254,7 +254,7 @@ TEST_F(graph_captures, reject_functions_on_their_stream_or_the_legacy_default_st
   }
 }
 
-TEST_F(graph_captures, of_a_non_blocking_stream_allow_functions_on_other_streams)
+TEST_F(GraphCaptures, OfANonBlockingStreamAllowFunctionsOnOtherStreams)
 {
   auto const other    = lasting_stream{};
   auto const captured = lasting_stream{};
@@ -270,7 +270,7 @@ TEST_F(graph_captures, of_a_non_blocking_stream_allow_functions_on_other_streams
   }
 }
 
-TEST_F(graph_captures, reads_of_scalars_and_failed_copies_do_not_invalidate_them)
+TEST_F(GraphCaptures, ReadsOfScalarsAndFailedCopiesDoNotInvalidateThem)
 {
   auto const type     = struct_of({flat("string"), list_of(flat("int8"))});
   auto const stream   = lasting_stream{};
@@ -287,7 +287,7 @@ TEST_F(graph_captures, reads_of_scalars_and_failed_copies_do_not_invalidate_them
   EXPECT_EQ(capture.end(), empty_graph);
 }
 
-TEST_F(graph_captures, uploads_of_pageable_memory_do_not_invalidate_them)
+TEST_F(GraphCaptures, UploadsOfPageableMemoryDoNotInvalidateThem)
 {
   auto const stream     = lasting_stream{};
   auto const captured   = lasting_stream{};
@@ -300,7 +300,7 @@ TEST_F(graph_captures, uploads_of_pageable_memory_do_not_invalidate_them)
   expect_rows(std::move(imported), flat("int32"), integer_rows({1, 2}), stream.get());
 }
 
-TEST_F(graph_captures, waits_restore_the_mode_of_the_thread)
+TEST_F(GraphCaptures, WaitsRestoreTheModeOfTheThread)
 {
   auto const stream = lasting_stream{};
   auto const array  = to_arrow(integer_column(stream.get()), stream.get());
@@ -311,7 +311,7 @@ TEST_F(graph_captures, waits_restore_the_mode_of_the_thread)
   EXPECT_EQ(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
 }
 
-TEST_F(graph_captures, slices_reject_a_capturing_stream)
+TEST_F(GraphCaptures, SlicesRejectACapturingStream)
 {
   auto const text     = flat("string");
   auto const captured = lasting_stream{};
@@ -322,7 +322,7 @@ TEST_F(graph_captures, slices_reject_a_capturing_stream)
   EXPECT_EQ(capture.end(), empty_graph);
 }
 
-TEST_F(graph_captures, waits_for_arrays_do_not_invalidate_them)
+TEST_F(GraphCaptures, WaitsForArraysDoNotInvalidateThem)
 {
   auto const stream   = lasting_stream{};
   auto const captured = lasting_stream{};
@@ -341,7 +341,7 @@ TEST_F(graph_captures, waits_for_arrays_do_not_invalidate_them)
   EXPECT_EQ(capture.end(), empty_graph);
 }
 
-TEST_F(graph_captures, end_of_a_borrow_leaves_a_capturing_stream_alone)
+TEST_F(GraphCaptures, EndOfABorrowLeavesACapturingStreamAlone)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};
@@ -372,7 +372,7 @@ class allocating_source : public batch_source {
   std::unique_ptr<batch_source> source_;
 };
 
-TEST_F(graph_captures, sources_of_asynchronous_streams_do_not_invalidate_them)
+TEST_F(GraphCaptures, SourcesOfAsynchronousStreamsDoNotInvalidateThem)
 {
   auto const stream   = lasting_stream{};
   auto const captured = lasting_stream{};

@@ -57,7 +57,7 @@ bool is_readable(fence_set const& fences)
   return ::poll(&polled, 1, 0) == 1;
 }
 
-class fences : public bridge_test {
+class Fences : public bridge_test {
  protected:
   void SetUp() override
   {
@@ -75,7 +75,7 @@ class fences : public bridge_test {
   fence_set fences_;
 };
 
-TEST_F(fences, are_reported_after_the_work_of_their_stream)
+TEST_F(Fences, AreReportedAfterTheWorkOfTheirStream)
 {
   auto const stream = lasting_stream{};
   auto done         = std::atomic<bool>{false};
@@ -92,7 +92,7 @@ TEST_F(fences, are_reported_after_the_work_of_their_stream)
   EXPECT_FALSE(is_readable(fences_));
 }
 
-TEST_F(fences, of_one_stream_are_reported_after_their_work)
+TEST_F(Fences, OfOneStreamAreReportedAfterTheirWork)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream) {
     auto num_done = std::atomic<std::size_t>{0};
@@ -116,7 +116,7 @@ TEST_F(fences, of_one_stream_are_reported_after_their_work)
   });
 }
 
-TEST_F(fences, of_arrays_are_reported_when_the_array_is_ready)
+TEST_F(Fences, OfArraysAreReportedWhenTheArrayIsReady)
 {
   auto const stream = lasting_stream{};
   auto const prompt = lasting_stream{};
@@ -134,7 +134,7 @@ TEST_F(fences, of_arrays_are_reported_when_the_array_is_ready)
   EXPECT_TRUE(array.is_ready());
 }
 
-TEST_F(fences, keep_their_array_until_they_are_reached)
+TEST_F(Fences, KeepTheirArrayUntilTheyAreReached)
 {
   auto const stream = lasting_stream{};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
@@ -154,7 +154,7 @@ TEST_F(fences, keep_their_array_until_they_are_reached)
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_F(fences, slow_release_of_an_array_does_not_delay_other_fences)
+TEST_F(Fences, SlowReleaseOfAnArrayDoesNotDelayOtherFences)
 {
   auto const stream = lasting_stream{};
   auto told         = std::promise<void>{};
@@ -179,7 +179,7 @@ TEST_F(fences, slow_release_of_an_array_does_not_delay_other_fences)
   EXPECT_TRUE(in_time);
 }
 
-TEST_F(fences, are_reported_once_as_cancelled_or_reached)
+TEST_F(Fences, AreReportedOnceAsCancelledOrReached)
 {
   constexpr auto num_threads = 3U;
   for_seeds(many_seeds, [&](cudaStream_t one, cudaStream_t other) {
@@ -213,7 +213,7 @@ TEST_F(fences, are_reported_once_as_cancelled_or_reached)
   });
 }
 
-TEST_F(fences, report_cuda_errors)
+TEST_F(Fences, ReportCudaErrors)
 {
   auto const stream = lasting_stream{};
   sim::fail_next("cudaEventQuery", cudaErrorLaunchFailure);
@@ -225,7 +225,7 @@ TEST_F(fences, report_cuda_errors)
   expect_reached(fences_, {fences_.add(stream.get())});
 }
 
-TEST_F(fences, add_fails_if_the_event_cannot_be_recorded)
+TEST_F(Fences, AddFailsIfTheEventCannotBeRecorded)
 {
   auto const stream = lasting_stream{};
   auto array        = to_arrow(integer_column(stream.get()), stream.get());
@@ -240,7 +240,7 @@ TEST_F(fences, add_fails_if_the_event_cannot_be_recorded)
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
-TEST_F(fences, do_not_block_a_thread_in_cuda)
+TEST_F(Fences, DoNotBlockAThreadInCuda)
 {
   auto const stream = lasting_stream{};
   auto const before = sim::host_syncs_here();
@@ -252,7 +252,7 @@ TEST_F(fences, do_not_block_a_thread_in_cuda)
   EXPECT_EQ(sim::calls("cudaStreamQuery"), 0U);
 }
 
-TEST_F(fences, destroyed_set_drops_its_pending_fences)
+TEST_F(Fences, DestroyedSetDropsItsPendingFences)
 {
   auto const stream = lasting_stream{};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
@@ -271,7 +271,7 @@ TEST_F(fences, destroyed_set_drops_its_pending_fences)
   EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
-TEST_F(fences, wake_ends_poll_while_the_stream_is_late)
+TEST_F(Fences, WakeEndsPollWhileTheStreamIsLate)
 {
   auto const stream = lasting_stream{};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
@@ -304,7 +304,7 @@ TEST_F(fences, wake_ends_poll_while_the_stream_is_late)
   std::exit(0);
 }
 
-TEST_F(fences, exit_waits_for_pending_fences)
+TEST_F(Fences, ExitWaitsForPendingFences)
 {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(exit_with_a_fence_pending(), testing::ExitedWithCode(0), "gone");
@@ -324,7 +324,7 @@ struct foreign_event {
   cudaEvent_t handle{};
 };
 
-TEST_F(fences, on_foreign_events_are_reported_after_the_event)
+TEST_F(Fences, OnForeignEventsAreReportedAfterTheEvent)
 {
   auto const late   = lasting_stream{};
   auto const stream = lasting_stream{};

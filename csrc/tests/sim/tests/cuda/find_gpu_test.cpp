@@ -39,9 +39,9 @@ struct search_case {
   std::vector<std::string> message{};  ///< empty: `find_gpu` returns false
 };
 
-using search = sim::world_test;
+using Search = sim::world_test;
 
-TEST_F(search, finds_devices)
+TEST_F(Search, FindsDevices)
 {
   EXPECT_TRUE(detail::find_gpu());
   auto const required = variable{"CUDF_ARROW_BRIDGE_REQUIRE_GPU", "1"};
@@ -50,7 +50,7 @@ TEST_F(search, finds_devices)
   EXPECT_THROW((void)detail::find_gpu(), std::runtime_error);
 }
 
-TEST_F(search, returns_false_or_fails_without_a_device)
+TEST_F(Search, ReturnsFalseOrFailsWithoutADevice)
 {
   for (auto const& [error, visible, required, driver, message] : std::vector<search_case>{
          {cudaErrorInsufficientDriver, "", "", 0},
@@ -77,9 +77,9 @@ TEST_F(search, returns_false_or_fails_without_a_device)
   }
 }
 
-using search_death_test = search;
+using SearchDeathTest = search;
 
-TEST_F(search_death_test, has_gpu_caches_results_but_not_errors)
+TEST_F(SearchDeathTest, HasGpuCachesResultsButNotErrors)
 {
   // Run in a separate process, because `has_gpu` keeps its first result.
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -30,7 +30,7 @@ constexpr auto threads_in_children = false;  ///< it aborts children that start 
 constexpr auto threads_in_children = true;
 #endif
 
-class forks : public bridge_test {
+class Forks : public bridge_test {
  protected:
   /// Imports and frees an array of the child. @return Whether it was released after its reader
   bool releases_an_import()
@@ -68,7 +68,7 @@ bool ends_well(Child child)
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST_F(forks, leave_device_memory_alone)
+TEST_F(Forks, LeaveDeviceMemoryAlone)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -90,7 +90,7 @@ TEST_F(forks, leave_device_memory_alone)
   slow.reset();
 }
 
-TEST_F(forks, give_no_event_back)
+TEST_F(Forks, GiveNoEventBack)
 {
   auto event = std::optional{detail::pooled_event::acquire()};
   EXPECT_TRUE(ends_well([&] {
@@ -99,7 +99,7 @@ TEST_F(forks, give_no_event_back)
   }));
 }
 
-TEST_F(forks, use_no_thread_and_no_event_of_their_parents)
+TEST_F(Forks, UseNoThreadAndNoEventOfTheirParents)
 {
   if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
   EXPECT_TRUE(releases_an_import());
@@ -122,7 +122,7 @@ bool has_no_fences(fence_set fences, fence_id pending, cudaStream_t stream)
          refuses([&] { (void)fences.add(stream); }) && refuses([&] { (void)fences.poll(0s); });
 }
 
-TEST_F(forks, have_no_fences_of_their_parents)
+TEST_F(Forks, HaveNoFencesOfTheirParents)
 {
   auto const stream  = lasting_stream{};
   auto fences        = fence_set::make();
@@ -138,7 +138,7 @@ TEST_F(forks, have_no_fences_of_their_parents)
   EXPECT_TRUE(fences.cancel(pending));
 }
 
-TEST_F(forks, have_fences_of_their_own)
+TEST_F(Forks, HaveFencesOfTheirOwn)
 {
   if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
   auto const reaches = [] {
@@ -154,7 +154,7 @@ TEST_F(forks, have_fences_of_their_own)
   EXPECT_TRUE(ends_well(reaches));
 }
 
-TEST_F(forks, pin_memory_of_their_own_and_upload_without)
+TEST_F(Forks, PinMemoryOfTheirOwnAndUploadWithout)
 {
   if (!threads_in_children) { GTEST_SKIP() << "no threads in children under this sanitizer"; }
   auto const upload = [&](int value) {
@@ -177,7 +177,7 @@ TEST_F(forks, pin_memory_of_their_own_and_upload_without)
   }));
 }
 
-TEST_F(forks, pin_memory_without_invalidating_captures)
+TEST_F(Forks, PinMemoryWithoutInvalidatingCaptures)
 {
   EXPECT_TRUE(ends_well([] {
     auto const captured = sim::stream{};

@@ -37,13 +37,13 @@ class watched {
   std::future<void> future_{released_.get_future()};
 };
 
-class late_releases : public bridge_test {
+class LateReleases : public bridge_test {
  protected:
   void import_and_free(watched& one, lasting_stream const& stream)
   { import(one.source, stream.get()).storage.reset(); }
 };
 
-TEST_F(late_releases, slow_release_does_not_delay_those_that_an_import_finds)
+TEST_F(LateReleases, SlowReleaseDoesNotDelayThoseThatAnImportFinds)
 {
   auto const one   = lasting_stream{};
   auto const other = lasting_stream{};
@@ -66,7 +66,7 @@ TEST_F(late_releases, slow_release_does_not_delay_those_that_an_import_finds)
   EXPECT_TRUE(first.is_released(time_limit));
 }
 
-TEST_F(late_releases, late_streams_do_not_delay_other_streams)
+TEST_F(LateReleases, LateStreamsDoNotDelayOtherStreams)
 {
   constexpr auto num_late = 10U;
   auto const prompt       = lasting_stream{};
@@ -90,7 +90,7 @@ TEST_F(late_releases, late_streams_do_not_delay_other_streams)
   for (auto const& one : pending) { EXPECT_TRUE(one->is_released()); }
 }
 
-TEST_F(late_releases, drain_waits_for_earlier_releases_and_not_for_later_ones)
+TEST_F(LateReleases, DrainWaitsForEarlierReleasesAndNotForLaterOnes)
 {
   auto const late   = lasting_stream{};
   auto const prompt = lasting_stream{};

@@ -20,7 +20,7 @@ auto const kinds = std::array{std::pair{memory_kind::device, ARROW_DEVICE_CUDA},
                               std::pair{memory_kind::managed, ARROW_DEVICE_CUDA_MANAGED},
                               std::pair{memory_kind::pinned, ARROW_DEVICE_CUDA_HOST}};
 
-class location : public bridge_test {
+class Location : public bridge_test {
  protected:
   std::shared_ptr<cudf::column> column_in(memory_kind kind, int device, char const* type = "int32")
   { return late_column(flat(type), integer_rows({1, 0}), cudaStreamLegacy, pool_of(kind, device)); }
@@ -32,7 +32,7 @@ class location : public bridge_test {
   std::vector<std::unique_ptr<sim::pool_resource>> pools_;
 };
 
-TEST_F(location, exports_are_labelled_with_the_kind_of_their_memory)
+TEST_F(Location, ExportsAreLabelledWithTheKindOfTheirMemory)
 {
   for (auto const& [kind, type] : kinds) {
     auto const array = to_arrow(column_in(kind, 0), cudaStreamLegacy).to_arrow();
@@ -42,7 +42,7 @@ TEST_F(location, exports_are_labelled_with_the_kind_of_their_memory)
   }
 }
 
-TEST_F(location, imports_share_memory_of_the_current_device_and_pinned_memory)
+TEST_F(Location, ImportsShareMemoryOfTheCurrentDeviceAndPinnedMemory)
 {
   auto const is_shared = [](cudf::column_view const& column) {
     return can_share(std::vector{column});
@@ -55,7 +55,7 @@ TEST_F(location, imports_share_memory_of_the_current_device_and_pinned_memory)
   EXPECT_TRUE(can_share({}));
 }
 
-TEST_F(location, copies_and_converted_exports_are_labelled_with_the_memory_of_the_resource)
+TEST_F(Location, CopiesAndConvertedExportsAreLabelledWithTheMemoryOfTheResource)
 {
   for (auto const& [kind, unused] : kinds) {
     auto const source = column_in(kind, 0, "bool8");
@@ -72,7 +72,7 @@ TEST_F(location, copies_and_converted_exports_are_labelled_with_the_memory_of_th
   }
 }
 
-TEST_F(location, error_for_a_table_in_mixed_memory_names_both_locations)
+TEST_F(Location, ErrorForATableInMixedMemoryNamesBothLocations)
 {
   auto const mixed = [&](memory_kind kind, int device) {
     auto const near  = column_in(memory_kind::device, 0);
@@ -85,7 +85,7 @@ TEST_F(location, error_for_a_table_in_mixed_memory_names_both_locations)
   expect_in(near + "managed memory", mixed(memory_kind::managed, 0));
 }
 
-TEST_F(location, export_queries_cuda_once_per_allocation)
+TEST_F(Location, ExportQueriesCudaOncePerAllocation)
 {
   auto columns   = std::vector<cudf::column_view>{};
   auto const two = std::array{column_in(memory_kind::device, 0), column_in(memory_kind::device, 0)};
@@ -97,7 +97,7 @@ TEST_F(location, export_queries_cuda_once_per_allocation)
   EXPECT_EQ(sim::calls("cuPointerGetAttributes"), driver + 2);
 }
 
-TEST_F(location, is_that_of_the_runtime_if_the_driver_cannot_tell)
+TEST_F(Location, IsThatOfTheRuntimeIfTheDriverCannotTell)
 {
   auto const fail = [] { sim::fail_next("cuPointerGetAttributes", cudaErrorDeviceUninitialized); };
   for (auto const& [kind, type] : kinds) {

@@ -14,7 +14,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class ordering : public bridge_test {
+class Ordering : public bridge_test {
  protected:
   /// @return An owner that frees an integer of the pool on `stream`
   std::shared_ptr<std::int32_t const> on_stream(cudaStream_t stream, std::int32_t value)
@@ -36,7 +36,7 @@ class ordering : public bridge_test {
   }
 };
 
-TEST_F(ordering, order_after_makes_one_stream_wait_for_another)
+TEST_F(Ordering, OrderAfterMakesOneStreamWaitForAnother)
 {
   for_seeds(many_seeds, [](cudaStream_t earlier, cudaStream_t later) {
     auto order        = std::string{};
@@ -50,7 +50,7 @@ TEST_F(ordering, order_after_makes_one_stream_wait_for_another)
   });
 }
 
-TEST_F(ordering, order_after_reports_cuda_errors)
+TEST_F(Ordering, OrderAfterReportsCudaErrors)
 {
   auto const stream = lasting_stream{};
   for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
@@ -59,7 +59,7 @@ TEST_F(ordering, order_after_reports_cuda_errors)
   }
 }
 
-TEST_F(ordering, release_after_frees_memory_after_the_reader)
+TEST_F(Ordering, ReleaseAfterFreesMemoryAfterTheReader)
 {
   for_seeds(many_seeds, [&](cudaStream_t freed, cudaStream_t reader) {
     auto memory = on_stream(freed, 7);
@@ -74,7 +74,7 @@ TEST_F(ordering, release_after_frees_memory_after_the_reader)
   });
 }
 
-TEST_F(ordering, another_thread_frees_after_the_reader_on_a_per_thread_default_stream)
+TEST_F(Ordering, AnotherThreadFreesAfterTheReaderOnAPerThreadDefaultStream)
 {
   for_seeds(many_seeds, [&](cudaStream_t other) {
     // On each of the two threads, `cudaStreamPerThread` is another stream.
@@ -90,7 +90,7 @@ TEST_F(ordering, another_thread_frees_after_the_reader_on_a_per_thread_default_s
   });
 }
 
-TEST_F(ordering, reader_on_the_legacy_stream_includes_per_thread_default_streams)
+TEST_F(Ordering, ReaderOnTheLegacyStreamIncludesPerThreadDefaultStreams)
 {
   for_seeds(many_seeds, [&] {
     auto memory      = on_stream(cudaStreamPerThread, 7);
@@ -106,7 +106,7 @@ TEST_F(ordering, reader_on_the_legacy_stream_includes_per_thread_default_streams
   });
 }
 
-TEST_F(ordering, release_after_with_one_stream_returns_the_owner_unchanged)
+TEST_F(Ordering, ReleaseAfterWithOneStreamReturnsTheOwnerUnchanged)
 {
   auto const stream = lasting_stream{};
   auto const owner  = std::make_shared<int>(1);
@@ -115,7 +115,7 @@ TEST_F(ordering, release_after_with_one_stream_returns_the_owner_unchanged)
   }
 }
 
-TEST_F(ordering, memory_freed_on_another_current_device_is_freed_after_the_reader)
+TEST_F(Ordering, MemoryFreedOnAnotherCurrentDeviceIsFreedAfterTheReader)
 {
   for_seeds(many_seeds, [&](cudaStream_t freed) {
     auto const reader = cudaStreamLegacy;
@@ -131,7 +131,7 @@ TEST_F(ordering, memory_freed_on_another_current_device_is_freed_after_the_reade
   });
 }
 
-TEST_F(ordering, host_waits_for_the_reader_if_the_event_fails)
+TEST_F(Ordering, HostWaitsForTheReaderIfTheEventFails)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamWaitEvent"}) {
     for_seeds(many_seeds, [&](cudaStream_t freed, cudaStream_t reader) {

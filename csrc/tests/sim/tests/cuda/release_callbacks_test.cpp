@@ -18,9 +18,9 @@ using clock_type = std::chrono::steady_clock;
 
 constexpr auto less_than_drain_takes = 25s;  ///< less than the time limit of a drain
 
-class release_callbacks : public bridge_test {};
+class ReleaseCallbacks : public bridge_test {};
 
-TEST_F(release_callbacks, may_call_the_library)
+TEST_F(ReleaseCallbacks, MayCallTheLibrary)
 {
   auto const stream = lasting_stream{};
   auto outer        = producer{stream.get()};
@@ -40,7 +40,7 @@ TEST_F(release_callbacks, may_call_the_library)
   EXPECT_LT(clock_type::now() - start, less_than_drain_takes);
 }
 
-TEST_F(release_callbacks, are_called_immediately_if_the_stream_is_idle)
+TEST_F(ReleaseCallbacks, AreCalledImmediatelyIfTheStreamIsIdle)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -56,7 +56,7 @@ TEST_F(release_callbacks, are_called_immediately_if_the_stream_is_idle)
 }
 
 /// A kernel on the default stream, which a blocking stream waits for without being told.
-TEST_F(release_callbacks, of_a_blocking_stream_wait_for_the_default_stream)
+TEST_F(ReleaseCallbacks, OfABlockingStreamWaitForTheDefaultStream)
 {
   auto const stream = lasting_stream{cudaStreamDefault};
   auto source       = producer{stream.get()};
@@ -72,7 +72,7 @@ TEST_F(release_callbacks, of_a_blocking_stream_wait_for_the_default_stream)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
 }
 
-TEST_F(release_callbacks, are_called_in_a_later_import)
+TEST_F(ReleaseCallbacks, AreCalledInALaterImport)
 {
   auto const stream = lasting_stream{};
   auto const other  = lasting_stream{};
@@ -96,7 +96,7 @@ TEST_F(release_callbacks, are_called_in_a_later_import)
   for (auto const& source : sources) { EXPECT_EQ(source->released(), 1); }
 }
 
-TEST_F(release_callbacks, of_one_array_wait_for_buffers_freed_by_many_threads)
+TEST_F(ReleaseCallbacks, OfOneArrayWaitForBuffersFreedByManyThreads)
 {
   constexpr auto num_threads = 4U;
   auto const type            = struct_of(std::vector<shape>(2 * num_threads, flat("int32")));
@@ -128,7 +128,7 @@ TEST_F(release_callbacks, of_one_array_wait_for_buffers_freed_by_many_threads)
   });
 }
 
-using exits = release_callbacks;
+using Exits = release_callbacks;
 
 /// Frees an import and exits before its release. Another thread releases the stream later.
 [[noreturn]] void exit_with_a_release_pending()
@@ -167,13 +167,13 @@ using exits = release_callbacks;
   std::exit(threads.size() == 1 ? 0 : 1);
 }
 
-TEST_F(exits, sequential_releases_use_one_thread)
+TEST_F(Exits, SequentialReleasesUseOneThread)
 {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(exit_with_one_thread(), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(exits, exit_waits_for_pending_releases)
+TEST_F(Exits, ExitWaitsForPendingReleases)
 {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(exit_with_a_release_pending(), testing::ExitedWithCode(0), "released in time");

@@ -11,7 +11,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class release_elsewhere : public bridge_test {
+class ReleaseElsewhere : public bridge_test {
  protected:
   /// A share of an array of four integers on device 1, as a borrowed table holds it.
   static std::optional<detail::foreign_share> borrow(producer& source, cudaStream_t stream)
@@ -34,7 +34,7 @@ class release_elsewhere : public bridge_test {
   { return {cudf::data_type{cudf::type_id::INT32}, 4, source.data(), nullptr, 0}; }
 };
 
-TEST_F(release_elsewhere, waits_for_the_default_streams_of_the_memorys_device)
+TEST_F(ReleaseElsewhere, WaitsForTheDefaultStreamsOfTheMemorysDevice)
 {
   for (auto const kind : {memory_kind::device, memory_kind::managed}) {
     for (auto const stream : {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread}) {
@@ -60,7 +60,7 @@ TEST_F(release_elsewhere, waits_for_the_default_streams_of_the_memorys_device)
   }
 }
 
-TEST_F(release_elsewhere, failed_event_makes_the_host_wait_and_free_on_the_memorys_device)
+TEST_F(ReleaseElsewhere, FailedEventMakesTheHostWaitAndFreeOnTheMemorysDevice)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
     for_seeds(many_seeds, [&](unsigned seed) {
@@ -82,7 +82,7 @@ TEST_F(release_elsewhere, failed_event_makes_the_host_wait_and_free_on_the_memor
   }
 }
 
-TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_importing_thread)
+TEST_F(ReleaseElsewhere, WaitsForTheDefaultStreamOfTheImportingThread)
 {
   for_seeds(many_seeds, [&] {
     import_here_and_free_elsewhere([](auto& imported) {
@@ -93,7 +93,7 @@ TEST_F(release_elsewhere, waits_for_the_default_stream_of_the_importing_thread)
   });
 }
 
-TEST_F(release_elsewhere, failed_event_makes_the_host_wait_for_the_importing_thread)
+TEST_F(ReleaseElsewhere, FailedEventMakesTheHostWaitForTheImportingThread)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
     for_seeds(many_seeds, [&] {
@@ -105,7 +105,7 @@ TEST_F(release_elsewhere, failed_event_makes_the_host_wait_for_the_importing_thr
   }
 }
 
-TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_finished_thread)
+TEST_F(ReleaseElsewhere, WaitsForTheDefaultStreamOfAFinishedThread)
 {
   for_seeds(many_seeds, [&] {
     auto source   = std::optional<producer>{};
@@ -123,7 +123,7 @@ TEST_F(release_elsewhere, waits_for_the_default_stream_of_a_finished_thread)
   });
 }
 
-TEST_F(release_elsewhere, on_the_importing_thread_does_not_wait_for_other_streams)
+TEST_F(ReleaseElsewhere, OnTheImportingThreadDoesNotWaitForOtherStreams)
 {
   auto const blocking = lasting_stream{cudaStreamDefault};
   auto source         = producer{cudaStreamPerThread};

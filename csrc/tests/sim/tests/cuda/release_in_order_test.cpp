@@ -11,7 +11,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class release_in_order : public bridge_test {
+class ReleaseInOrder : public bridge_test {
  protected:
   /// Exports integers. `watch_` observes the column, which frees its memory on `stream`.
   unique_device_array export_integers(cudaStream_t stream, integers_t const& values)
@@ -30,7 +30,7 @@ class release_in_order : public bridge_test {
   std::weak_ptr<cudf::column> watch_;
 };
 
-TEST_F(release_in_order, owner_is_destroyed_before_the_reader_has_run)
+TEST_F(ReleaseInOrder, OwnerIsDestroyedBeforeTheReaderHasRun)
 {
   for_seeds(many_seeds, [&](cudaStream_t made, cudaStream_t reader) {
     auto array        = export_integers(made, {1, 2, 3, 4});
@@ -47,7 +47,7 @@ TEST_F(release_in_order, owner_is_destroyed_before_the_reader_has_run)
   });
 }
 
-TEST_F(release_in_order, memory_of_a_copy_is_reused_by_the_next_copy)
+TEST_F(ReleaseInOrder, MemoryOfACopyIsReusedByTheNextCopy)
 {
   auto const stream = lasting_stream{};
   auto const slow   = sim::slow_stream{stream.get()};
@@ -61,7 +61,7 @@ TEST_F(release_in_order, memory_of_a_copy_is_reused_by_the_next_copy)
   }
 }
 
-TEST_F(release_in_order, copies_are_read_before_their_memory_is_reused)
+TEST_F(ReleaseInOrder, CopiesAreReadBeforeTheirMemoryIsReused)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream, cudaStream_t reader) {
     auto seen = std::vector<late_rows>{};
@@ -77,7 +77,7 @@ TEST_F(release_in_order, copies_are_read_before_their_memory_is_reused)
   });
 }
 
-TEST_F(release_in_order, failed_stream_wait_keeps_the_owner_until_the_reader_has_run)
+TEST_F(ReleaseInOrder, FailedStreamWaitKeepsTheOwnerUntilTheReaderHasRun)
 {
   auto const made   = lasting_stream{};
   auto const reader = lasting_stream{};
@@ -95,7 +95,7 @@ TEST_F(release_in_order, failed_stream_wait_keeps_the_owner_until_the_reader_has
   EXPECT_EQ(*seen, integer_rows({1, 2}));
 }
 
-TEST_F(release_in_order, default_streams_are_on_the_device_of_the_export)
+TEST_F(ReleaseInOrder, DefaultStreamsAreOnTheDeviceOfTheExport)
 {
   for_seeds(many_seeds, [&](cudaStream_t reader) {
     auto array      = export_integers(cudaStreamLegacy, {1, 2, 3});
@@ -115,7 +115,7 @@ TEST_F(release_in_order, default_streams_are_on_the_device_of_the_export)
   });
 }
 
-TEST_F(release_in_order, another_thread_frees_the_copy_after_the_reader)
+TEST_F(ReleaseInOrder, AnotherThreadFreesTheCopyAfterTheReader)
 {
   for_seeds(many_seeds, [&](cudaStream_t reader) {
     auto const made = cudaStreamPerThread;
@@ -134,7 +134,7 @@ TEST_F(release_in_order, another_thread_frees_the_copy_after_the_reader)
   });
 }
 
-TEST_F(release_in_order, owner_with_unknown_stream_is_kept_until_the_reader_has_run)
+TEST_F(ReleaseInOrder, OwnerWithUnknownStreamIsKeptUntilTheReaderHasRun)
 {
   auto const made   = lasting_stream{};
   auto const reader = lasting_stream{};
@@ -153,7 +153,7 @@ TEST_F(release_in_order, owner_with_unknown_stream_is_kept_until_the_reader_has_
 }
 
 /// A failure callback of rmm uses the result to decide whether to retry an allocation.
-TEST_F(release_in_order, drain_releases_returns_true_once_after_a_release)
+TEST_F(ReleaseInOrder, DrainReleasesReturnsTrueOnceAfterARelease)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};

@@ -10,9 +10,9 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class release_order : public bridge_test {};
+class ReleaseOrder : public bridge_test {};
 
-TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)
+TEST_F(ReleaseOrder, WaitsForTheStreamThatTheColumnIsFreedOn)
 {
   for_seeds(many_seeds, [&](cudaStream_t far, cudaStream_t stream) {
     auto source       = producer{far};
@@ -31,7 +31,7 @@ TEST_F(release_order, waits_for_the_stream_that_the_column_is_freed_on)
   });
 }
 
-TEST_F(release_order, waits_for_the_stream_of_a_borrowed_table)
+TEST_F(ReleaseOrder, WaitsForTheStreamOfABorrowedTable)
 {
   auto const type   = struct_of({flat("int32"), flat("string")});
   auto const values = samples(type, 20, 0);
@@ -54,7 +54,7 @@ TEST_F(release_order, waits_for_the_stream_of_a_borrowed_table)
   });
 }
 
-TEST_F(release_order, waits_for_the_last_buffer_that_is_freed_on_a_stream)
+TEST_F(ReleaseOrder, WaitsForTheLastBufferThatIsFreedOnAStream)
 {
   auto const type   = struct_of({flat("int32"), flat("int32")});
   auto const stream = lasting_stream{};
@@ -76,7 +76,7 @@ TEST_F(release_order, waits_for_the_last_buffer_that_is_freed_on_a_stream)
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_F(release_order, uses_one_event_per_stream_for_any_number_of_buffers)
+TEST_F(ReleaseOrder, UsesOneEventPerStreamForAnyNumberOfBuffers)
 {
   auto const type   = struct_of(std::vector<shape>(50, flat("int32")));
   auto const stream = lasting_stream{};
@@ -89,7 +89,7 @@ TEST_F(release_order, uses_one_event_per_stream_for_any_number_of_buffers)
   slow.reset();
 }
 
-TEST_F(release_order, freeing_a_column_creates_no_event)
+TEST_F(ReleaseOrder, FreeingAColumnCreatesNoEvent)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -100,7 +100,7 @@ TEST_F(release_order, freeing_a_column_creates_no_event)
   EXPECT_EQ(sim::calls("cudaEventCreateWithFlags"), events);
 }
 
-TEST_F(release_order, stream_can_be_destroyed_before_the_release)
+TEST_F(ReleaseOrder, StreamCanBeDestroyedBeforeTheRelease)
 {
   auto stream   = std::make_unique<sim::stream>();
   auto source   = producer{stream->get()};
@@ -117,7 +117,7 @@ TEST_F(release_order, stream_can_be_destroyed_before_the_release)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
 }
 
-TEST_F(release_order, streams_can_be_destroyed_after_drain_releases)
+TEST_F(ReleaseOrder, StreamsCanBeDestroyedAfterDrainReleases)
 {
   auto const type = flat("bool8");
   auto far        = std::make_unique<sim::stream>();
@@ -131,7 +131,7 @@ TEST_F(release_order, streams_can_be_destroyed_after_drain_releases)
   near.reset();
 }
 
-TEST_F(release_order, failed_import_releases_the_array)
+TEST_F(ReleaseOrder, FailedImportReleasesTheArray)
 {
   auto const type   = flat("string");
   auto const far    = lasting_stream{};
@@ -145,7 +145,7 @@ TEST_F(release_order, failed_import_releases_the_array)
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_F(release_order, host_waits_if_recording_the_event_of_a_free_fails)
+TEST_F(ReleaseOrder, HostWaitsIfRecordingTheEventOfAFreeFails)
 {
   for (auto const* function : {"cudaEventRecord", "cudaStreamGetId"}) {
     for_seeds(many_seeds, [&](cudaStream_t stream) {
@@ -162,7 +162,7 @@ TEST_F(release_order, host_waits_if_recording_the_event_of_a_free_fails)
   }
 }
 
-TEST_F(release_order, host_waits_if_a_second_event_cannot_be_created)
+TEST_F(ReleaseOrder, HostWaitsIfASecondEventCannotBeCreated)
 {
   auto const type = struct_of({flat("int32"), flat("int32")});
   auto const one  = lasting_stream{};
@@ -181,7 +181,7 @@ TEST_F(release_order, host_waits_if_a_second_event_cannot_be_created)
   EXPECT_TRUE(ran);
 }
 
-TEST_F(release_order, import_does_not_consume_the_array_if_no_event_can_be_created)
+TEST_F(ReleaseOrder, ImportDoesNotConsumeTheArrayIfNoEventCanBeCreated)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -193,7 +193,7 @@ TEST_F(release_order, import_does_not_consume_the_array_if_no_event_can_be_creat
   EXPECT_NE(source.array.array.release, nullptr);
 }
 
-TEST_F(release_order, resized_buffer_releases_the_producer_once)
+TEST_F(ReleaseOrder, ResizedBufferReleasesTheProducerOnce)
 {
   if (!sim::simulates_copies_of_rmm) { GTEST_SKIP() << "rmm calls CUDA"; }
   auto const stream = lasting_stream{};
@@ -213,7 +213,7 @@ TEST_F(release_order, resized_buffer_releases_the_producer_once)
   EXPECT_EQ(*seen, integer_rows({1, 2, 3, 4}));
 }
 
-TEST_F(release_order, producer_is_released_after_a_sticky_error)
+TEST_F(ReleaseOrder, ProducerIsReleasedAfterAStickyError)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};

@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto num_rows = 60;
 
-class array_copies : public bridge_test {
+class ArrayCopies : public bridge_test {
  protected:
   /// Exports rows from `begin` of a column that kernels fill. The array keeps the column alive.
   device_array exported(shape const& type,
@@ -48,7 +48,7 @@ class array_copies : public bridge_test {
   std::weak_ptr<cudf::column> source_;
 };
 
-TEST_F(array_copies, read_the_source_after_its_event)
+TEST_F(ArrayCopies, ReadTheSourceAfterItsEvent)
 {
   for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
@@ -62,7 +62,7 @@ TEST_F(array_copies, read_the_source_after_its_event)
   }
 }
 
-TEST_F(array_copies, of_exports_keep_their_owner_and_not_the_source)
+TEST_F(ArrayCopies, OfExportsKeepTheirOwnerAndNotTheSource)
 {
   auto const type   = flat("bool8");
   auto const values = samples(type, num_rows, 30);
@@ -83,7 +83,7 @@ TEST_F(array_copies, of_exports_keep_their_owner_and_not_the_source)
   });
 }
 
-TEST_F(array_copies, of_a_child_have_its_rows_and_do_not_keep_the_source)
+TEST_F(ArrayCopies, OfAChildHaveItsRowsAndDoNotKeepTheSource)
 {
   auto const text   = flat("string");
   auto const type   = struct_of({flat("int16"), text});
@@ -96,7 +96,7 @@ TEST_F(array_copies, of_a_child_have_its_rows_and_do_not_keep_the_source)
     << "a field has the rows before the slice, too";
 }
 
-TEST_F(array_copies, wait_once_for_the_sizes_of_all_strings)
+TEST_F(ArrayCopies, WaitOnceForTheSizesOfAllStrings)
 {
   auto const stream = lasting_stream{};
   for (auto const& [type, waits] :
@@ -109,7 +109,7 @@ TEST_F(array_copies, wait_once_for_the_sizes_of_all_strings)
   }
 }
 
-TEST_F(array_copies, use_the_current_resource_of_the_sources_device)
+TEST_F(ArrayCopies, UseTheCurrentResourceOfTheSourcesDevice)
 {
   auto const text   = flat("string");
   auto const values = samples(text, num_rows, 30);
@@ -135,7 +135,7 @@ TEST_F(array_copies, use_the_current_resource_of_the_sources_device)
   }
 }
 
-TEST_F(array_copies, of_empty_arrays_are_on_the_device)
+TEST_F(ArrayCopies, OfEmptyArraysAreOnTheDevice)
 {
   auto const stream = lasting_stream{};
   auto const type   = flat("null");
@@ -144,7 +144,7 @@ TEST_F(array_copies, of_empty_arrays_are_on_the_device)
   EXPECT_EQ(read_behind_event(copy, struct_of({type})), rows{});
 }
 
-TEST_F(array_copies, of_host_arrays_are_in_host_memory)
+TEST_F(ArrayCopies, OfHostArraysAreInHostMemory)
 {
   auto const values = samples(flat("string"), num_rows, 30);
   auto host         = std::shared_ptr<cudf::column>{make_column(flat("string"), values)};
@@ -162,7 +162,7 @@ TEST_F(array_copies, of_host_arrays_are_in_host_memory)
   EXPECT_EQ(read_arrow(structs->array, flat("string")), values);
 }
 
-TEST_F(array_copies, failed_copy_frees_its_memory)
+TEST_F(ArrayCopies, FailedCopyFreesItsMemory)
 {
   auto const type   = struct_of({flat("int32"), flat("string")});
   auto const values = samples(type, 20, 30);
@@ -182,9 +182,9 @@ TEST_F(array_copies, failed_copy_frees_its_memory)
   }
 }
 
-using array_slices = array_copies;
+using ArraySlices = array_copies;
 
-TEST_F(array_slices, share_the_event_of_the_source_and_keep_it_alive)
+TEST_F(ArraySlices, ShareTheEventOfTheSourceAndKeepItAlive)
 {
   for (auto const& type : shapes_of_each_layout()) {
     auto const values   = samples(type, num_rows, 30);
@@ -205,7 +205,7 @@ TEST_F(array_slices, share_the_event_of_the_source_and_keep_it_alive)
   }
 }
 
-TEST_F(array_slices, wait_only_to_count_nulls)
+TEST_F(ArraySlices, WaitOnlyToCountNulls)
 {
   auto const stream = lasting_stream{};
   auto const type   = flat("int32");
@@ -219,7 +219,7 @@ TEST_F(array_slices, wait_only_to_count_nulls)
   }
 }
 
-TEST_F(array_slices, count_nulls_after_the_work_of_the_exporting_thread)
+TEST_F(ArraySlices, CountNullsAfterTheWorkOfTheExportingThread)
 {
   auto const type   = flat("int32");
   auto const values = samples(type, num_rows, 30);
@@ -231,7 +231,7 @@ TEST_F(array_slices, count_nulls_after_the_work_of_the_exporting_thread)
   });
 }
 
-TEST_F(array_slices, slice_and_select_reject_invalid_ranges_and_columns)
+TEST_F(ArraySlices, SliceAndSelectRejectInvalidRangesAndColumns)
 {
   auto const stream = lasting_stream{};
   auto const array  = to_arrow(integer_column(stream.get(), {1, 2, 3}), stream.get());

@@ -38,7 +38,7 @@ struct exported_integers {
   }
 };
 
-class borrow_guards : public bridge_test {
+class BorrowGuards : public bridge_test {
  protected:
   exported_integers export_integers(cudaStream_t owner, int device = 0)
   {
@@ -50,7 +50,7 @@ class borrow_guards : public bridge_test {
   integers_t const untouched{1, 2, 3, 4};
 };
 
-TEST_F(borrow_guards, owner_writes_after_the_borrowers_reads)
+TEST_F(BorrowGuards, OwnerWritesAfterTheBorrowersReads)
 {
   for_seeds(many_seeds, [&](cudaStream_t owner, cudaStream_t borrower) {
     auto const exported = export_integers(owner);
@@ -66,7 +66,7 @@ TEST_F(borrow_guards, owner_writes_after_the_borrowers_reads)
   });
 }
 
-TEST_F(borrow_guards, keep_the_array_and_free_it_after_the_borrowers_reads)
+TEST_F(BorrowGuards, KeepTheArrayAndFreeItAfterTheBorrowersReads)
 {
   for_seeds(many_seeds, [&](cudaStream_t owner, cudaStream_t borrower) {
     auto exported = export_integers(owner);
@@ -79,7 +79,7 @@ TEST_F(borrow_guards, keep_the_array_and_free_it_after_the_borrowers_reads)
   });
 }
 
-TEST_F(borrow_guards, use_the_device_of_the_array_and_not_the_current_device)
+TEST_F(BorrowGuards, UseTheDeviceOfTheArrayAndNotTheCurrentDevice)
 {
   for_seeds(many_seeds, [&] {
     auto const owner = stream_on(1);
@@ -100,7 +100,7 @@ TEST_F(borrow_guards, use_the_device_of_the_array_and_not_the_current_device)
   });
 }
 
-TEST_F(borrow_guards, on_per_thread_default_streams_can_end_on_another_thread)
+TEST_F(BorrowGuards, OnPerThreadDefaultStreamsCanEndOnAnotherThread)
 {
   for_seeds(many_seeds, [&](cudaStream_t other) {
     for (auto const& [owner, borrower] :
@@ -116,7 +116,7 @@ TEST_F(borrow_guards, on_per_thread_default_streams_can_end_on_another_thread)
   });
 }
 
-TEST_F(borrow_guards, can_end_if_every_cuda_call_fails)
+TEST_F(BorrowGuards, CanEndIfEveryCudaCallFails)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};
@@ -128,7 +128,7 @@ TEST_F(borrow_guards, can_end_if_every_cuda_call_fails)
   sim::fail_all(cudaSuccess);
 }
 
-TEST_F(borrow_guards, fence_of_a_guard_is_reached_after_the_borrowers_work)
+TEST_F(BorrowGuards, FenceOfAGuardIsReachedAfterTheBorrowersWork)
 {
   for_seeds(many_seeds, [&] {
     auto fences         = fence_set::make();
@@ -150,7 +150,7 @@ TEST_F(borrow_guards, fence_of_a_guard_is_reached_after_the_borrowers_work)
   });
 }
 
-TEST_F(borrow_guards, end_in_a_forked_child_without_cuda_calls)
+TEST_F(BorrowGuards, EndInAForkedChildWithoutCudaCalls)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};
@@ -167,7 +167,7 @@ TEST_F(borrow_guards, end_in_a_forked_child_without_cuda_calls)
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-TEST_F(borrow_guards, constructor_reports_released_arrays_and_cuda_errors)
+TEST_F(BorrowGuards, ConstructorReportsReleasedArraysAndCudaErrors)
 {
   auto const owner    = lasting_stream{};
   auto const borrower = lasting_stream{};

@@ -12,7 +12,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class export_order : public bridge_test {
+class ExportOrder : public bridge_test {
  protected:
   /// Bools in pageable memory, which must not be changed after the export.
   struct pageable_bools {
@@ -39,7 +39,7 @@ class export_order : public bridge_test {
   };
 };
 
-TEST_F(export_order, event_follows_the_conversions)
+TEST_F(ExportOrder, EventFollowsTheConversions)
 {
   auto const type   = flat("bool8");
   auto const values = samples(type, 40, 30);
@@ -51,7 +51,7 @@ TEST_F(export_order, event_follows_the_conversions)
   });
 }
 
-TEST_F(export_order, wait_blocks_until_the_event)
+TEST_F(ExportOrder, WaitBlocksUntilTheEvent)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream) {
     auto ran = false;
@@ -61,7 +61,7 @@ TEST_F(export_order, wait_blocks_until_the_event)
   });
 }
 
-TEST_F(export_order, sizes_of_strings_are_read_on_the_exports_stream)
+TEST_F(ExportOrder, SizesOfStringsAreReadOnTheExportsStream)
 {
   auto const stream = lasting_stream{};
   auto const array  = export_rows(flat("string"), {{"a"}, {"bc"}, {"def"}}, stream.get());
@@ -71,7 +71,7 @@ TEST_F(export_order, sizes_of_strings_are_read_on_the_exports_stream)
   EXPECT_EQ(array.buffers()[2].size, 6);
 }
 
-TEST_F(export_order, sizes_of_all_strings_are_read_at_once_and_kept)
+TEST_F(ExportOrder, SizesOfAllStringsAreReadAtOnceAndKept)
 {
   auto const text   = flat("string");
   auto const stream = lasting_stream{};
@@ -84,7 +84,7 @@ TEST_F(export_order, sizes_of_all_strings_are_read_at_once_and_kept)
   }
 }
 
-TEST_F(export_order, sizes_of_strings_are_read_on_default_streams_of_the_memorys_device)
+TEST_F(ExportOrder, SizesOfStringsAreReadOnDefaultStreamsOfTheMemorysDevice)
 {
   for (auto const stream : {cudaStream_t{}, cudaStreamPerThread}) {
     for_seeds(many_seeds, [&] {
@@ -97,7 +97,7 @@ TEST_F(export_order, sizes_of_strings_are_read_on_default_streams_of_the_memorys
   }
 }
 
-TEST_F(export_order, event_follows_the_producers_kernels)
+TEST_F(ExportOrder, EventFollowsTheProducersKernels)
 {
   auto const stream = lasting_stream{};
   auto source       = integer_column(stream.get());
@@ -114,7 +114,7 @@ TEST_F(export_order, event_follows_the_producers_kernels)
   EXPECT_TRUE(ran);
 }
 
-TEST_F(export_order, event_has_no_timing_and_uses_blocking_sync)
+TEST_F(ExportOrder, EventHasNoTimingAndUsesBlockingSync)
 {
   auto const none   = empty_pool{};
   auto const stream = lasting_stream{};
@@ -122,7 +122,7 @@ TEST_F(export_order, event_has_no_timing_and_uses_blocking_sync)
   EXPECT_EQ(sim::event_flags(event_of(array)), cudaEventDisableTiming | cudaEventBlockingSync);
 }
 
-TEST_F(export_order, structs_of_one_export_share_its_event)
+TEST_F(ExportOrder, StructsOfOneExportShareItsEvent)
 {
   auto const stream  = lasting_stream{};
   auto exported      = to_arrow(integer_column(stream.get()), stream.get());
@@ -135,7 +135,7 @@ TEST_F(export_order, structs_of_one_export_share_its_event)
   EXPECT_EQ(detail::events_in_use(), 1U);
 }
 
-TEST_F(export_order, export_waits_if_a_device_can_write_to_the_pageable_memory)
+TEST_F(ExportOrder, ExportWaitsIfADeviceCanWriteToThePageableMemory)
 {
   for (auto const device : {0, 1}) {
     for_seeds(many_seeds, [&](cudaStream_t stream) {
@@ -147,7 +147,7 @@ TEST_F(export_order, export_waits_if_a_device_can_write_to_the_pageable_memory)
   }
 }
 
-TEST_F(export_order, export_on_the_legacy_stream_waits_for_per_thread_default_streams)
+TEST_F(ExportOrder, ExportOnTheLegacyStreamWaitsForPerThreadDefaultStreams)
 {
   for (auto const legacy : {cudaStream_t{}, cudaStreamLegacy}) {
     for_seeds(many_seeds, [&] {
@@ -159,7 +159,7 @@ TEST_F(export_order, export_on_the_legacy_stream_waits_for_per_thread_default_st
   }
 }
 
-TEST_F(export_order, export_does_not_wait_if_no_device_can_access_the_pageable_memory)
+TEST_F(ExportOrder, ExportDoesNotWaitIfNoDeviceCanAccessThePageableMemory)
 {
   auto const stream = lasting_stream{};
   auto const host   = std::shared_ptr{make_column(flat("int32"), {number(1)})};
@@ -170,7 +170,7 @@ TEST_F(export_order, export_does_not_wait_if_no_device_can_access_the_pageable_m
   EXPECT_EQ(sim::host_syncs_here(), before);
 }
 
-TEST_F(export_order, converted_buffers_are_on_the_device_of_the_source)
+TEST_F(ExportOrder, ConvertedBuffersAreOnTheDeviceOfTheSource)
 {
   auto const stream = stream_on(1);
   auto const owner  = column(flat("bool8"), integer_rows({1, 0}), stream->get(), 1);
@@ -191,7 +191,7 @@ TEST_F(export_order, converted_buffers_are_on_the_device_of_the_source)
   EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
 }
 
-TEST_F(export_order, another_thread_frees_converted_buffers_after_the_conversion)
+TEST_F(ExportOrder, AnotherThreadFreesConvertedBuffersAfterTheConversion)
 {
   static constexpr auto size = 8;
   for_seeds(many_seeds, [&](unsigned seed) {
@@ -219,7 +219,7 @@ TEST_F(export_order, another_thread_frees_converted_buffers_after_the_conversion
   });
 }
 
-TEST_F(export_order, another_thread_frees_the_source_after_the_exporting_threads_reads)
+TEST_F(ExportOrder, AnotherThreadFreesTheSourceAfterTheExportingThreadsReads)
 {
   for_seeds(many_seeds, [&] {
     auto const values = integers_t{1, 2, 3, 4};
@@ -240,7 +240,7 @@ TEST_F(export_order, another_thread_frees_the_source_after_the_exporting_threads
   });
 }
 
-TEST_F(export_order, events_are_reused_after_an_export_is_released)
+TEST_F(ExportOrder, EventsAreReusedAfterAnExportIsReleased)
 {
   auto const stream = lasting_stream{};
   auto const owner  = integer_column(stream.get());
@@ -254,7 +254,7 @@ TEST_F(export_order, events_are_reused_after_an_export_is_released)
   EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
-TEST_F(export_order, live_exports_have_different_events)
+TEST_F(ExportOrder, LiveExportsHaveDifferentEvents)
 {
   auto const stream = lasting_stream{};
   auto const owner  = integer_column(stream.get());
@@ -266,7 +266,7 @@ TEST_F(export_order, live_exports_have_different_events)
   EXPECT_NE(event_of(one), event_of(two));
 }
 
-TEST_F(export_order, failed_export_frees_its_memory_and_its_event)
+TEST_F(ExportOrder, FailedExportFreesItsMemoryAndItsEvent)
 {
   auto const stream = lasting_stream{};
   for (auto const* function : {"cudaEventCreateWithFlags", "cudaEventRecord"}) {

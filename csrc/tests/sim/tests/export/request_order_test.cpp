@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto some_seeds = 30U;
 
-class request_order : public bridge_test {
+class RequestOrder : public bridge_test {
  protected:
   /// Exports a view of `source` with the requested schema of `type`, and reads the array on another
   /// stream, which waits for the event.
@@ -27,7 +27,7 @@ class request_order : public bridge_test {
   { return read_as(type, *make_schema(type).get(), source->view(), source, stream); }
 };
 
-TEST_F(request_order, event_follows_the_conversions)
+TEST_F(RequestOrder, EventFollowsTheConversions)
 {
   struct request {
     shape held;
@@ -48,7 +48,7 @@ TEST_F(request_order, event_follows_the_conversions)
   }
 }
 
-TEST_F(request_order, event_follows_conversions_of_a_slice_to_fixed_size_binary)
+TEST_F(RequestOrder, EventFollowsConversionsOfASliceToFixedSizeBinary)
 {
   auto const bytes  = [](int first) { return value{rows{number(first), number(first + 1)}}; };
   auto const none   = value{rows{}};
@@ -64,7 +64,7 @@ TEST_F(request_order, event_follows_conversions_of_a_slice_to_fixed_size_binary)
   });
 }
 
-TEST_F(request_order, non_nullable_fields_accept_nulls_below_null_structs)
+TEST_F(RequestOrder, NonNullableFieldsAcceptNullsBelowNullStructs)
 {
   auto const values = rows{value{}, {rows{value{}}}, {rows{{rows{number(1)}}}}};
   auto const type   = struct_of({struct_of({flat("int32")})});
@@ -82,7 +82,7 @@ TEST_F(request_order, non_nullable_fields_accept_nulls_below_null_structs)
   });
 }
 
-TEST_F(request_order, requests_ignore_invalid_values_below_null_structs)
+TEST_F(RequestOrder, RequestsIgnoreInvalidValuesBelowNullStructs)
 {
   struct below_null {
     shape held;
@@ -116,7 +116,7 @@ TEST_F(request_order, requests_ignore_invalid_values_below_null_structs)
   }
 }
 
-TEST_F(request_order, export_of_device_memory_rejects_a_schema_with_string_views)
+TEST_F(RequestOrder, ExportOfDeviceMemoryRejectsASchemaWithStringViews)
 {
   auto const type   = flat("string");
   auto const values = samples(type, 9, 0);

@@ -68,7 +68,7 @@ struct device_memory {
   T* data;
 };
 
-class device_facts : public bridge_test {
+class DeviceFacts : public bridge_test {
  protected:
   /// Imports a table that kernels fill late, with unknown null counts. @return The host's waits
   std::size_t waits_of_table(shape const& type,
@@ -89,7 +89,7 @@ class device_facts : public bridge_test {
   }
 };
 
-TEST_F(device_facts, import_of_many_columns_waits_once)
+TEST_F(DeviceFacts, ImportOfManyColumnsWaitsOnce)
 {
   auto const types = std::vector{flat("int32"),
                                  flat("string"),
@@ -111,7 +111,7 @@ TEST_F(device_facts, import_of_many_columns_waits_once)
   }
 }
 
-TEST_F(device_facts, import_of_fixed_width_columns_without_nulls_does_not_wait)
+TEST_F(DeviceFacts, ImportOfFixedWidthColumnsWithoutNullsDoesNotWait)
 {
   auto const type = struct_of({flat("int32"), flat("bool8"), struct_of({flat("int64")})});
   for_seeds(1, [&](cudaStream_t far, cudaStream_t here) {
@@ -119,7 +119,7 @@ TEST_F(device_facts, import_of_fixed_width_columns_without_nulls_does_not_wait)
   });
 }
 
-TEST_F(device_facts, bools_of_one_byte_are_checked_with_one_wait)
+TEST_F(DeviceFacts, BoolsOfOneByteAreCheckedWithOneWait)
 {
   auto const stream = lasting_stream{};
   auto schema       = make_schema(struct_of({flat("int8"), flat("int8")}));
@@ -155,7 +155,7 @@ TEST_F(device_facts, bools_of_one_byte_are_checked_with_one_wait)
   }
 }
 
-TEST_F(device_facts, import_of_no_rows_does_not_wait)
+TEST_F(DeviceFacts, ImportOfNoRowsDoesNotWait)
 {
   for (auto const& type : {flat("int32"),
                            flat("string"),
@@ -181,7 +181,7 @@ TEST_F(device_facts, import_of_no_rows_does_not_wait)
   }
 }
 
-TEST_F(device_facts, import_of_sliced_lists_waits_at_most_once_per_level)
+TEST_F(DeviceFacts, ImportOfSlicedListsWaitsAtMostOncePerLevel)
 {
   struct row {
     shape type;
@@ -210,7 +210,7 @@ TEST_F(device_facts, import_of_sliced_lists_waits_at_most_once_per_level)
   }
 }
 
-TEST_F(device_facts, pushing_nulls_of_structs_to_children_adds_no_wait)
+TEST_F(DeviceFacts, PushingNullsOfStructsToChildrenAddsNoWait)
 {
   auto const type = struct_of({flat("int32"), struct_of({flat("int64"), flat("bool8")})});
   for_seeds(20, [&](unsigned seed) {
@@ -241,7 +241,7 @@ TEST_F(device_facts, pushing_nulls_of_structs_to_children_adds_no_wait)
   });
 }
 
-TEST_F(device_facts, short_validity_bitmaps_are_copied)
+TEST_F(DeviceFacts, ShortValidityBitmapsAreCopied)
 {
   for (auto const size : {std::size_t{4}, std::size_t{64}}) {
     auto const stream = lasting_stream{};
@@ -261,7 +261,7 @@ TEST_F(device_facts, short_validity_bitmaps_are_copied)
   }
 }
 
-TEST_F(device_facts, unreferenced_list_elements_are_not_sanitized)
+TEST_F(DeviceFacts, UnreferencedListElementsAreNotSanitized)
 {
   auto const type = list_of(flat("string"));
   for_seeds(10, [&](cudaStream_t stream) {
@@ -285,7 +285,7 @@ TEST_F(device_facts, unreferenced_list_elements_are_not_sanitized)
   });
 }
 
-TEST_F(device_facts, elements_before_the_first_offset_are_not_read)
+TEST_F(DeviceFacts, ElementsBeforeTheFirstOffsetAreNotRead)
 {
   constexpr auto far = std::int64_t{1} << 31;
   auto type          = list_of(flat("int32"));
@@ -317,7 +317,7 @@ TEST_F(device_facts, elements_before_the_first_offset_are_not_read)
   });
 }
 
-TEST_F(device_facts, invalid_offsets_are_rejected_with_their_values)
+TEST_F(DeviceFacts, InvalidOffsetsAreRejectedWithTheirValues)
 {
   auto const schema = make_schema(list_of(flat("int32")));
   struct offsets_case {
@@ -339,7 +339,7 @@ TEST_F(device_facts, invalid_offsets_are_rejected_with_their_values)
   }
 }
 
-TEST_F(device_facts, structs_with_a_shared_child_keep_separate_nulls)
+TEST_F(DeviceFacts, StructsWithASharedChildKeepSeparateNulls)
 {
   auto const type = struct_of({struct_of({flat("int32")}), struct_of({flat("int32")})});
   auto expected   = rows{};
@@ -365,7 +365,7 @@ TEST_F(device_facts, structs_with_a_shared_child_keep_separate_nulls)
   });
 }
 
-TEST_F(device_facts, table_with_null_rows_is_rejected)
+TEST_F(DeviceFacts, TableWithNullRowsIsRejected)
 {
   auto const type   = struct_of({flat("int32")});
   auto const values = samples(type, 20, 50);

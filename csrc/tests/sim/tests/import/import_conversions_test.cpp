@@ -8,7 +8,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class import_conversions : public bridge_test {
+class ImportConversions : public bridge_test {
  protected:
   /// Imports a column that a kernel fills late, with a known null count. @return The host waits
   std::uint64_t waits(shape const& type, rows const& values, bool sanitize)
@@ -24,7 +24,7 @@ class import_conversions : public bridge_test {
   }
 };
 
-TEST_F(import_conversions, of_every_type_run_after_the_upload)
+TEST_F(ImportConversions, OfEveryTypeRunAfterTheUpload)
 {
   for (auto const& type : foreign_shapes()) {
     SCOPED_TRACE(type.name);
@@ -39,7 +39,7 @@ TEST_F(import_conversions, of_every_type_run_after_the_upload)
   }
 }
 
-TEST_F(import_conversions, sanitize_adds_one_wait_only_for_structs_with_nulls)
+TEST_F(ImportConversions, SanitizeAddsOneWaitOnlyForStructsWithNulls)
 {
   struct row {
     shape type;

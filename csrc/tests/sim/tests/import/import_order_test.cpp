@@ -8,14 +8,14 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class import_order : public bridge_test {
+class ImportOrder : public bridge_test {
  protected:
   /// Enqueues a read of an import, frees the import immediately, and expects the values.
   void expect_values(imported_column&& imported, integers_t const& values, cudaStream_t stream)
   { expect_rows(std::move(imported), flat("int32"), integer_rows(values), stream); }
 };
 
-TEST_F(import_order, stream_waits_for_the_event)
+TEST_F(ImportOrder, StreamWaitsForTheEvent)
 {
   auto const values = integers_t{5, 6, 7, 8};
   for_seeds(many_seeds, [&](cudaStream_t far, cudaStream_t consumer) {
@@ -30,7 +30,7 @@ TEST_F(import_order, stream_waits_for_the_event)
   });
 }
 
-TEST_F(import_order, nulls_are_counted_after_the_event)
+TEST_F(ImportOrder, NullsAreCountedAfterTheEvent)
 {
   auto const type   = flat("int64");
   auto const values = samples(type, 100, 40);
@@ -41,7 +41,7 @@ TEST_F(import_order, nulls_are_counted_after_the_event)
   });
 }
 
-TEST_F(import_order, import_without_an_event_does_not_wait)
+TEST_F(ImportOrder, ImportWithoutAnEventDoesNotWait)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -52,7 +52,7 @@ TEST_F(import_order, import_without_an_event_does_not_wait)
   EXPECT_EQ(sim::calls("cudaStreamWaitEvent"), waits);
 }
 
-TEST_F(import_order, import_rejects_an_invalid_event)
+TEST_F(ImportOrder, ImportRejectsAnInvalidEvent)
 {
   auto const stream = lasting_stream{};
   auto source       = producer{stream.get()};
@@ -66,7 +66,7 @@ TEST_F(import_order, import_rejects_an_invalid_event)
   EXPECT_EQ(source.released(), 1);
 }
 
-TEST_F(import_order, event_may_be_of_another_device)
+TEST_F(ImportOrder, EventMayBeOfAnotherDevice)
 {
   for_seeds(many_seeds, [&] {
     auto const far      = stream_on(1);
@@ -87,7 +87,7 @@ TEST_F(import_order, event_may_be_of_another_device)
   });
 }
 
-TEST_F(import_order, memory_of_another_device_requires_a_copy)
+TEST_F(ImportOrder, MemoryOfAnotherDeviceRequiresACopy)
 {
   auto const far  = stream_on(1);
   auto source     = producer{far->get(), {1, 2}, memory_kind::device, 1};
@@ -98,7 +98,7 @@ TEST_F(import_order, memory_of_another_device_requires_a_copy)
   EXPECT_EQ(source.released(), 0);
 }
 
-TEST_F(import_order, copies_from_another_device_wait_for_the_producer)
+TEST_F(ImportOrder, CopiesFromAnotherDeviceWaitForTheProducer)
 {
   auto const values = integers_t{3, 1, 4, 1, 5};
   for_seeds(many_seeds, [&] {
@@ -118,7 +118,7 @@ TEST_F(import_order, copies_from_another_device_wait_for_the_producer)
   });
 }
 
-TEST_F(import_order, copies_from_a_pool_of_another_device_are_between_peers)
+TEST_F(ImportOrder, CopiesFromAPoolOfAnotherDeviceAreBetweenPeers)
 {
   for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, 40, 30);
@@ -134,7 +134,7 @@ TEST_F(import_order, copies_from_a_pool_of_another_device_are_between_peers)
   }
 }
 
-TEST_F(import_order, copies_from_another_device_wait_once_for_the_sizes_of_all_strings)
+TEST_F(ImportOrder, CopiesFromAnotherDeviceWaitOnceForTheSizesOfAllStrings)
 {
   auto const type    = struct_of({flat("string"), list_of(flat("string")), flat("string")});
   auto const values  = samples(type, 40, 0);
@@ -149,7 +149,7 @@ TEST_F(import_order, copies_from_another_device_wait_once_for_the_sizes_of_all_s
   expect_rows(std::move(imported), type, values, here.get(), false);
 }
 
-TEST_F(import_order, copies_keep_the_source_until_they_are_done)
+TEST_F(ImportOrder, CopiesKeepTheSourceUntilTheyAreDone)
 {
   auto const here = lasting_stream{};
   auto source     = producer{here.get()};
@@ -162,7 +162,7 @@ TEST_F(import_order, copies_keep_the_source_until_they_are_done)
   expect_values(std::move(imported), {1, 2, 3, 4}, here.get());
 }
 
-TEST_F(import_order, last_offsets_are_read_after_the_event)
+TEST_F(ImportOrder, LastOffsetsAreReadAfterTheEvent)
 {
   auto const type   = struct_of({flat("string")});
   auto const values = rows{{rows{{"a"}}}, {rows{{"bcd"}}}};
@@ -182,7 +182,7 @@ TEST_F(import_order, last_offsets_are_read_after_the_event)
   }
 }
 
-TEST_F(import_order, borrowed_columns_are_read_after_the_event_and_before_the_release)
+TEST_F(ImportOrder, BorrowedColumnsAreReadAfterTheEventAndBeforeTheRelease)
 {
   for (auto const& type : {flat("int32"), flat("string"), list_of(flat("bool8"))}) {
     auto const values = samples(type, 20, 25);
@@ -201,7 +201,7 @@ TEST_F(import_order, borrowed_columns_are_read_after_the_event_and_before_the_re
   }
 }
 
-TEST_F(import_order, error_for_an_unknown_device_names_its_type)
+TEST_F(ImportOrder, ErrorForAnUnknownDeviceNamesItsType)
 {
   auto const here = lasting_stream{};
   auto source     = producer{here.get()};

@@ -47,7 +47,7 @@ class host_source {
   std::shared_ptr<int> released_{std::make_shared<int>(0)};
 };
 
-class upload : public bridge_test {
+class Upload : public bridge_test {
  protected:
   /// Delays the copies that are enqueued next.
   static void enqueue_long_kernel(cudaStream_t stream)
@@ -86,7 +86,7 @@ class upload : public bridge_test {
   }
 };
 
-TEST_F(upload, source_can_be_released_before_the_copy_has_run)
+TEST_F(Upload, SourceCanBeReleasedBeforeTheCopyHasRun)
 {
   for (auto const& type : {flat("int32"), flat("bool8"), struct_of({list_of(flat("int16"))})}) {
     auto const values = samples(type, 60, 25);
@@ -97,7 +97,7 @@ TEST_F(upload, source_can_be_released_before_the_copy_has_run)
   }
 }
 
-TEST_F(upload, does_not_wait_for_the_stream)
+TEST_F(Upload, DoesNotWaitForTheStream)
 {
   auto const stream = lasting_stream{};
   auto source       = host_source{flat("int32"), integer_rows({1, 2, 3})};
@@ -110,7 +110,7 @@ TEST_F(upload, does_not_wait_for_the_stream)
   expect_rows(imported.view(), flat("int32"), integer_rows({1, 2, 3}), stream.get());
 }
 
-TEST_F(upload, of_borrowed_columns_copies_them)
+TEST_F(Upload, OfBorrowedColumnsCopiesThem)
 {
   auto const stream   = lasting_stream{};
   auto const values   = rows{number(1), number(0), number(1)};
@@ -124,7 +124,7 @@ TEST_F(upload, of_borrowed_columns_copies_them)
   expect_rows(uploaded.view(), flat("bool8"), values, stream.get());
 }
 
-TEST_F(upload, memory_is_pinned_once_for_uploads_of_all_sizes)
+TEST_F(Upload, MemoryIsPinnedOnceForUploadsOfAllSizes)
 {
   auto const stream = lasting_stream{};
   auto const pinned = sim::calls("cudaHostAlloc");
@@ -137,7 +137,7 @@ TEST_F(upload, memory_is_pinned_once_for_uploads_of_all_sizes)
   }
 }
 
-TEST_F(upload, works_while_no_pinned_memory_is_free)
+TEST_F(Upload, WorksWhileNoPinnedMemoryIsFree)
 {
   constexpr auto num_blocks = 1024;
   auto const late           = lasting_stream{};
@@ -162,7 +162,7 @@ TEST_F(upload, works_while_no_pinned_memory_is_free)
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
 }
 
-TEST_F(upload, freed_pinned_memory_is_merged_in_any_order)
+TEST_F(Upload, FreedPinnedMemoryIsMergedInAnyOrder)
 {
   drain_releases();
   for (std::size_t first = 0; first < 3; ++first) {
@@ -189,7 +189,7 @@ struct import_costs {
   bool operator==(import_costs const&) const = default;
 };
 
-TEST_F(upload, small_buffers_share_one_allocation_and_one_copy)
+TEST_F(Upload, SmallBuffersShareOneAllocationAndOneCopy)
 {
   auto fields = std::vector<shape>{};
   for (auto i = 0; i < 100; ++i) {
@@ -214,7 +214,7 @@ TEST_F(upload, small_buffers_share_one_allocation_and_one_copy)
   });
 }
 
-TEST_F(upload, blocks_are_freed_after_the_reads_of_all_columns)
+TEST_F(Upload, BlocksAreFreedAfterTheReadsOfAllColumns)
 {
   auto const type   = struct_of({flat("int32"), flat("int32")});
   auto const values = samples(type, 2, 0);
@@ -235,7 +235,7 @@ TEST_F(upload, blocks_are_freed_after_the_reads_of_all_columns)
   });
 }
 
-TEST_F(upload, large_buffers_have_their_own_allocations)
+TEST_F(Upload, LargeBuffersHaveTheirOwnAllocations)
 {
   auto const type   = struct_of({flat("int8"), flat("int32"), flat("int64")});
   auto const stream = lasting_stream{};
@@ -249,7 +249,7 @@ TEST_F(upload, large_buffers_have_their_own_allocations)
   EXPECT_EQ(sim::live_allocations(), before.allocations);
 }
 
-TEST_F(upload, blocks_have_at_most_64_mebibytes)
+TEST_F(Upload, BlocksHaveAtMost64Mebibytes)
 {
   constexpr auto size = (std::size_t{1} << 20) - 256;
   auto const type     = struct_of(std::vector<shape>(66, flat("int8")));
@@ -270,7 +270,7 @@ TEST_F(upload, blocks_have_at_most_64_mebibytes)
   EXPECT_EQ(num_right, 2 * table.columns.size());
 }
 
-TEST_F(upload, large_arrays_are_uploaded_in_pieces)
+TEST_F(Upload, LargeArraysAreUploadedInPieces)
 {
   static constexpr auto count = (std::size_t{1} << 24) + 1;
   for_seeds(2, [&](cudaStream_t stream) {
@@ -297,7 +297,7 @@ TEST_F(upload, large_arrays_are_uploaded_in_pieces)
   });
 }
 
-TEST_F(upload, to_host_waits_for_the_producer)
+TEST_F(Upload, ToHostWaitsForTheProducer)
 {
   for (auto const& type : {flat("int32"), flat("string"), list_of(flat("string"))}) {
     auto const values = samples(type, 40, 20);
@@ -309,7 +309,7 @@ TEST_F(upload, to_host_waits_for_the_producer)
   }
 }
 
-TEST_F(upload, to_host_waits_on_default_streams_of_the_memorys_device)
+TEST_F(Upload, ToHostWaitsOnDefaultStreamsOfTheMemorysDevice)
 {
   auto const values = integer_rows({3, 1, 4});
   for (auto const stream : {cudaStream_t{}, cudaStreamPerThread}) {
@@ -321,7 +321,7 @@ TEST_F(upload, to_host_waits_on_default_streams_of_the_memorys_device)
   }
 }
 
-TEST_F(upload, to_host_counts_the_nulls_of_children)
+TEST_F(Upload, ToHostCountsTheNullsOfChildren)
 {
   auto const type   = struct_of({flat("int32"), flat("int8")});
   auto const all    = rows{value{rows{value{}, number(1)}},
@@ -338,7 +338,7 @@ TEST_F(upload, to_host_counts_the_nulls_of_children)
   EXPECT_EQ(part.to_host(stream.get()).child(1).null_count(), 0) << "no mask";
 }
 
-TEST_F(upload, failed_to_host_waits_for_its_copies)
+TEST_F(Upload, FailedToHostWaitsForItsCopies)
 {
   auto const type = struct_of({flat("int32"), flat("int64"), flat("string")});
   for (auto after = 0; after < 4; ++after) {

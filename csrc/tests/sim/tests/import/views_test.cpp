@@ -145,7 +145,7 @@ void label_as_device(tracked& source)
   source.array->device_id   = 0;
 }
 
-class views : public bridge_test {
+class Views : public bridge_test {
  protected:
   /// Expects arrays of all view and run-end layouts to be imported with the right values.
   void expect_decoded(bool on_device, import_options const& options)
@@ -178,15 +178,15 @@ class views : public bridge_test {
   }
 };
 
-TEST_F(views, of_host_arrays_are_decoded_on_the_device) { expect_decoded(false, {}); }
+TEST_F(Views, OfHostArraysAreDecodedOnTheDevice) { expect_decoded(false, {}); }
 
-TEST_F(views, of_device_arrays_are_copied_with_their_data_buffers)
+TEST_F(Views, OfDeviceArraysAreCopiedWithTheirDataBuffers)
 { expect_decoded(true, {.copy = copy_policy::always}); }
 
-TEST_F(views, of_device_arrays_are_imported_with_full_validation)
+TEST_F(Views, OfDeviceArraysAreImportedWithFullValidation)
 { expect_decoded(true, {.validate = validation::full}); }
 
-TEST_F(views, out_of_bounds_in_device_memory_are_rejected_like_those_in_host_memory)
+TEST_F(Views, OutOfBoundsInDeviceMemoryAreRejectedLikeThoseInHostMemory)
 {
   for (auto const& wrong : wrong_arrays()) {
     SCOPED_TRACE(wrong.error);
@@ -195,7 +195,7 @@ TEST_F(views, out_of_bounds_in_device_memory_are_rejected_like_those_in_host_mem
   }
 }
 
-TEST_F(views, of_one_row_out_of_bounds_are_rejected)
+TEST_F(Views, OfOneRowOutOfBoundsAreRejected)
 {
   for (auto wrong :
        {wrong_view("vu", 0, reference(26, 1, 0), "into one of 1 data buffers, got buffer 1"),
@@ -208,7 +208,7 @@ TEST_F(views, of_one_row_out_of_bounds_are_rejected)
   }
 }
 
-TEST_F(views, run_ends_that_do_not_ascend_cause_no_reads_out_of_bounds)
+TEST_F(Views, RunEndsThatDoNotAscendCauseNoReadsOutOfBounds)
 {
   auto const type   = runs_of(flat("string"), "i");
   auto const stream = lasting_stream{};
@@ -222,7 +222,7 @@ TEST_F(views, run_ends_that_do_not_ascend_cause_no_reads_out_of_bounds)
   }
 }
 
-TEST_F(views, full_validation_rejects_invalid_strings_of_a_device_array)
+TEST_F(Views, FullValidationRejectsInvalidStringsOfADeviceArray)
 {
   auto const type   = flat("string");
   auto const stream = lasting_stream{};

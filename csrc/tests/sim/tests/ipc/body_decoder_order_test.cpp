@@ -23,7 +23,7 @@ shape const& column_type()
   return type;
 }
 
-class ipc_decoder : public bridge_test {
+class IpcDecoder : public bridge_test {
  protected:
   produced_batch source_{column_type(), samples(column_type(), 40, 30)};
 
@@ -43,7 +43,7 @@ class ipc_decoder : public bridge_test {
   }
 };
 
-TEST_F(ipc_decoder, makes_consumers_wait_for_the_buffers)
+TEST_F(IpcDecoder, MakesConsumersWaitForTheBuffers)
 {
   for (auto const checks : {body_checks::sizes, body_checks::ends, body_checks::all}) {
     for_seeds(many_seeds, [&](cudaStream_t made, cudaStream_t used) {
@@ -53,7 +53,7 @@ TEST_F(ipc_decoder, makes_consumers_wait_for_the_buffers)
   }
 }
 
-TEST_F(ipc_decoder, makes_consumers_wait_for_the_dictionaries)
+TEST_F(IpcDecoder, MakesConsumersWaitForTheDictionaries)
 {
   auto const first  = lasting_stream{};
   auto const second = lasting_stream{};
@@ -69,7 +69,7 @@ TEST_F(ipc_decoder, makes_consumers_wait_for_the_dictionaries)
   EXPECT_TRUE(batch.is_ready());
 }
 
-TEST_F(ipc_decoder, batch_keeps_its_dictionaries_alive)
+TEST_F(IpcDecoder, BatchKeepsItsDictionariesAlive)
 {
   auto const stream = lasting_stream{};
   auto const batch  = device_batch{source_, stream.get()};
@@ -84,7 +84,7 @@ TEST_F(ipc_decoder, batch_keeps_its_dictionaries_alive)
   EXPECT_TRUE(alive.expired());
 }
 
-TEST_F(ipc_decoder, batches_without_dictionaries_are_freed_in_stream_order)
+TEST_F(IpcDecoder, BatchesWithoutDictionariesAreFreedInStreamOrder)
 {
   for (auto const has_dictionary : {false, true}) {
     auto const last   = has_dictionary ? dictionary_of(flat("string")) : flat("int16");
@@ -105,7 +105,7 @@ TEST_F(ipc_decoder, batches_without_dictionaries_are_freed_in_stream_order)
   }
 }
 
-TEST_F(ipc_decoder, check_of_sizes_does_not_wait)
+TEST_F(IpcDecoder, CheckOfSizesDoesNotWait)
 {
   auto const stream = lasting_stream{};
   auto const batch  = device_batch{source_, stream.get()};
@@ -118,7 +118,7 @@ TEST_F(ipc_decoder, check_of_sizes_does_not_wait)
   EXPECT_EQ(sim::calls("cudaMemcpyAsync"), copies);
 }
 
-TEST_F(ipc_decoder, check_of_ends_waits_once)
+TEST_F(IpcDecoder, CheckOfEndsWaitsOnce)
 {
   auto const stream = lasting_stream{};
   auto const batch  = device_batch{source_, stream.get()};
@@ -141,7 +141,7 @@ void spoil(ipc_buffer const& buffer, std::int64_t index, T number, cudaStream_t 
   sim::enqueue(stream, [target, number] { *target = number; });
 }
 
-TEST_F(ipc_decoder, check_of_ends_finds_invalid_last_offsets_written_late)
+TEST_F(IpcDecoder, CheckOfEndsFindsInvalidLastOffsetsWrittenLate)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream) {
     // Buffers: f0; f0.f0: 2; f0.f1: validity, offsets; its strings: validity, offsets, data.
@@ -174,14 +174,14 @@ void expect_late_run_end_found(char const* ends)
   });
 }
 
-TEST_F(ipc_decoder, check_of_ends_finds_invalid_last_run_ends_written_late)
+TEST_F(IpcDecoder, CheckOfEndsFindsInvalidLastRunEndsWrittenLate)
 {
   expect_late_run_end_found<std::int16_t>("s");
   expect_late_run_end_found<std::int32_t>("i");
   expect_late_run_end_found<std::int64_t>("l");
 }
 
-TEST_F(ipc_decoder, check_of_all_finds_invalid_inner_offsets_written_late)
+TEST_F(IpcDecoder, CheckOfAllFindsInvalidInnerOffsetsWrittenLate)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream) {
     auto const batch = device_batch{source_, stream};
@@ -193,7 +193,7 @@ TEST_F(ipc_decoder, check_of_all_finds_invalid_inner_offsets_written_late)
   });
 }
 
-TEST_F(ipc_decoder, works_on_the_memorys_device)
+TEST_F(IpcDecoder, WorksOnTheMemorysDevice)
 {
   for_seeds(many_seeds, [&] {
     auto const made  = stream_on(1);
@@ -206,7 +206,7 @@ TEST_F(ipc_decoder, works_on_the_memorys_device)
   });
 }
 
-TEST_F(ipc_decoder, creates_omitted_offsets_on_the_memorys_device)
+TEST_F(IpcDecoder, CreatesOmittedOffsetsOnTheMemorysDevice)
 {
   auto const stream      = stream_on(1);
   auto const none        = produced_batch{flat("string"), {}};
@@ -221,7 +221,7 @@ TEST_F(ipc_decoder, creates_omitted_offsets_on_the_memorys_device)
   EXPECT_EQ(*offsets, 0);
 }
 
-TEST_F(ipc_decoder, failed_decode_frees_its_memory)
+TEST_F(IpcDecoder, FailedDecodeFreesItsMemory)
 {
   for (auto const* function :
        {"cudaMemcpyAsync", "cudaEventRecord", "cudaStreamSynchronize", "cudaEventSynchronize"}) {
@@ -238,7 +238,7 @@ TEST_F(ipc_decoder, failed_decode_frees_its_memory)
   }
 }
 
-TEST_F(ipc_decoder, copies_of_views_read_the_sizes_of_their_data_from_host_memory)
+TEST_F(IpcDecoder, CopiesOfViewsReadTheSizesOfTheirDataFromHostMemory)
 {
   auto const schema = make_schema(struct_of({as(cudf::type_id::STRING, "string_view", "vu")}));
   auto const stream = lasting_stream{};

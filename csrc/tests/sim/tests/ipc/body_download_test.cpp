@@ -14,7 +14,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class ipc_download : public bridge_test {
+class IpcDownload : public bridge_test {
  protected:
   static bytes_t read_all(ipc_body const& body, std::size_t chunk_size, cudaStream_t stream)
   {
@@ -31,7 +31,7 @@ class ipc_download : public bridge_test {
   }
 };
 
-TEST_F(ipc_download, returns_the_bytes_that_the_stream_wrote)
+TEST_F(IpcDownload, ReturnsTheBytesThatTheStreamWrote)
 {
   for_seeds(4 * many_seeds, [&](unsigned seed) {
     auto random       = std::mt19937{seed};
@@ -45,7 +45,7 @@ TEST_F(ipc_download, returns_the_bytes_that_the_stream_wrote)
   });
 }
 
-TEST_F(ipc_download, copies_the_next_piece_while_the_caller_uses_one)
+TEST_F(IpcDownload, CopiesTheNextPieceWhileTheCallerUsesOne)
 {
   auto const stream = lasting_stream{};
   auto const source = filled_body{{1000, 1000, 1000}, stream.get()};
@@ -61,7 +61,7 @@ TEST_F(ipc_download, copies_the_next_piece_while_the_caller_uses_one)
   EXPECT_EQ(sim::host_syncs_here(), waits + 3);
 }
 
-TEST_F(ipc_download, waits_only_for_the_copy_of_the_piece)
+TEST_F(IpcDownload, WaitsOnlyForTheCopyOfThePiece)
 {
   auto const stream = lasting_stream{};
   auto const source = filled_body{{256, 256}, stream.get()};
@@ -81,7 +81,7 @@ TEST_F(ipc_download, waits_only_for_the_copy_of_the_piece)
   EXPECT_EQ(num_pieces, 2);
 }
 
-TEST_F(ipc_download, borrows_two_pieces_of_pinned_memory)
+TEST_F(IpcDownload, BorrowsTwoPiecesOfPinnedMemory)
 {
   constexpr auto chunk = std::size_t{1} << 20;
   auto const stream    = lasting_stream{};
@@ -103,7 +103,7 @@ TEST_F(ipc_download, borrows_two_pieces_of_pinned_memory)
   EXPECT_EQ(sim::calls("cudaHostAlloc"), pinned);
 }
 
-TEST_F(ipc_download, limits_the_size_of_a_piece)
+TEST_F(IpcDownload, LimitsTheSizeOfAPiece)
 {
   constexpr auto size = 3 * detail::largest_chunk;
   auto const stream   = lasting_stream{};
@@ -121,7 +121,7 @@ TEST_F(ipc_download, limits_the_size_of_a_piece)
   EXPECT_EQ(received, size);
 }
 
-TEST_F(ipc_download, works_with_little_or_no_free_pinned_memory)
+TEST_F(IpcDownload, WorksWithLittleOrNoFreePinnedMemory)
 {
   constexpr auto size = std::size_t{300'000};
   for (auto const left : {2 * pinned_block, pinned_block, std::size_t{0}}) {
@@ -138,7 +138,7 @@ TEST_F(ipc_download, works_with_little_or_no_free_pinned_memory)
   }
 }
 
-TEST_F(ipc_download, failed_writer_ends_the_download)
+TEST_F(IpcDownload, FailedWriterEndsTheDownload)
 {
   auto const stream = lasting_stream{};
   auto source =
@@ -165,7 +165,7 @@ TEST_F(ipc_download, failed_writer_ends_the_download)
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
 }
 
-TEST_F(ipc_download, default_streams_are_on_the_bodys_device)
+TEST_F(IpcDownload, DefaultStreamsAreOnTheBodysDevice)
 {
   for_seeds(many_seeds, [&](unsigned seed) {
     auto const stream = cudaStream_t{};
@@ -192,7 +192,7 @@ TEST_F(ipc_download, default_streams_are_on_the_bodys_device)
   });
 }
 
-TEST_F(ipc_download, failed_download_frees_its_memory)
+TEST_F(IpcDownload, FailedDownloadFreesItsMemory)
 {
   for (auto const* function :
        {"cudaMemcpyAsync", "cudaEventRecord", "cudaEventSynchronize", "cudaEventCreateWithFlags"}) {
@@ -216,7 +216,7 @@ TEST_F(ipc_download, failed_download_frees_its_memory)
   }
 }
 
-TEST_F(ipc_download, clears_the_bits_of_other_rows_without_kernels)
+TEST_F(IpcDownload, ClearsTheBitsOfOtherRowsWithoutKernels)
 {
   auto const type   = struct_of({flat("int8"), flat("string"), flat("int32")});
   auto const values = samples(type, 60, 30);

@@ -11,7 +11,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class ipc_upload : public bridge_test {
+class IpcUpload : public bridge_test {
  protected:
   rmm::device_buffer upload(bytes_t const& values, std::size_t chunk_size, cudaStream_t stream)
   { return upload_body(std::span{values}, chunk_size, stream, pool_); }
@@ -41,7 +41,7 @@ class ipc_upload : public bridge_test {
   }
 };
 
-TEST_F(ipc_upload, stream_reads_the_uploaded_bytes)
+TEST_F(IpcUpload, StreamReadsTheUploadedBytes)
 {
   for_seeds(4 * many_seeds, [&](unsigned seed) {
     auto random       = std::mt19937{seed};
@@ -60,7 +60,7 @@ TEST_F(ipc_upload, stream_reads_the_uploaded_bytes)
   });
 }
 
-TEST_F(ipc_upload, default_streams_are_on_the_memorys_device)
+TEST_F(IpcUpload, DefaultStreamsAreOnTheMemorysDevice)
 {
   for (auto* const stream : {cudaStream_t{}, cudaStreamPerThread}) {
     for_seeds(many_seeds, [&](unsigned seed) {
@@ -84,7 +84,7 @@ TEST_F(ipc_upload, default_streams_are_on_the_memorys_device)
   }
 }
 
-TEST_F(ipc_upload, uses_the_per_thread_default_stream_of_the_caller)
+TEST_F(IpcUpload, UsesThePerThreadDefaultStreamOfTheCaller)
 {
   auto random       = std::mt19937{1};
   auto const values = random_bytes(1000, random);
@@ -98,7 +98,7 @@ TEST_F(ipc_upload, uses_the_per_thread_default_stream_of_the_caller)
   EXPECT_EQ(bytes_t(seen.begin(), seen.end()), values);
 }
 
-TEST_F(ipc_upload, does_not_wait_if_it_reuses_no_piece)
+TEST_F(IpcUpload, DoesNotWaitIfItReusesNoPiece)
 {
   auto const stream = lasting_stream{};
   auto random       = std::mt19937{1};
@@ -120,7 +120,7 @@ TEST_F(ipc_upload, does_not_wait_if_it_reuses_no_piece)
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
 }
 
-TEST_F(ipc_upload, writes_only_to_its_own_pinned_memory)
+TEST_F(IpcUpload, WritesOnlyToItsOwnPinnedMemory)
 {
   for_seeds(many_seeds, [&](unsigned seed) {
     auto const stream = lasting_stream{};
@@ -144,7 +144,7 @@ TEST_F(ipc_upload, writes_only_to_its_own_pinned_memory)
   });
 }
 
-TEST_F(ipc_upload, failed_reader_ends_the_upload)
+TEST_F(IpcUpload, FailedReaderEndsTheUpload)
 {
   auto const stream = lasting_stream{};
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
@@ -162,7 +162,7 @@ TEST_F(ipc_upload, failed_reader_ends_the_upload)
   EXPECT_EQ(free_pinned_memory(), all_pinned_memory);
 }
 
-TEST_F(ipc_upload, rejects_invalid_calls)
+TEST_F(IpcUpload, RejectsInvalidCalls)
 {
   auto const stream = lasting_stream{};
   EXPECT_THROW((void)upload({}, 0, stream.get()), std::invalid_argument);
@@ -171,7 +171,7 @@ TEST_F(ipc_upload, rejects_invalid_calls)
   EXPECT_EQ(read({}, 1, stream.get()).size(), 0U);
 }
 
-TEST_F(ipc_upload, failed_upload_frees_its_memory)
+TEST_F(IpcUpload, FailedUploadFreesItsMemory)
 {
   for (auto const* function : {"cudaMemcpyAsync",
                                "cudaEventRecord",

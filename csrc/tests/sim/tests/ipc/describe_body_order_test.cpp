@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto num_rows = 60;
 
-class ipc_describe : public bridge_test {
+class IpcDescribe : public bridge_test {
  protected:
   /// Exports the rows from `begin` of a column that kernels fill. The array keeps the column alive.
   device_array export_slice(shape const& type,
@@ -48,7 +48,7 @@ class ipc_describe : public bridge_test {
   rows const integers_{samples(flat("int32"), num_rows, 30)};
 };
 
-TEST_F(ipc_describe, reads_the_array_after_its_event_and_is_complete_after_wait)
+TEST_F(IpcDescribe, ReadsTheArrayAfterItsEventAndIsCompleteAfterWait)
 {
   for (auto const& type : shapes_of_each_layout()) {
     auto const values = samples(type, num_rows, 30);
@@ -66,7 +66,7 @@ TEST_F(ipc_describe, reads_the_array_after_its_event_and_is_complete_after_wait)
   }
 }
 
-TEST_F(ipc_describe, waits_once_per_level)
+TEST_F(IpcDescribe, WaitsOncePerLevel)
 {
   auto const lists  = list_of(list_of(flat("string")));
   auto const type   = struct_of({lists, lists, flat("string"), list_of(flat("int8"))});
@@ -78,7 +78,7 @@ TEST_F(ipc_describe, waits_once_per_level)
   EXPECT_EQ(sim::host_syncs_here(), waits + 3);
 }
 
-TEST_F(ipc_describe, does_not_wait_for_a_decoded_batch)
+TEST_F(IpcDescribe, DoesNotWaitForADecodedBatch)
 {
   auto const type   = struct_of({list_of(list_of(flat("string"))), flat("bool8")});
   auto const source = produced_batch{type, samples(type, num_rows, 30)};
@@ -94,7 +94,7 @@ TEST_F(ipc_describe, does_not_wait_for_a_decoded_batch)
   }
 }
 
-TEST_F(ipc_describe, does_not_wait_for_its_copies)
+TEST_F(IpcDescribe, DoesNotWaitForItsCopies)
 {
   auto const stream = lasting_stream{};
   for (auto const* name : {"int32", "bool8"}) {
@@ -111,7 +111,7 @@ TEST_F(ipc_describe, does_not_wait_for_its_copies)
   }
 }
 
-TEST_F(ipc_describe, counts_the_nulls_of_a_sliced_child)
+TEST_F(IpcDescribe, CountsTheNullsOfASlicedChild)
 {
   auto const type   = struct_of({flat("int8")});
   auto const values = rows{{rows{number(1)}}, {rows{{}}}, {rows{{}}}, {rows{number(4)}}};
@@ -124,7 +124,7 @@ TEST_F(ipc_describe, counts_the_nulls_of_a_sliced_child)
   EXPECT_EQ(body.nodes[1].null_count, 1);
 }
 
-TEST_F(ipc_describe, keeps_the_source_until_its_copies_have_run)
+TEST_F(IpcDescribe, KeepsTheSourceUntilItsCopiesHaveRun)
 {
   for (auto const begin : {3, 32}) {
     auto const stream  = lasting_stream{};
@@ -145,7 +145,7 @@ TEST_F(ipc_describe, keeps_the_source_until_its_copies_have_run)
   }
 }
 
-TEST_F(ipc_describe, body_keeps_its_memory_alive)
+TEST_F(IpcDescribe, BodyKeepsItsMemoryAlive)
 {
   auto const source = produced_batch{flat("string"), samples(flat("string"), num_rows, 30)};
   auto const stream = lasting_stream{};
@@ -161,7 +161,7 @@ TEST_F(ipc_describe, body_keeps_its_memory_alive)
   EXPECT_TRUE(alive.expired());
 }
 
-TEST_F(ipc_describe, works_on_the_memorys_device)
+TEST_F(IpcDescribe, WorksOnTheMemorysDevice)
 {
   auto const type   = list_of(flat("string"));
   auto const values = samples(type, num_rows, 30);
@@ -190,7 +190,7 @@ TEST_F(ipc_describe, works_on_the_memorys_device)
   }
 }
 
-TEST_F(ipc_describe, wait_does_not_include_other_streams)
+TEST_F(IpcDescribe, WaitDoesNotIncludeOtherStreams)
 {
   auto const other  = lasting_stream{};
   auto const stream = lasting_stream{};
@@ -207,7 +207,7 @@ TEST_F(ipc_describe, wait_does_not_include_other_streams)
   (void)cudaGetLastError();
 }
 
-TEST_F(ipc_describe, wait_includes_managed_and_pinned_memory_but_not_host_memory)
+TEST_F(IpcDescribe, WaitIncludesManagedAndPinnedMemoryButNotHostMemory)
 {
   auto const stream = lasting_stream{};
   for (auto const kind : {memory_kind::managed, memory_kind::pinned}) {

@@ -15,7 +15,7 @@ namespace {
 constexpr auto some_seeds = 30U;
 constexpr auto batch_rows = 4;
 
-class array_streams : public bridge_test {
+class ArrayStreams : public bridge_test {
  protected:
   std::unique_ptr<batch_source> batches_of(std::shared_ptr<cudf::column> owner, cudaStream_t stream)
   {
@@ -62,7 +62,7 @@ class array_streams : public bridge_test {
   }
 };
 
-TEST_F(array_streams, consumers_wait_for_the_event_of_each_batch)
+TEST_F(ArrayStreams, ConsumersWaitForTheEventOfEachBatch)
 {
   auto const type = flat("int32");
   for_seeds(some_seeds, [&](cudaStream_t stream, cudaStream_t consumer) {
@@ -76,7 +76,7 @@ TEST_F(array_streams, consumers_wait_for_the_event_of_each_batch)
   });
 }
 
-TEST_F(array_streams, nulls_of_all_batches_are_counted_with_one_wait)
+TEST_F(ArrayStreams, NullsOfAllBatchesAreCountedWithOneWait)
 {
   auto const stream = lasting_stream{};
   for (auto const& type :
@@ -93,7 +93,7 @@ TEST_F(array_streams, nulls_of_all_batches_are_counted_with_one_wait)
   }
 }
 
-TEST_F(array_streams, another_thread_can_pull_batches_of_a_per_thread_default_stream)
+TEST_F(ArrayStreams, AnotherThreadCanPullBatchesOfAPerThreadDefaultStream)
 {
   for (auto const& type : {flat("int32"), flat("bool8")}) {
     for_seeds(some_seeds, [&](cudaStream_t consumer) {
@@ -112,7 +112,7 @@ TEST_F(array_streams, another_thread_can_pull_batches_of_a_per_thread_default_st
   }
 }
 
-TEST_F(array_streams, each_batch_has_its_own_event)
+TEST_F(ArrayStreams, EachBatchHasItsOwnEvent)
 {
   auto const stream = lasting_stream{};
   auto batches      = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get());
@@ -130,7 +130,7 @@ TEST_F(array_streams, each_batch_has_its_own_event)
   EXPECT_EQ(detail::events_in_use(), 2U);
 }
 
-TEST_F(array_streams, streams_of_host_arrays_wait_for_each_batch_and_copy_device_memory)
+TEST_F(ArrayStreams, StreamsOfHostArraysWaitForEachBatchAndCopyDeviceMemory)
 {
   auto const type = flat("int32");
   for (auto const kind : {memory_kind::pinned, memory_kind::device}) {
@@ -156,7 +156,7 @@ TEST_F(array_streams, streams_of_host_arrays_wait_for_each_batch_and_copy_device
   }
 }
 
-TEST_F(array_streams, reject_a_batch_in_other_memory)
+TEST_F(ArrayStreams, RejectABatchInOtherMemory)
 {
   auto const stream = lasting_stream{};
   auto batches =
@@ -165,7 +165,7 @@ TEST_F(array_streams, reject_a_batch_in_other_memory)
   EXPECT_THROW((void)batches.next(), std::invalid_argument);
 }
 
-TEST_F(array_streams, batches_without_rows_fit_all_kinds_of_cuda_memory)
+TEST_F(ArrayStreams, BatchesWithoutRowsFitAllKindsOfCudaMemory)
 {
   auto const type   = flat("int32");
   auto const values = integer_rows({1, 2});
@@ -190,7 +190,7 @@ TEST_F(array_streams, batches_without_rows_fit_all_kinds_of_cuda_memory)
   }
 }
 
-TEST_F(array_streams, return_their_events_if_released_before_the_end)
+TEST_F(ArrayStreams, ReturnTheirEventsIfReleasedBeforeTheEnd)
 {
   auto const stream = lasting_stream{};
   (void)split(integer_column(stream.get()), stream.get()).next();
@@ -204,7 +204,7 @@ TEST_F(array_streams, return_their_events_if_released_before_the_end)
   EXPECT_EQ(detail::events_in_use(), 0U);
 }
 
-TEST_F(array_streams, failed_event_record_ends_the_stream)
+TEST_F(ArrayStreams, FailedEventRecordEndsTheStream)
 {
   auto const stream = lasting_stream{};
   auto batches      = split(integer_column(stream.get(), {1, 2, 3, 4, 5}), stream.get()).to_arrow();

@@ -11,7 +11,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-class tensor_export_order : public bridge_test {
+class TensorExportOrder : public bridge_test {
  protected:
   /// Exports an array as a tensor. Copies from another device use its current resource.
   shared_tensor to_tensor_of(unique_device_array& array,
@@ -57,7 +57,7 @@ class tensor_export_order : public bridge_test {
   }
 };
 
-TEST_F(tensor_export_order, memory_is_freed_after_the_default_streams_of_consumers)
+TEST_F(TensorExportOrder, MemoryIsFreedAfterTheDefaultStreamsOfConsumers)
 {
   auto const values = integers_t{5, 6, 7};
   for (auto const reader : {cudaStreamLegacy, cudaStreamPerThread}) {
@@ -78,7 +78,7 @@ TEST_F(tensor_export_order, memory_is_freed_after_the_default_streams_of_consume
   }
 }
 
-TEST_F(tensor_export_order, consumers_wait_for_exports)
+TEST_F(TensorExportOrder, ConsumersWaitForExports)
 {
   auto const values = integers_t{5, 6, 7};
   for (auto const policy : {copy_policy::never, copy_policy::always}) {
@@ -92,7 +92,7 @@ TEST_F(tensor_export_order, consumers_wait_for_exports)
   }
 }
 
-TEST_F(tensor_export_order, wait_blocks_until_the_export_is_ready)
+TEST_F(TensorExportOrder, WaitBlocksUntilTheExportIsReady)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream) {
     auto const tensor = export_integers({9}, copy_policy::as_needed, stream);
@@ -101,7 +101,7 @@ TEST_F(tensor_export_order, wait_blocks_until_the_export_is_ready)
   });
 }
 
-TEST_F(tensor_export_order, default_streams_are_on_the_memorys_device)
+TEST_F(TensorExportOrder, DefaultStreamsAreOnTheMemorysDevice)
 {
   for_seeds(many_seeds, [&] {
     auto const stream = stream_on(1);
@@ -116,7 +116,7 @@ TEST_F(tensor_export_order, default_streams_are_on_the_memorys_device)
   });
 }
 
-TEST_F(tensor_export_order, nulls_are_counted_after_the_event)
+TEST_F(TensorExportOrder, NullsAreCountedAfterTheEvent)
 {
   auto const type     = flat("int32");
   auto const values   = samples(type, 50, 40);
@@ -131,7 +131,7 @@ TEST_F(tensor_export_order, nulls_are_counted_after_the_event)
   });
 }
 
-TEST_F(tensor_export_order, copies_wait_for_the_array_and_keep_it_alive)
+TEST_F(TensorExportOrder, CopiesWaitForTheArrayAndKeepItAlive)
 {
   auto const values = integers_t{3, 1, 4};
   for_seeds(many_seeds, [&](cudaStream_t far, cudaStream_t stream) {
@@ -146,7 +146,7 @@ TEST_F(tensor_export_order, copies_wait_for_the_array_and_keep_it_alive)
   });
 }
 
-TEST_F(tensor_export_order, copies_keep_their_owner)
+TEST_F(TensorExportOrder, CopiesKeepTheirOwner)
 {
   auto const stream = lasting_stream{};
   auto const owner  = std::make_shared<int>(0);
@@ -159,7 +159,7 @@ TEST_F(tensor_export_order, copies_keep_their_owner)
   EXPECT_EQ(owner.use_count(), 1);
 }
 
-TEST_F(tensor_export_order, to_tensor_does_not_consume_the_array_if_it_rejects_the_resource)
+TEST_F(TensorExportOrder, ToTensorDoesNotConsumeTheArrayIfItRejectsTheResource)
 {
   auto const stream = lasting_stream{};
   auto const schema = make_schema(flat("int32"));
@@ -173,7 +173,7 @@ TEST_F(tensor_export_order, to_tensor_does_not_consume_the_array_if_it_rejects_t
   EXPECT_TRUE(array.is_released());
 }
 
-TEST_F(tensor_export_order, lists_of_one_length_are_a_tensor_over_their_elements)
+TEST_F(TensorExportOrder, ListsOfOneLengthAreATensorOverTheirElements)
 {
   auto const type   = list_of(flat("int32"));
   auto const values = rows{value{integer_rows({1, 2})}, value{integer_rows({3, 4})}};
@@ -189,7 +189,7 @@ TEST_F(tensor_export_order, lists_of_one_length_are_a_tensor_over_their_elements
   });
 }
 
-TEST_F(tensor_export_order, lists_of_several_lengths_are_not_a_tensor)
+TEST_F(TensorExportOrder, ListsOfSeveralLengthsAreNotATensor)
 {
   auto const type   = list_of(flat("int32"));
   auto const stream = lasting_stream{};
@@ -204,7 +204,7 @@ TEST_F(tensor_export_order, lists_of_several_lengths_are_not_a_tensor)
   EXPECT_FALSE(array.is_released());
 }
 
-TEST_F(tensor_export_order, row_major_tensors_are_interleaved_after_the_export)
+TEST_F(TensorExportOrder, RowMajorTensorsAreInterleavedAfterTheExport)
 {
   auto const type   = struct_of({flat("int32"), flat("int32")});
   auto const values = rows{value{integer_rows({1, 4})}, value{integer_rows({2, 5})}};
@@ -223,7 +223,7 @@ TEST_F(tensor_export_order, row_major_tensors_are_interleaved_after_the_export)
   });
 }
 
-TEST_F(tensor_export_order, dlpack_tensors_have_the_device_type_and_the_read_only_flag)
+TEST_F(TensorExportOrder, DlpackTensorsHaveTheDeviceTypeAndTheReadOnlyFlag)
 {
   auto const stream = lasting_stream{};
   auto const tensor = export_integers({1, 2}, copy_policy::never, stream.get());
@@ -257,7 +257,7 @@ DLManagedTensorVersioned* allocate_integers(DLDevice const& device,
                          rmm::mr::get_current_device_resource_ref());
 }
 
-TEST_F(tensor_export_order, allocated_tensors_are_on_the_device_of_the_prototype)
+TEST_F(TensorExportOrder, AllocatedTensorsAreOnTheDeviceOfThePrototype)
 {
   auto const values = integers_t{5, 6, 7};
   for (auto const device : {0, 1}) {
@@ -282,7 +282,7 @@ TEST_F(tensor_export_order, allocated_tensors_are_on_the_device_of_the_prototype
   }
 }
 
-TEST_F(tensor_export_order, tensors_are_allocated_only_in_cpu_and_cuda_memory)
+TEST_F(TensorExportOrder, TensorsAreAllocatedOnlyInCpuAndCudaMemory)
 {
   auto* host = allocate_integers({ARROW_DEVICE_CPU, 0}, 2);
   EXPECT_EQ(locate(host->dl_tensor.data).device_type, ARROW_DEVICE_CPU);

@@ -65,7 +65,7 @@ class tensor_producer {
   std::atomic<int> deleted_{0};
 };
 
-class tensor_import_order : public bridge_test {
+class TensorImportOrder : public bridge_test {
  protected:
   /// Imports a tensor of a producer that computes it on `stream`.
   imported_tensor import_from(tensor_producer& source,
@@ -95,7 +95,7 @@ class tensor_import_order : public bridge_test {
   }
 };
 
-TEST_F(tensor_import_order, tensors_become_lists_that_share_their_memory)
+TEST_F(TensorImportOrder, TensorsBecomeListsThatShareTheirMemory)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream) {
     auto source       = tensor_producer{stream, {1, 2, 3, 4, 5, 6}, {2, 3}, {3, 1}};
@@ -114,7 +114,7 @@ TEST_F(tensor_import_order, tensors_become_lists_that_share_their_memory)
   });
 }
 
-TEST_F(tensor_import_order, tensors_of_other_orders_are_gathered_to_lists)
+TEST_F(TensorImportOrder, TensorsOfOtherOrdersAreGatheredToLists)
 {
   auto const stream = lasting_stream{};
   // Shape 2 x 2 x 2, with the last two dimensions exchanged.
@@ -126,7 +126,7 @@ TEST_F(tensor_import_order, tensors_of_other_orders_are_gathered_to_lists)
     stream.get());
 }
 
-TEST_F(tensor_import_order, imports_wait_for_the_default_streams_of_all_threads)
+TEST_F(TensorImportOrder, ImportsWaitForTheDefaultStreamsOfAllThreads)
 {
   auto const values = integers_t{5, 6, 7, 8};
   for_seeds(many_seeds, [&](cudaStream_t consumer) {
@@ -140,7 +140,7 @@ TEST_F(tensor_import_order, imports_wait_for_the_default_streams_of_all_threads)
   });
 }
 
-TEST_F(tensor_import_order, imports_wait_for_the_producers_stream)
+TEST_F(TensorImportOrder, ImportsWaitForTheProducersStream)
 {
   auto const values = integers_t{5, 6, 7, 8};
   for_seeds(many_seeds, [&](cudaStream_t far, cudaStream_t consumer) {
@@ -152,7 +152,7 @@ TEST_F(tensor_import_order, imports_wait_for_the_producers_stream)
   });
 }
 
-TEST_F(tensor_import_order, deleters_run_once_after_the_last_reader)
+TEST_F(TensorImportOrder, DeletersRunOnceAfterTheLastReader)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream) {
     auto source   = tensor_producer{stream, {1, 2, 3, 4}, {2, 2}, {1, 2}};
@@ -169,7 +169,7 @@ TEST_F(tensor_import_order, deleters_run_once_after_the_last_reader)
   });
 }
 
-TEST_F(tensor_import_order, source_is_kept_until_the_gather_has_run)
+TEST_F(TensorImportOrder, SourceIsKeptUntilTheGatherHasRun)
 {
   for_seeds(many_seeds, [&](cudaStream_t stream) {
     auto source       = tensor_producer{stream, {1, 2, 3, 4, 5, 6}, {3, 2}, {2, 1}};
@@ -187,7 +187,7 @@ TEST_F(tensor_import_order, source_is_kept_until_the_gather_has_run)
   });
 }
 
-TEST_F(tensor_import_order, memory_of_another_device_requires_a_copy)
+TEST_F(TensorImportOrder, MemoryOfAnotherDeviceRequiresACopy)
 {
   for_seeds(many_seeds, [&](cudaStream_t here) {
     auto const far = stream_on(1);
@@ -203,7 +203,7 @@ TEST_F(tensor_import_order, memory_of_another_device_requires_a_copy)
   });
 }
 
-TEST_F(tensor_import_order, view_dlpack_finds_the_device_of_managed_memory)
+TEST_F(TensorImportOrder, ViewDlpackFindsTheDeviceOfManagedMemory)
 {
   auto const far = stream_on(1);
   auto source    = tensor_producer{far->get(), {7}, {1}, {1}, memory_kind::managed, 1};
@@ -213,7 +213,7 @@ TEST_F(tensor_import_order, view_dlpack_finds_the_device_of_managed_memory)
   managed->deleter(managed);
 }
 
-TEST_F(tensor_import_order, import_rejects_an_invalid_stream_of_the_producer)
+TEST_F(TensorImportOrder, ImportRejectsAnInvalidStreamOfTheProducer)
 {
   auto const stream = lasting_stream{};
   auto source       = tensor_producer{stream.get(), {1}, {1}, {1}};
@@ -224,7 +224,7 @@ TEST_F(tensor_import_order, import_rejects_an_invalid_stream_of_the_producer)
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
-TEST_F(tensor_import_order, host_memory_is_uploaded_unless_the_policy_forbids_copies)
+TEST_F(TensorImportOrder, HostMemoryIsUploadedUnlessThePolicyForbidsCopies)
 {
   auto const stream = lasting_stream{};
   auto const owner  = std::make_shared<int>(0);
