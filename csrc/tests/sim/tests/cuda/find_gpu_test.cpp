@@ -77,7 +77,7 @@ TEST_F(Search, ReturnsFalseOrFailsWithoutADevice)
   }
 }
 
-using SearchDeathTest = search;
+using SearchDeathTest = Search;
 
 TEST_F(SearchDeathTest, HasGpuCachesResultsButNotErrors)
 {

@@ -128,7 +128,7 @@ TEST_F(ReleaseCallbacks, OfOneArrayWaitForBuffersFreedByManyThreads)
   });
 }
 
-using Exits = release_callbacks;
+using Exits = ReleaseCallbacks;
 
 /// Frees an import and exits before its release. Another thread releases the stream later.
 [[noreturn]] void exit_with_a_release_pending()

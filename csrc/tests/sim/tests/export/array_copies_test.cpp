@@ -182,7 +182,7 @@ TEST_F(ArrayCopies, FailedCopyFreesItsMemory)
   }
 }
 
-using ArraySlices = array_copies;
+using ArraySlices = ArrayCopies;
 
 TEST_F(ArraySlices, ShareTheEventOfTheSourceAndKeepItAlive)
 {
