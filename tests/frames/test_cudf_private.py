@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One test for each private name of cuDF that is used, to find the one that a release changes."""
 
-import subprocess
-import sys
-import textwrap
 import zoneinfo
 
 import cudf
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pylibcudf as plc
 import pytest
 from cudf.core.buffer import Buffer, BufferOwner
 
@@ -19,10 +15,8 @@ from cudf_arrow_bridge._core.export.shared_columns import share_columns
 from cudf_arrow_bridge._core.import_.columns import types_of
 from cudf_arrow_bridge.cuda.spans import HostSpan
 from cudf_arrow_bridge.frames import cudf_private as private
-from cudf_arrow_bridge.frames import host_frames
 from testing.host import addresses, to_plc
 from testing.host_frames import column, frame, numbers
-from testing.samples import cut_column
 from testing.spilling import turn_on
 
 INTS = pa.array([1, None, 3])
@@ -30,19 +24,6 @@ INTS = pa.array([1, None, 3])
 
 def plain():
     return private.make_column(to_plc(INTS), np.dtype("int64"))
-
-
-def test_make_column_keeps_memory_size_offset_and_null_count():
-    source = to_plc(pa.array([[1, 2], None, [3]]).slice(1))
-    made = private.make_column(source, cudf.ListDtype("int64"))
-    assert isinstance(made, cudf.core.column.ListColumn)
-    assert addresses(made.plc_column) == addresses(source)
-    assert (made.size, made.offset, made.null_count) == (2, 1, 1)
-
-
-def test_make_column_rejects_a_dtype_that_does_not_match_the_type():
-    with pytest.raises(ValueError, match="does not match"):
-        private.make_column(to_plc(INTS), np.dtype("int32"))
 
 
 def test_make_column_marks_buffers_as_shared_at_every_depth():
@@ -92,18 +73,6 @@ def test_buffer_sharer_supports_subclasses_of_buffer_and_owner():
         assert len(buffer.owner._slices) == 2
 
 
-def test_buffer_sharer_locks_a_spillable_buffer(monkeypatch):
-    manager = turn_on(monkeypatch)
-    buffer = column(INTS, np.dtype("int64")).data
-    assert manager.buffers() == (buffer.owner,)
-    share_buffer = private.buffer_sharer()
-    shared = share_buffer(buffer), share_buffer(buffer)
-    assert len(buffer.owner._spill_locks) == 1
-    assert not buffer.owner.exposed
-    del share_buffer, shared
-    assert buffer.owner.spillable
-
-
 def test_buffer_describer_adds_no_reference_and_no_spill_lock(monkeypatch):
     turn_on(monkeypatch)
     buffer = column(INTS, np.dtype("int64")).data
@@ -131,30 +100,6 @@ def test_schema_of_a_stream_of_nested_columns_that_have_an_empty_data_buffer(arr
     assert (nested.data.ptr, nested.data.size) == (0, 0)
     stream = cab.to_arrow_device_stream(frame({"a": nested}))
     assert stream.schema.field("a").type == array.type
-
-
-def test_make_column_hides_foreign_memory_from_the_spill_manager(monkeypatch):
-    manager = turn_on(monkeypatch)
-    span = HostSpan(np.arange(3))
-    source = plc.Column(plc.DataType(plc.TypeId.INT64), 3, span, None, 0, 0, [])
-    made = private.make_column(source, np.dtype("int64"))
-    owner = made.data.owner
-    assert (owner.owner, owner.size, made.data.size) == (span, 24, 24)
-    assert not owner.spillable
-    assert not owner.exposed
-    assert manager.buffers() == ()
-    assert len(owner._slices) == 2
-
-
-def test_columns_of_returns_the_columns_of_a_cudf_object():
-    values = numbers()
-    for obj in (
-        cudf.Series._from_column(values),
-        cudf.Index._from_column(values),
-        cudf.DataFrame._from_data({"a": values}),
-    ):
-        (found,) = private.columns_of(obj)
-        assert found is next(iter(obj._data.values()))
 
 
 @pytest.mark.parametrize(
@@ -217,33 +162,6 @@ def test_share_frame_shares_buffers_that_cudf_copies_before_a_write(name):
     assert list(shared.columns) == [name]
 
 
-def test_make_series_sets_name_and_index():
-    made = private.make_series(plain(), ("n", 1), cudf.RangeIndex(2, 5))
-    assert (made.name, len(made), made.index.start) == (("n", 1), 3, 2)
-    assert len(private.make_series(plain(), None).index) == 3
-
-
-@pytest.mark.parametrize(
-    ("array", "dtype", "kind"),
-    [
-        (INTS, np.dtype("int64"), cudf.Index),
-        (INTS.cast(pa.timestamp("s")), np.dtype("datetime64[s]"), cudf.DatetimeIndex),
-        (INTS.cast(pa.duration("s")), np.dtype("timedelta64[s]"), cudf.TimedeltaIndex),
-    ],
-)
-def test_make_index_returns_the_index_class_of_the_dtype(array, dtype, kind):
-    made = private.make_index([private.make_column(to_plc(array), dtype)], ["n"])
-    assert type(made) is kind
-    assert (made.name, len(made)) == ("n", 3)
-
-
-@pytest.mark.parametrize("names", [["a", "b"], ["a", "a"], [None, None], [None, 1]])
-def test_make_index_of_several_columns_returns_a_multiindex(names):
-    made = private.make_index([plain(), plain()], names)
-    assert type(made) is cudf.MultiIndex
-    assert (list(made.names), len(made), made.nlevels) == (names, 3, 2)
-
-
 @pytest.mark.parametrize(("count", "name"), [(1, "uint8"), (255, "uint8"), (256, "uint16")])
 def test_codes_dtype_and_category_values_match_the_categories(count, name):
     values = numbers(count)
@@ -273,19 +191,6 @@ def test_replacing_a_column_in_place_removes_its_attachment():
     assert attached(frame._data["a"]) == "note"
     made._mimic_inplace(struct(b=1), inplace=True)
     assert attached(made) is None
-
-
-def test_attachment_of_memory_is_found_through_a_slice():
-    words = private.make_column(to_plc(pa.array([["a"], ["b"]])), cudf.ListDtype("str"))
-    strings = words.plc_column.children()[1]
-    assert private.attached_to_memory(words.plc_column, "otherwise") is None
-    private.attach_to_memory(words.plc_column, "list")
-    private.attach_to_memory(strings, "string")
-    column = private.make_column(cut_column(words.plc_column, [(1, 1)], lambda *_: 0), words.dtype)
-    part = column.plc_column
-    assert private.attached_to_memory(part, "otherwise") == "list"
-    assert private.attached_to_memory(part.children()[1], "otherwise") == "string"
-    assert private.attached_to_memory(plain().plc_column, "otherwise") is None
 
 
 def test_attach_to_memory_ignores_a_column_without_memory():
@@ -326,30 +231,6 @@ def test_share_columns_returns_columns_dtypes_types_and_attachments():
     assert [len(data.owner._slices) for data in (columns[0].data, words.data, offsets)] == [1] * 3
 
 
-def test_category_column_has_codes_categories_and_order():
-    dtype = cudf.CategoricalDtype(cudf.Index._from_column(plain()), ordered=True)
-    made = private.make_column(to_plc(pa.array([0, 1], pa.uint8())), dtype)
-    assert isinstance(made, private.CategoricalColumn)
-    assert addresses(made.codes.plc_column) == addresses(made.plc_column)
-    assert made.categories.dtype == np.dtype("int64")
-    assert made.ordered
-
-
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        pytest.param(owner, name, id=f"{owner.__name__}-{name}")
-        for owner, name, _ in host_frames.REPLACEMENTS
-    ],
-)
-def test_cudf_defines_each_attribute_that_host_frames_replace(owner, name):
-    assert name in vars(owner)
-
-
-def test_range_of_returns_the_range_of_a_rangeindex():
-    assert private.range_of(cudf.RangeIndex(1, 8, 3)) == range(1, 8, 3)
-
-
 @pytest.mark.parametrize("for_proxies", [False, True])
 def test_compatible_timezone_returns_a_zoneinfo_zone(for_proxies):
     # cudf.pandas turns this option on.
@@ -366,51 +247,18 @@ def test_categorical_dtype_has_the_given_categories():
         assert private.category_values(made) is values
 
 
-def test_wrapped_by_returns_the_object_inside_a_proxy():
-    # cudf.pandas changes pandas, so it runs in a process of its own.
-    script = """
-        import cudf.pandas, pandas
-        from cudf.pandas import as_proxy_object
-        cudf.pandas.install()
-        from cudf_arrow_bridge.frames.cudf_private import wrapped_by
-        with cudf.pandas.module_accelerator.disable_module_accelerator():
-            slow = pandas.Series([1])
-        fast = cudf.RangeIndex(3)
-        assert wrapped_by(as_proxy_object(slow)) is slow
-        assert wrapped_by(as_proxy_object(fast)) is fast
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+def test_objects_of_cudf_have_the_given_columns_names_and_ranges():
+    column = plain()
+    series = private.make_series(column, ("n", 1), cudf.RangeIndex(2, 5))
+    assert (series.name, private.range_of(series.index)) == (("n", 1), range(2, 5))
+    for obj in (series, private.make_index([column], ["n"])):
+        (found,) = private.columns_of(obj)
+        assert found is column
+    levels = private.make_index([column, plain()], ["a", "a"])
+    assert (type(levels), list(levels.names), len(levels)) == (cudf.MultiIndex, ["a", "a"], 3)
 
 
-@pytest.mark.parametrize(
-    ("arrow_type", "dtype"),
-    [
-        (pa.int8(), np.dtype("int8")),
-        (pa.large_string(), private.DEFAULT_STRING_DTYPE),
-        (pa.null(), np.dtype(object)),
-        (pa.list_(pa.struct({"x": pa.null()})), cudf.ListDtype(cudf.StructDtype({"x": object}))),
-        (pa.decimal64(10, 2), cudf.Decimal64Dtype(10, 2)),
-    ],
-    ids=str,
-)
-def test_cudf_dtype_of_an_arrow_type(arrow_type, dtype):
-    assert private.cudf_dtype_from_pa_type(arrow_type) == dtype
-
-
-@pytest.mark.parametrize(
-    ("array", "dtype"),
-    [
-        (INTS, np.dtype("int64")),
-        (pa.array(["a"]), private.DEFAULT_STRING_DTYPE),
-        (pa.array([1], pa.duration("ms")), np.dtype("timedelta64[ms]")),
-        (pa.array([1], pa.decimal128(9, 2)), cudf.Decimal128Dtype(38, 2)),
-    ],
-    ids=["int64", "string", "duration", "decimal"],
-)
-def test_cudf_dtype_of_a_column(array, dtype):
-    assert private.dtype_from_pylibcudf_column(to_plc(array)) == dtype
-
-
-def test_default_string_dtype_is_that_of_pandas_3():
-    assert pd.StringDtype(na_value=np.nan) == private.DEFAULT_STRING_DTYPE
-    assert cudf.DataFrame().columns.dtype in (np.dtype("int64"), private.DEFAULT_STRING_DTYPE)
+def test_cudf_dtypes_of_arrow_types_and_of_columns():
+    assert private.cudf_dtype_from_pa_type(pa.large_string()) == private.DEFAULT_STRING_DTYPE
+    durations = to_plc(pa.array([1], pa.duration("ms")))
+    assert private.dtype_from_pylibcudf_column(durations) == np.dtype("timedelta64[ms]")

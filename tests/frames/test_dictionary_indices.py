@@ -87,22 +87,3 @@ def test_dictionary_index_of_a_null_row_is_ignored(way_in, index_type):
     before = {"frame of batches": ["x"]}.get(way_in, [])
     after = ["w"] if "different" in way_in or "export" in way_in else []
     assert values == [*before, "x", None, "z", None, None, *after]
-
-
-@pytest.mark.unsound
-@pytest.mark.parametrize("seed", range(6))
-def test_import_reports_one_out_of_range_index_among_many(seed):
-    random = np.random.default_rng(seed)
-    count = int(random.integers(1, 400))
-    values = pa.array(range(count))
-    indices = random.integers(0, count, 1000).astype("int64")
-    mask = random.random(1000) < 0.3
-    indices[mask] = random.integers(-(2**62), 2**62, mask.sum())
-    array = unchecked(pa.array(indices), values, mask)
-    frame = cab.from_arrow_device(batch(array))
-    back = pa.record_batch(cab.to_arrow_device(frame))["c"]
-    assert back.cast(pa.int64()).equals(pa.array(indices, mask=mask))
-    wrong = random.choice(np.flatnonzero(~mask))
-    indices[wrong] += count * int(random.integers(1, 2**40)) * int(random.choice([-1, 1]))
-    with pytest.raises(ValueError, match=rf"got {indices[wrong]}$"):
-        cab.from_arrow_device(batch(unchecked(pa.array(indices), values, mask)))

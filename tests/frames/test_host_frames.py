@@ -204,18 +204,8 @@ def test_printed_nulls_differ_from_values():
         1  <NA>  <NA>   <NA>  NaN                 NaT  NaN  <NA>  <NA>
         2     3   NaN  False    c 1970-01-01 00:00:01    y  0.20    []"""
     )
-    assert repr(imported(table)["i"]) == textwrap.dedent(
-        """\
-        0       1
-        1    <NA>
-        2       3
-        Name: i, dtype: int64"""
-    )
-
-
-def test_printed_nulls_of_an_index_differ_from_values():
-    frame = imported(pa.table({"i": [1, None, 3], "j": [1, 2, 3]})).set_index("i")
-    assert repr(frame.index) == "Index([1, <NA>, 3], dtype='int64', name='i')"
+    index = imported(table.select(["i", "f"])).set_index("i").index
+    assert repr(index) == "Index([1, <NA>, 3], dtype='int64', name='i')"
 
 
 def test_the_frequency_of_an_index_is_printed():
@@ -261,7 +251,7 @@ def test_to_pandas_converts_frames_and_slices(nulls, cut):
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-def test_to_pandas_keeps_the_index(kind):
+def test_to_pandas_and_to_arrow_keep_the_index(kind):
     expected = labelled(INDEXES[kind])
     frame = imported(expected)
     pd.testing.assert_frame_equal(frame.to_pandas(), expected)
@@ -269,6 +259,9 @@ def test_to_pandas_keeps_the_index(kind):
     pd.testing.assert_index_equal(frame.index.to_pandas(), expected.index, exact="equiv")
     part = expected.iloc[9:20]
     pd.testing.assert_frame_equal(frame.iloc[9:20].to_pandas(), part)
+    pd.testing.assert_frame_equal(frame.to_arrow().to_pandas(), expected)
+    with_range = frame.to_arrow(preserve_index=True)
+    assert with_range.num_columns == 2 + expected.index.nlevels
 
 
 def test_to_pandas_keeps_attrs_and_supports_nullable_and_arrow_dtypes():
@@ -301,11 +294,12 @@ def test_to_arrow_of_a_frame_does_not_copy(nulls, cut):
 )
 def test_slices_of_every_type_are_converted_and_exported(type_, nesting):
     source = samples.nest(type_, nesting, samples.MANY, "some")
-    series = cab.from_arrow_device(source)
+    # Each part is a slice of a slice.
+    series, source = cab.from_arrow_device(source).iloc[1:], source[1:]
     # A type that cuDF does not have is imported as another one.
     wanted = type_in_frames(source.type)
     expected = source if wanted == source.type else source.cast(wanted)
-    for begin, end in ((0, samples.MANY), (1, 130), (9, 9), (32, 64)):
+    for begin, end in ((0, samples.MANY - 1), (1, 130), (9, 9), (31, 63)):
         part = series.iloc[begin:end]
         assert part.to_arrow().to_pylist() == expected[begin:end].to_pylist()
         assert len(part.to_pandas()) == end - begin
@@ -323,15 +317,6 @@ def type_in_frames(type_):
     if pa.types.is_dictionary(type_):
         return pa.dictionary(type_.index_type, type_in_frames(type_.value_type))
     return type_
-
-
-@pytest.mark.parametrize("kind", INDEXES)
-def test_to_arrow_keeps_the_index(kind):
-    expected = labelled(INDEXES[kind])
-    table = imported(expected).to_arrow()
-    pd.testing.assert_frame_equal(table.to_pandas(), expected)
-    with_range = imported(expected).to_arrow(preserve_index=True)
-    assert with_range.num_columns == 2 + expected.index.nlevels
 
 
 def test_categories_are_converted_to_pandas_and_pyarrow():
@@ -356,23 +341,6 @@ def test_to_numpy_returns_the_values_of_numeric_columns():
         assert frame[name].to_numpy().dtype == expected.dtype
 
 
-@pytest.mark.parametrize("nulls", TABLES)
-@pytest.mark.parametrize("begin", [0, 1, 7, 8, 9, 31, 33])
-def test_slices_share_memory_and_can_be_exported(nulls, begin):
-    frame = imported(TABLES[nulls])
-    part = frame.iloc[begin : begin + 30]
-    assert len(part) == 30
-    expected = TABLES[nulls][begin : begin + 30]
-    for name in COLUMNS:
-        assert addresses(part[name]._column.plc_column) == addresses(frame[name]._column.plc_column)
-        assert part[name].null_count == expected[name].null_count
-    batch = pa.record_batch(cab.to_arrow_device(part))
-    batch.validate(full=True)
-    assert batch.to_pydict() == expected.to_pydict()
-    again = frame.iloc[begin:].head(30).tail(29).head(5)
-    assert pa.record_batch(cab.to_arrow_device(again)).to_pydict() == expected[1:6].to_pydict()
-
-
 def test_slice_out_of_bounds_raises_an_index_error():
     column = imported(TABLES["nulls"])["int"]._column.plc_column
     for indices in ([0, 71], [-1, 3], [4, 3]):
@@ -394,22 +362,6 @@ def test_deep_copies_are_equal_and_share_no_memory(nulls):
     assert addresses(shallow["int"]._column.plc_column) == addresses(
         frame["int"]._column.plc_column
     )
-
-
-def test_columns_can_be_dropped_renamed_assigned_and_set_as_index():
-    source = TABLES["nulls"].to_pandas()
-    frame = imported(TABLES["nulls"])
-    for change in (
-        lambda obj: obj.drop(columns=["int", "text"]),
-        lambda obj: obj.rename(columns={"int": "number"}),
-        lambda obj: obj[["time", "float"]].set_index("time"),
-        lambda obj: obj[["time", "float"]].set_index("time").reset_index(),
-        lambda obj: obj.assign(again=obj["int"])[["again"]],
-    ):
-        pd.testing.assert_frame_equal(
-            change(frame).to_pandas().drop(columns="list", errors="ignore"),
-            change(source).drop(columns="list", errors="ignore"),
-        )
 
 
 @pytest.mark.parametrize(
@@ -436,37 +388,27 @@ def test_computation_without_a_gpu_raises_an_error_with_a_note(compute):
     assert "df.to_pandas()" in note
 
 
-def test_host_frames_replace_nothing_if_there_is_a_gpu():
+def test_host_frames_replace_attributes_of_cudf_only_without_a_gpu():
     """The GPU is simulated: `has_gpu` returns True."""
     done = run(
         """
-        import cudf, pyarrow as pa, pylibcudf as plc
+        import pyarrow as pa
         from cudf_arrow_bridge.cuda import residency
 
         residency.has_gpu = lambda: True
-        modules = [cudf, plc.copying, cudf.core.column]
-        names = [name for module in modules for name in vars(module).values()]
-        classes = [name for name in names if isinstance(name, type)]
-        before = [dict(vars(owner)) for owner in (*modules[1:], *classes)]
-        driver = __import__("cuda.bindings._internal.driver", fromlist=["driver"])
-        load = driver.load_nvidia_dynamic_lib
         import cudf_arrow_bridge
         from cudf_arrow_bridge.frames import host_frames
 
+        def are_replaced():
+            # A KeyError means that this release of cuDF lacks the attribute.
+            return [vars(owner)[name] is new for owner, name, new in host_frames.REPLACEMENTS]
+
         frame = cudf_arrow_bridge.from_arrow_device(pa.table({"a": [1, 2]}))
         assert frame.shape == (2, 1)
-        accessors = {"arrow_device", "_accessors"}
-        for owner, attributes in zip((*modules[1:], *classes), before, strict=True):
-            now = {name: value for name, value in vars(owner).items() if name not in accessors}
-            old = {name: value for name, value in attributes.items() if name not in accessors}
-            assert now.keys() == old.keys(), owner
-            assert all(now[name] is old[name] for name in now), owner
-        assert driver.load_nvidia_dynamic_lib is load
-        assert len(host_frames.REPLACEMENTS) > 10
-        # Without a GPU, they are replaced.
+        assert not any(are_replaced())
         residency.has_gpu = host_frames.has_gpu = lambda: False
         host_frames.enable_host_frames()
-        assert vars(cudf.DataFrame)["_get_renderable_dataframe"] is host_frames.shown_frame
+        assert all(are_replaced())
         """
     )
     assert done.returncode == 0, done.stderr

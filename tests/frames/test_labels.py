@@ -146,13 +146,6 @@ def test_sparse_or_reversed_range_decodes_to_an_integer_index():
     assert_same(trip(pd.RangeIndex(3), slice(None, None, -1)), pd.Index([2, 1, 0]))
 
 
-def test_decode_index_returns_the_object_of_a_label_without_a_json_form():
-    label = frozenset("ab")
-    index = pd.Index([label, "x"], dtype=object)
-    assert trip(index)[0] is label
-    assert decode_index(*encode_index(index, []))[0] == str(label)
-
-
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(-5, 5) | st.none()), min_size=1))
 def test_multiindex_is_unchanged_after_encoding_as_json(labels):
     index = pd.MultiIndex.from_tuples(labels, names=[None, "n"])

@@ -95,13 +95,6 @@ def test_import_of_arrow_dtypes_that_cudf_lacks_gives_other_dtypes():
         assert pa.record_batch(cab.to_arrow_device(frame)).schema.field("x").type == exported
 
 
-def test_import_keeps_the_masked_dtype_of_the_index():
-    index = pd.Index(pd.array([7, 8], "Int32"), name="i")
-    frame = cab.from_arrow_device(batch_of(pd.array([1, 2], "Int64"), index=index))
-    assert frame.index.dtype == index.dtype
-    assert pandas_of(frame).index.tolist() == [7, 8]
-
-
 @pytest.mark.parametrize(
     "numpy_type",
     ["Int64", "Int32", "string", "nonsense", "[pyarrow]", "int8[pyarrow]", "category", 7, None],

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
 import threading
 
 import cudf
@@ -298,24 +295,3 @@ def test_write_to_an_import_does_not_change_the_producer(moving):
     assert array.to_pylist() == ROWS
     assert pa.array(cab.to_arrow_device(imported)).to_pylist() == [0] * 100
     assert moving.buffers() == (buffer.owner,)
-
-
-SCRIPT = """
-import cudf
-import pyarrow as pa
-from cudf.core.buffer.spill_manager import get_global_manager
-
-import cudf_arrow_bridge as cab
-
-manager = get_global_manager()
-assert manager is not None
-batch = pa.record_batch({"a": [1, None], "b": ["x", "y"]})
-frame = cab.from_arrow_device(batch)
-assert manager.buffers() == ()
-assert pa.record_batch(cab.to_arrow_device(frame)).to_pydict() == batch.to_pydict()
-"""
-
-
-def test_round_trip_works_with_spilling_enabled_at_the_start():
-    wanted = {"CUDF_SPILL": "on", "CUDF_SPILL_ON_DEMAND": "off"}
-    subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | wanted, check=True)
