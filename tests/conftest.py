@@ -12,6 +12,12 @@ os.environ.setdefault("RAPIDS_NO_INITIALIZE", "1")
 os.environ["PYTHONSAFEPATH"] = "1"
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("default", deadline=None, max_examples=60)
+settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("thorough", deadline=None, max_examples=5000)
+settings.load_profile(os.getenv("HYPOTHESIS_PROFILE", "ci" if os.getenv("CI") else "default"))
 
 
 @cache

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.tests.strategies as past
@@ -13,11 +11,6 @@ from hypothesis import strategies as st
 
 from testing import foreign, samples
 from testing.peers.arrays import forget_null_counts
-
-settings.register_profile("default", deadline=None, max_examples=60)
-settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True)
-settings.register_profile("thorough", deadline=None, max_examples=5000)
-settings.load_profile(os.getenv("HYPOTHESIS_PROFILE", "ci" if os.getenv("CI") else "default"))
 
 NOT_SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
