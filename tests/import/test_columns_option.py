@@ -11,8 +11,6 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge.arrow.foreign_streams import open_stream
-from cudf_arrow_bridge.import_.selection import select_of_stream
 from testing import foreign
 from testing.broken import child
 from testing.host_frames import assert_same_object, frame, multi, numbers
@@ -70,19 +68,6 @@ def test_selected_column_equals_that_of_an_import_of_all_columns(type_):
     (found,) = cab.from_arrow_device(batch, columns=["it"], to="pylibcudf").columns()
     expected, got = (pa.array(cab.to_arrow_device(column)) for column in (whole, found))
     assert got.equals(expected)
-
-
-def test_array_is_released_once_with_its_last_column():
-    producer = Producer(BATCH)
-    table = cab.from_arrow_device(producer, columns=["text", "n"], to="pylibcudf")
-    text, number = table.columns()
-    del table, text
-    gc.collect()
-    assert (producer.releases, producer.schema_releases) == (0, 1)
-    assert pa.array(cab.to_arrow_device(number)).to_pylist() == [1, None, 3, 4]
-    del number
-    gc.collect()
-    assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
 @pytest.mark.parametrize("columns", [[], ["flag"]], ids=str)
@@ -144,25 +129,14 @@ def test_columns_requires_a_table():
 
 
 def test_selection_rejects_structs_that_contradict_their_schema():
-    def lose_a_child(schema, array):
-        array.array.n_children -= 1
-
-    def have_no_children(schema, array):
-        array.array.children = None
-
     def break_one(schema, array):
         child(array.array, 1).length = -1
 
-    for edit, message in (
-        (lose_a_child, r"column '\(top level\)': expected 5 children, got 4"),
-        (have_no_children, r"column '\(top level\)': .* children, got a null pointer$"),
-        (break_one, "column 'text': expected a length of at least 0, got -1"),
-    ):
-        producer = Producer(BATCH, edit)
-        with pytest.raises(ValueError, match=message):
-            cab.from_arrow_device(producer, columns=["text"])
-        gc.collect()
-        assert producer.releases == 1
+    producer = Producer(BATCH, break_one)
+    with pytest.raises(ValueError, match="column 'text': expected a length of at least 0, got -1"):
+        cab.from_arrow_device(producer, columns=["text"])
+    gc.collect()
+    assert producer.releases == 1
     # Columns that are not selected are not validated.
     producer = Producer(BATCH, break_one)
     assert lists_of(cab.from_arrow_device(producer, columns=["n"])) == {"n": [1, None, 3, 4]}
@@ -201,13 +175,6 @@ def test_selection_of_a_stream_reads_batches_lazily_and_releases_on_close():
     assert lists_of(next(parts)) == {"n": [1, None, 3, 4]}
     assert (source.pulls, source.releases) == (1, 0)
     parts.close()
-    assert source.releases == 1
-
-
-def test_release_of_a_selection_releases_the_stream():
-    source = StreamProducer(BATCH.schema, [BATCH])
-    stream = open_stream(source)
-    select_of_stream(stream, ["n"], "table", keeps_index=False).release()
     assert source.releases == 1
 
 

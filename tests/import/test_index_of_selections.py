@@ -68,7 +68,6 @@ READERS = {
     "arrow file": of_file(".arrow"),
     "arrow stream": of_file(".arrows"),
     "filtered": of_file(".parquet", filter=pc.field("b") > 0),
-    "filtered arrow file": of_file(".arrow", filter=pc.field("b") > 0),
     "dataset": of_file(".parquet", ds.dataset),
 }
 

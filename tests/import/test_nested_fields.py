@@ -36,7 +36,7 @@ KEYS = [pa.int8(), pa.string(), pa.date32(), pa.decimal64(9, 2)]
 
 
 class RandomFields:
-    """Draws fields and arrays from one seed."""
+    """Draws fields from one seed."""
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
@@ -100,60 +100,35 @@ class RandomFields:
                 continue
             return type_
 
-    def array(self, type_, size, nullable):
-        rng = self.rng
-        if isinstance(type_, pa.BaseExtensionType):
-            return pa.ExtensionArray.from_storage(
-                type_, self.array(type_.storage_type, size, nullable)
-            )
-        if pa.types.is_null(type_):
-            return pa.nulls(size)
-        if pa.types.is_run_end_encoded(type_):
-            ends = pa.array(range(1, size + 1), type_.run_end_type)
-            values = self.array(type_.value_type, size, nullable)
-            return pa.Array.from_buffers(type_, size, [None], children=[ends, values])
-        valid = [not nullable or rng.random() < 0.8 for _ in range(size)]
-        bits = None
-        if not all(valid):
-            bits = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes() + bytes(8))
-        if pa.types.is_dictionary(type_):
-            values = self.array(type_.value_type, 3, False)
-            codes = pa.array([rng.randrange(3) for _ in range(size)], type_.index_type)
-            return pa.DictionaryArray.from_buffers(type_, size, [bits, codes.buffers()[1]], values)
-        if pa.types.is_struct(type_):
-            children = [self.array(f.type, size, f.nullable) for f in type_]
-            return pa.Array.from_buffers(type_, size, [bits], children=children)
-        if pa.types.is_fixed_size_list(type_):
-            child = self.array(type_.value_type, size * type_.list_size, type_.value_field.nullable)
-            return pa.Array.from_buffers(type_, size, [bits], children=[child])
-        if pa.types.is_nested(type_):
-            return self.lists(type_, size, bits, valid)
-        return flat(type_, size, bits)
 
-    def lists(self, type_, size, bits, valid):
-        sizes = [self.rng.randrange(3) * is_valid for is_valid in valid]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        total = int(ends[-1])
-        if pa.types.is_map(type_):
-            key, value = type_.key_field, type_.item_field
-            children = [self.array(f.type, total, f.nullable) for f in (key, value)]
-            child = pa.StructArray.from_arrays(children, fields=[key, value])
-        else:
-            child = self.array(type_.value_type, total, type_.value_field.nullable)
-        width = "int64" if pa.types.is_large_list(type_) else "int32"
-        buffers = [pa.py_buffer(ends.astype(width))]
-        if pa.types.is_list_view(type_):
-            buffers = [pa.py_buffer(ends[:-1].astype(width)), pa.py_buffer(np.array(sizes, width))]
-        return pa.Array.from_buffers(type_, size, [bits, *buffers], children=[child])
-
-
-def flat(type_, size, bits):
-    """Return an array of a type that is not nested."""
+def array_of(type_, size):
+    """Return an array without nulls, in which lists have one element unless their size is fixed."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(type_, array_of(type_.storage_type, size))
+    if pa.types.is_run_end_encoded(type_):
+        ends = pa.array(range(1, size + 1), type_.run_end_type)
+        values = array_of(type_.value_type, size)
+        return pa.Array.from_buffers(type_, size, [None], children=[ends, values])
+    if pa.types.is_dictionary(type_):
+        codes, values = pa.array(range(size), type_.index_type), array_of(type_.value_type, size)
+        return pa.DictionaryArray.from_arrays(codes, values, ordered=type_.ordered)
     if type_ == pa.string_view():
-        array = views.string_view(foreign.values(pa.string(), size, "none"))
+        return views.string_view(foreign.values(pa.string(), size, "none"))
+    if not pa.types.is_nested(type_):
+        return foreign.values(type_, size, "none")
+    buffers = [None]
+    if pa.types.is_struct(type_):
+        children = [array_of(field.type, size) for field in type_]
+    elif pa.types.is_fixed_size_list(type_):
+        children = [array_of(type_.value_type, size * type_.list_size)]
     else:
-        array = foreign.values(type_, size, "none")
-    return pa.Array.from_buffers(type_, size, [bits, *array.buffers()[1:]])
+        is_map = pa.types.is_map(type_)
+        entries = pa.struct([type_.key_field, type_.item_field]) if is_map else type_.value_type
+        children = [array_of(entries, size)]
+        buffers.append(pa.py_buffer(np.arange(size + 1, dtype=foreign.offset_type(type_))))
+    if pa.types.is_list_view(type_):
+        buffers.append(pa.py_buffer(np.ones(size, "int32")))
+    return pa.Array.from_buffers(type_, size, buffers, children=children)
 
 
 class Level(NamedTuple):
@@ -243,9 +218,8 @@ def decoded(level, values):
 def check(seeds):
     fields, columns = [], []
     for seed in seeds:
-        drawn = RandomFields(seed)
-        fields.append(drawn.field().with_name(f"{seed}"))
-        columns.append(drawn.array(fields[-1].type, ROWS, fields[-1].nullable))
+        fields.append(RandomFields(seed).field().with_name(f"{seed}"))
+        columns.append(array_of(fields[-1].type, ROWS))
     batch = pa.record_batch(columns, pa.schema(fields, metadata={"of": "schema"}))
     for name, way in WAYS.items():
         exported = way(batch)

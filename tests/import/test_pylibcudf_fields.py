@@ -20,11 +20,8 @@ NOON = dt.time(12, 30, 5)
 
 COLUMNS = {
     "date64": pa.array([DAY, None, DAY], pa.date64()),
-    "zone": pa.array([1, None, 2], pa.timestamp("us", "Europe/Oslo")),
     "null": pa.nulls(3),
-    "large_string": pa.array(["a", None, "b"], pa.large_string()),
     "empty strings": pa.array(["", None, ""]),
-    "fixed_size_binary": pa.array([b"abcd", None, b"\xff\0\0\0"], pa.binary(4)),
     "list of other names": pa.array(
         [[1], None, []], pa.list_(pa.field("element", pa.int32(), metadata={"a": "b"}))
     ),
@@ -62,20 +59,6 @@ def field_of(column):
 
 
 @CASES
-def test_export_keeps_the_imported_field(array):
-    batch = batch_of(array, metadata={"k": "v"})
-    for part in (batch, batch.slice(1), batch.slice(0, 0)):
-        table = imported(part)
-        found = exported(table)
-        assert found.schema.equals(batch.schema, check_metadata=True)
-        assert found.to_pylist() == part.to_pylist()
-        (column,) = table.columns()
-        assert field_of(column).equals(batch.schema.field(0), check_metadata=True)
-        assert pa.array(cab.to_arrow_device(column)).to_pylist() == part["x"].to_pylist()
-    assert pa.array(cab.to_arrow_device(imported(array))).equals(array)
-
-
-@CASES
 def test_round_trip_of_a_stream_keeps_the_fields(array):
     batch = batch_of(array, metadata={"k": "v"})
     for batches in ([batch], [batch, batch]):
@@ -99,9 +82,11 @@ def cut(column, begin, end):
 
 @CASES
 def test_export_of_a_slice_keeps_the_imported_field(array):
-    (column,) = imported(batch_of(array)).columns()
+    batch = batch_of(array, metadata={"k": "v"})
+    (column,) = imported(batch).columns()
+    assert field_of(column).equals(batch.schema.field(0), check_metadata=True)
     found = exported(plc.Table([cut(column, 1, column.size())]))
-    assert found.schema.equals(batch_of(array).schema)
+    assert found.schema.equals(batch.schema, check_metadata=True)
     assert found["x"].to_pylist() == array.slice(1).to_pylist()
 
 

@@ -18,7 +18,7 @@ import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.interpreter import add_release_without_gil
 from cudf_arrow_bridge.arrow.sources import open_array
 from testing import host_frames
-from testing.host import addresses, refuse, table_without_protocols, to_plc, without_protocols
+from testing.host import addresses, refuse, table_without_protocols, to_plc
 from testing.host_frames import assert_same_object
 from testing.owners import watched
 from testing.peers import native
@@ -93,19 +93,6 @@ def read(obj):
 def test_tables_are_imported_in_every_way(way, offset):
     arrays = [array.slice(offset) for array in ARRAYS]
     assert read(way(table_without_protocols(arrays))) == [array.to_pylist() for array in arrays]
-
-
-@pytest.mark.parametrize("array", ARRAYS, ids=lambda array: str(array.type))
-@pytest.mark.parametrize("name", WAYS)
-def test_columns_are_imported_in_every_way(name, array):
-    sliced = array.slice(1)
-    column = without_protocols(to_plc(sliced))
-    if name.startswith("async") and pa.types.is_struct(array.type):
-        with pytest.raises(ValueError, match='kind="column"'):
-            WAYS[name](column)  # structs of asynchronous streams are tables
-        return
-    is_table = name in ("messages", "file")  # record batches of one column
-    assert read(WAYS[name](column)) == ([sliced.to_pylist()] if is_table else sliced.to_pylist())
 
 
 @pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)

@@ -272,12 +272,3 @@ class ColumnWithoutProtocols(plc.Column):
 def table_without_protocols(arrays):
     """Return a host-resident table of pyarrow arrays whose own protocols cannot be used."""
     return TableWithoutProtocols([to_plc(array) for array in arrays])
-
-
-def without_protocols(column):
-    """Return a column over the same memory whose own protocols cannot be used."""
-    return ColumnWithoutProtocols(
-        column.type(),
-        *(column.size(), column.data(), column.null_mask(), column.null_count(), column.offset()),
-        column.children(),
-    )
