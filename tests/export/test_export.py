@@ -10,7 +10,8 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing import samples
-from testing.peers.arrays import DeviceOnly, assert_same, nodes, read, struct_of
+from testing.peers import exports
+from testing.peers.arrays import DeviceOnly, assert_same, column_from, nodes, read, struct_of
 
 
 def test_export_of_struct_ignores_the_offsets_of_its_children():
@@ -135,3 +136,13 @@ def test_columns_over_gpumemoryviews_are_exported():
 
     column = samples.column_of(base, [(1, 2)])
     assert_same(read(cab.to_arrow_device(viewed(column))), base.slice(1, 2))
+
+
+@pytest.mark.parametrize("make", [cab.to_arrow_device, cab.to_arrow_device_stream])
+def test_every_export_calls_the_checker(make, monkeypatch):
+    """The fixture in `conftest.py` replaces a function that each export must call."""
+    checked = []
+    monkeypatch.setattr(exports, "find_violations", lambda *args, **_: checked.append(args) or [])
+    result = make(column_from(pa.array([1, None, 3])))
+    batches = list(result) if make is cab.to_arrow_device_stream else [result]
+    assert len(checked) >= len(batches) == 1

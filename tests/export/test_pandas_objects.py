@@ -150,17 +150,6 @@ def test_a_frame_is_imported_with_labels_of_any_type(labels):
         assert found.index.to_pandas().tolist() == ["p"]
 
 
-@pytest.mark.parametrize(
-    "names", [[1, 2], [1, 0], [1, "1"], [("a", 1), ("a", "1")], ["x", None], [True, 1.5]], ids=str
-)
-def test_a_frame_is_imported_with_names_of_levels_of_any_type(names):
-    index = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=names)
-    frame = pd.DataFrame({"x": [1, 2]}, index)
-    for found in taken(frame):
-        pd.testing.assert_frame_equal(found.to_pandas(), frame)
-        assert list(map(type, found.index.names)) == list(map(type, names))
-
-
 #: Labels that pyarrow writes as metadata but cannot read.
 UNREADABLE = {
     "categories": pd.CategoricalIndex(["x", "y"], name="n"),
