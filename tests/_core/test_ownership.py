@@ -25,7 +25,6 @@ from testing.peers.arrays import (
     Producer,
     column_from,
     read,
-    refused,
     struct_of,
 )
 
@@ -155,21 +154,6 @@ def test_producer_is_released_when_the_reimported_column_is_freed():
     del again
     gc.collect()
     assert producer.releases == 1
-
-
-def test_failed_import_of_the_second_column_releases_the_producer_once():
-    """The first column is imported before the second column fails."""
-
-    def break_second(schema, array):
-        offsets = array.array.children[1].contents.buffers[1]
-        ctypes.c_int32.from_address(offsets + 100 * 4).value = -1
-
-    offsets = pa.py_buffer(bytearray(pa.array(range(101), pa.int32()).buffers()[1].to_pybytes()))
-    text = pa.StringArray.from_buffers(100, offsets, pa.py_buffer(b"x" * 100))
-    batch = pa.record_batch([pa.array(range(100)), text], ["a", "b"])
-    producer = Producer(batch, break_second)
-    assert "'b'" in refused(ValueError, producer, kind="table")
-    assert (producer.releases, producer.schema_releases) == (1, 1)
 
 
 def resident():

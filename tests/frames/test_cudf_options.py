@@ -99,13 +99,6 @@ def test_labels_that_do_not_fit_the_dtype_of_the_index_are_not_changed(option):
     assert pa.array(cab.to_arrow_device(ranged(labels))).to_pylist() == list(labels)
 
 
-def test_import_keeps_the_types_of_arrow(option):
-    batch = pa.record_batch({"a": [1, None], "b": [0.5, 1.5], "c": ["x", None]})
-    imported = cab.from_arrow_device(batch)
-    assert [str(dtype) for dtype in imported.dtypes] == ["int64", "float64", "str"]
-    assert pa.record_batch(cab.to_arrow_device(imported)).to_pydict() == batch.to_pydict()
-
-
 def test_frame_is_printed_and_converted(option):
     imported = cab.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", "y"]}))
     assert "y" in repr(imported)

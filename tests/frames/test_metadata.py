@@ -2,7 +2,6 @@
 """The metadata of peers, and our metadata after a peer has changed the fields it describes."""
 
 import base64
-import datetime
 import json
 from pathlib import Path
 
@@ -324,30 +323,6 @@ def test_attrs_do_not_replace_the_pandas_metadata():
     round_trip = cab.from_arrow_device(cab.to_arrow_device(frame))
     assert round_trip.attrs == frame.attrs
     assert pa.record_batch(cab.to_arrow_device(frame)).to_pandas().equals(frame.to_pandas())
-
-
-#: Labels that pyarrow writes as metadata but cannot read.
-UNREADABLE = {
-    "categories": pd.CategoricalIndex(["x", "y"], name="n"),
-    "intervals": pd.interval_range(0, 2, name="n"),
-    "periods": pd.period_range("2020", periods=2, freq="M", name="n"),
-    "dates": pd.Index([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], name="n"),
-    "bools": pd.Index([True, False], name="n"),
-}
-ROWS = {
-    "strings": pd.Index(["p", "q", "r"], name="rows"),
-    "nameless": pd.Index([3, 1, 2]),
-    "range": pd.RangeIndex(2, 8, 2, name="rows"),
-    "levels": pd.MultiIndex.from_arrays([[1, 2, 3], ["p", "q", "r"]], names=["u", None]),
-}
-
-
-@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
-@pytest.mark.parametrize("labels", UNREADABLE.values(), ids=UNREADABLE)
-def test_import_keeps_the_index_beside_labels_that_pyarrow_cannot_read(labels, rows):
-    own = pd.DataFrame([[1, 2.5], [3, 4.5], [5, 6.5]], rows, labels)
-    found = cab.from_arrow_device(pa.Table.from_pandas(own)).to_pandas()
-    pd.testing.assert_frame_equal(found, own.set_axis(pd.Index(map(str, labels), name="n"), axis=1))
 
 
 def test_import_converts_each_level_of_labels_on_its_own():

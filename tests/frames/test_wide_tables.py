@@ -87,7 +87,7 @@ def test_selected_positions_lists_the_names_once():
 
 @pytest.mark.parametrize("key", ["c1", 1])
 def test_memory_of_reading_one_column_does_not_depend_on_the_number_of_columns(key):
-    array = cab.to_arrow_device(table(10_000))
+    array = cab.to_arrow_device(table(2_000))
     structs = cab.to_arrow_device(array.to_arrow().to_struct_array())
     for source in (array, structs):
         source[key]  # converts the schema
