@@ -84,34 +84,48 @@ def converted(array, target):
     return plain(array.cast(target))
 
 
+ALL = None
+#: Requested types, and the buffers that are shared with the source.
+SHARED = [
+    (BYTES, pa.binary(), ALL),
+    (PAIRS, MAP, ALL),
+    (pa.duration("us"), pa.time64("us"), ALL),
+    (pa.timestamp("ms"), pa.date64(), ALL),
+    (pa.decimal64(18, 0), pa.decimal64(5, 0), ALL),
+    (WORDS, pa.dictionary(pa.uint8(), pa.string()), ALL),
+    (pa.list_(pa.int8()), pa.list_(pa.field("x", pa.int8())), ALL),
+    (BYTES, pa.binary(4), ["validity"]),
+    (pa.string(), pa.large_string(), ["validity", "data"]),
+    (pa.string(), pa.string_view(), ["validity", "data"]),
+    (pa.list_(pa.int8()), pa.large_list(pa.int8()), ["validity", "[].validity", "[].data"]),
+    (pa.duration("s"), pa.time32("s"), ["validity"]),
+    (pa.decimal32(9, 2), pa.decimal64(9, 2), []),
+    (pa.string(), pa.dictionary(pa.int32(), pa.string()), []),
+    (WORDS, pa.string(), []),
+    (
+        pa.struct([("0", pa.int16()), ("1", pa.string())]),
+        pa.struct([("0", pa.int16()), ("1", WORDS)]),
+        ["validity", "0.validity", "0.data"],
+    ),
+]
 #: The type of a column, and a requested type that it is converted to.
 MET = [
-    (pa.string(), pa.large_string()),
     (pa.large_string(), pa.string()),
-    (pa.string(), pa.string_view()),
     (pa.large_string(), pa.string_view()),
-    (BYTES, pa.binary()),
     (BYTES, pa.large_binary()),
     (BYTES, pa.binary_view()),
-    (BYTES, pa.binary(4)),
-    (PAIRS, MAP),
-    (pa.duration("s"), pa.time32("s")),
     (pa.duration("ms"), pa.time32("ms")),
-    (pa.duration("us"), pa.time64("us")),
     (pa.duration("ns"), pa.time64("ns")),
     (pa.date32(), pa.date64()),
     (pa.timestamp("s"), pa.date32()),
-    (pa.timestamp("ms"), pa.date64()),
     (pa.timestamp("us"), pa.date64()),
     (pa.timestamp("ns"), pa.date32()),
     (pa.decimal64(18, 0), pa.decimal128(20, 0)),
     (pa.decimal128(38, -3), pa.decimal32(7, -3)),
     (pa.decimal128(38, -3), pa.decimal64(10, -3)),
     (pa.decimal64(18, 0), pa.decimal64(4, 0)),
-    (WORDS, pa.string()),
     (pa.dictionary(pa.int32(), pa.timestamp("ms")), pa.timestamp("ms")),
     (pa.dictionary(pa.int64(), pa.bool_()), pa.bool_()),
-    (WORDS, pa.dictionary(pa.uint8(), pa.string())),
     (pa.string(), pa.dictionary(pa.uint16(), pa.large_string())),
     (pa.decimal64(18, 0), pa.dictionary(pa.int16(), pa.decimal128(20, 0))),
     (
@@ -122,7 +136,7 @@ MET = [
 
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "target"), MET, ids=str)
+@pytest.mark.parametrize(("type_", "target"), [*MET, *(row[:2] for row in SHARED)], ids=str)
 def test_column_is_exported_as_the_requested_type(type_, target, nulls):
     for size in (0, samples.MANY):
         array = values(type_, target, size, nulls)
@@ -176,33 +190,6 @@ def test_pyarrow_requests_its_target_type():
     assert batch.column("text").dictionary_decode().to_pylist() == ["a"]
 
 
-ALL = None
-#: Requested types, and the buffers that are shared with the source.
-SHARED = [
-    (BYTES, pa.binary(), ALL),
-    (PAIRS, MAP, ALL),
-    (pa.duration("us"), pa.time64("us"), ALL),
-    (pa.timestamp("ms"), pa.date64(), ALL),
-    (pa.timestamp("us", "UTC"), pa.timestamp("us", "Asia/Tokyo"), ALL),
-    (pa.decimal64(18, 0), pa.decimal64(5, 0), ALL),
-    (WORDS, pa.dictionary(pa.uint8(), pa.string()), ALL),
-    (pa.list_(pa.int8()), pa.list_(pa.field("x", pa.int8())), ALL),
-    (BYTES, pa.binary(4), ["validity"]),
-    (pa.string(), pa.large_string(), ["validity", "data"]),
-    (pa.string(), pa.string_view(), ["validity", "data"]),
-    (pa.list_(pa.int8()), pa.large_list(pa.int8()), ["validity", "[].validity", "[].data"]),
-    (pa.duration("s"), pa.time32("s"), ["validity"]),
-    (pa.decimal32(9, 2), pa.decimal64(9, 2), []),
-    (pa.string(), pa.dictionary(pa.int32(), pa.string()), []),
-    (WORDS, pa.string(), []),
-    (
-        pa.struct([("0", pa.int16()), ("1", pa.string())]),
-        pa.struct([("0", pa.int16()), ("1", WORDS)]),
-        ["validity", "0.validity", "0.data"],
-    ),
-]
-
-
 @pytest.mark.parametrize(("type_", "target", "shared"), SHARED, ids=str)
 def test_zero_copy_is_true_for_buffers_shared_with_the_source_only(type_, target, shared):
     column = samples.column_of(values(type_, target, 64, "some"))
@@ -217,6 +204,14 @@ def test_zero_copy_is_true_for_buffers_shared_with_the_source_only(type_, target
 def test_lists_of_equal_lengths_are_shared_as_bytes_of_a_fixed_size():
     array = values(BYTES, pa.binary(4), 64, "none")
     assert all(buffer.zero_copy for buffer in as_type(array, pa.binary(4)).buffers())
+
+
+def test_another_time_zone_is_exported_over_the_same_memory():
+    array = pa.array([1, None, 3], pa.timestamp("us", "UTC"))
+    tokyo = pa.timestamp("us", "Asia/Tokyo")
+    found = read(as_type(array, tokyo))
+    assert found.equals(array.cast(tokyo))
+    assert found.buffers()[1].address == array.buffers()[1].address
 
 
 #: Requests that an export does not convert to.

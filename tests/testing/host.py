@@ -263,12 +263,6 @@ class TableWithoutProtocols(plc.Table):
     __arrow_c_device_array__ = __arrow_c_array__ = __arrow_c_schema__ = refuse
 
 
-class ColumnWithoutProtocols(plc.Column):
-    """A column whose own protocols cannot be used."""
-
-    __arrow_c_device_array__ = __arrow_c_array__ = __arrow_c_schema__ = refuse
-
-
 def table_without_protocols(arrays):
     """Return a host-resident table of pyarrow arrays whose own protocols cannot be used."""
     return TableWithoutProtocols([to_plc(array) for array in arrays])
