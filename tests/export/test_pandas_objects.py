@@ -150,30 +150,6 @@ def test_a_frame_is_imported_with_labels_of_any_type(labels):
         assert found.index.to_pandas().tolist() == ["p"]
 
 
-#: Labels that pyarrow writes as metadata but cannot read.
-UNREADABLE = {
-    "categories": pd.CategoricalIndex(["x", "y"], name="n"),
-    "intervals": pd.interval_range(0, 2, name="n"),
-    "periods": pd.period_range("2020", periods=2, freq="M", name="n"),
-    "dates": pd.Index([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], name="n"),
-    "level of categories": pd.MultiIndex.from_arrays(
-        [pd.CategoricalIndex(["x", "y"]), ["1", "2"]], names=["n", None]
-    ),
-}
-
-
-@pytest.mark.parametrize("labels", UNREADABLE.values(), ids=UNREADABLE)
-def test_pandas_reads_an_export_with_any_labels(labels):
-    frame = pd.DataFrame([[1, 2]], pd.Index(["p"], name="rows"), labels)
-    array = cab.to_arrow_device(frame)
-    for found in (array.to_pandas(), pa.table(array).to_pandas()):
-        assert list(found.columns) == [
-            tuple(map(str, label)) if isinstance(label, tuple) else str(label) for label in labels
-        ]
-        assert found.columns.names == labels.names
-        pd.testing.assert_index_equal(found.index, frame.index)
-
-
 def test_columns_whose_labels_are_written_as_one_name_are_exported():
     frame = pd.DataFrame([[1, 2, 3]], pd.Index([4], name=1), pd.Index([1, "1", 2.0], dtype=object))
     array = cab.to_arrow_device(frame)

@@ -33,13 +33,6 @@ STRINGS = column(pa.array(["p", "q", "r"]), pd.StringDtype(na_value=np.nan))
 STAMPS = column(pa.array([1, 2, 3], pa.timestamp("ns")), np.dtype("datetime64[ns]"))
 
 
-def only(*keys):
-    def peer(schema):
-        return schema.with_metadata({key: schema.metadata[key] for key in keys})
-
-    return peer
-
-
 def labelled(labels):
     return frame([numbers(start=10 * i) for i in range(len(labels))], labels)
 
@@ -111,15 +104,6 @@ def test_pandas_reads_exported_labels_as_well_as_those_of_pyarrow(name):
     if name in CONVERTED:
         own = pd.DataFrame(np.zeros((3, len(labels)), "int64"), columns=labels)
         pd.testing.assert_index_equal(found, pa.Table.from_pandas(own).to_pandas().columns)
-
-
-@pytest.mark.parametrize("labels", FAITHFUL.values(), ids=FAITHFUL)
-def test_import_without_bridge_metadata_uses_pandas_metadata(labels):
-    source = frame([numbers() for _ in labels], labels, index(STAMPS, "when"))
-    found = round_trip(source, peer=only(PANDAS_KEY))
-    pd.testing.assert_index_equal(found.columns, labels, exact="equiv")
-    assert found.index.name == "when"
-    assert content(found.index) == content(source.index)
 
 
 def test_labels_with_more_entries_than_levels_remain_texts(monkeypatch):

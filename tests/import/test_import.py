@@ -33,16 +33,6 @@ NESTED_TYPES = [*samples.NESTED_TYPES, *foreign.NESTED_TYPES]
 
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
-def test_import_of_a_sliced_parent_keeps_its_rows(type_, nesting, nulls):
-    for size in (0, 1, samples.MANY):
-        base = foreign.nest(type_, nesting, size, nulls)
-        for steps in samples.cuts(size)[::4]:
-            array = samples.cut(base, steps)
-            check(column_from(array), foreign.expected_import(array))
-
-
-@pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
 def test_import_of_sliced_children_keeps_their_rows(type_, nesting, nulls):
     """A child's offset is added to the parent's; libcudf 26.10 replaces it.
 
