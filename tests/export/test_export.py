@@ -49,23 +49,6 @@ def test_nanoarrow_reads_the_rows_of_exported_slices(type_):
             assert_same(pa.array(device_array.array), samples.cut(base, steps))
 
 
-@pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize("size", [0, 1, samples.MANY])
-def test_tables_are_exported_as_record_batches(size, nulls):
-    bases = [samples.values(type_, size, nulls) for type_ in samples.TYPES]
-    names = [str(i) for i in range(len(bases))]
-    expected = pa.record_batch(bases, names)
-    table = plc.Table([samples.column_of(base) for base in bases])
-    exported = cab.to_arrow_device(table)
-    for batch in (
-        pa.record_batch(DeviceOnly(exported)),
-        pa.record_batch(nanoarrow.device.c_device_array(DeviceOnly(exported))),
-    ):
-        batch.validate(full=True)
-        assert batch.equals(expected)
-    assert pa.table(DeviceOnly(exported)).equals(pa.table(expected))
-
-
 def test_columns_of_a_table_are_sliced_independently():
     base = samples.values(pa.string(), samples.MANY, "some")
     table = plc.Table([samples.column_of(base, [(offset, 50)]) for offset in samples.OFFSETS])

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One test for each private name of cuDF that is used, to find the one that a release changes."""
+"""Tests of the private names of cuDF that are used, to find the name that a release changes.
+
+`test_dtypes` and `test_cudf_pandas` test the others.
+"""
 
 import zoneinfo
 
@@ -140,12 +143,6 @@ def test_frames_of_the_same_labels_do_not_share_level_names():
     one.columns.names = ["w", "x"]
     assert list(other.columns.names) == ["u", "v"]
     assert list(labels.accessor([plain()]).to_pandas_index.names) == ["u", "v"]
-
-
-def test_make_frame_rejects_equal_labels():
-    labels = private.FrameLabels(pd.Index([1, True], dtype=object))
-    with pytest.raises(TypeError, match="several columns named"):
-        private.make_frame([plain(), plain()], labels, cudf.RangeIndex(3), {})
 
 
 @pytest.mark.parametrize("name", ["a", "attrs"])

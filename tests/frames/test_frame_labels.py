@@ -252,13 +252,6 @@ def test_exported_index_is_imported_as_a_series(name):
     ))  # fmt: skip
 
 
-def test_exported_multiindex_is_imported_as_a_frame():
-    found = round_trip(multi([numbers(), STRINGS, STAMPS], ["u", None, 7]))
-    assert_same_object(
-        found, frame([numbers(), STRINGS, STAMPS], pd.Index(["u", 1, 7], dtype=object))
-    )
-
-
 def test_exported_pandas_metadata_equals_that_of_pyarrow():
     own = pd.DataFrame(
         {"a": [0, 1, 2], "t": pd.to_datetime([1, 2, 3]), "c": pd.Categorical(["x", "y", "x"])},

@@ -179,10 +179,6 @@ def test_exported_schema_has_the_changed_name_of_the_labels():
     assert after.pandas_metadata["column_indexes"][0]["name"] == "n"
 
 
-def struct_of(*fields):
-    return pa.struct(fields)
-
-
 #: Fields that differ in one detail, at the top level or below.
 FIELDS = [
     pa.field("a", pa.int64()),
@@ -196,10 +192,10 @@ FIELDS = [
     pa.field("a", pa.float64()),
     pa.field("a", pa.timestamp("s")),
     pa.field("a", pa.timestamp("s", "UTC")),
-    pa.field("a", struct_of(pa.field("x", pa.int64()))),
-    pa.field("a", struct_of(pa.field("y", pa.int64()))),
-    pa.field("a", struct_of(pa.field("x", pa.int64(), nullable=False))),
-    pa.field("a", struct_of(pa.field("x", pa.int64(), metadata={"k": "v"}))),
+    pa.field("a", pa.struct([pa.field("x", pa.int64())])),
+    pa.field("a", pa.struct([pa.field("y", pa.int64())])),
+    pa.field("a", pa.struct([pa.field("x", pa.int64(), nullable=False)])),
+    pa.field("a", pa.struct([pa.field("x", pa.int64(), metadata={"k": "v"})])),
     pa.field("a", pa.list_(pa.field("x", pa.int64()))),
     pa.field("a", pa.list_(pa.field("y", pa.int64()))),
     pa.field("a", pa.dictionary(pa.int8(), pa.string())),

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import foreign
 from testing.broken import child
 from testing.host_frames import assert_same_object, frame, multi, numbers
 from testing.peers.arrays import DeviceOnly, HostOnly, Producer
@@ -58,16 +57,6 @@ def test_selected_columns_are_not_copied():
     lists, number = table.columns()
     assert number.data().ptr == BATCH["n"].buffers()[1].address
     assert lists.children()[1].data().ptr == BATCH["list"].buffers()[3].address
-
-
-@pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
-def test_selected_column_equals_that_of_an_import_of_all_columns(type_):
-    array = foreign.values(type_, 9, "some")
-    batch = pa.record_batch({"before": range(9), "it": array, "after": ["x"] * 9})
-    whole = cab.from_arrow_device(batch, to="pylibcudf").columns()[1]
-    (found,) = cab.from_arrow_device(batch, columns=["it"], to="pylibcudf").columns()
-    expected, got = (pa.array(cab.to_arrow_device(column)) for column in (whole, found))
-    assert got.equals(expected)
 
 
 @pytest.mark.parametrize("columns", [[], ["flag"]], ids=str)

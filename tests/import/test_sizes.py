@@ -16,9 +16,6 @@ from testing.peers.arrays import Producer, assert_same, column_from, refused
 
 FAR = [2**31, 2**33 + 64, 2**40]
 
-#: Types with values of a fixed width in bytes.
-FIXED = [t for t in samples.PRIMITIVE if not pa.types.is_boolean(t) and t.num_buffers == 2]
-
 
 def moved(array, far):
     """Return an array with `far` more rows before its offset. These rows do not exist."""
@@ -47,14 +44,6 @@ def test_import_of_slices_at_large_offsets_keeps_the_rows(type_, nulls, far):
         assert column.size() == len(part)
         assert column.null_count() == part.null_count
         assert_same(host.to_arrow(column, type_), part)
-
-
-@pytest.mark.parametrize("type_", FIXED, ids=str)
-def test_import_of_slices_at_large_offsets_shares_memory(type_):
-    array = samples.values(type_, samples.MANY, "some")
-    column = column_from(moved(array, 2**33))
-    assert column.data().ptr == array.buffers()[1].address
-    assert column.null_mask().ptr == array.buffers()[0].address
 
 
 @pytest.mark.parametrize("far", FAR)
