@@ -92,12 +92,6 @@ def test_import_accepts_null_dictionary_values_of_any_type(type_):
     check(coded(samples.values(type_, 11, "some"), samples.MANY, "some", pa.int16()))
 
 
-@pytest.mark.parametrize("offset", [0, 1, 9, 33])
-def test_import_of_sliced_dictionary_values_keeps_the_rows(offset):
-    keys = samples.values(pa.string(), 60, "some").slice(offset, 20)
-    check(coded(keys, samples.MANY, "some", pa.int8()))
-
-
 def test_import_shares_dictionary_values_without_nulls():
     keys = pa.array([1, 2, 3])
     array = coded(keys, 10, "some", pa.int8())
