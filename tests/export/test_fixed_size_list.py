@@ -115,6 +115,7 @@ LISTS = pa.array([[1, 2], None, [3, 4], [5, None]])
     [
         (LISTS, pa.list_(pa.int64(), 2)),
         (LISTS.slice(1), pa.list_(pa.int64(), 2)),
+        (pa.array([None, [1, 2], None]), pa.list_(pa.int64(), 2)),
         (LISTS.slice(0, 0), pa.list_(pa.int64(), 7)),
         (pa.array([[], None], pa.list_(pa.int64())), pa.list_(pa.int64(), 0)),
         (pa.array([[[1], [2]], None]), pa.list_(pa.list_(pa.int64(), 1), 2)),

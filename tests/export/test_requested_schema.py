@@ -222,6 +222,7 @@ KEPT = [
     (pa.timestamp("s"), pa.timestamp("s", "UTC")),
     (pa.timestamp("s", "UTC"), pa.date32()),
     (pa.duration("s"), pa.time32("ms")),
+    (pa.decimal32(9, 2), pa.int64()),
     (pa.decimal32(9, 2), pa.decimal64(9, 3)),
     (pa.decimal32(9, 2), pa.decimal256(40, 2)),
     (pa.list_(pa.int32()), pa.map_(pa.int8(), pa.int8())),
