@@ -87,16 +87,6 @@ def test_bool8_in_tables_and_lists():
     assert exported.to_pylist() == table[1:].to_pylist()
 
 
-@pytest.mark.parametrize("read", [np.from_dlpack, np.asarray])
-def test_bools_of_a_frame_are_a_tensor_over_their_bytes(read):
-    frame = cab.from_arrow_device(pa.table({"a": BOOLS}))
-    column = cab.from_arrow_device(frame, to="pylibcudf").columns()[0]
-    found = read(cab.to_arrow_device(frame["a"]))
-    assert found.dtype == bool
-    assert np.array_equal(found, BOOLS)
-    assert found.ctypes.data == column.data().ptr
-
-
 def test_tensor_of_bools_has_the_type_bool_of_dlpack():
     series = cab.from_dlpack(BOOLS)
     exported = cab.to_arrow_device(series)

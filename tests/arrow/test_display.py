@@ -247,29 +247,6 @@ def test_diagram_has_the_buffers_sizes_and_owners(array):
         assert float(element.get("y")) + float(element.get("height")) <= height
 
 
-@in_host_memory
-def test_diagram_connects_each_buffer_with_its_owner(array):
-    root = ElementTree.fromstring(array.report().diagram())
-    colors = {True: SHARED, False: COPIED}
-    rows = [
-        (element.get("fill"), float(element.get("y")) - 1 + 12)
-        for element in root.iter(f"{SVG}rect")
-        if element.get("fill")
-    ]
-    present = [buffer for buffer in array.buffers() if buffer.address]
-    assert [color for color, _ in rows] == [colors[buffer.zero_copy] for buffer in present]
-    owners = list(root.iter(f"{SVG}g"))
-    assert [owner.get("stroke") for owner in owners] == list(colors.values())
-    for owner in owners:
-        path, box = owner
-        ends = re.findall(r"M432 (\d+)C[\d ]+ 480 (\d+)", path.get("d"))
-        assert [float(start) for start, _ in ends] == [
-            y for color, y in rows if color == owner.get("stroke")
-        ]
-        top, height = float(box.get("y")), float(box.get("height"))
-        assert all(top < float(end) < top + height for _, end in ends)
-
-
 def test_diagram_counts_the_buffers_that_do_not_fit():
     wide = cab.from_arrow_device(pa.record_batch({f"c{i}": [i] for i in range(30)}))
     shown = texts(cab.to_arrow_device(wide).report().diagram())

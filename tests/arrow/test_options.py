@@ -15,6 +15,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.peers.arrays import Producer
+from testing.peers.dlpack import Interface
 
 BATCH = pa.record_batch({"a": [1, 2], "b": ["x", "y"]})
 FRAME = cab.from_arrow_device(BATCH)
@@ -69,6 +70,7 @@ ROWS = [
     (cab.from_dlpack, np.arange(3), "copy", 0, ValueError, "0"),
     (cab.from_dlpack, np.arange(3), "kind", "matrix", ValueError, "'matrix'"),
     (cab.from_dlpack, np.arange(3), "to", "numpy", ValueError, "'numpy'"),
+    (cab.from_cuda_array_interface, Interface(np.arange(3)), "to", "numpy", ValueError, "'numpy'"),
     (cab.ipc.open_file, b"", "max_bytes", True, TypeError, "True"),
     (cab.ipc.open_stream, b"", "max_bytes", -1, ValueError, "-1"),
     (cab.ipc.from_messages, [], "max_bytes", 1e9, TypeError, "1000000000.0"),

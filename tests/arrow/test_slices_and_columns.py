@@ -206,13 +206,6 @@ def test_stream_of_slices_keeps_the_part_of_the_range_index_of_each_slice():
             pd.testing.assert_frame_equal(found, frame.iloc[slice(*part)])
 
 
-def test_slices_of_a_series_keep_the_range_index():
-    series = pd.Series(range(20), pd.RangeIndex(10, 50, 2), name="a")
-    part = cab.to_arrow_device(cab.from_arrow_device(series))[5:11]
-    found = cab.from_arrow_device(part).to_pandas()
-    pd.testing.assert_series_equal(found, series.iloc[5:11])
-
-
 def test_slices_of_batches_keep_their_part_of_the_index():
     frame = cab.from_arrow_device(pd.DataFrame({"a": range(10)}, pd.RangeIndex(100, 110)))
     _, second = cab.to_arrow_device_stream(frame, max_rows=6)

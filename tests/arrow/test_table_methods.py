@@ -16,7 +16,7 @@ import pytest
 import cudf_arrow_bridge as cab
 from testing import samples
 from testing.host import to_plc
-from testing.host_frames import frame, numbers, series
+from testing.host_frames import numbers, series
 
 BATCH = pa.record_batch(
     {
@@ -57,14 +57,6 @@ def test_column_by_name_or_position_is_an_array(table, key):
         assert table[same].schema.name == key
 
 
-def test_column_is_exported_after_the_release_of_its_table(table):
-    text = table["text"]
-    table.release()
-    assert cab.from_arrow_device(text, to="pylibcudf").size() == 3
-    again = cab.to_arrow_device(text, requested_schema=pa.large_string())
-    assert pa.array(again).equals(BATCH["text"].cast(pa.large_string()))
-
-
 def test_fields_of_a_struct_are_selected_by_name_and_position(table):
     where = table["where"]
     assert pa.array(where["x"]).equals(BATCH["where"].field("x"))
@@ -92,13 +84,6 @@ def test_fields_of_a_sliced_struct_have_its_rows(rows):
             shared = {buffer.address for buffer in array.buffers()} - {0}
             assert {buffer.address for buffer in child.buffers()} - {0} <= shared
         assert pa.array(array["0"]["0"]).equals(base[rows].field("0").field("0"))
-
-
-def test_element_of_a_sliced_list_has_all_rows():
-    lists = pa.array([[{"x": 1}, {"x": 2}], [{"x": 3}]])
-    (element,) = cab.to_arrow_device(lists)[1:].children
-    assert pa.array(element).equals(lists.values)
-    assert pa.array(element["x"]).to_pylist() == [1, 2, 3]
 
 
 def test_unknown_columns_and_invalid_keys_raise(table):
@@ -216,25 +201,6 @@ def test_close_releases_arrays_streams_and_files(table):
         one.close()
         assert one.is_released
         one.close()
-
-
-def test_import_as_array_or_stream_keeps_labels_and_row_positions():
-    """A table can be imported as an array or as a stream of one batch."""
-    labels = pd.Index([("a", 1), 2], tupleize_cols=False)
-    whole = frame(dict.fromkeys(labels, numbers()))
-    exported = cab.to_arrow_device(whole)
-    for back in (
-        cab.from_arrow_device(exported),
-        cab.from_arrow_device_stream(exported),
-        next(cab.from_arrow_device_stream(exported, concat=False)),
-        cab.from_arrow_device_stream(cab.to_arrow_device_stream([exported, exported])),
-    ):
-        assert isinstance(back, cudf.DataFrame)
-        assert list(back.columns) == list(labels)
-    parts = list(cab.to_arrow_device_stream(whole, max_rows=2))
-    assert cab.from_arrow_device(parts[1]).index.start == 2
-    (again,) = cab.to_arrow_device_stream(parts[1])
-    assert cab.from_arrow_device(again).index.start == 2
 
 
 def test_to_pylist_matches_pyarrow(table):

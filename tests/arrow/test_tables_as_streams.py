@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import duckdb
 import numpy as np
 import polars
 import pyarrow as pa
@@ -28,28 +27,6 @@ BATCH = pa.record_batch(
 
 def array():
     return cab.to_arrow_device(cab.from_arrow_device(BATCH))
-
-
-def in_duckdb(handed):
-    assert handed is not None  # duckdb finds the variable by its name
-    return duckdb.sql("select * from handed").to_arrow_table()
-
-
-def test_duckdb_reads_a_wrapper_around_a_one_pass_stream():
-    """duckdb reads the schema, releases the stream, and calls the wrapper again for the batches."""
-
-    class Wrapper:
-        def __init__(self, stream):
-            self.stream, self.calls = stream, 0
-
-        def __arrow_c_stream__(self, requested_schema=None):
-            self.calls += 1
-            return self.stream.__arrow_c_stream__(requested_schema)
-
-    frames = (cab.from_arrow_device(BATCH.slice(at, 5)) for at in (0, 5))
-    handed = Wrapper(cab.to_arrow_device_stream(frames))
-    assert in_duckdb(handed).to_pylist() == BATCH.to_pylist()
-    assert handed.calls > 1
 
 
 @pytest.mark.parametrize("rows", [BATCH["number"], pa.array([{"0": 1}, None])], ids=str)

@@ -260,14 +260,6 @@ def test_allocated_tensor_has_the_shape_and_type_of_its_prototype(
     dlpack.delete(managed)
 
 
-def test_allocated_tensor_becomes_an_array():
-    managed = allocate((3,))
-    values = (ctypes.c_int64 * 3)(4, 5, 6)
-    ctypes.memmove(managed.dl_tensor.data, values, 24)
-    created = API.object(ctypes.addressof(managed))
-    assert pa.array(created).to_pylist() == [4, 5, 6]
-
-
 @pytest.mark.parametrize(
     ("shape", "device", "kind", "message"),
     [
@@ -308,32 +300,11 @@ def test_tvm_ffi_functions_share_the_memory_of_a_column(tvm_ffi, echo):
     assert addresses == {tvm_ffi.from_dlpack(exported).data_ptr()}
 
 
-def test_tvm_ffi_accepts_tables_and_buffers(echo):
-    assert np.asarray(echo(table_of_separate_columns())).tolist() == [[1, 3], [2, 4]]
-    offsets = echo(export(pa.array(["ab", "c"])).buffer("offsets"))
-    assert pa.array(offsets).to_pylist() == [0, 2, 3]
-
-
 def test_tvm_ffi_raises_the_errors_of_the_export(tvm_ffi, echo):
     with pytest.raises(BufferError, match="the number of nulls is 1"):
         echo(export(pa.array([1, None])))
     with pytest.raises(BufferError, match="got the Arrow type 'string'"):
         tvm_ffi.from_dlpack(export(pa.array(["a"])))
-
-
-def test_only_tensors_of_tvm_ffi_keep_the_memory_alive(tvm_ffi, echo):
-    column, gone = owners.watched(pa.array([1, 2, 3]))
-    exported = cab.to_arrow_device(column)
-    tensor = tvm_ffi.from_dlpack(exported)
-    echo(exported)
-    exported.release()
-    del column, exported
-    gc.collect()
-    assert gone() is not None
-    assert np.from_dlpack(tensor).tolist() == [1, 2, 3]
-    del tensor
-    gc.collect()
-    assert gone() is None
 
 
 #: JAX warns of all later forks of its process.

@@ -147,13 +147,6 @@ def test_import_of_half_floats_makes_floats():
     assert np.from_dlpack(lists).dtype == "float32"
 
 
-def test_import_of_a_sliced_pyarrow_array_shares_memory():
-    array = pa.array([1, 2, 3], pa.uint16()).slice(1)
-    column = cab.from_dlpack(array, to="pylibcudf")
-    assert rows(column) == [2, 3]
-    assert column.data().ptr == array.buffers()[1].address + 2
-
-
 def test_import_to_cudf_numbers_the_columns_and_keeps_the_types():
     array = np.asfortranarray(np.arange(6.0).reshape(3, 2))
     for frame in (cab.from_dlpack(array), cab.from_cuda_array_interface(Interface(array))):
@@ -349,12 +342,3 @@ def test_objects_without_a_tensor_protocol_are_rejected():
         cab.from_dlpack([1, 2])
     with pytest.raises(TypeError, match=r"__cuda_array_interface__, got one of type ndarray$"):
         cab.from_cuda_array_interface(np.arange(3))
-
-
-@pytest.mark.parametrize("make", [Producer, Interface])
-def test_unknown_target_is_rejected_before_the_producer_is_called(make):
-    producer = make(np.arange(3))
-    function = cab.from_dlpack if make is Producer else cab.from_cuda_array_interface
-    with pytest.raises(ValueError, match=r"to: expected .* got 'numpy'$"):
-        function(producer, to="numpy")
-    assert getattr(producer, "asked", None) is None

@@ -191,13 +191,6 @@ def test_writable_buffer_is_an_error():
             get_buffer(ctypes.py_object(obj), view, ctypes.c_int(writable))
 
 
-def test_round_trip_of_a_matrix_shares_memory():
-    expected = np.asfortranarray(dlpack.values(12, "float64").reshape(4, 3))
-    found = np.from_dlpack(cab.to_arrow_device(cab.from_dlpack(expected, to="pylibcudf")))
-    assert np.array_equal(found, expected)
-    assert (found.ctypes.data, found.strides) == (expected.ctypes.data, expected.strides)
-
-
 @pytest.mark.parametrize("shape", [(5, 3), (0, 2), (1, 2), (3, 1)])
 def test_separate_columns_are_copied_into_one_tensor(shape):
     arrays = [pa.array(np.arange(shape[0]) + 10 * i) for i in range(shape[1])]

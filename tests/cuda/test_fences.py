@@ -9,7 +9,6 @@ import select
 import signal
 import threading
 import time
-from itertools import chain
 
 import pyarrow as pa
 import pytest
@@ -156,24 +155,6 @@ def test_a_signal_does_not_end_poll(fences, core, handler):
     for timer in timers:
         timer.join()
     assert handled == [1]
-
-
-def test_poll_returns_each_result_to_one_thread(fences, core):
-    numbers = [core.add() for _ in range(10_000)]
-    results = [[] for _ in range(3)]
-
-    def take(mine):
-        while len(fences) or is_readable(fences):
-            mine += fences.poll(0.01)
-
-    threads = [threading.Thread(target=take, args=[mine]) for mine in results]
-    for thread in threads:
-        thread.start()
-    for number in numbers:
-        core.complete(number)
-    for thread in threads:
-        thread.join()
-    assert sorted(chain(*results)) == sorted(reached(*numbers))
 
 
 def test_descriptor_is_closed_with_the_fences_object():

@@ -299,19 +299,6 @@ def test_unknown_releases_are_rejected(monkeypatch, version):
         private.check_release.__wrapped__()
 
 
-def test_package_does_not_import_polars():
-    code = """
-        import sys, pyarrow as pa
-        import cudf_arrow_bridge as cab
-        cab.to_arrow_device(pa.record_batch({"a": [1]}))
-        assert not {"polars", "cudf_polars"} & set(sys.modules)
-        cab.polars.scan(pa.table({"a": [1]})).collect()
-        assert "cudf_polars" not in sys.modules
-    """
-    code = "\n".join(line.strip() for line in code.splitlines())
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
-
-
 def test_example_counts_the_flights_of_the_largest_carriers():
     example = Path(__file__).parents[2] / "examples/polars_query.py"
     done = subprocess.run(

@@ -79,11 +79,6 @@ def test_import_without_copy_shares_or_rejects_every_type(type_, nesting):
         check_import(samples.cut(array, steps))
 
 
-def test_import_of_a_list_without_rows_may_drop_a_dictionary():
-    bools = pa.DictionaryArray.from_arrays(pa.array([], pa.int8()), pa.array([None], pa.bool_()))
-    assert check_import(pa.ListArray.from_arrays(pa.array([0], pa.int32()), bools))
-
-
 @NOT_SLOW
 @given(arrays(), st.data())
 def test_import_without_copy_shares_or_rejects_random_arrays(array, data):
@@ -285,14 +280,6 @@ def test_copy_releases_the_memory_of_a_peer():
     assert copied.to_pylist() == list(range(1000))
 
 
-def test_copied_handle_can_be_exported_after_the_release_of_the_first():
-    (batch,) = cab.to_arrow_device_stream(texts_frame())
-    for first in (cab.to_arrow_device(texts_frame(), copy=True)[:3], batch):
-        second = copy.copy(first)
-        first.release()
-        assert second.as_requested(TEXTS_SCHEMA).column_names == ["a", "b"]
-
-
 @pytest.mark.parametrize("copy", [None, True])
 def test_concatenation_of_batches_copies_once(copy):
     (column,) = cab.to_arrow_device(pa.chunked_array([[1, 2], [3]]), copy=copy).report()
@@ -332,21 +319,6 @@ def test_stream_import_without_copy_rejects_concatenation():
     assert all_within([part for part, _ in memory_of_cudf(one)], memory)
     frames = list(cab.from_arrow_device_stream(two, copy=False, concat=False))
     assert [len(frame) for frame in frames] == [2, 2]
-
-
-def test_export_of_pyarrow_data_applies_copy():
-    batch = pa.record_batch({"a": [1, 2], "b": [True, None]})
-    memory = [part for column in batch.columns for part in memory_of_arrow(column)]
-    exported = cab.to_arrow_device(batch)
-    numbers, bools = exported.report()
-    assert (numbers.copied_bytes, numbers.reason) == (0, "")
-    assert bools.copied_bytes == 1, "the bits"
-    assert bools.shared_bytes == 1, "the mask"
-    assert bools.reason == "bits in Arrow, bytes in cuDF"
-    with pytest.raises(ValueError, match="'b' "):
-        cab.to_arrow_device(batch, copy=False)
-    cab.to_arrow_device(batch.select(["a"]), copy=False)
-    assert none_within(parts_of_arrow(cab.to_arrow_device(batch, copy=True)), memory)
 
 
 def test_export_of_a_device_array_applies_copy():

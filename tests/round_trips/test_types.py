@@ -6,7 +6,6 @@ from __future__ import annotations
 import nanoarrow
 import nanoarrow.device
 import pyarrow as pa
-import pyarrow.compute as pc
 import pylibcudf as plc
 import pytest
 from hypothesis import given
@@ -132,15 +131,6 @@ def test_nulls_outside_the_slice_are_ignored():
         Producer(struct, forget_null_counts), to="pylibcudf", kind="table"
     )
     assert read(cab.to_arrow_device(table.columns()[0])).to_pylist() == [2, 3]
-
-
-@pytest.mark.parametrize("index", [pa.int8(), pa.uint16(), pa.int32(), pa.int64()], ids=str)
-def test_null_values_of_a_dictionary_become_null_rows(index):
-    keys = pa.array([None if i % 3 == 0 else i for i in range(100)])
-    indices = pa.array([None if i % 7 == 1 else i * 31 % 100 for i in range(200)], index)
-    column = column_from(pa.DictionaryArray.from_arrays(indices, keys)[65:])
-    exported = cab.to_arrow_device(column, requested_schema=pa.field("", pa.int64()))
-    assert pa.array(exported).equals(pc.take(keys, indices[65:]))
 
 
 @pytest.mark.parametrize("type_", [pa.string(), pa.binary()], ids=str)

@@ -49,11 +49,9 @@ def test_lists_with_empty_tables_are_imported():
 
 
 def test_tables_of_another_schema_are_rejected():
-    with pytest.raises(
-        ValueError,
-        match=r"column 'a': expected the Arrow type 'int64' by the stream's.* got 'string'$",
-    ):
-        cab.from_arrow_device_stream([TABLE, pa.table({"a": ["x"], "b": ["y"]})])
+    other = pa.table({"a": ["x"], "b": ["y"]})
+    with pytest.raises(ValueError, match=r"column 'a': .* 'int64' .* got 'string'$"):
+        cab.from_arrow_device_stream([TABLE, other])
 
 
 @pytest.fixture
@@ -148,19 +146,3 @@ def test_structs_of_a_list_of_columns_are_a_column():
 def test_structs_of_a_column_are_a_table_if_requested():
     column = pl.Series(STRUCTS[:1])
     assert isinstance(cab.from_arrow_device(column, kind="table"), cudf.DataFrame)
-
-
-def test_categoricals_within_a_struct_series_are_kept():
-    fields = {
-        "category": pl.Series(["a", None, "b"], dtype=pl.Categorical),
-        "enum": pl.Series(["v", "u", None], dtype=pl.Enum(["u", "v"])),
-    }
-    series = pl.DataFrame(fields).to_struct("structs")
-    for column in (series, pl.Series([series, None])):
-        assert pl.Series(cab.to_arrow_device(column)).dtype == column.dtype
-        imported = cab.from_arrow_device(column, to="pylibcudf")
-        returned = pl.Series(cab.to_arrow_device(imported))
-        assert returned.dtype == column.dtype
-        assert returned.equals(column, null_equal=True)
-        imported = cab.from_arrow_device(column)
-        assert pl.Series(cab.to_arrow_device(imported)).to_list() == column.to_list()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import random
+import threading
 import weakref
 from ctypes import addressof
 
@@ -240,3 +241,25 @@ def test_batches_of_any_size_have_one_schema_with_max_rows(type_, seed):
     found = pa.table(stream)
     assert found.schema.equals(pa.schema(stream.schema))
     assert found.to_pydict() == expected.to_pydict()
+
+
+def test_consumer_can_call_from_other_threads():
+    """Calls are serialised, but each comes from a different thread."""
+    made_on = []
+
+    def batches():
+        for at in range(0, 40, 10):
+            made_on.append(threading.get_ident())
+            yield cab.from_arrow_device(BATCH.slice(at, 10))
+
+    consumer = Consumer(cab.to_arrow_device_stream(batches()).__arrow_c_device_stream__())
+    rows = []
+    for _ in range(5):
+        thread = threading.Thread(target=lambda: rows.append(consumer.rows()))
+        thread.start()
+        thread.join()
+    thread = threading.Thread(target=consumer.release)
+    thread.start()
+    thread.join()
+    assert rows == [10, 10, 10, 10, None]
+    assert threading.get_ident() not in made_on[1:]

@@ -20,7 +20,6 @@ from testing.host import to_arrow
 from testing.host_frames import (
     assert_same_index,
     assert_same_object,
-    column,
     frame,
     index,
     multi,
@@ -133,15 +132,6 @@ def test_stream_without_batches_is_imported_as_an_empty_frame(take):
     assert len(series) == 0
 
 
-def test_from_arrow_device_accepts_streams():
-    found = cab.from_arrow_device(pa.Table.from_batches(list(reader(20, 30))))
-    assert rows(found) == BATCH.to_pylist()
-    assert cab.from_arrow_device(reader(20, 30), to="pylibcudf").num_rows() == ROWS
-    assert isinstance(cab.from_arrow_device(reader(20), kind="column"), cudf.Series)
-    ours = cab.to_arrow_device_stream(BATCH, max_rows=10)
-    assert rows(cab.from_arrow_device(ours)) == BATCH.to_pylist()
-
-
 def test_batches_without_columns_have_rows():
     made = frame({}, labels=pd.Index([], dtype=object), index=cudf.RangeIndex(10))
     for max_rows in (None, 3):
@@ -224,14 +214,6 @@ def test_batches_keep_their_index_in_another_stream():
         assert begin == 12
 
 
-def test_batches_of_a_pyarrow_table_keep_their_index():
-    table = pa.Table.from_pandas(pd.DataFrame({"x": range(9)}, index=pd.RangeIndex(2, 20, 2)))
-    source = StreamOnly(pa.Table.from_batches(table.to_batches(max_chunksize=4)))
-    found = [cab.from_arrow_device(batch) for batch in cab.to_arrow_device_stream(source)]
-    for piece, begin in zip(found, (2, 10, 18), strict=True):
-        assert_same_index(piece.index, cudf.RangeIndex(begin, min(begin + 8, 20), 2))
-
-
 def test_column_labels_without_a_json_form_are_kept():
     class Label:
         pass
@@ -247,10 +229,12 @@ def test_column_labels_without_a_json_form_are_kept():
 
 def test_range_index_stored_by_pandas_is_restored():
     table = pa.Table.from_pandas(pd.DataFrame({"x": range(9)}, index=pd.RangeIndex(2, 20, 2)))
-    stream = pa.Table.from_batches(table.to_batches(max_chunksize=4))
-    assert_same_index(cab.from_arrow_device(StreamOnly(stream)).index, cudf.RangeIndex(2, 20, 2))
-    *_, last = cab.from_arrow_device_stream(StreamOnly(stream), concat=False)
-    assert_same_index(last.index, cudf.RangeIndex(18, 20, 2))
+    stream = StreamOnly(pa.Table.from_batches(table.to_batches(max_chunksize=4)))
+    assert_same_index(cab.from_arrow_device(stream).index, cudf.RangeIndex(2, 20, 2))
+    *_, last = cab.from_arrow_device_stream(stream, concat=False)
+    *_, batch = cab.to_arrow_device_stream(stream)
+    for piece in (last, cab.from_arrow_device(batch)):
+        assert_same_index(piece.index, cudf.RangeIndex(18, 20, 2))
 
 
 def test_batches_are_pulled_when_they_are_requested():
@@ -321,12 +305,6 @@ def test_nullability_may_differ_in_an_iterable():
     other = pa.record_batch([pa.array([None, 2])], pa.schema([pa.field("a", pa.int64())]))
     found = cab.from_arrow_device_stream([DeviceOnly(one), DeviceOnly(other)])
     assert rows(found) == [{"a": 1}, {"a": None}, {"a": 2}]
-
-
-def test_dtypes_of_cudf_columns_are_kept():
-    made = frame({"s": column(pa.array(["x", None]), np.dtype(object)), "n": numbers(2)})
-    found = cab.from_arrow_device_stream(cab.to_arrow_device_stream(made, max_rows=1))
-    assert_same_object(found, made)
 
 
 def test_iter_arrow_device_stream_equals_import_with_concat_false():

@@ -103,21 +103,6 @@ def test_batch_that_contradicts_the_requested_schema_is_an_error():
         reader.read_next_batch()
 
 
-def test_batch_of_a_stream_can_be_exported_with_a_requested_schema():
-    frame = cab.from_arrow_device(BATCH)
-    wanted = BATCH.schema.set(1, pa.field("text", pa.large_string()))
-    for batch in cab.to_arrow_device_stream(frame, max_rows=40):
-        exported = cab.to_arrow_device(batch, requested_schema=wanted)
-        assert exported.schema.field("text").type == pa.large_string()
-        found = pa.record_batch(exported)
-        found.validate(full=True)
-        assert found.column("text").to_pylist() == pa.record_batch(batch).column("text").to_pylist()
-        index = cab.from_arrow_device(exported).index
-        assert index.equals(cab.from_arrow_device(batch).index)
-        with pytest.raises(ValueError, match="expected a requested schema of 5 fields, got 1"):
-            cab.to_arrow_device(batch, requested_schema=pa.schema([("a", pa.int8())]))
-
-
 def test_each_consumer_gets_the_schema_that_it_requests():
     wide = BATCH.schema.set(1, pa.field("text", pa.large_string()))
     narrow = BATCH.schema.set(0, pa.field("n", pa.int32()))
@@ -163,11 +148,3 @@ def test_html_takes_no_batch():
     assert "consumed" in stream._repr_html_()
     stream.release()
     assert "released" in stream._repr_html_()
-
-
-def test_html_shortens_long_schemas():
-    wide = pa.record_batch({f"c{i}": [i] for i in range(30)})
-    page = cab.to_arrow_device_stream(cab.from_arrow_device(wide))._repr_html_()
-    assert "... and 10 more columns" in page
-    column = cab.to_arrow_device_stream(to_plc(pa.array([1])))
-    assert "batches of a column" in column._repr_html_()
