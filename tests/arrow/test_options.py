@@ -27,24 +27,18 @@ OF_EXPORTS = [
     ("preserve_index", 1, ValueError, "1"),
     ("preserve_index", ["a"], ValueError, "an object of type list"),
     ("compact", "yes", ValueError, "'yes'"),
-    ("compact", None, ValueError, "None"),
     ("copy", 1, ValueError, "1"),
     ("device_type", "gpu", ValueError, "'gpu'"),
     ("device_type", cab.DeviceType.CUDA_MANAGED, ValueError, "<DeviceType.CUDA_MANAGED: 13>"),
-    ("device_type", 2, ValueError, "2"),
     ("stream", "default", TypeError, "an object of type str"),
     ("stream", -1, ValueError, "-1"),
     ("mr", "pool", TypeError, "an object of type str"),
     ("requested_schema", "int32", TypeError, "an object of type str"),
-    ("requested_schema", [("a", pa.int8())], TypeError, "an object of type list"),
-    ("requested_schema", FRAME, TypeError, "an object of type DataFrame"),
     ("requested_schema", pa.Schema, TypeError, "an object of type type"),
 ]
 OF_STREAMS = [
     ("max_rows", 2.0, TypeError, "2.0"),
     ("max_rows", True, TypeError, "True"),
-    ("max_rows", np.True_, TypeError, "an object of type bool"),
-    ("max_rows", "5", TypeError, "'5'"),
     ("max_rows", 0, ValueError, "0"),
     ("max_rows", np.int8(-3), ValueError, "-3"),
 ]
@@ -92,7 +86,6 @@ OBJECTS = [
     (ARRAY, iter([FRAME]), "an object of type list_iterator: to_arrow_device_stream takes several"),
     (ARRAY, {"a": [1]}, "an object of type dict: pyarrow.table makes a table of a dict"),
     (ARRAY, 42, "an object of type int"),
-    (ARRAY, pa.scalar(1), "an object of type Int64Scalar"),
     (ARRAY, np.array([1]), "an object of type ndarray: from_dlpack imports tensors"),
     (
         ARRAY,
@@ -100,8 +93,6 @@ OBJECTS = [
         "an object of type SimpleNamespace: from_cuda_array_interface imports tensors",
     ),
     (ARRAY, pl.LazyFrame({}), "an object of type LazyFrame: its collect() may give one"),
-    (ARRAY, FRAME.groupby("a"), "an object of type DataFrameGroupBy"),
-    (ARRAY, BATCH.schema, "an object of type Schema"),
     (ARRAY, pa.Table, "the class Table"),
     (cab.to_arrow_device_stream, 42, "an object of type int"),
     (cab.from_arrow_device, None, "an object of type NoneType"),
@@ -127,20 +118,10 @@ CALLS = {
         ValueError,
         "expected a requested schema of a table, got a type that is not a struct$",
     ),
-    "requested schema of fewer fields": (
-        lambda: cab.to_arrow_device(FRAME, requested_schema=TABLE.schema),
-        ValueError,
-        "expected a requested schema of 2 fields, got 1$",
-    ),
     "requested schema with fields in another order": (
         lambda: cab.to_arrow_device(FRAME, requested_schema=OTHER_ORDER),
         ValueError,
         "expected field 'a' at position 0 of a requested schema, got 'b'$",
-    ),
-    "schema of no batches": (
-        lambda: cab.to_arrow_device_stream([]).schema,
-        ValueError,
-        "the stream has neither a schema nor a batch$",
     ),
     "import of a missing file": (
         lambda: cab.from_arrow_device("file.parquet"),
@@ -171,11 +152,6 @@ CALLS = {
         lambda: cab.from_arrow_device(LARGE),
         TypeError,
         "column 'large': expected a supported type, got the Arrow type 'decimal256'",
-    ),
-    "stream of a missing file": (
-        lambda: cab.from_arrow_device_stream("file.parquet"),
-        FileNotFoundError,
-        "no such file: 'file.parquet'",
     ),
     "stream of no arrays": (
         lambda: cab.from_arrow_device_stream([]),

@@ -195,17 +195,6 @@ def test_slices_keep_their_part_of_a_range_index_through_each_interface(read):
     pd.testing.assert_frame_equal(read(batch), frame.iloc[6:])
 
 
-def test_stream_of_slices_keeps_the_part_of_the_range_index_of_each_slice():
-    frame = pd.DataFrame({"a": range(10)}, pd.RangeIndex(100, 120, 2, name="r"))
-    array = cab.to_arrow_device(cab.from_arrow_device(frame))
-    parts = [(4, 6), (6, 8), (1, 2)]
-    for options in ({}, {"max_rows": 9}):
-        stream = cab.to_arrow_device_stream([array[slice(*part)] for part in parts], **options)
-        for batch, part in zip(stream, parts, strict=True):
-            found = cab.from_arrow_device(batch).to_pandas()
-            pd.testing.assert_frame_equal(found, frame.iloc[slice(*part)])
-
-
 def test_slices_of_batches_keep_their_part_of_the_index():
     frame = cab.from_arrow_device(pd.DataFrame({"a": range(10)}, pd.RangeIndex(100, 110)))
     _, second = cab.to_arrow_device_stream(frame, max_rows=6)

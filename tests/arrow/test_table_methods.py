@@ -115,21 +115,13 @@ def test_errors_of_lookups_in_wide_tables_are_short_and_name_the_nearest():
         wide["temperatures"]
     for look_up in (
         lambda: wide["n" * 10_000],
-        lambda: wide[["nope"] * 5000],
         lambda: wide[["n" * 10_000]],
         lambda: wide.buffer("nope"),
-        lambda: cab.from_arrow_device(wide, columns=[f"n{i}" for i in range(5000)]),
         lambda: cab.from_arrow_device(wide, columns=names * 2),
     ):
         with pytest.raises((LookupError, ValueError)) as error:
             look_up()
         assert len(str(error.value)) < 2000
-    twice = pa.RecordBatch.from_arrays(
-        [[1]] * 5000, names=[f"column {i // 2}" for i in range(5000)]
-    )
-    with pytest.raises(TypeError, match="'column 0'") as error:
-        cab.from_arrow_device(twice)
-    assert len(str(error.value)) < 2000
 
 
 def test_array_is_not_iterable(table):

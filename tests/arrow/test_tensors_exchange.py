@@ -309,7 +309,6 @@ def test_tvm_ffi_raises_the_errors_of_the_export(tvm_ffi, echo):
 
 #: JAX warns of all later forks of its process.
 JAX = """
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
@@ -322,19 +321,13 @@ for begin in range(33):
     address = np.from_dlpack(exported).ctypes.data
     assert (found.unsafe_buffer_pointer() == address) == (begin * 4 % 64 == 0)
     exported.release()
-    del exported
     assert found.tolist() == whole.slice(begin, 50).to_pylist()
 
-jax.config.update("jax_enable_x64", True)
-exported = cab.to_arrow_device(pa.array([2**31, 1]))
-assert jnp.from_dlpack(exported).tolist() == [2**31, 1]
-
-for tensor in (jnp.arange(100), jnp.array([True, False])):
-    column = cab.from_dlpack(tensor, to="pylibcudf", copy=False)
-    assert column.data().ptr == tensor.unsafe_buffer_pointer()
-    expected = tensor.tolist()
-    del tensor
-    assert cab.to_arrow_device(column).to_arrow().to_pylist() == expected
+tensor = jnp.array([True, False])
+column = cab.from_dlpack(tensor, to="pylibcudf", copy=False)
+assert column.data().ptr == tensor.unsafe_buffer_pointer()
+del tensor
+assert cab.to_arrow_device(column).to_pylist() == [True, False]
 """
 
 

@@ -87,14 +87,6 @@ def test_lists_of_one_length_share_their_elements(read, make_type, dtype):
     assert read(whole[33:]).ctypes.data == address + 33 * expected.strides[0]
 
 
-def test_nested_lists_have_a_dimension_for_each_level():
-    expected = np.arange(120, dtype="float32").reshape(5, 4, 3, 2)
-    inner = pa.list_(pa.list_(pa.float32(), 2))
-    found = np.from_dlpack(cab.to_arrow_device(pa.array(expected.tolist(), pa.large_list(inner))))
-    assert np.array_equal(found, expected)
-    assert found.strides == expected.strides
-
-
 @NOT_SLOW
 @given(
     st.lists(st.integers(0, 4), min_size=1, max_size=8), st.sampled_from([pa.list_, pa.large_list])
@@ -156,15 +148,12 @@ REFUSED = [
     (pa.array([1, None]), NULLS),
     (pa.array(["a"]), f"{NO_NUMBERS} 'string'"),
     (pa.array([1], pa.timestamp("ns")), rf"{NO_NUMBERS} 'timestamp\[ns\]'"),
-    (pa.array([1], pa.duration("s")), rf"{NO_NUMBERS} 'duration\[s\]'"),
     (pa.array([1], pa.decimal128(9, 2)), f"{NO_NUMBERS} 'decimal128'"),
     (pa.array([1, 1]).dictionary_encode(), f"{NO_NUMBERS} 'dictionary'"),
-    (pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8())), f"{NO_NUMBERS} 'map'"),
     (pa.nulls(3), f"{NO_NUMBERS} 'null'"),
     (pa.array([[[1], [2]], [[3], [4, 5]]]), "list 3 has 2 elements and list 0 has 1: a tensor"),
     (pa.array([[1], None]), NULLS),
     (pa.array([[1, 2], [None, 3]]), NULLS),
-    (pa.array([["a"]]), f"{NO_NUMBERS} 'string'"),
     (pa.array([{"0": 1}, {"0": None}]), f"column '0': {NULLS}"),
     (pa.array([{"0": 1}, None]), NULLS),
     (pa.array([{"0": 1, "1": 1.0}]), "column '1': expected int64, the type of the first column"),
@@ -207,16 +196,6 @@ def test_separate_columns_are_copied_into_one_tensor(shape):
             exported.__dlpack__(copy=False)
         with pytest.raises(ValueError, match="copy=False: expected columns at equal"):
             exported.__array__(copy=False)
-
-
-def test_sliced_struct_has_the_rows_of_the_slice():
-    whole = pa.StructArray.from_arrays(
-        [pa.array(np.arange(50, dtype="uint8") + i) for i in (0, 100)],
-        ["0", "1"],
-        mask=pa.array([True] + [False] * 49),
-    )
-    found = np.from_dlpack(export(whole.slice(11, 20)))
-    assert found.T.tolist() == [list(range(11, 31)), list(range(111, 131))]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float64", "bool"])

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for libcuda.so.1, as far as the CUDA runtime asks for it while it starts: a driver of the
-// version STUB_VERSION whose every call ends in STUB_RESULT. Who asks it for more finds two
-// devices.
+// version STUB_VERSION whose other calls all return STUB_RESULT.
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,36 +28,5 @@ int cuGetProcAddress_v2(
   if (strcmp(name, "cuInit") == 0) { *function = (void*)cuInit; }
   if (strcmp(name, "cuDriverGetVersion") == 0) { *function = (void*)cuDriverGetVersion; }
   if (strcmp(name, "cuGetProcAddress") == 0) { *function = (void*)cuGetProcAddress_v2; }
-  return 0;
-}
-
-int cuDeviceGetCount(int* count)
-{
-  *count = 2;
-  return 0;
-}
-
-int cuDeviceGet(int* device, int index)
-{
-  *device = 10 + index;
-  return 0;
-}
-
-int cuDeviceGetName(char* name, int length, int device)
-{
-  strncpy(name, device == 10 ? "Stub H9 (SXM)" : "Stub H8", (size_t)length);
-  return 0;
-}
-
-int cuDeviceTotalMem_v2(size_t* bytes, int device)
-{
-  *bytes = (size_t)(device - 9) << 34;
-  return 0;
-}
-
-int cuDeviceGetAttribute(int* value, int attribute, int device)
-{
-  (void)device;
-  *value = attribute == 75 ? 9 : 1;  // the major and the minor compute capability
   return 0;
 }

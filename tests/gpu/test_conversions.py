@@ -13,12 +13,12 @@ import pytest
 import cudf_arrow_bridge as cab
 from testing import foreign, host, samples
 from testing.device import GPU, SLICES, fetched
+from testing.invariants import violations
 from testing.peers.arrays import Producer, assert_same, column_from, forget_null_counts
 from testing.unsanitized import (
     BELOW_MASKS,
     OTHERS,
     WITH_OFFSETS,
-    data_below_nulls,
     with_nulls_at_each_level,
 )
 
@@ -52,7 +52,7 @@ def test_import_removes_data_below_nulls(type_):
         array = base.slice(offset, size)
         expected = foreign.expected_import(array)
         column = fetched(column_from(array))
-        assert data_below_nulls(column) == []
+        assert violations(column) == []
         assert_same(host.to_arrow(column, expected.type), expected)
 
 

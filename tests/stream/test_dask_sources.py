@@ -298,21 +298,6 @@ def test_computed_strings_are_not_read_as_paths(tmp_path):
             next(iter(cab.to_arrow_device_stream(collection)))
 
 
-def test_repeated_partition_is_computed_once(events):
-    first, second = parts(events, 2)
-    found = read((first, second, first, first))
-    assert found["index"].to_pylist() == [0] * 3 + [1] * 3 + [0] * 6
-    assert events.names.count(0) == 1
-
-
-def test_list_of_delayed_batches_can_be_imported_again(events):
-    batches = parts(events)
-    for _ in range(2):
-        found = cab.from_arrow_device(batches, to="pylibcudf")
-        assert found.num_rows() == len(ROWS)
-    assert events.names.count("source") == 2
-
-
 def test_delayed_objects_of_a_generator_are_computed_one_by_one(events):
     stream = cab.to_arrow_device_stream(iter(parts(events)))
     batches = iter(stream)

@@ -17,23 +17,10 @@ import pytest
 import cudf_arrow_bridge as cab
 from testing.host import to_plc
 from testing.peers.arrow_cpp import reader_of
-from testing.peers.streams import Consumer, Delayed, StreamOnly
+from testing.peers.streams import BATCH, HALVES, Consumer, Delayed, StreamOnly
 from testing.samples import TYPES, values
 
-ROWS = 70
-BATCH = pa.record_batch(
-    {
-        "number": pa.array([None if i % 7 == 0 else i for i in range(ROWS)], pa.int32()),
-        "text": pa.array([None if i % 5 == 0 else f"text {i}" for i in range(ROWS)]),
-        "flag": pa.array([i % 3 == 0 for i in range(ROWS)]),
-        "list": pa.array([list(range(i % 4)) for i in range(ROWS)], pa.list_(pa.int64())),
-        # cuDF stores codes in this width, so that all sources have one schema.
-        "category": pa.DictionaryArray.from_arrays(
-            pa.array([i % 3 for i in range(ROWS)], pa.int8()), ["a", "c", "b"]
-        ),
-    }
-)
-HALVES = [BATCH.slice(0, 40), BATCH.slice(40)]
+ROWS = BATCH.num_rows
 PROTOCOLS = ["__arrow_c_stream__", "__arrow_c_device_stream__"]
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gc
-import weakref
 from itertools import pairwise
 
 import cudf
@@ -179,17 +178,6 @@ def test_index_of_a_frame_is_restored(rows, max_rows, wrap):
     assert first == 12
 
 
-def test_range_indexes_of_consecutive_frames_are_kept():
-    parts = [
-        frame({"x": numbers(4)}, index=cudf.RangeIndex(begin, begin + 4)) for begin in (3, 7, 11)
-    ]
-    found = list(cab.from_arrow_device_stream(cab.to_arrow_device_stream(parts), concat=False))
-    for piece, part in zip(found, parts, strict=True):
-        assert_same_index(piece.index, part.index)
-    for batch, part in zip(cab.to_arrow_device_stream(parts), parts, strict=True):
-        assert_same_index(cab.from_arrow_device(batch).index, part.index)
-
-
 def test_index_of_a_batch_counts_from_the_first_row_of_its_own_frame():
     """This also holds for frames with the same metadata, whose batches share a schema."""
     for sizes in ((5, 5), (5, 6)):
@@ -283,22 +271,6 @@ def test_more_rows_than_a_column_holds_need_concat_false():
     assert [column.size() for column in found] == [1 << 30] * 3
 
 
-def test_memory_of_imported_batches_is_freed():
-    batch = pa.record_batch({"x": pa.array(np.arange(1000))})
-    gone = []
-
-    def batches():
-        for _ in range(20):
-            copied = pa.record_batch({"x": pa.array(np.arange(1000))})
-            gone.append(weakref.ref(copied))
-            yield copied
-
-    source = pa.RecordBatchReader.from_batches(batch.schema, batches())
-    for _table in cab.from_arrow_device_stream(StreamOnly(source), to="pylibcudf", concat=False):
-        alive = [ref for ref in gone if ref() is not None]
-        assert len(alive) <= 1
-
-
 def test_nullability_may_differ_in_an_iterable():
     """pylibcudf 26.10 derives nullability from the data of each batch."""
     one = pa.record_batch([pa.array([1])], pa.schema([pa.field("a", pa.int64(), nullable=False)]))
@@ -320,48 +292,19 @@ def test_iter_arrow_device_stream_equals_import_with_concat_false():
 PART = 400 << 20
 
 
-@pytest.fixture(scope="module")
-def strings():
-    """Three strings of 400 MiB, of the characters 0, 1 and 2."""
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("take", [cab.from_arrow_device_stream, lambda batches: batches])
+def test_strings_beyond_2_gib_are_concatenated_as_large_strings(take):
+    """Three strings of 400 MiB, of the characters 0, 1 and 2, in lists of two batches."""
     characters = np.repeat(np.frombuffer(b"012", "uint8"), PART)
     offsets = np.arange(4, dtype="int32") * PART
-    return pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(characters))
-
-
-def of_lists(strings):
-    return pa.ListArray.from_arrays([0, 1, 3], strings)
-
-
-def of_structs(strings):
-    return pa.StructArray.from_arrays([strings], ["s"])
-
-
-WAYS = {
-    "frame": cab.from_arrow_device_stream,
-    "table": lambda batches: cab.from_arrow_device_stream(batches, to="pylibcudf"),
-    "array": lambda batches: batches,
-}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("nest", "type_"),
-    [
-        (lambda strings: strings, pa.large_string()),
-        (of_lists, pa.list_(pa.large_string())),
-        (of_structs, pa.struct([("s", pa.large_string())])),
-    ],
-)
-def test_strings_beyond_2_gib_are_concatenated_as_large_strings(strings, nest, type_, way):
-    batch = pa.record_batch([nest(strings)], ["a"])
+    strings = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(characters))
+    batch = pa.record_batch([pa.ListArray.from_arrays([0, 1, 3], strings)], ["a"])
     batches = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
-    result = pa.record_batch(cab.to_arrow_device(WAYS[way](batches)))["a"]
-    assert result.type == type_
+    result = pa.record_batch(cab.to_arrow_device(take(batches)))["a"]
+    assert result.type == pa.list_(pa.large_string())
     result.validate(full=False)
-    while not pa.types.is_large_string(result.type):
-        result = result.flatten() if pa.types.is_list(result.type) else result.field(0)
-    _, offsets, characters = result.buffers()
+    _, offsets, characters = result.flatten().buffers()
     assert np.frombuffer(offsets, "int64").tolist() == [PART * i for i in range(7)]
     found = np.frombuffer(characters, "uint8").reshape(6, PART)
     for row, character in zip(found, b"012012", strict=True):

@@ -224,18 +224,6 @@ def test_unused_consumer_can_be_released_on_another_thread():
     assert rows(stream) == BATCH.to_pylist()
 
 
-def test_concurrent_consumers_are_independent():
-    stream = cab.to_arrow_device_stream(frame(), max_rows=6)
-    consumers = [Consumer(stream.__arrow_c_stream__()) for _ in range(2)]
-    loops = [iter(stream) for _ in range(2)]
-    for expected in (6, 6, 6, 2, None):
-        assert [consumer.rows() for consumer in consumers] == [expected] * 2
-        batches = [next(loop, None) for loop in loops]
-        assert [batch and len(batch) for batch in batches] == [expected] * 2
-    for consumer in consumers:
-        consumer.release()
-
-
 def test_one_of_two_concurrent_loops_reads_a_nested_iterator():
     """Both loops start before the nested iterator is reached."""
     stream = cab.to_arrow_device_stream([BATCH, iter(HALVES)])
@@ -320,20 +308,6 @@ def test_source_that_failed_is_read_again_by_the_next_consumer(position):
     assert rows(stream) == BATCH.to_pylist()
     assert stream.error is None
     assert not stream.is_released
-
-
-def test_a_generator_that_failed_fails_again():
-    error = OSError("the disk is gone")
-
-    def batches():
-        yield BATCH
-        raise error
-
-    stream = cab.to_arrow_device_stream(batches())
-    for _ in range(2):
-        with pytest.raises(OSError, match="the disk is gone"):
-            list(stream)
-    assert stream.error is error
 
 
 def test_release_ends_loops_but_not_consumers():

@@ -9,22 +9,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.host import to_plc
-from testing.peers.streams import StreamOnly
-
-ROWS = 70
-BATCH = pa.record_batch(
-    {
-        "number": pa.array([None if i % 7 == 0 else i for i in range(ROWS)], pa.int32()),
-        "text": pa.array([None if i % 5 == 0 else f"text {i}" for i in range(ROWS)]),
-        "flag": pa.array([i % 3 == 0 for i in range(ROWS)]),
-        "list": pa.array([list(range(i % 4)) for i in range(ROWS)], pa.list_(pa.int64())),
-        # cuDF stores codes in this width, so that all sources have one schema.
-        "category": pa.DictionaryArray.from_arrays(
-            pa.array([i % 3 for i in range(ROWS)], pa.int8()), ["a", "c", "b"]
-        ),
-    }
-)
-HALVES = [BATCH.slice(0, 40), BATCH.slice(40)]
+from testing.peers.streams import BATCH, HALVES, StreamOnly
 
 
 def test_schema_of_frames_is_known_without_an_export(monkeypatch):
@@ -115,7 +100,7 @@ def test_each_consumer_gets_the_schema_that_it_requests():
                 (f.name, f.type) for f in wanted or BATCH.schema
             ]
             assert stream.schema.types == BATCH.schema.types
-            assert reader.read_all().num_rows == ROWS
+            assert reader.read_all().num_rows == BATCH.num_rows
         # A consumer that requested a schema and no batch does not change the stream.
         stream.__arrow_c_stream__(wide.__arrow_c_schema__())
         assert pa.table(StreamOnly(stream)).schema.types == BATCH.schema.types

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -97,17 +98,8 @@ def lists(type_, size, nulls, inner):
     return pa.Array.from_buffers(type_, size, buffers, children=[child])
 
 
-def nest(type_, nesting, size, nulls, inner=()):
-    """Return an array of a type in one of `samples.NESTINGS`."""
-    struct = pa.struct([("0", type_), ("1", pa.uint16())])
-    wanted = {
-        "flat": type_,
-        "list": pa.list_(type_),
-        "struct": struct,
-        "list of struct": pa.list_(struct),
-        "dictionary": pa.dictionary(pa.int32(), type_),
-    }
-    return values(wanted[nesting], size, nulls, inner)
+#: Returns an array of a type in one of `samples.NESTINGS`, like `samples.nest`.
+nest = partial(samples.nest, values=values)
 
 
 def expected_import(array):

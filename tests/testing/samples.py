@@ -139,17 +139,15 @@ def pack(nulls):
     return pa.py_buffer(np.packbits(~np.array(nulls), bitorder="little"))
 
 
-def nest(type_, nesting, size, nulls, inner=()):
+def nest(type_, nesting, size, nulls, inner=(), values=values):
     """Return an array of a type in a nesting, with `size` rows at the top level."""
-    if nesting == "flat":
-        return values(type_, size, nulls, inner)
-    if nesting == "dictionary":
-        return values(pa.dictionary(pa.int32(), type_), size, nulls, inner)
     struct = pa.struct([("0", type_), ("1", pa.uint16())])
     wanted = {
+        "flat": type_,
         "list": pa.list_(type_),
         "struct": struct,
         "list of struct": pa.list_(struct),
+        "dictionary": pa.dictionary(pa.int32(), type_),
     }
     return values(wanted[nesting], size, nulls, inner)
 

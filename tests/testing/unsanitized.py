@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested arrays with data below null rows, which libcudf does not expect, and a check for it."""
+"""Nested arrays with data below null rows, which libcudf does not expect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from testing import foreign
-from testing.invariants import violations
 
 BELOW_MASKS = [
     pa.struct([("0", pa.int32())]),
@@ -66,7 +65,3 @@ def entries(type_):
 def bits(size, seed):
     valid = np.random.default_rng(seed).integers(0, 3, size) > 0
     return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
-
-
-#: Returns descriptions of data below nulls, and of other violations.
-data_below_nulls = violations

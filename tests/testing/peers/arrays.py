@@ -10,7 +10,7 @@ from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
 import pyarrow as pa
 import pytest
 
-import cudf_arrow_bridge as bridge
+import cudf_arrow_bridge as cab
 
 
 class ArrowSchema(ctypes.Structure):
@@ -222,7 +222,7 @@ def forget_null_counts(schema, array):
 
 def column_from(obj, **options):
     """Import a pylibcudf column through the device protocol only."""
-    return bridge.from_arrow_device(DeviceOnly(obj), to="pylibcudf", kind="column", **options)
+    return cab.from_arrow_device(DeviceOnly(obj), to="pylibcudf", kind="column", **options)
 
 
 def read(obj):
@@ -243,7 +243,7 @@ def refused(error, producer, **options):
     """Check that an import fails; return the message. The error and its references are freed."""
     options = {"to": "pylibcudf", "kind": "column"} | options
     try:
-        bridge.from_arrow_device(producer, **options)
+        cab.from_arrow_device(producer, **options)
     except error as found:
         message = str(found)
     else:

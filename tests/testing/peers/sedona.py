@@ -10,7 +10,7 @@ from ctypes import CFUNCTYPE, c_char_p, c_int, c_size_t, c_uint32, c_void_p
 import pyarrow as pa
 import pytest
 
-from testing.peers.arrays import RELEASE, ArrowArray
+from testing.peers.arrays import RELEASE, ArrowArray, _get_pointer
 
 #: `importorskip` ignores sedonadb's warnings about optional packages.
 sedonadb = pytest.importorskip("sedonadb", reason="sedonadb is not installed")
@@ -20,8 +20,6 @@ if sedonadb.__version__ != "0.5.0":
 SCAN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p)
 GET_PROPERTY = CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_void_p, c_void_p)
 _CAPSULE = b"sedonadb_table_provider"
-_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_get_pointer.argtypes, _get_pointer.restype = [ctypes.py_object, c_char_p], c_void_p
 
 
 class Arguments(ctypes.Structure):

@@ -5,15 +5,37 @@ from __future__ import annotations
 
 import ctypes
 import errno
-from ctypes import CFUNCTYPE, c_char_p, c_int, c_int32, c_void_p
+from ctypes import CFUNCTYPE, c_int, c_int32, c_void_p
 
 import pyarrow as pa
 
-from testing.peers.arrays import ArrowArray, ArrowDeviceArray, ArrowSchema
+from testing.peers.arrays import (
+    ArrowArray,
+    ArrowDeviceArray,
+    ArrowSchema,
+    _get_name,
+    _get_pointer,
+    _new_capsule,
+)
 
 RELEASE = CFUNCTYPE(None, c_void_p)
 GET = CFUNCTYPE(c_int, c_void_p, c_void_p)
 GET_ERROR = CFUNCTYPE(c_void_p, c_void_p)
+
+
+BATCH = pa.record_batch(
+    {
+        "number": pa.array([None if i % 7 == 0 else i for i in range(70)], pa.int32()),
+        "text": pa.array([None if i % 5 == 0 else f"text {i}" for i in range(70)]),
+        "flag": pa.array([i % 3 == 0 for i in range(70)]),
+        "list": pa.array([list(range(i % 4)) for i in range(70)], pa.list_(pa.int64())),
+        # cuDF stores codes in this width, so that all sources have one schema.
+        "category": pa.DictionaryArray.from_arrays(
+            pa.array([i % 3 for i in range(70)], pa.int8()), ["a", "c", "b"]
+        ),
+    }
+)
+HALVES = [BATCH.slice(0, 40), BATCH.slice(40)]
 
 
 class ArrowArrayStream(ctypes.Structure):
@@ -35,18 +57,12 @@ STRUCTS = {
     b"arrow_device_array_stream": (ArrowDeviceArrayStream, ArrowDeviceArray),
 }
 NAMES = {struct: name for name, (struct, _) in STRUCTS.items()}
-_api = ctypes.pythonapi
-_api.PyCapsule_GetName.argtypes, _api.PyCapsule_GetName.restype = [ctypes.py_object], c_char_p
-_api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, c_char_p]
-_api.PyCapsule_GetPointer.restype = c_void_p
-_api.PyCapsule_New.argtypes = [c_void_p, c_char_p, c_void_p]
-_api.PyCapsule_New.restype = ctypes.py_object
 
 
 def struct_of(capsule):
     """Return the C struct in a capsule, in place."""
-    name = _api.PyCapsule_GetName(capsule)
-    return STRUCTS[name][0].from_address(_api.PyCapsule_GetPointer(capsule, name))
+    name = _get_name(capsule)
+    return STRUCTS[name][0].from_address(_get_pointer(capsule, name))
 
 
 _kept = []
@@ -56,7 +72,7 @@ def capsule_of(struct):
     """Return a capsule of an empty struct. The consumer releases the struct."""
     value = struct()
     _kept.append(value)
-    return _api.PyCapsule_New(ctypes.addressof(value), NAMES[struct], None)
+    return _new_capsule(ctypes.addressof(value), NAMES[struct], None)
 
 
 class Consumer:
@@ -65,7 +81,7 @@ class Consumer:
     def __init__(self, capsule):
         self._capsule = capsule
         self.struct = struct_of(capsule)
-        self._array = STRUCTS[_api.PyCapsule_GetName(capsule)][1]
+        self._array = STRUCTS[_get_name(capsule)][1]
 
     def _at(self):
         return ctypes.addressof(self.struct)
