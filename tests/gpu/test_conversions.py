@@ -28,7 +28,7 @@ pytestmark = GPU
 @pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
 def test_import_converts_types_that_cudf_lacks(type_, nesting, nulls):
-    base = foreign.nest(type_, nesting, samples.MANY, nulls, (9, 1))
+    base = samples.nest(type_, nesting, samples.MANY, nulls, (9, 1))
     for offset, size in SLICES:
         array = base.slice(offset, size)
         expected = foreign.expected_import(array)
@@ -47,7 +47,7 @@ def test_import_converts_every_half_float():
 
 @pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS, *OTHERS], ids=str)
 def test_import_removes_data_below_nulls(type_):
-    base = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
+    base = with_nulls_at_each_level(samples.values(type_, samples.MANY, "none"))
     for offset, size in SLICES:
         array = base.slice(offset, size)
         expected = foreign.expected_import(array)

@@ -40,7 +40,7 @@ def test_import_of_sliced_children_keeps_their_rows(type_, nesting, nulls):
     """
     edits = (None, forget_null_counts) * 2
     for inner, edit in zip(((1,), (9, 1), (33, 7), (0, 31)), edits, strict=True):
-        base = foreign.nest(type_, nesting, samples.MANY, nulls, inner)
+        base = samples.nest(type_, nesting, samples.MANY, nulls, inner)
         for steps in ([(0, samples.MANY)], [(7, 65)], [(32, 60), (1, 40)], [(9, 0)]):
             array = samples.cut(base, steps)
             check(column_from(Producer(array, edit)), foreign.expected_import(array))

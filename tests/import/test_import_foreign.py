@@ -25,7 +25,7 @@ from testing.peers.arrays import (
 
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)
 def test_export_converts_to_the_nearest_type_on_request(type_):
-    array = foreign.values(type_, samples.MANY, "some").slice(9, 80)
+    array = samples.values(type_, samples.MANY, "some").slice(9, 80)
     landed = foreign.expected_import(array)
     exported = cab.to_arrow_device(Producer(array), requested_schema=pa.field("", landed.type))
     assert_same(read(exported), landed)
@@ -37,7 +37,7 @@ def test_import_accepts_empty_arrays_without_buffers(type_):
         for i in range(array.array.n_buffers):
             array.array.buffers[i] = None
 
-    array = foreign.values(type_, 0, "none")
+    array = samples.values(type_, 0, "none")
     expected = foreign.expected_import(array)
     column = column_from(Producer(array, drop_buffers))
     assert_same(host.to_arrow(column, expected.type), expected)
@@ -59,7 +59,7 @@ def addresses(array):
 @pytest.mark.parametrize("nulls", ["none", "some"])
 @pytest.mark.parametrize("type_", foreign.ZERO_COPY, ids=str)
 def test_import_shares_the_buffers_of_equal_layouts(type_, nulls):
-    array = foreign.values(type_, samples.MANY, nulls)
+    array = samples.values(type_, samples.MANY, nulls)
     assert {span.ptr for span in host.spans(column_from(array))} == addresses(array)
 
 
@@ -76,7 +76,7 @@ def test_import_shares_the_buffers_of_equal_layouts(type_, nulls):
     ],
 )
 def test_import_converts_only_the_expected_buffers(type_, made):
-    array = foreign.values(type_, samples.MANY, "some")
+    array = samples.values(type_, samples.MANY, "some")
     found = {span.ptr for span in host.spans(column_from(array, sanitize=False))}
     assert len(found - addresses(array)) == made
     replaced = 0 if pa.types.is_fixed_size_list(type_) or type_ == pa.binary(3) else 1

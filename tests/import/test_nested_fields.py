@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import foreign, views
+from testing import foreign, samples, views
 
 ROWS = 5
 FLAT = [
@@ -113,9 +113,9 @@ def array_of(type_, size):
         codes, values = pa.array(range(size), type_.index_type), array_of(type_.value_type, size)
         return pa.DictionaryArray.from_arrays(codes, values, ordered=type_.ordered)
     if type_ == pa.string_view():
-        return views.string_view(foreign.values(pa.string(), size, "none"))
+        return views.string_view(samples.values(pa.string(), size, "none"))
     if not pa.types.is_nested(type_):
-        return foreign.values(type_, size, "none")
+        return samples.values(type_, size, "none")
     buffers = [None]
     if pa.types.is_struct(type_):
         children = [array_of(field.type, size) for field in type_]

@@ -37,7 +37,7 @@ def check(array, edit=None):
 
 @pytest.mark.parametrize("type_", [*BELOW_MASKS, *WITH_OFFSETS, *OTHERS], ids=str)
 def test_import_sanitizes_dirty_columns(type_):
-    array = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
+    array = with_nulls_at_each_level(samples.values(type_, samples.MANY, "none"))
     array.validate(full=True)
     assert violations(column_from(Producer(array), sanitize=False)), "nothing to do"
     for steps in samples.cuts(len(array)):
@@ -71,7 +71,7 @@ def buffers(array):
 
 @pytest.mark.parametrize("type_", BELOW_MASKS[:1], ids=str)
 def test_sanitizing_a_struct_copies_only_the_masks_of_its_fields(type_):
-    array = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
+    array = with_nulls_at_each_level(samples.values(type_, samples.MANY, "none"))
     column = column_from(array)
     child = column.children()[0]
     assert column.null_mask().ptr == array.buffers()[0].address
@@ -99,7 +99,7 @@ def test_sanitizing_copies_only_dirty_columns():
 
 def test_import_without_sanitize_shares_all_buffers():
     for type_ in (*BELOW_MASKS[:1], pa.string(), pa.list_(pa.int32())):
-        array = with_nulls_at_each_level(foreign.values(type_, samples.MANY, "none"))
+        array = with_nulls_at_each_level(samples.values(type_, samples.MANY, "none"))
         column = column_from(array, sanitize=False)
         assert {s.ptr for s in host.spans(column)} == buffers(array)
 

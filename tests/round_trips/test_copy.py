@@ -40,11 +40,6 @@ def none_within(parts, memory):
     return not any(start <= part < end for part in parts for start, end in memory)
 
 
-def made_by(type_, nesting, nulls="some", size=samples.MANY):
-    module = samples if any(p.values == (type_, nesting) for p in samples.NESTED_TYPES) else foreign
-    return module.nest(type_, nesting, size, nulls)
-
-
 def drops_a_dictionary(column):
     """Return whether a dictionary at any level has no rows that are not null."""
     if column.type().id() == plc.TypeId.DICTIONARY32 and column.null_count() == column.size():
@@ -73,7 +68,7 @@ def check_import(array):
 
 @pytest.mark.parametrize(("type_", "nesting"), EVERY_TYPE)
 def test_import_without_copy_shares_or_rejects_every_type(type_, nesting):
-    array = made_by(type_, nesting)
+    array = samples.nest(type_, nesting, samples.MANY, "some")
     for steps in ([(0, len(array))], [(1, 40)], [(32, 40)], [(33, 40)], [(7, 0)]):
         check_import(samples.cut(array, steps))
 
@@ -116,9 +111,12 @@ def check_export(source, **options):
 
 @pytest.mark.parametrize(("type_", "nesting"), samples.NESTED_TYPES)
 def test_export_without_copy_shares_or_rejects_every_type(type_, nesting):
-    column = to_plc(made_by(type_, nesting))
+    column = to_plc(samples.nest(type_, nesting, samples.MANY, "some"))
     check_export(column)
-    check_export(samples.column_of(made_by(type_, nesting), [(9, 60)]), compact=True)
+    check_export(
+        samples.column_of(samples.nest(type_, nesting, samples.MANY, "some"), [(9, 60)]),
+        compact=True,
+    )
 
 
 def test_export_without_copy_rejects_the_conversion_of_a_consumer():

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of types that an import converts, and the expected results, both made by pyarrow."""
+"""Types that an import converts, and the results that pyarrow expects from it."""
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import accumulate
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -48,60 +46,6 @@ NESTED_TYPES = [
 ]
 
 
-def values(type_, size, nulls, inner=()):
-    """Return an array of a type, like `samples.values` for types that need no conversion."""
-    if is_bytes(type_):
-        width = type_.byte_width if pa.types.is_fixed_size_binary(type_) else None
-        items = [bytes([i % 256]) * (i % 5 if width is None else width) for i in range(size)]
-        unknown = samples.mask(size, nulls)
-        return pa.array([None if n else x for x, n in zip(items, unknown, strict=True)], type_)
-    if pa.types.is_struct(type_):
-        children = [sliced(field.type, size, nulls, inner) for field in type_]
-        return samples.as_struct(children, list(type_), size, nulls)
-    if is_list(type_):
-        return lists(type_, size, nulls, inner)
-    if pa.types.is_dictionary(type_):
-        keys = sliced(type_.value_type, 5, "none", inner)
-        codes = [None if null else i * 3 % 5 for i, null in enumerate(samples.mask(size, nulls))]
-        return pa.DictionaryArray.from_arrays(pa.array(codes, type_.index_type), keys)
-    if type_ in FIXED:
-        step = 86_400_000 if type_ == pa.date64() else 1
-        integers = pa.array(np.arange(size) * 37 % 120 * step, mask=unknown_of(size, nulls))
-        return integers.cast(number_type(type_)).cast(type_)
-    return samples.values(type_, size, nulls, inner)
-
-
-def sliced(type_, size, nulls, inner):
-    offset, below = (inner[0], inner[1:]) if inner else (0, ())
-    return values(type_, size + offset, nulls, below).slice(offset)
-
-
-def lists(type_, size, nulls, inner):
-    """Return lists of any kind. Null lists are empty, except those of a fixed size."""
-    unknown = samples.mask(size, nulls)
-    mask = samples.pack(unknown)
-    if pa.types.is_fixed_size_list(type_):
-        child = sliced(type_.value_type, size * type_.list_size, nulls, inner)
-        return pa.Array.from_buffers(type_, size, [mask], children=[child])
-    offsets = [0, *accumulate(0 if null else i % 4 for i, null in enumerate(unknown))]
-    buffers = [mask, pa.py_buffer(np.array(offsets, offset_type(type_)))]
-    if pa.types.is_map(type_):
-        count = offsets[-1]
-        entries = [type_.key_field, type_.item_field]
-        children = [
-            sliced(type_.key_type, count, "none", inner),
-            sliced(type_.item_type, count, nulls, inner),
-        ]
-        child = samples.as_struct(children, entries, count, "none")
-    else:
-        child = sliced(type_.value_type, offsets[-1], nulls, inner)
-    return pa.Array.from_buffers(type_, size, buffers, children=[child])
-
-
-#: Returns an array of a type in one of `samples.NESTINGS`, like `samples.nest`.
-nest = partial(samples.nest, values=values)
-
-
 def expected_import(array):
     """Return the expected result of an import of the array."""
     type_ = array.type
@@ -110,11 +54,11 @@ def expected_import(array):
     if pa.types.is_date64(type_):
         return array.cast(pa.int64()).cast(pa.timestamp("ms"))
     if pa.types.is_time(type_):
-        return array.cast(number_type(type_)).cast(pa.int64()).cast(pa.duration(type_.unit))
-    if is_bytes(type_):
+        return array.cast(samples.number_type(type_)).cast(pa.int64()).cast(pa.duration(type_.unit))
+    if samples.is_bytes(type_):
         rows = [None if row is None else list(row) for row in array.to_pylist()]
         return pa.array(rows, pa.list_(pa.uint8()))
-    if is_list(type_):
+    if samples.is_list(type_):
         if pa.types.is_map(type_):
             # A cast would reject nulls in fields that are not nullable.
             entries = array.values
@@ -146,35 +90,6 @@ def expected_import(array):
             places.take(array.indices), expected_import(values.drop_null()), ordered=type_.ordered
         )
     return array
-
-
-def is_bytes(type_):
-    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    return any(kind(type_) for kind in kinds)
-
-
-def is_list(type_):
-    kinds = (
-        pa.types.is_list,
-        pa.types.is_large_list,
-        pa.types.is_fixed_size_list,
-        pa.types.is_map,
-    )
-    return any(kind(type_) for kind in kinds)
-
-
-def number_type(type_):
-    if pa.types.is_float16(type_):
-        return pa.float32()
-    return pa.int32() if type_.bit_width == 32 else pa.int64()
-
-
-def offset_type(type_):
-    return "int64" if pa.types.is_large_list(type_) else "int32"
-
-
-def unknown_of(size, nulls):
-    return None if nulls == "none" else np.array(samples.mask(size, nulls), "bool")
 
 
 def can_be_exported(type_):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of every type that is imported without conversion, whole and sliced, for parameters."""
+"""Arrays of every type, whole and sliced, and types that are imported without conversion."""
 
 from __future__ import annotations
 
@@ -79,16 +79,24 @@ def mask(size, nulls):
 
 def values(type_, size, nulls, inner=()):
     """Return an array of a type. Its children are slices at `inner[0]`, theirs at `inner[1]`..."""
+    unknown = mask(size, nulls)
     if pa.types.is_null(type_):
         return pa.nulls(size)
-    if pa.types.is_list(type_):
-        return as_list(type_.value_type, size, nulls, inner)
+    if is_list(type_):
+        return lists(type_, size, nulls, inner)
     if pa.types.is_struct(type_):
         children = [sliced(field.type, size, nulls, inner) for field in type_]
         return as_struct(children, list(type_), size, nulls)
     if pa.types.is_dictionary(type_):
-        return as_dictionary(type_, size, nulls, inner)
-    if pa.types.is_decimal(type_):
+        distinct = 2 if pa.types.is_boolean(type_.value_type) else 5
+        keys = sliced(type_.value_type, distinct, "none", inner)
+        codes = [None if null else i * 3 % distinct for i, null in enumerate(unknown)]
+        codes = pa.array(codes, type_.index_type)
+        return pa.DictionaryArray.from_arrays(codes, keys, ordered=type_.ordered)
+    if is_bytes(type_):
+        width = type_.byte_width if pa.types.is_fixed_size_binary(type_) else None
+        items = [bytes([i % 256]) * (i % 5 if width is None else width) for i in range(size)]
+    elif pa.types.is_decimal(type_):
         step = Decimal(1).scaleb(-type_.scale)
         items = [(i * 31 % 1009 - 500) * step for i in range(size)]
     elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
@@ -97,12 +105,11 @@ def values(type_, size, nulls, inner=()):
     elif pa.types.is_boolean(type_):
         items = [i % 3 == 0 or i % 11 == 5 for i in range(size)]
     else:
-        integers = np.arange(size) * 37 % 120
-        unknown = None if nulls == "none" else np.array(mask(size, nulls), "bool")
-        width = pa.int32() if type_ == pa.date32() else pa.int64()
-        return pa.array(integers, width, mask=unknown).cast(type_)
-    pairs = zip(items, mask(size, nulls), strict=True)
-    return pa.array([None if null else item for item, null in pairs], type_)
+        step = 86_400_000 if type_ == pa.date64() else 1
+        integers = np.arange(size) * 37 % 120 * step
+        found = pa.array(integers, mask=None if nulls == "none" else np.array(unknown, "bool"))
+        return found.cast(number_type(type_)).cast(type_)
+    return pa.array([None if n else x for x, n in zip(items, unknown, strict=True)], type_)
 
 
 def sliced(type_, size, nulls, inner):
@@ -111,12 +118,28 @@ def sliced(type_, size, nulls, inner):
     return values(type_, size + offset, nulls, below).slice(offset)
 
 
+def lists(type_, size, nulls, inner):
+    """Return lists of any kind. Null lists are empty, except those of a fixed size."""
+    unknown = mask(size, nulls)
+    if pa.types.is_fixed_size_list(type_):
+        child = sliced(type_.value_type, size * type_.list_size, nulls, inner)
+        return pa.Array.from_buffers(type_, size, [pack(unknown)], children=[child])
+    offsets = [0, *accumulate(0 if null else i % 4 for i, null in enumerate(unknown))]
+    buffers = [pack(unknown), pa.py_buffer(np.array(offsets, offset_type(type_)))]
+    if pa.types.is_map(type_):
+        entries = [type_.key_field, type_.item_field]
+        children = [
+            sliced(type_.key_type, offsets[-1], "none", inner),
+            sliced(type_.item_type, offsets[-1], nulls, inner),
+        ]
+        child = as_struct(children, entries, offsets[-1], "none")
+    else:
+        child = sliced(type_.value_type, offsets[-1], nulls, inner)
+    return pa.Array.from_buffers(type_, size, buffers, children=[child])
+
+
 def as_list(type_, size, nulls, inner=()):
-    lengths = [0 if null else i % 4 for i, null in enumerate(mask(size, nulls))]
-    offsets = [0, *accumulate(lengths)]
-    child = sliced(type_, offsets[-1], nulls, inner)
-    buffers = [pack(mask(size, nulls)), pa.py_buffer(np.array(offsets, "int32"))]
-    return pa.Array.from_buffers(pa.list_(type_), size, buffers, children=[child])
+    return lists(pa.list_(type_), size, nulls, inner)
 
 
 def as_struct(children, fields, size, nulls):
@@ -124,12 +147,27 @@ def as_struct(children, fields, size, nulls):
     return pa.Array.from_buffers(pa.struct(fields), size, buffers, children=children)
 
 
-def as_dictionary(type_, size, nulls, inner=()):
-    distinct = 2 if pa.types.is_boolean(type_.value_type) else 5
-    keys = sliced(type_.value_type, distinct, "none", inner)
-    pairs = enumerate(mask(size, nulls))
-    codes = pa.array([None if null else i * 3 % len(keys) for i, null in pairs], type_.index_type)
-    return pa.DictionaryArray.from_arrays(codes, keys, ordered=type_.ordered)
+def is_bytes(type_):
+    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return any(kind(type_) for kind in kinds)
+
+
+def is_list(type_):
+    kinds = (
+        *(pa.types.is_list, pa.types.is_large_list),
+        *(pa.types.is_fixed_size_list, pa.types.is_map),
+    )
+    return any(kind(type_) for kind in kinds)
+
+
+def number_type(type_):
+    if pa.types.is_float16(type_):
+        return pa.float32()
+    return pa.int32() if type_.bit_width == 32 else pa.int64()
+
+
+def offset_type(type_):
+    return "int64" if pa.types.is_large_list(type_) else "int32"
 
 
 def pack(nulls):
@@ -139,7 +177,7 @@ def pack(nulls):
     return pa.py_buffer(np.packbits(~np.array(nulls), bitorder="little"))
 
 
-def nest(type_, nesting, size, nulls, inner=(), values=values):
+def nest(type_, nesting, size, nulls, inner=()):
     """Return an array of a type in a nesting, with `size` rows at the top level."""
     struct = pa.struct([("0", type_), ("1", pa.uint16())])
     wanted = {

@@ -63,9 +63,9 @@ def whole_arrays_of(draw, type_, size, has_nulls=True):
         children = [draw(arrays_of(field.type, size)) for field in type_]
     elif pa.types.is_fixed_size_list(type_):
         children = [draw(arrays_of(type_.value_type, size * type_.list_size))]
-    elif foreign.is_list(type_):
+    elif samples.is_list(type_):
         lengths = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-        offsets = np.cumsum([0, *lengths], dtype=foreign.offset_type(type_))
+        offsets = np.cumsum([0, *lengths], dtype=samples.offset_type(type_))
         own, count = [pa.py_buffer(offsets)], int(offsets[-1])
         if pa.types.is_map(type_):
             fields = [type_.key_field, type_.item_field]
@@ -80,8 +80,8 @@ def whole_arrays_of(draw, type_, size, has_nulls=True):
         return pa.DictionaryArray.from_arrays(
             with_nulls(pa.array(codes, type_.index_type), bits), values, ordered=type_.ordered
         )
-    elif type_ in foreign.FIXED or foreign.is_bytes(type_):
-        own = foreign.values(type_, size, "none").buffers()[1:]
+    elif type_ in foreign.FIXED or samples.is_bytes(type_):
+        own = samples.values(type_, size, "none").buffers()[1:]
     else:
         drawn = draw(past.arrays(type_, size=min(size, 12), nullable=has_nulls))
         plain = pa.array(drawn.to_pylist(), type_)

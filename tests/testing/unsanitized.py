@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from testing import foreign
+from testing import samples
 
 BELOW_MASKS = [
     pa.struct([("0", pa.int32())]),
@@ -44,7 +44,7 @@ def with_nulls_at_each_level(array, seed=0):
         ]
     elif pa.types.is_map(type_):
         children = [pa.StructArray.from_arrays([array.keys, array.items], fields=entries(type_))]
-    elif foreign.is_list(type_):
+    elif samples.is_list(type_):
         children = [with_nulls_at_each_level(array.values, seed + 1)]
     if pa.types.is_null(type_):
         return array

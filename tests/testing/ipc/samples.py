@@ -25,7 +25,7 @@ def with_nulls(type_, nulls):
     if pa.types.is_list_view(type_) or pa.types.is_large_list_view(type_):
         lists = samples.values(pa.list_(type_.value_type), ROWS, nulls)
         return views.list_view(lists, "shuffled", pa.types.is_large_list_view(type_))
-    return foreign.values(type_, ROWS, nulls)
+    return samples.values(type_, ROWS, nulls)
 
 
 def nested(array):
