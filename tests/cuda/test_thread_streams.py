@@ -85,20 +85,29 @@ def test_default_stream_of_cudf_is_that_of_the_calling_thread(per_thread):
 def used(monkeypatch):
     """Record the handles of the streams that arrays are exported on."""
     handles = []
-    export_slices = export_streams.export_slices
 
     class NotingExporter(exporter.InputExporter):
         def export(self, *args):
             handles.append(self.arguments.handle)
             return super().export(*args)
 
-    def noting_slices(export_input, rows, arguments, schema):
-        handles.append(arguments.handle)
-        return export_slices(export_input, rows, arguments, schema)
-
     monkeypatch.setattr(exporter, "InputExporter", NotingExporter)
-    monkeypatch.setattr(export_streams, "export_slices", noting_slices)
     return handles
+
+
+@pytest.fixture
+def sliced(monkeypatch):
+    """Record the handles of the streams that export each batch and that free its object."""
+    pairs = []
+    original = export_streams.export_slices
+
+    def noting(export_input, rows, arguments, schema):
+        freed_on = export_input.freed_on
+        pairs.append((arguments.handle, freed_on and freed_on.handle))
+        return original(export_input, rows, arguments, schema)
+
+    monkeypatch.setattr(export_streams, "export_slices", noting)
+    return pairs
 
 
 @pytest.mark.parametrize(
@@ -116,12 +125,12 @@ def test_conversion_on_another_thread_uses_a_stream_ordered_after_the_data(
     assert used[1] == handle
 
 
-def test_batch_read_by_another_thread_is_exported_on_the_legacy_stream(used, per_thread):
+def test_batch_read_by_another_thread_is_exported_on_the_legacy_stream(sliced, per_thread):
     frame = cab.from_arrow_device(BATCH)
     batches = iter(cab.to_arrow_device_stream([frame, frame]))
     next(batches)
     elsewhere(lambda: next(batches))
-    assert used == [PER_THREAD_HANDLE, DEFAULT_HANDLE]
+    assert [handle for handle, _ in sliced] == [PER_THREAD_HANDLE, DEFAULT_HANDLE]
 
 
 @pytest.fixture
@@ -130,20 +139,6 @@ def orders(monkeypatch):
     recorded = []
     monkeypatch.setattr(ordering, "order_after", lambda *pair: recorded.append(pair))
     return recorded
-
-
-@pytest.fixture
-def freed(monkeypatch):
-    """Record the handles of the streams that free the objects of exported streams."""
-    handles = []
-    original = export_streams.export_slices
-
-    def noting(export_input, *rest):
-        handles.append(export_input.freed_on and export_input.freed_on.handle)
-        return original(export_input, *rest)
-
-    monkeypatch.setattr(export_streams, "export_slices", noting)
-    return handles
 
 
 def test_per_thread_stream_waits_for_partitions_of_other_threads(orders, per_thread):
@@ -169,7 +164,7 @@ def test_partitions_are_computed_on_the_stream_of_cudf(orders):
     assert orders == THERE_AND_BACK
 
 
-def test_files_are_read_on_the_stream_of_cudf(orders, freed, monkeypatch, tmp_path):
+def test_files_are_read_on_the_stream_of_cudf(orders, sliced, monkeypatch, tmp_path):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table(BATCH), path, row_group_size=2)
     chunked_reader.install(monkeypatch)
@@ -177,7 +172,7 @@ def test_files_are_read_on_the_stream_of_cudf(orders, freed, monkeypatch, tmp_pa
     assert [len(batch) for batch in read_back] == [2, 2]
     assert orders == THERE_AND_BACK[:1] * 2
     # The release of each batch, and not the request of the next, orders the free of the memory.
-    assert freed == [streams.CUDF_HANDLE] * 2
+    assert sliced == [(OTHER, streams.CUDF_HANDLE)] * 2
     orders.clear()
     list(cab.to_arrow_device_stream(path))
     assert orders == []

@@ -298,12 +298,3 @@ def test_export_of_a_device_array_applies_copy():
     texts = cab.to_arrow_device(to_plc(pa.array(["a"])))
     with pytest.raises(ValueError, match=REFUSED):
         cab.to_arrow_device(texts, copy=False, requested_schema=pa.field("", pa.large_string()))
-
-
-def test_columns_without_rows_need_no_copy():
-    for type_ in (pa.bool_(), pa.string(), pa.large_string(), pa.large_list(pa.int8())):
-        empty = pa.array([], type_)
-        column = cab.from_arrow_device(empty, kind="column", to="pylibcudf", copy=False)
-        assert column.size() == 0
-        assert len(cab.to_arrow_device(column, copy=False)) == 0
-    assert isinstance(column, plc.Column)

@@ -42,12 +42,6 @@ def test_lists_of_frames_and_tables_are_imported(kind, wrap):
     assert pa.concat_tables([pa.table(rows(frame)) for frame in frames]).equals(TABLE)
 
 
-def test_lists_with_empty_tables_are_imported():
-    empty = TABLE.schema.empty_table()
-    assert rows(cab.from_arrow_device_stream([empty, TABLE, empty])) == TABLE.to_pydict()
-    assert rows(cab.from_arrow_device_stream([empty])) == empty.to_pydict()
-
-
 def test_tables_of_another_schema_are_rejected():
     other = pa.table({"a": ["x"], "b": ["y"]})
     with pytest.raises(ValueError, match=r"column 'a': .* 'int64' .* got 'string'$"):

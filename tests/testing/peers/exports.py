@@ -80,8 +80,8 @@ def find_violations(struct, type_, *, is_table=False, compact=False):
     return found
 
 
-def _is_compact(passes):
-    return isinstance(passes, ObjectStreamSource) and passes._arguments.compact
+def _is_compact(source):
+    return isinstance(source, ObjectStreamSource) and source._arguments.compact
 
 
 def _integers(address, kind, count):
