@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import cudf_arrow_bridge as cab
 from testing import owners, samples, strategies
+from testing.peers.arrays import DeviceOnly
 
 #: Types that cuDF lacks; only arrays from IPC have these types.
 FOREIGN = {
@@ -156,7 +157,7 @@ def written(source, **options):
 #: What pandas reads from an array, or the frame of our import, through each interface.
 DOORS = {
     "array": lambda array: pa.record_batch(array).to_pandas(),
-    "device array": lambda array: cab.from_arrow_device(Forwarded(array)).to_pandas(),
+    "device array": lambda array: cab.from_arrow_device(DeviceOnly(array)).to_pandas(),
     "stream": lambda array: pa.table(array).to_pandas(),
     "exported stream": lambda array: pa.table(cab.to_arrow_device_stream(array)).to_pandas(),
     "batches": lambda array: pa.table(cab.to_arrow_device_stream(array, max_rows=2)).to_pandas(),
@@ -174,11 +175,6 @@ DOORS = {
     ).to_pandas(),
     "selected": lambda array: pa.record_batch(array[["a"]][0:]).to_pandas(),
 }
-
-
-class Forwarded:
-    def __init__(self, array):
-        self.__arrow_c_device_array__ = array.__arrow_c_device_array__
 
 
 @pytest.mark.parametrize("read", DOORS.values(), ids=DOORS)

@@ -12,7 +12,6 @@ import cudf_arrow_bridge as cab
 from testing import host, samples
 from testing.peers.arrays import (
     column_from,
-    nodes,
     struct_of,
 )
 
@@ -39,28 +38,6 @@ def test_exported_offset_aligns_the_bitmap_to_a_word(offset, nulls):
     else:
         assert 1 <= found <= 32
         assert (offset - found) % 32 == 0
-
-
-@pytest.mark.parametrize("nesting", samples.NESTINGS)
-@pytest.mark.parametrize("nulls", samples.NULLS)
-def test_exported_null_counts_match_the_bitmaps_at_every_level(nesting, nulls):
-    """No null count is unknown, because libcudf would treat an unknown count as no nulls."""
-    base = samples.nest(pa.int32(), nesting, samples.MANY, nulls)
-    for offset in samples.OFFSETS:
-        arrived = column_from(base.slice(offset, 60))
-        _, capsule = cab.to_arrow_device(arrived).__arrow_c_device_array__()
-        for node in nodes(struct_of(capsule).array):
-            if not node.buffers[0]:
-                assert node.null_count == 0
-            else:
-                assert node.null_count == zeros_in(node)
-
-
-def zeros_in(node):
-    size = node.offset + node.length
-    bits = pa.foreign_buffer(node.buffers[0], -(-size // 8))
-    valid = pa.Array.from_buffers(pa.bool_(), size, [None, bits]).slice(node.offset)
-    return valid.false_count
 
 
 @pytest.mark.parametrize(
