@@ -127,6 +127,9 @@ def test_displays_show_at_most_20_columns(columns, notes):
         lines = [line.strip() for line in repr(shown).splitlines()[1:]]
         assert [line.split()[0] for line in lines[:20]] == names
         assert lines[20:] == notes
+    stream = cab.to_arrow_device_stream(array)
+    assert len(stream.schema) == columns
+    for shown in (array, array.report(), stream):
         rows = Page(shown._repr_html_()).rows[1:]
         assert [row[0] for row in rows] == [*names, *notes]
 

@@ -133,3 +133,5 @@ def test_html_takes_no_batch():
     assert "consumed" in stream._repr_html_()
     stream.release()
     assert "released" in stream._repr_html_()
+    column = cab.to_arrow_device_stream(to_plc(pa.array([1])))
+    assert "batches of a column" in column._repr_html_()
