@@ -88,19 +88,5 @@ INSTANTIATE_TEST_SUITE_P(Types,
                                   std::to_string(std::get<1>(one.param));
                          });
 
-TEST(ImportOfATable, ReportsTheMemoryThatItAllocates)
-{
-  auto const type = struct_of({flat("bool8"), flat("int32")});
-  tracked source{produce(type, samples(type, 40, 0), {})};
-  auto const table = from_arrow_device_table(
-    *make_schema(type).get(), source.array.get(), {}, stream(), host_memory_resource());
-  auto const& copied = table.columns[0].copied;
-  ASSERT_EQ(copied.size(), 1U);
-  EXPECT_EQ(copied[0].address, table.columns[0].view().head<void>());
-  EXPECT_EQ(copied[0].size, 40);
-  EXPECT_EQ(copied[0].reason, "bits in Arrow, bytes in cuDF");
-  EXPECT_TRUE(table.columns[1].copied.empty());
-}
-
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

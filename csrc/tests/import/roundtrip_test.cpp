@@ -127,23 +127,5 @@ TEST(ProducerLifetime, EndsWithTheImportIfAllBuffersAreConverted)
   EXPECT_EQ(read_rows(column.view(), type), samples(type, 50, 0));
 }
 
-TEST(ProducerLifetime, SpansRepeatedExportsAndImports)
-{
-  auto const type   = list_of(flat("string"));
-  auto const values = samples(type, 50, 30);
-  tracked source{produce(type, values)};
-  auto const schema = make_schema(type);
-  auto column       = std::make_shared<imported_column>(import_array(source.array, *schema.get()));
-  for (auto i = 0; i < 5; ++i) {
-    auto const view = column->view();
-    auto array      = export_view(view, false, std::move(column));
-    column          = std::make_shared<imported_column>(import_array(array, *schema.get()));
-    EXPECT_EQ(source.released, 0);
-  }
-  expect_rows(column->view(), type, values);
-  column.reset();
-  EXPECT_EQ(source.released, 1);
-}
-
 }  // namespace
 }  // namespace cudf_arrow_bridge::test
