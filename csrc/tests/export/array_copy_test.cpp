@@ -96,26 +96,6 @@ TEST_P(CopyOfExport, HasTheRowsOfASlice)
   }
 }
 
-TEST_P(CopyOfExport, OfAChildHasTheRowsOfTheChild)
-{
-  auto copies = std::vector<copied>{};
-  {
-    auto const column = make_column(type, values);
-    auto const view   = slice(*column, 9, 90);
-    auto const array  = to_arrow_device(view, nullptr, {}, stream(), host_memory_resource());
-    auto const add    = [&](device_array const& child, shape const& of) {
-      copies.push_back({copy_of(child, memory), of, read_arrow(child.to_arrow()->array, of)});
-    };
-    for (std::int64_t i = 0; i < array.num_children(); ++i) {
-      add(array.child(i), type.children[static_cast<std::size_t>(i)]);
-    }
-    if (array.has_dictionary()) { add(array.dictionary(), type.children[0]); }
-  }
-  for (auto const& copy : copies) {
-    EXPECT_EQ(read_arrow(copy.array.to_arrow()->array, copy.type), copy.expected);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Types,
                          CopyOfExport,
                          ::testing::Combine(::testing::ValuesIn(nested_shapes()),

@@ -74,16 +74,5 @@ INSTANTIATE_TEST_SUITE_P(Types,
                                   std::to_string(std::get<1>(one.param));
                          });
 
-TEST(ExportOfCopiedBuffers, ReportsTheReasonOfTheImport)
-{
-  auto const type   = flat("int32");
-  auto const column = make_column(type, samples(type, 10, 0));
-  auto const copied = std::make_shared<std::vector<copied_buffer> const>(
-    1, copied_buffer{column->view().head<void>(), 40, "written out"});
-  auto const array = to_arrow_device(
-    slice(*column, 5, 10), nullptr, {.copied = copied}, stream(), host_memory_resource());
-  EXPECT_EQ(array.buffers()[1].reason, "written out");
-}
-
 }  // namespace
 }  // namespace cudf_arrow_bridge::test

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "testing/arrow_schema.hpp"
 #include "testing/consumer.hpp"
 #include "testing/views.hpp"
 
@@ -90,13 +91,7 @@ TEST_P(Export, SlicesHaveTheirRows)
     expect_rows(slice(*column, begin, end),
                 part(values, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)));
   }
-}
-
-TEST_P(Export, EmptyColumnsHaveNoRows)
-{
-  auto const empty = make_column(type, {});
-  auto const array = export_view(*empty).to_arrow();
-  EXPECT_EQ(read_arrow(array->array, type), rows{});
+  expect_rows(make_column(type, {})->view(), {});
 }
 
 INSTANTIATE_TEST_SUITE_P(Types,
@@ -162,20 +157,6 @@ TEST_P(Export, SharesTheBuffersOfTheSource)
   }
 }
 
-TEST(ExportCompact, CopiesOnlyMasks)
-{
-  auto const type   = struct_of({flat("int32"), flat("string")});
-  auto const values = samples(type, num_rows, 30);
-  auto const column = make_column(type, values);
-  auto const array  = export_view(slice(*column, 9, 100), true);
-  for (auto const& level : {array, array.child(0), array.child(1)}) {
-    auto const buffers = level.buffers();
-    EXPECT_EQ(level.offset(), 0);
-    EXPECT_FALSE(buffers[0].reason.empty());
-    for (std::size_t i = 1; i < buffers.size(); ++i) { EXPECT_TRUE(buffers[i].reason.empty()); }
-  }
-}
-
 TEST(ExportCompact, SharesMasksThatBeginAtAMultipleOf64Bytes)
 {
   auto const type    = flat("int32");
@@ -187,25 +168,6 @@ TEST(ExportCompact, SharesMasksThatBeginAtAMultipleOf64Bytes)
   };
   for (auto const begin : {0, 512, 1'024}) { EXPECT_FALSE(is_copy(begin)) << begin; }
   for (auto const begin : {8, 16, 32, 64, 256, 544}) { EXPECT_TRUE(is_copy(begin)) << begin; }
-}
-
-TEST(ExportNullCount, OfFieldsIncludesTheRowsBeforeTheSlice)
-{
-  auto const type   = struct_of({flat("int32"), flat("int8")});
-  auto values       = samples(type, num_rows, 0);
-  values[6]         = {std::vector<value>{value{}, number(1)}};
-  values[50]        = {std::vector<value>{value{}, number(1)}};
-  auto const column = make_column(type, values);
-  auto const counts = [&](cudf::size_type begin, cudf::size_type end) {
-    auto const part = export_view(slice(*column, begin, end));
-    EXPECT_EQ(part.null_count(), 0);
-    EXPECT_EQ(part.child(1).null_count(), 0);
-    return part.child(0).null_count();
-  };
-  EXPECT_EQ(counts(0, num_rows), 2);
-  EXPECT_EQ(counts(8, 100), 2) << "the field has the rows from the start of the mask word";
-  EXPECT_EQ(counts(33, 100), 1);
-  EXPECT_EQ(counts(65, 100), 0);
 }
 
 TEST(ExportOfNoRows, HasOneZeroOffset)
@@ -223,15 +185,6 @@ TEST(ExportOfNoRows, HasOneZeroOffset)
       EXPECT_EQ(read_integer_at(array->array.buffers[1], 0, width, true), 0);
     }
   }
-}
-
-TEST(ExportOfNoRows, KeepsTheDictionarysValues)
-{
-  auto const type  = dictionary_of(flat("string"));
-  auto const some  = make_column(type, samples(type, 9, 0));
-  auto const array = export_view(slice(*some, 4, 4));
-  EXPECT_EQ(array.length(), 0);
-  EXPECT_EQ(array.dictionary().length(), some->view().child(1).size());
 }
 
 TEST(ExportDurationDays, CountsSeconds)
@@ -336,15 +289,44 @@ TEST(ExportErrors, NameFieldsByTheirPosition)
   }
 }
 
-TEST(ExportErrors, FieldsMustMatchTheSchema)
+/// Check that an export fails if its schema was made for a column of type `made_for`.
+void expect_rejected(shape const& made_for, shape const& requested, shape const& type)
 {
-  auto const type   = struct_of({flat("int32"), flat("int64")});
+  SCOPED_TRACE(made_for.name + " as " + requested.name + ", for " + type.name);
+  auto const other  = make_column(made_for, samples(made_for, 4, 0));
+  auto const schema = cudf_arrow_bridge::make_schema(*other, {}, make_schema(requested).get());
+  ASSERT_EQ(schema.to_arrow()->format, requested.format);
   auto const column = make_column(type, samples(type, 4, 0));
-  auto const other  = make_column(struct_of({flat("int32")}), {});
-  auto const schema = cudf_arrow_bridge::make_schema(*other, {});
   EXPECT_THROW((void)to_arrow_device(
                  column->view(), nullptr, {.schema = schema}, stream(), host_memory_resource()),
                std::invalid_argument);
+}
+
+TEST(ExportErrors, SchemasOfOtherColumnsAreRejected)
+{
+  for (auto const* bytes : {"z", "Z", "vz"}) {
+    auto const requested = bytes_as(bytes, bytes);
+    expect_rejected(list_of(flat("uint8")), requested, list_of(flat("int32")));
+    expect_rejected(list_of(flat("uint8")), requested, list_of(struct_of({flat("int8")})));
+  }
+  expect_rejected(flat("int64"), flat("int64"), flat("int32"));
+  expect_rejected(dictionary_of(flat("int64")), flat("int64"), dictionary_of(flat("string")));
+  expect_rejected(dictionary_of(flat("string")), flat("string"), dictionary_of(flat("int8")));
+  auto const one = struct_of({flat("int32")});
+  expect_rejected(one, one, struct_of({flat("int32"), flat("int64")}));
+}
+
+TEST(ExportErrors, SchemasOfColumnsAreRejectedForTables)
+{
+  for (auto const& type : {list_of(flat("int32")), map_of(flat("int32"), flat("int8"))}) {
+    auto const column = make_column(type, samples(type, 4, 0));
+    auto const schema = cudf_arrow_bridge::make_schema(*column, {}, make_schema(type).get());
+    auto const table  = cudf::table_view{{column->child(1).view()}};
+    EXPECT_THROW(
+      (void)to_arrow_device(table, nullptr, {.schema = schema}, stream(), host_memory_resource()),
+      std::invalid_argument)
+      << type.name;
+  }
 }
 
 TEST(ExportedArray, ReportsItsPropertiesUntilItIsReset)

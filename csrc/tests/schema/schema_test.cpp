@@ -320,6 +320,40 @@ TEST(EqualSchemas, IsFalseForAMalformedSchema)
   EXPECT_TRUE(equal_schemas(*one.get(), *other.get()));
 }
 
+/// @return The error of `make_schema` for a column of a type; empty if there is none
+std::string schema_error(shape const& type, column_metadata const& metadata)
+{
+  auto const column = make_column(type, {});
+  try {
+    (void)cudf_arrow_bridge::make_schema(column->view(), metadata);
+  } catch (std::invalid_argument const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SchemaErrors, NameTheFieldOfAnInvalidOrigin)
+{
+  auto const type = struct_of({flat("int32")});
+  auto origin     = make_schema(type);
+  auto const meta = column_metadata{.name     = "s",
+                                    .children = {{.name = "a", .origin = origin->children[0]}},
+                                    .origin   = origin.get()};
+  EXPECT_EQ(schema_error(type, meta), "");
+  auto* const format          = origin->children[0]->format;
+  origin->children[0]->format = nullptr;
+  EXPECT_EQ(schema_error(type, meta),
+            "in the imported schema: column 's.f0': the schema has no format string");
+  auto const parent = column_metadata{.name = "s", .children = meta.children};
+  EXPECT_EQ(schema_error(type, parent),
+            "in the imported schema: column 's.a': the schema has no format string");
+  auto const column = make_column(flat("int32"), {});
+  EXPECT_THROW(
+    (void)cudf_arrow_bridge::make_schema(cudf::table_view{{column->view()}}, meta.children, {}),
+    std::invalid_argument);
+  origin->children[0]->format = format;
+}
+
 TEST(SchemaErrors, NameTheColumn)
 {
   auto const number             = make_column(flat("int8"), {});
