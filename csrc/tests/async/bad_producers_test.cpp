@@ -108,17 +108,6 @@ TEST_F(BadProducers, CallsAfterAFailureOfTheOwnerAreIgnored)
   EXPECT_EQ(read_ready(reader), (strings{"error 22 the plan is invalid"}));
 }
 
-TEST_F(BadProducers, ErrorsAfterACancelAreIgnored)
-{
-  producer.on_cancel = [this] { producer.fail(ECANCELED, "Consumer requested cancellation"); };
-  producer.open();
-  producer.give();
-  reader.cancel();
-  producer.fail(EINVAL, "Consumer requested cancellation");
-  producer.release();
-  EXPECT_EQ(read_ready(reader), (strings{"end"}));
-}
-
 TEST_F(BadProducers, CallsAfterARejectedSchemaAreIgnored)
 {
   for (auto const how : {0, 1, 2}) {
@@ -208,15 +197,6 @@ TEST_F(BadProducers, TasksWithoutAnArrayAreErrors)
   EXPECT_EQ(producer.num_cancels(), 1);
 }
 
-TEST_F(BadProducers, AFailedExtractionIsReportedAndCancels)
-{
-  producer.open();
-  producer.give({.code = ENOSPC, .has_array = false});
-  EXPECT_EQ(read_ready(reader), (strings{std::string{"error 28 "} + std::strerror(ENOSPC)}));
-  EXPECT_EQ(producer.num_cancels(), 1);
-  producer.release();
-}
-
 TEST_F(BadProducers, TheArrayOfAFailedExtractionIsNotReleased)
 {
   static auto num_releases = 0;
@@ -259,16 +239,6 @@ TEST_F(BadProducers, AFailedExtractionAfterTheEndIsReported)
     EXPECT_EQ(read_ready(reader), (strings{std::string{"error 5 "} + std::strerror(EIO)}));
   }
   EXPECT_EQ(producer.num_cancels(), 0);
-}
-
-TEST_F(BadProducers, AreCancelledOnlyOnce)
-{
-  producer.open();
-  producer.give({.code = EIO, .has_array = false, .before = [this] { reader.cancel(); }});
-  (void)read_ready(reader);
-  reader.cancel();
-  EXPECT_EQ(producer.num_cancels(), 1);
-  producer.release();
 }
 
 TEST_F(BadProducers, MayReleaseWithinACancel)
@@ -333,12 +303,6 @@ void release_within(Call const& call, Release const& release)
 TEST(ReadersInCalls, KeepTheProducerUntilARequestReturns)
 {
   release_within([](async_stream_reader& reader) { (void)reader.next(); },
-                 [](stand_in_producer& producer) { producer.release(); });
-}
-
-TEST(ReadersInCalls, KeepTheProducerUntilACancelReturns)
-{
-  release_within([](async_stream_reader& reader) { reader.cancel(); },
                  [](stand_in_producer& producer) { producer.release(); });
 }
 
