@@ -180,24 +180,6 @@ TEST(HostCast, KeepsValues)
   EXPECT_THROW((void)detail::cast_values(nullptr, 0, INT8, FLOAT64, on_host()), cudf::logic_error);
 }
 
-TEST(HostHalves, WidenToFloatsOfTheSameValue)
-{
-  auto halves = std::vector<std::uint16_t>(65'536);
-  std::iota(halves.begin(), halves.end(), std::uint16_t{0});
-  auto const floats = detail::widen_halves(halves.data(), 65'536, on_host());
-  for (auto const half : halves) {
-    auto const found    = static_cast<float const*>(floats.data())[half];
-    auto const exponent = (half >> 10) & 31;
-    auto const fraction = half & 1023;
-    auto const value    = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
-                          : exponent == 0 ? std::ldexp(fraction, -24)
-                                          : std::ldexp(1024 + fraction, exponent - 25);
-    EXPECT_TRUE(found == std::copysign(value, found) || (std::isnan(found) && std::isnan(value)))
-      << half;
-    EXPECT_EQ(std::signbit(found), half >= 0x8000) << half;
-  }
-}
-
 TEST(HostOffsets, AreReadFromAnyAddress)
 {
   auto const narrow = std::array<std::int32_t, 3>{0, -5, 7};

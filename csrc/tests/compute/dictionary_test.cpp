@@ -71,17 +71,6 @@ TYPED_TEST(HostDictionary, UnsignedIndicesMayExceedTheSignedRange)
   EXPECT_EQ(parts.null_count, 1);
 }
 
-TYPED_TEST(HostDictionary, HasNoKeysIfAllKeysAreNull)
-{
-  auto const type    = flat("int64");
-  auto const keys    = make_column(type, {{}, {}});
-  auto const indices = integers<TypeParam>(cudf::type_to_id<TypeParam>(), {1, 0});
-  auto const parts =
-    detail::drop_null_keys(indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host());
-  EXPECT_EQ(parts.keys->size(), 0);
-  EXPECT_EQ(parts.null_count, 2);
-}
-
 TYPED_TEST(HostDictionary, IndicesBeyondTheKeysAreRejected)
 {
   auto const keys = make_column(flat("string"), {text("a"), {}});
@@ -91,20 +80,6 @@ TYPED_TEST(HostDictionary, IndicesBeyondTheKeysAreRejected)
     EXPECT_THROW((void)detail::drop_null_keys(
                    indices->view(), keys->view(), {nullptr, 0}, column_path{}, on_host()),
                  std::invalid_argument);
-  }
-}
-
-TEST(HostDictionaries, AreDecodedToTheirValues)
-{
-  for (auto const& keys : {flat("string"), flat("bool8"), list_of(flat("int16"))}) {
-    for (auto const null_percent : {0, 30, 100}) {
-      auto const type   = dictionary_of(keys);
-      auto const values = samples(type, 70, null_percent);
-      auto const column = make_column(type, values);
-      auto const found  = detail::decode_dictionary(column->view(), column_path{}, on_host());
-      EXPECT_EQ(read_rows(found->view(), keys), values);
-      expect_invariants(*found);
-    }
   }
 }
 

@@ -189,14 +189,6 @@ TYPED_TEST(HostListViews, OutOfOrderOrOverlappingAreGathered)
             (std::vector<std::int32_t>{2, 3, 0, 1, 1, 2, 3}));
 }
 
-TYPED_TEST(HostListViews, WithGapsAreGathered)
-{
-  auto const lists = list_array<TypeParam>{{0, 3}, {2, 2}, 5}.read();
-  ASSERT_NE(lists.elements, nullptr);
-  EXPECT_EQ(values_of<std::int32_t>(lists.elements->view()),
-            (std::vector<std::int32_t>{0, 1, 3, 4}));
-}
-
 TYPED_TEST(HostListViews, OfNullRowsAreEmptyAndNotRead)
 {
   auto const mask  = std::uint32_t{0b101};
