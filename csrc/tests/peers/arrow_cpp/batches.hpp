@@ -87,12 +87,4 @@ inline std::shared_ptr<arrow::RecordBatch> arrow_batch(plain_batch const& batch)
                                   {numbers.Finish().ValueOrDie(), texts.Finish().ValueOrDie()});
 }
 
-/// A batch that Arrow C++ makes but fails to export: its columns differ in length.
-inline std::shared_ptr<arrow::RecordBatch> malformed_batch()
-{
-  auto const one  = arrow_batch({{number(1)}, {value{"one"}}});
-  auto const none = arrow_batch({});
-  return arrow::RecordBatch::Make(arrow_schema(), 1, {one->column(0), none->column(1)});
-}
-
 }  // namespace cudf_arrow_bridge::test

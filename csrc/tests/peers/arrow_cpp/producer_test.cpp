@@ -85,10 +85,6 @@ class arrow_producer {
     begin(generate(std::move(made), end, std::move(may_end), *pool_, random));
   }
 
-  explicit arrow_producer(arrow_batches batches)
-    : reader{5, {}}, pool_{arrow::internal::ThreadPool::Make(1).ValueOrDie()}
-  { begin(arrow::MakeVectorGenerator(std::move(batches))); }
-
   arrow_producer(arrow_producer&&) = delete;
 
   ~arrow_producer()
@@ -237,15 +233,6 @@ TEST(ArrowProducer, ReportsAnErrorInTheMiddle)
     }
     EXPECT_EQ(producer.seen.num_cancels(), 0);
   });
-}
-
-TEST(ArrowProducer, TaskWithoutAnArrayIsAnError)
-{
-  auto watch     = watchdog{};
-  auto producer  = arrow_producer{{malformed_batch(), arrow_batch({})}};
-  auto const two = error_of(producer);
-  ASSERT_TRUE(two);
-  EXPECT_EQ(two->code(), EIO);
 }
 
 }  // namespace
