@@ -23,7 +23,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr auto num_streams = 1'000;
 #else
-constexpr auto num_streams = 10'000;
+constexpr auto num_streams = 3'000;
 #endif
 
 /// One stream from a seed.

@@ -20,7 +20,7 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
-constexpr auto num_races = 3'000U;
+constexpr auto num_races = 1'000U;
 
 /// Wakes the owner of a writer.
 class bell {
