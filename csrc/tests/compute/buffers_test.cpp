@@ -9,8 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace cudf_arrow_bridge::test {
