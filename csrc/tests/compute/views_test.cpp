@@ -94,6 +94,15 @@ struct view_array {
   }
 };
 
+TEST(HostStringViews, AreCopiedFromEachBufferInTheOrderOfTheirRows)
+{
+  auto const array = view_array{
+    {reference(13, 1, 0), inlined("twelve bytes"), reference(20, 0, 0), reference(14, 0, 6)}};
+  EXPECT_EQ(array.read(),
+            (std::vector<std::string>{
+              "thirteen more", "twelve bytes", "twenty bytes of text", " bytes of text"}));
+}
+
 TEST(HostStringViews, OfNullRowsAreNotRead)
 {
   auto array      = view_array{{inlined("a"), reference(1 << 30, 77, -5), inlined("c")}};

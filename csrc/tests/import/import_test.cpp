@@ -393,5 +393,24 @@ TEST(ArrayImporter, RejectsArraysThatDoNotMatchItsSchema)
   EXPECT_THROW((void)array_importer{*unknown.get()}, cudf::data_type_error);
 }
 
+TEST(BorrowTable, ImportsMisalignedBuffers)
+{
+  auto const type   = struct_of({flat("int64"), flat("string")});
+  auto const values = random_rows(type, 3, 0);
+  tracked source{produce(type, values)};
+  auto const misalign = [](ArrowArray& field, std::size_t size) {
+    auto copy = std::vector<std::byte>(1 + size);
+    std::memcpy(copy.data() + 1, field.buffers[1], size);
+    field.buffers[1] = copy.data() + 1;
+    return copy;
+  };
+  auto* const* fields = source.array->array.children;
+  auto const numbers  = misalign(*fields[0], 3 * 8);
+  auto const offsets  = misalign(*fields[1], 4 * 4);
+  auto const table    = import_table(type, source.array, borrowing);
+  for (auto const& column : table.columns) { EXPECT_NE(column.storage, nullptr); }
+  EXPECT_EQ(table_rows(table, type), values);
+}
+
 }  // namespace
 }  // namespace cudf_arrow_bridge::test
