@@ -40,6 +40,7 @@ class ThreadedBatches:
     def __init__(self, stream: DeviceArrayStream, prefetch: int = 0) -> None:
         self._stream = stream
         self._prefetch = prefetch
+        self._schema_lock = asyncio.Lock()
 
     @property
     def state(self) -> str:
@@ -48,7 +49,9 @@ class ThreadedBatches:
 
     async def schema(self) -> Schema:
         """Return the schema."""
-        return await call_on_thread(self._stream._schema_handle)
+        # Several tasks may await it, but only one thread at a time may read the stream.
+        async with self._schema_lock:
+            return await call_on_thread(self._stream._schema_handle)
 
     async def aclose(self) -> None:
         """Release the source."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from testing import foreign, samples, views
+from testing import samples, views
 
 ROWS = 5
 FLAT = [
@@ -125,7 +125,7 @@ def array_of(type_, size):
         is_map = pa.types.is_map(type_)
         entries = pa.struct([type_.key_field, type_.item_field]) if is_map else type_.value_type
         children = [array_of(entries, size)]
-        buffers.append(pa.py_buffer(np.arange(size + 1, dtype=foreign.offset_type(type_))))
+        buffers.append(pa.py_buffer(np.arange(size + 1, dtype=samples.offset_type(type_))))
     if pa.types.is_list_view(type_):
         buffers.append(pa.py_buffer(np.ones(size, "int32")))
     return pa.Array.from_buffers(type_, size, buffers, children=children)
