@@ -207,7 +207,7 @@ def test_release_after_interpreter_exit_does_nothing(library, when):
     assert run(body, library, when) == ""
 
 
-# Host memory only; csrc/tests/sim/tests/forks_test.cpp tests device memory.
+# Host memory only; csrc/tests/sim/tests/cuda/forks_test.cpp tests device memory.
 FORKED = """
     producer = Producer(STRUCT)
     imported = column_from(producer)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks that wait for fences and for arrays, and event loops that end while fences are pending.
 
-The tests complete fences themselves; tests/gpu/streams has fences of work on a GPU.
+The tests complete fences themselves; tests/gpu/test_fences.py has fences of work on a GPU.
 """
 
 from __future__ import annotations
