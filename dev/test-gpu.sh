@@ -97,7 +97,7 @@ if [[ -z $host ]] && grep -q '"devices": \[\]' "$results/host.json"; then
 fi
 
 gpu=tests/gpu
-computing=("$gpu/test_computing.py" "$gpu/test_conversions.py" "$gpu/test_views.py")
+computing=("$gpu/test_computing.py" "$gpu/test_conversions.py")
 streams=("$gpu/test_streams.py" "$gpu/test_fences.py" "$gpu/test_graph_captures.py")
 rows=("$gpu/test_pylibcudf_interop.py")
 queries=("$gpu/test_cudf_polars.py")

@@ -75,15 +75,3 @@ def test_each_component_has_files():
 )
 def test_includes_of_higher_layers_are_found(path, included):
     assert violations(path, f'#pragma once\n\n#  include "{included}"\n') != []
-
-
-@pytest.mark.parametrize(
-    ("path", "included"),
-    [
-        ("import/import.cpp", "arrays/foreign_array.hpp"),
-        ("compute/device/gather.cpp", "compute/gather.hpp"),
-        ("tensor/tensor_export.cpp", "import/column_importer.hpp"),
-    ],
-)
-def test_includes_of_lower_layers_are_allowed(path, included):
-    assert violations(path, f'#include "{included}"\n') == []

@@ -144,19 +144,6 @@ def test_imports_of_higher_layers_are_found(path, source):
     assert len(violations(source, Path(PACKAGE, path))) == 1
 
 
-@pytest.mark.parametrize(
-    ("path", "source"),
-    [
-        ("arrow/sources.py", "from ..cuda.streams import Stream\nfrom . import display"),
-        ("arrow/__init__.py", "from .display import text\nfrom .._core import schema"),
-        ("_core/export.pyx", "from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core"),
-        ("frames/from_pylibcudf.py", "import pyarrow as pa\nfrom cudf.core.column import column"),
-    ],
-)
-def test_imports_of_lower_layers_are_allowed(path, source):
-    assert violations(source, Path(PACKAGE, path)) == []
-
-
 def test_only_frames_import_cudf_when_they_are_loaded():
     """Importing cuDF takes a second, so other components import it only when a frame is needed."""
     top_level = re.compile(r"^(?:from|import) (?:.*, )?cudf\b", re.MULTILINE)
