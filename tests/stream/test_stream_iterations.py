@@ -283,6 +283,15 @@ def test_threads_that_start_one_loop_do_not_get_a_batch_twice():
     assert found in ([12], [12, 8], [8, 12])
 
 
+def test_release_by_another_thread_before_an_iteration_starts_is_reported():
+    stream = cab.to_arrow_device_stream(frame())
+    list(stream)
+    # As if the release came after the check of the stream.
+    stream._source.release()
+    with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
+        list(stream)
+
+
 class Flaky:
     """An iterable whose first iterations fail at a position."""
 
