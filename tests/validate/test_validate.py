@@ -220,6 +220,17 @@ def test_full_validation_rejects_a_wrong_null_count(type_, size):
         assert f"expected a null count of {size}, got {wrong}" in message
 
 
+@pytest.mark.parametrize("validate", ["minimal", "full"])
+def test_a_null_count_of_a_run_end_encoded_array_is_rejected(validate):
+    """Such an array has no validity buffer: its values have the nulls."""
+
+    def edit(schema, array):
+        array.array.null_count = 1
+
+    message = refused(ValueError, Producer(runs([2, 4]), edit), validate=validate)
+    assert "a run-end encoded array has no validity buffer" in message
+
+
 def test_full_validation_accepts_a_bitmap_without_nulls():
     array = raw(pa.int8(), [b"\xf8\x07", ints("int8", *range(11))], 8, offset=3)
     assert array.null_count == 0

@@ -155,6 +155,11 @@ void check_runs(parsed_tree const& types, ArrowArray const& array, column_path c
   auto const max_run_end = type == cudf::type_id::INT16   ? std::numeric_limits<std::int16_t>::max()
                            : type == cudf::type_id::INT32 ? std::numeric_limits<std::int32_t>::max()
                                                           : max_end;
+  if (array.null_count > 0) {
+    fail_invalid(path,
+                 "a run-end encoded array has no validity buffer, and its null count is " +
+                   std::to_string(array.null_count));
+  }
   if (ends.null_count > 0) { fail_invalid(path, "run ends are null"); }
   auto const last_row = array.offset + array.length;
   if (array.length > 0 && ends.length == 0) {
