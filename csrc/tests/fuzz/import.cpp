@@ -52,15 +52,13 @@ bool is_unspecified(cudf::column_view const& column,
                     import_options const& options)
 {
   using enum test::invariant;
-  if (found.path.find("[]") == std::string::npos) {
-    // Full validation checks the indices of all rows. `read_arrow` has read those of valid rows.
-    return found.broken == indices_are_within_keys && !options.sanitize &&
-           options.validate != validation::full;
-  }
-  // No row may refer to the keys that have such an index.
+  auto const is_below_list = found.path.find("[]") != std::string::npos;
+  // Full validation checks the indices of all rows. `read_arrow` has read those of valid rows, but
+  // no row may refer to a list element or a key.
   if (found.broken == indices_are_within_keys && options.validate != validation::full) {
-    return true;
+    return is_below_list || found.path.find(".keys") != std::string::npos || !options.sanitize;
   }
+  if (!is_below_list) { return false; }
   if (column.offset() == 0 && options.sanitize) { return false; }
   switch (found.broken) {
     case null_count_is_right:
