@@ -33,12 +33,12 @@ OPTIONS = f"""-GNinja -DPython_EXECUTABLE={sys.executable} -DCMAKE_BUILD_TYPE=De
 HEADER = """#ifndef IS_MUTANT
 #define IS_MUTANT
 #include <cstdlib>
-#include <string_view>
+#include <cstring>
 #include <type_traits>
-inline bool is_selected(std::string_view name)
+inline bool is_selected(char const* name)
 {
   static char const* const selected = std::getenv("MUTANT");
-  return selected != nullptr && name == selected;
+  return selected != nullptr && std::strcmp(name, selected) == 0;
 }
 constexpr bool is_mutant(char const* name)
 { return !std::is_constant_evaluated() && is_selected(name); }
