@@ -181,7 +181,7 @@ def likely_suites(component: str, program: str) -> str:
 
 def first_failure(binaries: dict[str, Path], mutant: Mutant | None) -> str:
     """Run the tests with a mutant, likely ones first. Return the test that failed, or nothing."""
-    runs = [(SIMULATED, "-Schedules.*"), (UNIT, "*"), (SIMULATED, "schedules.*")]
+    runs = [(SIMULATED, "-*Schedules.*"), (UNIT, "*"), (SIMULATED, "*Schedules.*")]
     if mutant is not None:
         component = mutant.file.partition("/")[0]
         runs = [(program, likely_suites(component, program)) for program in binaries] + runs
