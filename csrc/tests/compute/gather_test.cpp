@@ -72,6 +72,17 @@ TEST(HostGather, DropsElementsOfNullRows)
   EXPECT_EQ(found->view().child(1).size(), 1);
 }
 
+TEST(HostGather, MakesNullStringsFromAColumnWithoutOffsets)
+{
+  auto const empty =
+    cudf::column_view{cudf::data_type{cudf::type_id::STRING}, 0, nullptr, nullptr, 0};
+  for (auto const& map : {std::vector<std::int32_t>{}, {-1, -1}}) {
+    auto const found = gather(empty, map);
+    EXPECT_EQ(read_rows(found->view(), flat("string")), rows(map.size()));
+    expect_invariants(*found);
+  }
+}
+
 TEST(HostGather, ThrowsOverflowErrorBeforeItAllocates)
 {
   // One list of 2^28 elements, gathered 9 times.

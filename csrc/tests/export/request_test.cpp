@@ -285,18 +285,10 @@ TEST(NullsBelowNulls, AreNotCheckedAgainstTheRequestedType)
 
 TEST(NullsBelowNulls, MayBeAFieldOfTheNullType)
 {
-  auto const nothing = [](cudf::size_type size) {
-    auto const no_bytes = std::vector<char>{};
-    return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::EMPTY},
-                                          size,
-                                          host_buffer(no_bytes),
-                                          host_buffer(no_bytes),
-                                          size);
-  };
   auto const type            = struct_of({flat("null")});
   auto wanted                = make_schema(type);
   wanted->children[0]->flags = 0;
-  auto const column          = struct_around(nothing(4), "0010");
+  auto const column          = struct_around(make_column(flat("null"), rows(4)), "0010");
   auto const view            = column->view();
   EXPECT_EQ(read_arrow(export_as(slice(view, 0, 2), {}, wanted.get()).array->array, type), rows(2));
   EXPECT_EQ(read_arrow(export_as(slice(view, 2, 2), {}, wanted.get()).array->array, type), rows{});
@@ -314,39 +306,27 @@ TEST(NullsBelowNulls, OutsideOfTheSliceAreNotChecked)
   EXPECT_THROW((void)export_as(*column, {}, wanted.get()), std::invalid_argument);
 }
 
-TEST(Requests, DictionariesOfNestedValuesAreNotDecoded)
+TEST(Requests, DictionariesAreDecodedUnlessTheirValuesAreNested)
 {
-  for (auto const& values : {struct_of({flat("int8")}), struct_of({}), list_of(flat("int8"))}) {
-    auto const type   = dictionary_of(values);
-    auto const held   = samples(type, 20, 30);
-    auto const column = make_column(type, held);
-    auto const result = export_as(*column, {}, make_schema(values).get());
+  // The indices of dictionaries and the plain values have the same format "i".
+  for (auto const& values :
+       {flat("int32"), struct_of({flat("int8")}), struct_of({}), list_of(flat("int8"))}) {
+    auto const is_nested = values.id != cudf::type_id::INT32;
+    auto const type      = dictionary_of(values);
+    auto const held      = samples(type, 20, 30);
+    auto const column    = make_column(type, held);
+    auto const result    = export_as(*column, {}, make_schema(values).get());
     EXPECT_STREQ(result.schema->format, "i") << values.name;
-    ASSERT_NE(result.schema->dictionary, nullptr) << values.name;
-    EXPECT_EQ(result.schema->dictionary->format, values.format);
-    EXPECT_EQ(read_arrow(result.array->array, type), held);
+    ASSERT_EQ(result.schema->dictionary != nullptr, is_nested) << values.name;
+    if (is_nested) { EXPECT_EQ(result.schema->dictionary->format, values.format); }
+    EXPECT_EQ(read_arrow(result.array->array, is_nested ? type : values), held);
   }
-}
-
-/// A struct column whose only field is binary and whose row 3 is null.
-std::unique_ptr<cudf::column> structs_of(rows const& lists)
-{
-  auto structs  = rows(lists.size(), number(0));
-  structs[3]    = value{};
-  auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  children.push_back(make_column(bytes_as("binary", "z"), lists));
-  return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::STRUCT},
-                                        static_cast<cudf::size_type>(lists.size()),
-                                        host_buffer(std::vector<char>{}),
-                                        mask_of(structs),
-                                        1,
-                                        std::move(children));
 }
 
 /// Export bytes of a fixed size from lists: two before the slice, three in it, and one after it.
 void expect_bytes_of_a_slice(rows const& lists, bool shared)
 {
-  auto const column      = structs_of(lists);
+  auto const column      = struct_around(make_column(bytes_as("binary", "z"), lists), "111011");
   auto const all         = column->view();
   auto const part_of_all = cudf::column_view{
     all.type(), 3, nullptr, all.null_mask(), 1, 2, {all.child_begin(), all.child_end()}};
@@ -412,32 +392,6 @@ TEST(Requests, BytesMayBeginInsideTheirColumn)
   auto const result = export_as(lists, {}, schema_of("z").get());
   EXPECT_EQ(read_arrow(result.array->array, bytes_as("binary", "z")),
             (rows{bytes(1, 1), bytes(2, 2)}));
-}
-
-TEST(Origin, IsRestoredWithoutReadingTheValues)
-{
-  auto const column   = make_column(flat("timestamp_ms"), {number(1)});  // not a whole day
-  auto const origin   = schema_of("tdm");
-  auto const metadata = column_metadata{.origin = origin.get()};
-  EXPECT_STREQ(export_as(*column, metadata, nullptr).schema->format, "tdm");
-  EXPECT_THROW((void)export_as(*column, {}, origin.get()), std::invalid_argument);
-}
-
-TEST(Origin, OfADictionaryIsRestoredIfItsIndicesHoldAnyColumn)
-{
-  auto const type = flat("int32");
-  auto values     = rows{};
-  for (auto i = 0; i < 129; ++i) { values.push_back(number(i)); }
-  auto const column = make_column(type, values);
-  for (auto const* index : {"c", "S", "i", "L"}) {
-    auto origin = make_schema(dictionary_of(type));
-    check(ArrowSchemaSetFormat(origin.get(), index));
-    auto const result   = export_as(*column, {.origin = origin.get()}, nullptr);
-    auto const is_plain = result.schema->dictionary == nullptr;
-    EXPECT_EQ(is_plain, *index == 'c' || *index == 'S') << index;
-    EXPECT_STREQ(result.schema->format, is_plain ? "i" : index);
-    if (is_plain) { EXPECT_EQ(read_arrow(result.array->array, type), values); }
-  }
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ unique_device_array export_view(cudf::column_view const& column,
     .to_arrow();
 }
 
+unique_device_array export_as(cudf::column_view const& column, shared_schema const& schema)
+{
+  return to_arrow_device(column, nullptr, {.schema = schema}, stream(), host_memory_resource())
+    .to_arrow();
+}
+
 imported_column import_array(unique_device_array& array, ArrowSchema const& schema)
 {
   return checked(
@@ -88,6 +94,42 @@ TEST_P(RoundTrip, KeepsRowsFromAProducer)
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RoundTrip, ::testing::Range(0U, 400U));
+
+// -- imported types -------------------------------------------------------------------------------
+
+TEST(Origin, IsRestoredWithoutReadingTheValues)
+{
+  auto const column   = make_column(flat("timestamp_ms"), {number(1)});  // not a whole day
+  auto const origin   = make_schema(as(cudf::type_id::TIMESTAMP_MILLISECONDS, "date64", "tdm"));
+  auto const restored = cudf_arrow_bridge::make_schema(*column, {.origin = origin.get()}, nullptr);
+  EXPECT_STREQ(restored.to_arrow()->format, "tdm");
+  EXPECT_EQ(export_as(*column, restored)->array.length, 1);
+  auto const requested = cudf_arrow_bridge::make_schema(*column, {}, origin.get());
+  EXPECT_THROW((void)export_as(*column, requested), std::invalid_argument);
+}
+
+TEST(Origin, OfADictionaryIsRestoredIfItsIndicesHoldAnyColumn)
+{
+  auto const type = flat("int32");
+  auto values     = rows{};
+  for (auto i = 0; i < 129; ++i) { values.push_back(number(i)); }
+  auto const column = make_column(type, values);
+  for (auto const* index : {"c", "S", "i", "L"}) {
+    auto origin = make_schema(dictionary_of(type));
+    check(ArrowSchemaSetFormat(origin.get(), index));
+    auto const schema = cudf_arrow_bridge::make_schema(*column, {.origin = origin.get()}, nullptr);
+    auto const restored = schema.to_arrow();
+    auto const array    = export_as(*column, schema);
+    auto const is_plain = restored->dictionary == nullptr;
+    EXPECT_EQ(is_plain, *index == 'c' || *index == 'S') << index;
+    EXPECT_STREQ(restored->format, is_plain ? "i" : index);
+    if (is_plain) { EXPECT_EQ(read_arrow(array->array, type), values); }
+  }
+  auto const encoded = dictionary_of(type);
+  auto const wanted  = cudf_arrow_bridge::make_schema(*column, {}, make_schema(encoded).get());
+  ASSERT_NE(wanted.to_arrow()->dictionary, nullptr);
+  EXPECT_EQ(read_arrow(export_as(*column, wanted)->array, encoded), values);
+}
 
 // -- lifetime of the producer ---------------------------------------------------------------------
 

@@ -378,6 +378,15 @@ TEST(StreamSchemas, AreCopiedWithNamesAndFlags)
   EXPECT_THROW((void)copy_schema(released), std::invalid_argument);
 }
 
+TEST(StreamSchemas, DifferInDictionaries)
+{
+  auto const plain   = make_schema(flat("int32"));
+  auto const encoded = make_schema(dictionary_of(flat("int32")));
+  ASSERT_STREQ(plain->format, encoded->format);
+  EXPECT_THROW(check_same_schema(*plain.get(), *encoded.get()), std::invalid_argument);
+  EXPECT_THROW(check_same_schema(*encoded.get(), *plain.get()), std::invalid_argument);
+}
+
 TEST(StreamSchemas, KeepAndCompareMetadata)
 {
   auto const column = make_column(flat("int32"), {});

@@ -130,6 +130,7 @@ TEST_F(IpcUpload, WritesOnlyToItsOwnPinnedMemory)
     auto const first = detail::pinned_memory{pinned_block};
     auto const others =
       detail::pinned_memory{1, all_pinned_memory - 2 * pinned_block, detail::transfer_kind::body};
+    EXPECT_EQ((detail::pinned_memory{2 * pinned_block}.data()), nullptr) << "one block is free";
     auto const all = std::array{std::span{first.data(), first.size()},
                                 std::span{others.data(), others.size()}.first(pinned_block)};
     for (auto const& each : all) { std::memset(each.data(), 0, each.size()); }
