@@ -151,6 +151,7 @@ REFUSED = [
     (pa.array([1], pa.decimal128(9, 2)), f"{NO_NUMBERS} 'decimal128'"),
     (pa.array([1, 1]).dictionary_encode(), f"{NO_NUMBERS} 'dictionary'"),
     (pa.nulls(3), f"{NO_NUMBERS} 'null'"),
+    (pa.array([[(1, 2)]], pa.map_(pa.int64(), pa.int64())), f"{NO_NUMBERS} 'map'"),
     (pa.array([[[1], [2]], [[3], [4, 5]]]), "list 3 has 2 elements and list 0 has 1: a tensor"),
     (pa.array([[1], None]), NULLS),
     (pa.array([[1, 2], [None, 3]]), NULLS),
