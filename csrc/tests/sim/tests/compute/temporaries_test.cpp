@@ -105,7 +105,7 @@ TEST_F(Temporaries, OfImportedStringsAndListsWithNulls)
 
 TEST_F(Temporaries, OfLargeBoolColumnsAreInOneBlock)
 {
-  constexpr auto size = cudf::size_type{40'000'000};
+  constexpr auto size = cudf::size_type{10'000'000};
   auto const stream   = lasting_stream{};
   auto const bools    = rmm::device_buffer{std::size_t{size}, stream.get(), pool_};
   EXPECT_EQ(calls_of([&] {
