@@ -6,8 +6,6 @@
 
 #include <cudf_arrow_bridge/import.hpp>
 
-#include <cudf/strings/strings_column_view.hpp>
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -282,29 +280,6 @@ TEST(BorrowTable, SharesBuffersOfFlatValuesAndStrings)
   EXPECT_EQ(read_rows(last.view(), flat("string")), field_rows(values, 1, {}));
   last = {};
   EXPECT_EQ(source.released, 1);
-}
-
-TEST(BorrowTable, ImportsNullStringsThatAreNotEmpty)
-{
-  auto const type = struct_of({flat("string")});
-  auto const null = value{rows{value{}}};
-  auto const row  = [](std::string text) { return value{rows{value{std::move(text)}}}; };
-  for (auto const sanitize : {true, false}) {
-    tracked source{produce(type, {row("before"), null, row("stays"), row("goes")})};
-    auto& batch               = source.array->array;
-    batch.offset              = 1;
-    batch.length              = 3;
-    auto& field               = *batch.children[0];
-    field.null_count          = -1;
-    auto* const mask          = const_cast<void*>(field.buffers[0]);
-    *static_cast<char*>(mask) = 0b0101;
-    auto const table = import_table(type, source.array, {.sanitize = sanitize, .borrow = true});
-    EXPECT_EQ(table.columns[0].storage != nullptr, sanitize);
-    EXPECT_EQ(table_rows(table, type), (rows{null, row("stays"), null}));
-    auto const strings = cudf::strings_column_view{table.view().column(0)};
-    auto const* ends   = strings.offsets().data<std::int32_t>() + strings.offset() + 2;
-    EXPECT_EQ(ends[1] - ends[0], sanitize ? 0 : 4);
-  }
 }
 
 TEST(ImportTable, DoesNotReleaseRejectedArrays)
