@@ -2,7 +2,7 @@
 /// @file
 /// Random programs of several threads, streams and devices. The test checks each value that a
 /// kernel reads. `CUDF_ARROW_BRIDGE_SEED=<seed>` runs only one program,
-/// `CUDF_ARROW_BRIDGE_SCHEDULES=<count>` another number of programs than 1,000.
+/// `CUDF_ARROW_BRIDGE_SCHEDULES=<count>` another number of programs than 400.
 #include "sim/tests/bridge_test.hpp"
 
 #include <array>
@@ -211,7 +211,7 @@ TEST_P(Schedules, KernelsReadTheExpectedValues)
 {
   auto const* only = std::getenv("CUDF_ARROW_BRIDGE_SEED");
   auto const first = number_of(only, 0);
-  auto const count = number_of(std::getenv("CUDF_ARROW_BRIDGE_SCHEDULES"), 1000);
+  auto const count = number_of(std::getenv("CUDF_ARROW_BRIDGE_SCHEDULES"), 400);
   auto const end   = only == nullptr ? count : first + 1;
   for (auto seed = first + GetParam(); seed < end && !HasFailure(); seed += parts) {
     SCOPED_TRACE("CUDF_ARROW_BRIDGE_SEED=" + std::to_string(seed));
