@@ -15,7 +15,6 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
-#include <future>
 #include <memory>
 #include <optional>
 #include <set>
@@ -135,17 +134,6 @@ TEST(Fences, PollSleepsWithoutUsingTheCpu)
   auto const before = time_of_cpu();
   EXPECT_EQ(fences.poll(200ms), results{});
   EXPECT_LT(time_of_cpu() - before, 50ms);
-}
-
-TEST(Fences, WakeEndsAPollOfAnotherThread)
-{
-  auto fences = fence_set::make();
-  for (auto i = 0; i < 100; ++i) {
-    auto polled = std::async(std::launch::async, [&] { return fences.poll(for_ever); });
-    if (i % 2 == 0) { std::this_thread::sleep_for(100us); }
-    fences.wake();
-    EXPECT_EQ(polled.get(), results{});
-  }
 }
 
 TEST(Fences, EachResultGoesToOnePollingThread)
