@@ -4,23 +4,19 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
-import textwrap
 import threading
-from pathlib import Path
+from textwrap import dedent
 
 import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from testing.ends import ends_of
 from testing.host import to_plc
 from testing.owners import STRUCT, source_of
 from testing.peers import native
 from testing.peers.arrays import Producer, column_from
 
-TESTS = Path(__file__).parents[1]
 THREADS = 8
 
 
@@ -99,32 +95,23 @@ def test_native_thread_releases_while_other_threads_export(library):
     assert len(gone) == 1
 
 
-PROLOGUE = """
+#: Imports the modules, also those that the package imports when they are used.
+PREPARE = """
 import gc, os, sys, threading, time
 import nanoarrow.device, pyarrow as pa
+from testing.owners import source_of
 from testing.peers import native
 from testing.host import to_plc
-from testing.peers.arrays import Capsules, DeviceOnly, Producer, column_from
+from testing.peers.arrays import DeviceOnly, Producer, column_from
 import cudf_arrow_bridge as cab
 STRUCT = pa.array([{"0": i, "1": str(i)} for i in range(100)])
+pa.array(cab.to_arrow_device(column_from(STRUCT)))
+"""
+#: The beginning of each code.
+OBJECTS = """
 exported = cab.to_arrow_device(to_plc(STRUCT))
 imported = column_from(STRUCT)
 """
-
-
-def run(body, *arguments):
-    """Run the prologue and `body` in a new process and return the standard output."""
-    path = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(
-        [sys.executable, "-P", "-X", "faulthandler", "-W", "ignore::DeprecationWarning", "-c",
-         PROLOGUE + textwrap.dedent(body), *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
-
 
 #: Objects that are alive at interpreter shutdown, in addition to an export and an import.
 AT_EXIT = {
@@ -133,6 +120,7 @@ AT_EXIT = {
             column_from(Producer(STRUCT)),
             exported.__arrow_c_device_array__(), exported.__arrow_c_array__(),
             pa.array(exported), nanoarrow.device.c_device_array(DeviceOnly(exported)),
+            nanoarrow.device.c_device_array(cab.to_arrow_device(imported)).array.child(0),
             native.take(exported.__arrow_c_device_array__()[1]),
             column_from(pa.array(cab.to_arrow_device(imported))),
         ]
@@ -161,14 +149,8 @@ AT_EXIT = {
 }
 
 
-@pytest.mark.parametrize("body", AT_EXIT.values(), ids=AT_EXIT)
-def test_interpreter_exits_without_output_while_objects_are_alive(body):
-    assert run(body) == ""
-
-
 #: A thread that is dropping an owner and blocks until `proceed` is set.
 INSIDE = """
-    from testing.owners import source_of
     inside, proceed = threading.Event(), threading.Event()
     class Slow(list):
         def append(self, _):
@@ -182,30 +164,19 @@ INSIDE = """
     """
 
 
-def test_interpreter_exit_waits_for_a_thread_that_drops_an_owner():
-    assert run(textwrap.dedent(INSIDE) + "proceed.set()") == "gone\n"
-
-
-def test_forked_child_exits_without_waiting_for_threads_of_the_parent():
-    body = """
-        child = os.fork()
-        if child == 0:
-            sys.exit()
-        assert os.waitpid(child, 0)[1] == 0
-        proceed.set()
-        """
-    assert run(textwrap.dedent(INSIDE) + textwrap.dedent(body)) == "gone\n"
-
-
-@pytest.mark.parametrize("when", ["release_at_exit", "release_on_thread_at_exit"])
-def test_release_after_interpreter_exit_does_nothing(library, when):
-    body = """
-        release, address = native.take(exported.__arrow_c_device_array__()[1])
-        del exported
-        getattr(native.load(sys.argv[1]), sys.argv[2])(release, address)
-        """
-    assert run(body, library, when) == ""
-
+FORKING = """
+    child = os.fork()
+    if child == 0:
+        sys.exit()
+    assert os.waitpid(child, 0)[1] == 0
+    proceed.set()
+    """
+RELEASE_LATER = """
+    release, address = native.take(exported.__arrow_c_device_array__()[1])
+    del exported
+    native.load(LIBRARY).WHEN(release, address)
+    """
+WHEN = ["release_at_exit", "release_on_thread_at_exit"]
 
 # Host memory only; csrc/tests/sim/tests/cuda/forks_test.cpp tests device memory.
 FORKED = """
@@ -250,5 +221,34 @@ FORKED = """
     """
 
 
-def test_forked_children_free_arrays_and_the_parent_keeps_its_own():
-    assert run(FORKED) == ""
+@pytest.fixture(scope="module")
+def ends(library):
+    """Return the exit status and the output of each process."""
+    codes = {**AT_EXIT, "forked children": FORKED}
+    codes["a thread inside"] = dedent(INSIDE) + "proceed.set()"
+    codes["a fork beside a thread inside"] = dedent(INSIDE) + dedent(FORKING)
+    release = RELEASE_LATER.replace("LIBRARY", repr(str(library)))
+    codes |= {when: release.replace("WHEN", when) for when in WHEN}
+    return ends_of(PREPARE, {name: OBJECTS + dedent(code) for name, code in codes.items()})
+
+
+@pytest.mark.parametrize("objects", AT_EXIT)
+def test_interpreter_exits_without_output_while_objects_are_alive(ends, objects):
+    assert ends[objects] == (0, "")
+
+
+def test_interpreter_exit_waits_for_a_thread_that_drops_an_owner(ends):
+    assert ends["a thread inside"] == (0, "gone\n")
+
+
+def test_forked_child_exits_without_waiting_for_threads_of_the_parent(ends):
+    assert ends["a fork beside a thread inside"] == (0, "gone\n")
+
+
+@pytest.mark.parametrize("when", WHEN)
+def test_release_after_interpreter_exit_does_nothing(ends, when):
+    assert ends[when] == (0, "")
+
+
+def test_forked_children_free_arrays_and_the_parent_keeps_its_own(ends):
+    assert ends["forked children"] == (0, "")

@@ -3,25 +3,23 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
+from textwrap import dedent, indent
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
+from testing.ends import ends_of
 
 #: Code that opens a stream of every kind of source and takes its first frame.
 PREPARE = """
-import asyncio, gc, os, sys, threading, time
-sys.path.insert(0, {tests!r})
+import asyncio, gc, io, os, socket, sys, threading, time
 import pyarrow as pa
 import cudf_arrow_bridge as cab
 from testing.peers.handlers import Handler
 from testing.peers.producers import Producer
 
-BATCH = pa.record_batch({{"a": [1, 2, 3]}})
+BATCH = pa.record_batch({"a": [1, 2, 3]})
+# Imports the modules that the package imports when they are used.
+cab.from_arrow_device(pa.table(cab.to_arrow_device_stream([BATCH])), to="pylibcudf")
 
 def plain():
     while True:
@@ -128,23 +126,6 @@ FORK = """
 """
 
 
-def run(code):
-    code = PREPARE.format(tests=str(TESTS)) + textwrap.dedent(code)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
-def test_exit_with_open_streams_prints_nothing_and_returns_0(end):
-    run(end)
-
-
-def test_streams_of_the_parent_work_after_a_fork():
-    run(FORK)
-
-
 #: Code of a daemon thread that waits for a source in Python: the source itself, or its release.
 WAITING = {
     "stream": "pa.table(cab.to_arrow_device_stream(source()))",
@@ -165,8 +146,6 @@ WAITING = {
     """,
 }
 IN_A_THREAD = """
-    import io, socket
-
     begun, end = threading.Event(), threading.Lock()
     end.acquire()
 
@@ -209,14 +188,33 @@ CONTINUE = """
 
 
 def read_in_a_thread(read):
-    return IN_A_THREAD.replace("READ", textwrap.indent(textwrap.dedent(read), " " * 8).strip())
+    return IN_A_THREAD.replace("READ", indent(dedent(read), " " * 8).strip())
 
 
-@pytest.mark.parametrize("read", WAITING.values(), ids=WAITING)
-def test_exit_does_not_wait_for_a_daemon_thread(read):
-    run(read_in_a_thread(read))
+@pytest.fixture(scope="module")
+def ends():
+    """Return the exit status and the output of each process."""
+    codes = {**ENDS, "fork": FORK}
+    codes |= {read: read_in_a_thread(code) for read, code in WAITING.items()}
+    for read in ("stream", "release"):
+        codes[f"{read} that continues"] = codes[read] + CONTINUE
+    return ends_of(PREPARE, {name: dedent(code) for name, code in codes.items()})
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_exit_with_open_streams_prints_nothing_and_returns_0(ends, end):
+    assert ends[end] == (0, "")
+
+
+def test_streams_of_the_parent_work_after_a_fork(ends):
+    assert ends["fork"] == (0, "")
+
+
+@pytest.mark.parametrize("read", WAITING)
+def test_exit_does_not_wait_for_a_daemon_thread(ends, read):
+    assert ends[read] == (0, "")
 
 
 @pytest.mark.parametrize("read", ["stream", "release"])
-def test_daemon_thread_that_continues_during_finalization_does_not_abort(read):
-    run(read_in_a_thread(WAITING[read]) + CONTINUE)
+def test_daemon_thread_that_continues_during_finalization_does_not_abort(ends, read):
+    assert ends[f"{read} that continues"] == (0, "")
