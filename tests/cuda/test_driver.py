@@ -4,68 +4,78 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import cudf_arrow_bridge as cab
+from testing.ends import ends_of
 
-SCRIPT = """
-import pyarrow as pa
+#: Imports the modules that the package imports when they are used, without a use of CUDA.
+PREPARE = """
+import os
+import pandas, pyarrow as pa, pylibcudf
 import cudf_arrow_bridge as cab
+_ = cab.from_arrow_device
+"""
+#: Prints the results of `has_gpu` and of an import.
+CALLS = """
+def size_of_import():
+    return cab.from_arrow_device(pa.array([1, 2]), to="pylibcudf").size()
 
-for call in (cab.has_gpu, lambda: len(cab.from_arrow_device(pa.array([1, 2])))):
+for call in (cab.has_gpu, size_of_import):
     try:
         print(call())
     except RuntimeError as error:
         print("error:", error)
 """
+REQUIRED = {"CUDF_ARROW_BRIDGE_REQUIRE_GPU": "1"}
+#: Environments, in which the stub driver has a version and a result, and words of the error.
+NO_DEVICE = {"STUB_VERSION": "13000", "STUB_RESULT": "100"}
+WITHOUT_GPU = [NO_DEVICE, NO_DEVICE | {"CUDA_VISIBLE_DEVICES": "-1"}]
+FAILURES = [
+    (
+        {"STUB_VERSION": "11040", "STUB_RESULT": "3"},
+        ["the CUDA driver is too old: it supports CUDA 11.4"],
+    ),
+    ({"STUB_VERSION": "13000", "STUB_RESULT": "34"}, ["cudaErrorStubLibrary"]),
+    ({"STUB_VERSION": "13000", "STUB_RESULT": "999"}, ["cudaErrorUnknown"]),
+    (
+        NO_DEVICE | {"CUDA_VISIBLE_DEVICES": "7"},
+        ["cudaErrorNoDevice", "CUDA_VISIBLE_DEVICES=7"],
+    ),
+    (
+        NO_DEVICE | REQUIRED,
+        ["CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU, but no CUDA device"],
+    ),
+]
 
 
-def answers(stub_driver, version, result, **environment):
-    """Return the output lines of `has_gpu` and of an import with this driver."""
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    inherited["LD_LIBRARY_PATH"] = f"{stub_driver}:{os.environ.get('LD_LIBRARY_PATH', '')}"
-    stub = {"STUB_VERSION": str(version), "STUB_RESULT": str(result)}
-    package = str(Path(cab.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {package!r})\n{SCRIPT}"],
-        env=inherited | {"CUDA_VISIBLE_DEVICES": ""} | stub | environment,
-        capture_output=True,
-        text=True,
-        check=False,
+@pytest.fixture(scope="module")
+def lines(stub_driver):
+    """Return a function that returns the lines that `CALLS` prints in an environment."""
+    environments = [*WITHOUT_GPU, *(environment for environment, _ in FAILURES)]
+    ends = ends_of(
+        PREPARE,
+        {str(each): f"os.environ.update({each!r})\n{CALLS}" for each in environments},
+        LD_LIBRARY_PATH=f"{stub_driver}:{os.environ.get('LD_LIBRARY_PATH', '')}",
+        CUDA_VISIBLE_DEVICES="",
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+
+    def lines_in(environment):
+        status, output = ends[str(environment)]
+        assert status == 0, output
+        return output.splitlines()
+
+    return lines_in
 
 
-def test_driver_without_a_device_means_no_gpu(stub_driver):
-    assert answers(stub_driver, 13_000, 100) == ["False", "2"]
-    assert answers(stub_driver, 13_000, 100, CUDA_VISIBLE_DEVICES="-1") == ["False", "2"]
+@pytest.mark.parametrize("environment", WITHOUT_GPU, ids=str)
+def test_driver_without_a_device_means_no_gpu(lines, environment):
+    assert lines(environment) == ["False", "2"]
 
 
-@pytest.mark.parametrize(
-    ("version", "result", "environment", "words"),
-    [
-        (11_040, 3, {}, ["the CUDA driver is too old: it supports CUDA 11.4"]),
-        (13_000, 34, {}, ["cudaErrorStubLibrary"]),
-        (13_000, 999, {}, ["cudaErrorUnknown"]),
-        (
-            *(13_000, 100, {"CUDA_VISIBLE_DEVICES": "7"}),
-            ["cudaErrorNoDevice", "CUDA_VISIBLE_DEVICES=7"],
-        ),
-        (
-            *(13_000, 100, {"CUDF_ARROW_BRIDGE_REQUIRE_GPU": "1"}),
-            ["CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU, but no CUDA device"],
-        ),
-    ],
-)
-def test_driver_failure_and_required_or_missing_device_raise(
-    stub_driver, version, result, environment, words
-):
-    first, second = answers(stub_driver, version, result, **environment)
+@pytest.mark.parametrize(("environment", "words"), FAILURES)
+def test_driver_failure_and_required_or_missing_device_raise(lines, environment, words):
+    first, second = lines(environment)
     assert first.startswith("error: ")
     assert all(word in first for word in words)
     assert second == first

@@ -128,18 +128,27 @@ def test_consumers_of_the_host_protocols_read_the_accessor():
 
 
 IMPORTED_LATER = """
-    import importlib.util, sys
+    import importlib.util, os, sys
+    del os.environ["RAPIDS_NO_INITIALIZE"]
+    environment = dict(os.environ)
     from cudf_arrow_bridge.integrations.registration import register_all
     register_all()
     register_all()
     assert "cudf" not in sys.modules and "pandas" not in sys.modules
+    import pyarrow as pa
+    import cudf_arrow_bridge as cab
+    cab.has_gpu()
+    cab.from_arrow_device(pa.array([1]), to="pylibcudf")
     assert importlib.util.find_spec("cudf") is not None
     assert "cudf" not in sys.modules
     before = list(sys.meta_path)
-    import cudf
+    cab.from_arrow_device(pa.record_batch({"a": [1]}))
+    cudf = sys.modules["cudf"]
     assert "arrow_device" in dir(cudf.Series) and cudf.Index.arrow_device
     assert len(sys.meta_path) == len(before) - 1
     assert cudf.__spec__.loader.get_filename() == cudf.__file__
+    # Child processes inherit the variables, which can change how they use RAPIDS.
+    assert os.environ == environment, set(os.environ.items()) ^ set(environment.items())
 """
 MISSING = """
     import sys
@@ -155,6 +164,13 @@ MISSING = """
 """
 
 
-@pytest.mark.parametrize("code", [IMPORTED_LATER, MISSING], ids=["cudf", "no cudf"])
-def test_accessor_is_registered_by_a_later_import(code):
+def run(code):
     subprocess.run([sys.executable, "-W", "error", "-c", textwrap.dedent(code)], check=True)
+
+
+def test_first_import_to_cudf_registers_the_accessor_and_keeps_the_environment():
+    run(IMPORTED_LATER)
+
+
+def test_import_of_a_missing_cudf_fails_after_a_registration():
+    run(MISSING)

@@ -51,10 +51,10 @@ def ends_of(
 
     ``prepare`` must not start threads: the forks would lack them.
     """
-    warnings = ("error", "ignore:This process:DeprecationWarning")  # of forks beside threads
+    # Python warns of a fork of a process with threads.
+    warnings = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
     done = subprocess.run(
-        [sys.executable, "-P", "-X", "faulthandler", *(f"-W{each}" for each in warnings)]
-        + ["-c", PROCESS],
+        [sys.executable, "-P", "-X", "faulthandler", *warnings, "-c", PROCESS],
         input=json.dumps([prepare, dict(codes)]),
         env=os.environ | {"PYTHONPATH": PYTHONPATH} | environment,
         capture_output=True,
