@@ -2,7 +2,6 @@
 """`doctor` on a healthy machine, and in environments whose packages are missing or broken."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -94,22 +93,6 @@ def test_missing_package_is_reported(package, status, code, monkeypatch, capsys)
     assert found[package]["detail"].startswith("not installed: install ")
 
 
-@pytest.mark.skipif(cab.has_gpu(), reason="there is a GPU")
-def test_missing_required_gpu_fails_the_gpu_probes():
-    done = subprocess.run(
-        [sys.executable, "-m", "cudf_arrow_bridge", "doctor", "--json"],
-        env=os.environ | {"CUDF_ARROW_BRIDGE_REQUIRE_GPU": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1, done.stderr
-    found = findings_of(done.stdout)
-    for probe in ("CUDA driver", "devices", "round trip of a frame", "computing on frames"):
-        assert found[probe]["status"] == "failed"
-        assert "CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU" in found[probe]["detail"]
-    assert found["cudf"]["status"] == "ok"
-
-
 def test_driver_and_device_probes_report_versions_and_memory(monkeypatch):
     from cupy.cuda import runtime
 
@@ -184,10 +167,13 @@ def test_missing_package_fails_the_round_trip_and_other_commands(package, tmp_pa
 
 
 def test_doctor_without_rich_prints_plain_lines(tmp_path):
-    done = run_in(without("rich", tmp_path), "doctor")
+    """Without cuDF, the round trip fails after all modules are imported: none needs rich."""
+    done = run_in(without("(rich|cudf(?!_arrow_bridge))", tmp_path), "doctor")
     assert done.stderr == ""
-    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == PROBES
-    assert "rich: missing: not installed: install rich" in done.stdout
+    found = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert list(found) == PROBES
+    assert found["rich"].startswith("missing: not installed: install rich")
+    assert found["round trip of a frame"] == "failed: No module named 'cudf'"
 
 
 def test_doctor_names_a_libcudf_of_another_release(tmp_path):

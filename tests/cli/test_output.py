@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,44 +26,47 @@ SAMPLE = Path(__file__).parents[2] / "examples" / "data" / "nyc_flights.parquet"
 PYTHON = (sys.executable, "-m", "cudf_arrow_bridge")
 
 
-def run(*arguments, shell='exec "$@"', **environment):
-    """Run the command line from a shell that redirects its output."""
-    return subprocess.run(
-        ["sh", "-c", shell, "sh", *PYTHON, *arguments],
-        env=os.environ | environment, capture_output=True, check=False,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(
-    ("redirection", "reason"),
-    [(">/dev/full", "No space left on device"), (">&-", "it is closed")],
-    ids=["full", "closed"],
+    ("command", "redirection", "reason"),
+    [
+        (["inspect", SAMPLE], ">/dev/full", "No space left on device"),
+        (["--version"], ">/dev/full", "No space left on device"),
+        (["--version"], ">&-", "it is closed"),
+    ],
+    ids=["table", "version", "closed"],
 )
-@pytest.mark.parametrize("command", [["inspect", SAMPLE], ["--version"]], ids=["table", "version"])
 def test_output_that_cannot_be_written_is_an_error_of_one_line(command, redirection, reason):
-    done = run(*command, shell=f'exec "$@" {redirection}')
+    shell = ["sh", "-c", f'exec "$@" {redirection}', "sh"]
+    done = subprocess.run([*shell, *PYTHON, *command], capture_output=True)
     assert done.stderr.decode() == f"cudf-arrow-bridge: cannot write to stdout: {reason}\n"
     assert done.returncode == exits.UNWRITABLE
 
 
-def test_output_is_complete_if_errors_cannot_be_written():
-    done = run("roundtrip", "--json", "missing", shell='exec "$@" 2>&-')
-    assert done.returncode == exits.UNREADABLE
-    assert "no such file" in json.loads(done.stdout)["files"][0]["error"]
+def test_output_is_complete_if_errors_cannot_be_written(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)  # as in a process whose stderr is closed
+    assert main(["roundtrip", "--json", "missing"]) == exits.UNREADABLE
+    assert "no such file" in json.loads(capsys.readouterr().out)["files"][0]["error"]
 
 
-def test_output_escapes_letters_that_the_encoding_lacks(tmp_path):
+def test_output_escapes_letters_that_the_encoding_lacks(tmp_path, monkeypatch, capsys):
     path = tmp_path / "表.parquet"
     pq.write_table(pa.table({"列é": [1, 2]}), path)
-    done = run("inspect", path, PYTHONIOENCODING="latin-1")
-    assert (done.returncode, done.stderr) == (0, b"")
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "latin-1"))
+    assert main(["inspect", str(path)]) == 0
+    assert capsys.readouterr().err == ""
     for text in ("表.parquet", "列é", "int64"):
-        assert text.encode("latin-1", "backslashreplace") in done.stdout
+        assert text.encode("latin-1", "backslashreplace") in written.getvalue()
 
 
 def test_closed_pipe_prints_no_traceback():
-    done = run("roundtrip", SAMPLE, SAMPLE, shell='"$@" | head -n 1')
-    assert (done.returncode, done.stderr) == (0, b"")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer) as pipe:
+        for command in (["inspect", SAMPLE], ["--version"]):
+            done = subprocess.run([*PYTHON, *command], stdout=pipe, stderr=subprocess.PIPE)
+            assert done.stderr == b""
+    assert done.returncode == 128 + signal.SIGPIPE
 
 
 @pytest.fixture
