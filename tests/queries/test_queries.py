@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -299,15 +300,13 @@ def test_unknown_releases_are_rejected(monkeypatch, version):
         private.check_release.__wrapped__()
 
 
-def test_example_counts_the_flights_of_the_largest_carriers():
+def test_example_counts_the_flights_of_the_largest_carriers(capsys):
     example = Path(__file__).parents[2] / "examples/polars_query.py"
-    done = subprocess.run(
-        [sys.executable, "-P", str(example)], capture_output=True, text=True, check=True
-    )
+    runpy.run_path(str(example), run_name="__main__")
     flights = pq.read_table(example.parent / "data/nyc_flights.parquet", columns=["carrier"])
     counts = flights["carrier"].value_counts().to_pylist()
     largest = sorted(counts, key=lambda each: (-each["counts"], each["values"]))[:3]
-    rows = [line.split()[1:3] for line in done.stdout.splitlines()[1:]]
+    rows = [line.split()[1:3] for line in capsys.readouterr().out.splitlines()[1:]]
     assert rows == [[each["values"], str(each["counts"])] for each in largest]
 
 
