@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 import cudf_arrow_bridge as cab
@@ -13,12 +14,24 @@ import cudf_arrow_bridge as cab
 PATH = Path(__file__).parents[2] / "examples" / "tour.ipynb"
 
 
-def test_notebook_is_committed_without_outputs_and_runs():
+@pytest.fixture
+def notebook():
+    return nbformat.read(PATH, as_version=4)
+
+
+@pytest.fixture
+def cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def test_notebook_is_committed_without_outputs(cells):
     """Outputs have the times of one machine. The build of the site creates them."""
-    notebook = nbformat.read(PATH, as_version=4)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in cells)
-    # An error in a cell is an error here.
+
+
+@pytest.mark.exhaustive
+def test_notebook_runs_and_shows_tables_a_diagram_and_plots(notebook, cells):
+    """An error in a cell is an error here."""
     resources = {"metadata": {"path": str(PATH.parent)}}
     NotebookClient(notebook, timeout=120, resources=resources).execute()
     outputs = [(cell, output) for cell in cells for output in cell.outputs]
