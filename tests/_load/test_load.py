@@ -111,7 +111,7 @@ def test_import_of_the_package_loads_neither_libcudf_nor_pyarrow():
     status, output = run("""
         import cudf_arrow_bridge
         print(cudf_arrow_bridge.__version__)
-        large = {"cudf", "libcudf", "numpy", "pandas", "pyarrow", "pylibcudf", "rmm"}
+        large = {"asyncio", "cudf", "libcudf", "numpy", "pandas", "pyarrow", "pylibcudf", "rmm"}
         assert not large & set(sys.modules), large & set(sys.modules)
         assert cudf_arrow_bridge.DeviceArray and large & set(sys.modules)
     """)

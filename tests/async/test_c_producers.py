@@ -2,14 +2,14 @@
 """C producers of asynchronous streams: threads, errors, cancellation and broken rules.
 
 Each test ends without a hang, and the consumer releases each array once. The tests in
-csrc/tests/async cover the protocol; these cover Python exceptions, the GIL and event loops.
+csrc/tests/async cover the protocol and its violations; these cover Python exceptions, the GIL and
+event loops.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import threading
 
 import pyarrow as pa
@@ -80,25 +80,6 @@ def test_tasks_sent_from_within_request_arrive_once(limit):
     found, error, producer = consume(script, limit, prefetch=1)
     assert (found, error) == ([ROWS] * (limit or count), None)
     assert producer.num_cancels == (limit is not None)
-
-
-AFTER_CANCEL = {
-    "release": lambda p: None,
-    "an error, then the end": lambda p: (p.on_error(errno.EIO, b"no"), p.end()),
-    "more arrays than requested": lambda p: [p.on_next_task() for _ in range(p.num_wanted + 3)],
-}
-
-
-@pytest.mark.parametrize("answer", AFTER_CANCEL.values(), ids=AFTER_CANCEL)
-def test_calls_after_a_cancel_are_not_an_error(answer):
-    def script(p):
-        sent(p)
-        answer(p)
-        p.release()
-
-    found, error, producer = consume(script, 2)
-    assert (found, error) == ([ROWS] * 2, None)
-    assert producer.num_cancels == 1
 
 
 def test_thread_of_a_producer_ends_although_the_close_is_cancelled():
@@ -181,14 +162,13 @@ def test_stream_of_a_producer_that_never_calls_can_be_closed():
     assert late.codes[0] == errno.ECANCELED
 
 
-def set_field(name, value, of_array=True):
-    return lambda device: setattr(device.array if of_array else device, name, value)
+def set_field(name, value):
+    return lambda device: setattr(device.array, name, value)
 
 
 EDITS = {
     "a negative length": set_field("length", -1),
     "no columns": set_field("children", None),
-    "another device": set_field("device_type", 2, of_array=False),
 }
 
 
@@ -231,35 +211,6 @@ def test_schema_that_cudf_does_not_support_is_an_error(schema, edit):
     assert producer.num_cancels == 1
 
 
-def send_released_array(p):
-    p.on_next_task(None)
-    p.wait_for(lambda: p.num_cancels)
-
-
-VIOLATIONS = {
-    "no schema": (0, errno.EPROTO, lambda p: p.on_schema(None)),
-    "an array before the schema": (0, errno.EPROTO, Producer.on_next_task),
-    "a released array": (2, errno.EIO, send_released_array),
-    "a task without extract_data": (2, errno.EPROTO, Producer.on_task_without_callback),
-    "release without an end": (2, errno.EPROTO, lambda p: None),
-    "an error with code 0": (2, errno.EIO, lambda p: p.on_error(0)),
-}
-
-
-@pytest.mark.parametrize(("count", "code", "call"), VIOLATIONS.values(), ids=VIOLATIONS)
-def test_violation_of_the_protocol_is_an_error(count, code, call):
-    def script(p):
-        if count:
-            sent(p, count)
-            p.wait_for_request()
-        call(p)
-        p.release()
-
-    found, error, _ = consume(script)
-    assert found == [ROWS] * count
-    assert has_code(error, code)
-
-
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOMEM, errno.ENOSYS, errno.EIO, 999])
 @pytest.mark.parametrize("is_reported", [True, False])
 def test_error_of_extract_data_is_raised(code, is_reported):
@@ -279,27 +230,19 @@ def test_error_of_extract_data_is_raised(code, is_reported):
     assert has_code(error, code)
 
 
-MESSAGES = [
-    pytest.param(None, os.strerror(errno.ENOLINK), id="NULL"),
-    pytest.param("größer".encode(), "größer", id="UTF-8"),
-    pytest.param(b"gr\xf6\xdfer", "gr", id="not UTF-8"),
-]
-
-
 @pytest.mark.parametrize("count", [None, 2])
-@pytest.mark.parametrize(("message", "text"), MESSAGES)
-def test_errors_arrive_with_code_message_and_metadata(message, text, count):
+def test_errors_arrive_with_code_message_and_metadata(count):
     """The error may also come before `on_schema`."""
     metadata = {b"query": b"7", b"\xff": b""}
 
     def script(p):
         if count is not None:
             sent(p, count)
-        p.on_error(errno.ENOLINK, message, metadata)
+        p.on_error(errno.ENOLINK, "größer".encode(), metadata)
         p.release()
 
     found, error, _ = consume(script)
     assert found == [ROWS] * (count or 0)
     assert has_code(error, errno.ENOLINK)
-    assert text in str(error)
+    assert "größer" in str(error)
     assert error.metadata == metadata

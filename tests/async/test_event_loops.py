@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that wait for fences and for arrays, and event loops that end while fences are pending.
+"""Tasks that wait for fences and for arrays, and event loops that are closed with pending fences.
 
 The tests complete fences themselves; tests/gpu/test_fences.py has fences of work on a GPU.
 """
@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import subprocess
-import sys
 import threading
 import weakref
 from types import SimpleNamespace
@@ -209,12 +207,6 @@ def test_ready_waits_for_the_fence_of_a_late_array(monkeypatch):
         cab.DeviceArray.ready(late).send(None)
 
 
-def test_import_of_the_package_does_not_import_asyncio():
-    program = "import cudf_arrow_bridge, sys; print('asyncio' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "False\n"
-
-
 def assert_is_closed(descriptor):
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
@@ -273,57 +265,3 @@ def test_loop_can_be_closed_in_the_middle_of_a_wait():
     del loop, waiting
     gc.collect()
     assert own() is None
-
-
-NEVER_CLOSED = """
-import asyncio
-from cudf_arrow_bridge.cuda.event_loops import fences_of_running_loop
-
-async def begin():
-    loop = fences_of_running_loop()
-    fence = loop.fences.add()
-    asyncio.ensure_future(loop.wait(fence))
-    await asyncio.sleep(0)
-    return loop.fences, fence
-
-fences, fence = asyncio.run(begin())
-fences.complete(fence)  # after the loop has cancelled its task
-kept = asyncio.new_event_loop()
-async def add():
-    fences_of_running_loop().fences.add()
-kept.run_until_complete(add())
-"""
-
-FORK = """
-import asyncio, os
-from cudf_arrow_bridge.cuda.event_loops import fences_of_running_loop
-
-async def wait(end):
-    loop = fences_of_running_loop()
-    fence = loop.fences.add()
-    asyncio.get_running_loop().call_later(0.01, end or loop.fences.complete, fence)
-    await loop.wait(fence)
-
-async def parent():
-    loop = fences_of_running_loop()
-    def end(fence):
-        child = os.fork()
-        if child == 0:
-            loop.fences.complete(fence)
-            asyncio.run(wait(None))
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-        assert len(loop.fences) == 1 and loop.fences.poll() == []
-        loop.fences.complete(fence)
-    await wait(end)
-
-asyncio.run(parent())
-asyncio.run(wait(None))
-"""
-
-
-@pytest.mark.parametrize("program", [NEVER_CLOSED, FORK], ids=["a loop is never closed", "fork"])
-def test_exit_with_pending_fences_prints_nothing_and_returns_0(program):
-    command = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning"]
-    done = subprocess.run([*command, "-c", program], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")

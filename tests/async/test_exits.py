@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpreters, forked children and event loops that end with open streams: no output, no hang."""
+"""Interpreters, forks and event loops that end with open streams or fences: no output, no hang."""
 
 from __future__ import annotations
 
@@ -126,6 +126,54 @@ FORK = """
 """
 
 
+#: Leaves a fence of a loop that is never closed.
+PENDING_FENCE = """
+import warnings
+warnings.simplefilter("ignore", ResourceWarning)
+from cudf_arrow_bridge.cuda.event_loops import fences_of_running_loop
+
+async def begin():
+    loop = fences_of_running_loop()
+    fence = loop.fences.add()
+    asyncio.ensure_future(loop.wait(fence))
+    await asyncio.sleep(0)
+    return loop.fences, fence
+
+fences, fence = asyncio.run(begin())
+fences.complete(fence)  # after the loop has cancelled its task
+kept = asyncio.new_event_loop()
+async def add():
+    fences_of_running_loop().fences.add()
+kept.run_until_complete(add())
+"""
+
+#: Forks while a fence is pending.
+FORK_WITH_FENCE = """
+from cudf_arrow_bridge.cuda.event_loops import fences_of_running_loop
+
+async def wait(end):
+    loop = fences_of_running_loop()
+    fence = loop.fences.add()
+    asyncio.get_running_loop().call_later(0.01, end or loop.fences.complete, fence)
+    await loop.wait(fence)
+
+async def parent():
+    loop = fences_of_running_loop()
+    def end(fence):
+        child = os.fork()
+        if child == 0:
+            loop.fences.complete(fence)
+            asyncio.run(wait(None))
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert len(loop.fences) == 1 and loop.fences.poll() == []
+        loop.fences.complete(fence)
+    await wait(end)
+
+asyncio.run(parent())
+asyncio.run(wait(None))
+"""
+
 #: Code of a daemon thread that waits for a source in Python: the source itself, or its release.
 WAITING = {
     "stream": "pa.table(cab.to_arrow_device_stream(source()))",
@@ -191,14 +239,23 @@ def read_in_a_thread(read):
     return IN_A_THREAD.replace("READ", indent(dedent(read), " " * 8).strip())
 
 
+#: Codes that end with pending fences, or that fork with them.
+FENCES = {"pending fence": PENDING_FENCE, "fork with a fence": FORK_WITH_FENCE}
+
+
 @pytest.fixture(scope="module")
 def ends():
     """Return the exit status and the output of each process."""
-    codes = {**ENDS, "fork": FORK}
+    codes = {**ENDS, "fork": FORK, **FENCES}
     codes |= {read: read_in_a_thread(code) for read, code in WAITING.items()}
     for read in ("stream", "release"):
         codes[f"{read} that continues"] = codes[read] + CONTINUE
     return ends_of(PREPARE, {name: dedent(code) for name, code in codes.items()})
+
+
+@pytest.mark.parametrize("end", FENCES)
+def test_exit_with_pending_fences_prints_nothing_and_returns_0(ends, end):
+    assert ends[end] == (0, "")
 
 
 @pytest.mark.parametrize("end", ENDS)

@@ -326,25 +326,6 @@ def test_cancelled_error_of_the_source_is_raised_to_the_consumer():
     run(main())
 
 
-def test_streams_that_depend_on_each_other_end():
-    """All of these wait in their source at the same time, but for the last."""
-    ended = [threading.Event() for _ in range(31)]
-
-    def source(number):
-        if number < 30:
-            assert ended[number + 1].wait(20)
-        yield batch(number)
-        ended[number].set()
-
-    async def read(number):
-        return [len(frame) async for frame in cab.from_arrow_device_async(source(number))]
-
-    async def main():
-        return await asyncio.gather(*map(read, range(31)))
-
-    assert run(main()) == [[3]] * 31
-
-
 WRONG_CALLS = {
     "prefetch below 1": (ValueError, "prefetch: .* got 0", [], {"prefetch": 0}),
     "prefetch as a bool": (TypeError, "prefetch: .* got True", [], {"prefetch": True}),

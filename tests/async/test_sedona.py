@@ -7,7 +7,7 @@ import asyncio
 import errno
 import gc
 import random
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 import pyarrow as pa
 import pytest
@@ -81,24 +81,6 @@ def test_imported_batches_equal_those_of_the_synchronous_stream(answer):
     assert_same_rows(tables, expected)
 
 
-def test_partitions_are_imported_concurrently(context):
-    answer = context.sql(RANGE.format(100_000))
-
-    async def together(query):
-        return await asyncio.gather(
-            *(
-                taken(lambda handler, i=i: query.produce(handler, i), prefetch=2)
-                for i in range(query.num_partitions)
-            )
-        )
-
-    with Query(answer) as query:
-        assert query.num_partitions > 1
-        parts = run(together(query))
-    rows = [to_arrow(table.columns()[0], pa.int64()) for part in parts for table in part]
-    assert sorted(pa.chunked_array(rows).to_pylist()) == list(range(100_000))
-
-
 def test_cancel_after_some_batches_frees_all_memory(context):
     answer = context.sql(RANGE.format(10_000_000))
     rng = random.Random(15)
@@ -113,24 +95,6 @@ def test_cancel_after_some_batches_frees_all_memory(context):
     del tables
     gc.collect()
     assert pa.total_allocated_bytes() == before
-
-
-def test_stream_can_be_closed_before_the_first_batch(context):
-    answer = context.sql(RANGE.format(10_000_000))
-
-    async def main():
-        for started in [False, True] * 10:
-            stream = cab.from_arrow_device_async(Query(answer).produce)
-            if started:
-                waiting = asyncio.ensure_future(anext(stream))
-                await asyncio.sleep(0)
-                waiting.cancel()
-                # The batch may have arrived already.
-                with suppress(asyncio.CancelledError):
-                    await waiting
-            await stream.aclose()
-
-    run(main())
 
 
 @pytest.mark.parametrize("position", [0, 50_000])
@@ -156,12 +120,3 @@ def test_error_in_the_middle_of_a_query_is_raised(context, position):
     assert error.errno == errno.EPERM
     assert "Divide by zero" in str(error)
     assert sum(found) < 100_000
-
-
-def test_panic_of_the_producer_is_raised(context):
-    """sedonadb's thread panics when a partition is executed again, which its guard reports."""
-    query = Query(context.sql(RANGE.format(100_000)))
-    assert run(taken(query.produce, 1))
-    with pytest.raises(OSError, match="dropped") as caught:
-        run(taken(query.produce))
-    assert caught.value.errno == errno.ECANCELED

@@ -126,15 +126,6 @@ def test_nested_contexts_restore_the_classes_at_the_last_exit():
         assert attributes() == ORIGINAL
 
 
-def test_contexts_end_in_any_order():
-    first, second = cab.install_protocol(), cab.install_protocol()
-    with second:
-        with first:
-            pass
-        assert pa.array(series(numbers())).to_pylist() == VALUES
-    assert attributes() == ORIGINAL
-
-
 def test_context_exit_keeps_the_methods_for_a_context_of_another_thread():
     entered, go_on = threading.Event(), threading.Event()
     found = []

@@ -14,24 +14,21 @@ import cudf_arrow_bridge as cab
 PATH = Path(__file__).parents[2] / "examples" / "tour.ipynb"
 
 
-@pytest.fixture
-def notebook():
-    return nbformat.read(PATH, as_version=4)
-
-
-@pytest.fixture
-def cells(notebook):
+def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_notebook_is_committed_without_outputs(cells):
+def test_notebook_is_committed_without_outputs():
     """Outputs have the times of one machine. The build of the site creates them."""
+    cells = code_cells(nbformat.read(PATH, as_version=4))
     assert not any(cell.outputs or cell.execution_count for cell in cells)
 
 
 @pytest.mark.exhaustive
-def test_notebook_runs_and_shows_tables_a_diagram_and_plots(notebook, cells):
+def test_notebook_runs_and_shows_tables_a_diagram_and_plots():
     """An error in a cell is an error here."""
+    notebook = nbformat.read(PATH, as_version=4)
+    cells = code_cells(notebook)
     resources = {"metadata": {"path": str(PATH.parent)}}
     NotebookClient(notebook, timeout=120, resources=resources).execute()
     outputs = [(cell, output) for cell in cells for output in cell.outputs]

@@ -93,13 +93,6 @@ class Producer:
         task = Task(batch, edit, code)
         self.tasks.append(task)
         struct = ArrowAsyncTask(address_of(_extract), task.number)
-        return self._give(struct, metadata)
-
-    def on_task_without_callback(self):
-        """Offer a task whose `extract_data` is NULL."""
-        return self._give(ArrowAsyncTask(None, None))
-
-    def _give(self, struct, metadata=None):
         return self._note(
             self._callbacks["on_next_task"](
                 self._address, ctypes.addressof(struct), self._text(metadata)
