@@ -144,18 +144,6 @@ def test_converted_column_of_a_batch_does_not_keep_the_producer(converted_first)
         assert read(cab.to_arrow_device(converted)).to_pylist() == flags
 
 
-def test_producer_is_released_when_the_reimported_column_is_freed():
-    producer = Producer(STRUCT)
-    back = read(cab.to_arrow_device(column_from(producer)))
-    again = column_from(back)
-    del back
-    gc.collect()
-    assert producer.releases == 0
-    del again
-    gc.collect()
-    assert producer.releases == 1
-
-
 def resident():
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * 4096

@@ -27,23 +27,25 @@ for call in (cab.has_gpu, size_of_import):
     except RuntimeError as error:
         print("error:", error)
 """
-REQUIRED = {"CUDF_ARROW_BRIDGE_REQUIRE_GPU": "1"}
-#: Environments, in which the stub driver has a version and a result, and words of the error.
-NO_DEVICE = {"STUB_VERSION": "13000", "STUB_RESULT": "100"}
-WITHOUT_GPU = [NO_DEVICE, NO_DEVICE | {"CUDA_VISIBLE_DEVICES": "-1"}]
+
+
+def driver(version, result, **variables):
+    """Return an environment in which the stub driver has a version and a result."""
+    return {"STUB_VERSION": version, "STUB_RESULT": result} | variables
+
+
+WITHOUT_GPU = [driver("13000", "100"), driver("13000", "100", CUDA_VISIBLE_DEVICES="-1")]
+#: Environments, and words of the error.
 FAILURES = [
+    (driver("11040", "3"), ["the CUDA driver is too old: it supports CUDA 11.4"]),
+    (driver("13000", "34"), ["cudaErrorStubLibrary"]),
+    (driver("13000", "999"), ["cudaErrorUnknown"]),
     (
-        {"STUB_VERSION": "11040", "STUB_RESULT": "3"},
-        ["the CUDA driver is too old: it supports CUDA 11.4"],
-    ),
-    ({"STUB_VERSION": "13000", "STUB_RESULT": "34"}, ["cudaErrorStubLibrary"]),
-    ({"STUB_VERSION": "13000", "STUB_RESULT": "999"}, ["cudaErrorUnknown"]),
-    (
-        NO_DEVICE | {"CUDA_VISIBLE_DEVICES": "7"},
+        driver("13000", "100", CUDA_VISIBLE_DEVICES="7"),
         ["cudaErrorNoDevice", "CUDA_VISIBLE_DEVICES=7"],
     ),
     (
-        NO_DEVICE | REQUIRED,
+        driver("13000", "100", CUDF_ARROW_BRIDGE_REQUIRE_GPU="1"),
         ["CUDF_ARROW_BRIDGE_REQUIRE_GPU=1 asks for a GPU, but no CUDA device"],
     ),
 ]
