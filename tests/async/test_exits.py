@@ -250,7 +250,7 @@ def ends():
     codes |= {read: read_in_a_thread(code) for read, code in WAITING.items()}
     for read in ("stream", "release"):
         codes[f"{read} that continues"] = codes[read] + CONTINUE
-    return ends_of(PREPARE, {name: dedent(code) for name, code in codes.items()})
+    return ends_of(PREPARE, {name: dedent(code) for name, code in codes.items()}, at_once=True)
 
 
 @pytest.mark.parametrize("end", FENCES)

@@ -20,9 +20,14 @@ PATIENCE = 100
 PROCESS = f"""
 import json, os, signal, sys
 
-prepare, codes = json.load(sys.stdin)
+def end_of(child, reader):
+    with open(reader) as file:
+        output = file.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), output
+
+prepare, codes, at_once = json.load(sys.stdin)
 exec(prepare)
-ends = {{}}
+running, ends = {{}}, {{}}
 for name, code in codes.items():
     reader, writer = os.pipe()
     child = os.fork()
@@ -34,10 +39,11 @@ for name, code in codes.items():
         os.close(writer)
         break
     os.close(writer)
-    with open(reader) as file:
-        output = file.read()
-    ends[name] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), output
+    running[name] = child, reader
+    if not at_once:
+        ends[name] = end_of(*running.pop(name))
 if child:
+    ends |= {{name: end_of(*each) for name, each in running.items()}}
     print(json.dumps(ends))
 else:
     exec(code)
@@ -45,17 +51,18 @@ else:
 
 
 def ends_of(
-    prepare: str, codes: Mapping[str, str], **environment: str
+    prepare: str, codes: Mapping[str, str], *, at_once: bool = False, **environment: str
 ) -> dict[str, tuple[int, str]]:
     """Return the exit status and the output of each code, which runs in a fork after ``prepare``.
 
-    ``prepare`` must not start threads: the forks would lack them.
+    ``prepare`` must not start threads: the forks would lack them. ``at_once`` runs the codes
+    concurrently, for codes that wait.
     """
     # Python warns of a fork of a process with threads.
     warnings = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
     done = subprocess.run(
         [sys.executable, "-P", "-X", "faulthandler", *warnings, "-c", PROCESS],
-        input=json.dumps([prepare, dict(codes)]),
+        input=json.dumps([prepare, dict(codes), at_once]),
         env=os.environ | {"PYTHONPATH": PYTHONPATH} | environment,
         capture_output=True,
         text=True,
