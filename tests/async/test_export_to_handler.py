@@ -16,7 +16,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.device import wait_until
-from testing.peers.handlers import CPU, Handler
+from testing.peers.handlers import CPU, ArrowAsyncDeviceStreamHandler, Handler
 from testing.peers.sources import SCHEMA, batches, later, table
 
 
@@ -91,6 +91,19 @@ def test_async_source_without_a_loop_is_rejected_and_can_be_exported_later():
     assert not handler.calls
     handler.drop()
     assert repr(stream) == "<AsyncDeviceArrayStream, open>"
+
+
+def test_handler_that_lacks_a_callback_is_rejected(source):
+    handler = Handler()
+    ArrowAsyncDeviceStreamHandler.from_address(handler.address).on_error = None
+
+    async def main():
+        with pytest.raises(ValueError, match="callback"):
+            cab.to_arrow_device_async(source(3)).export_to(handler.address)
+
+    asyncio.run(main())
+    assert not handler.calls
+    handler.drop()
 
 
 def test_batches_are_not_made_before_they_are_requested(source):

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import ctypes
-import json
 from ctypes import CFUNCTYPE, c_char_p, c_int, c_size_t, c_uint32, c_void_p
 
-import pyarrow as pa
 import pytest
 
-from testing.peers.arrays import RELEASE, ArrowArray, _get_pointer
+from testing.peers.arrays import RELEASE, _get_pointer
 
 #: `importorskip` ignores sedonadb's warnings about optional packages.
 sedonadb = pytest.importorskip("sedonadb", reason="sedonadb is not installed")
@@ -18,7 +16,6 @@ if sedonadb.__version__ != "0.5.0":
     pytest.skip("the structs below are those of sedonadb 0.5.0", allow_module_level=True)
 
 SCAN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p)
-GET_PROPERTY = CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_void_p, c_void_p)
 _CAPSULE = b"sedonadb_table_provider"
 
 
@@ -60,7 +57,7 @@ class Plan(ctypes.Structure):
 
 
 class Query:
-    """The plan of a sedonadb data frame, with one asynchronous stream for each partition.
+    """The plan of a sedonadb data frame, which has one partition if it is sorted.
 
     Usage: `with Query(frame) as query: query.produce(address_of_a_handler)`.
     """
@@ -78,17 +75,9 @@ class Query:
         if self._plan.release:
             RELEASE(self._plan.release)(ctypes.addressof(self._plan))
 
-    @property
-    def num_partitions(self):
-        out = ArrowArray()
-        get_property = GET_PROPERTY(self._plan.get_property)
-        _call(get_property, self._plan, b"plan_properties", Arguments(), out)
-        text = pa.Array._import_from_c(ctypes.addressof(out), pa.string())
-        return json.loads(text[0].as_py())["num_partitions"]
-
-    def produce(self, handler, partition=0):
-        """Start the stream of a partition. Threads of sedonadb then call the handler."""
-        text = json.dumps({"partition": partition}).encode()
+    def produce(self, handler):
+        """Start the stream of the first partition. Threads of sedonadb then call the handler."""
+        text = b'{"partition": 0}'
         execute = SCAN(self._plan.execute_async)
         _call(execute, self._plan, Arguments(text, len(text)), handler)
 
