@@ -124,8 +124,6 @@ AT_EXIT = {
             native.take(exported.__arrow_c_device_array__()[1]),
             column_from(pa.array(cab.to_arrow_device(imported))),
         ]
-        frame = cab.from_arrow_device(pa.record_batch({"a": [1, 2], "b": ["x", None]}))
-        kept += [frame, cab.to_arrow_device(frame)]
         cycle = [exported, imported]
         cycle.append(cycle)
         """,
