@@ -7,8 +7,8 @@ source dev/environment.sh
 enter_venv
 
 step "Random programs on the simulated CUDA runtime"
-tests=(build/temp.*/_skbuild/csrc/tests/sim/cudf_arrow_bridge_sim_tests)
-CUDF_ARROW_BRIDGE_SCHEDULES=3000 "${tests[0]}" --gtest_brief=1 --gtest_filter='*Schedules.*'
+CUDF_ARROW_BRIDGE_SCHEDULES=3000 GTEST_FILTER='*Schedules.*' ctest --test-dir build/temp.*/_skbuild -R sim_tests \
+  -j "$CMAKE_BUILD_PARALLEL_LEVEL" --no-tests=error --output-on-failure
 
 step "Exhaustive Python tests"
 pytest -n "$CMAKE_BUILD_PARALLEL_LEVEL" --dist worksteal -m exhaustive
