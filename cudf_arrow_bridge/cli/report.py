@@ -35,8 +35,12 @@ def console() -> Console:
     """Create a console for stdout; no colours and a fixed width if it is not a terminal."""
     from rich.console import Console
 
+    class PipeConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich calls this in its handler of the error, which `main` then handles.
+
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(width=width, highlight=False, emoji=False, markup=False)
+    return PipeConsole(width=width, highlight=False, emoji=False, markup=False)
 
 
 def print_table(
