@@ -6,14 +6,22 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
+#: Packages that the workers use. The bridge is not among them.
+PACKAGES = ["dask.dataframe", "distributed", "polars", "pyarrow.dataset", "pylibcudf", "pytest"]
+
 
 @pytest.fixture(scope="module")
 def workers():
-    """The client of a Dask cluster of two processes."""
+    """The client of a Dask cluster of two processes, forks of one that imported `PACKAGES`."""
+    import dask
+    from distributed.utils import get_mp_context
+
     from testing.exchange import dask_helpers
 
-    with dask_helpers.two_workers() as connected:
-        yield connected
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(PACKAGES)
+        with dask_helpers.two_workers() as connected:
+            yield connected
 
 
 @pytest.fixture
