@@ -26,6 +26,22 @@ AHEAD = 2
 COUNT = 6
 
 
+@pytest.fixture(scope="module")
+def workers():
+    """The client of two workers on threads, which send results over TCP."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            protocol="tcp://",
+            dashboard_address=":0",
+        ) as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        yield connected
+
+
 def rows(*indices):
     return [row for index in indices for row in tasks.batch(index).to_pylist()]
 
@@ -76,10 +92,10 @@ def test_stream_fetches_a_bounded_number_of_results_ahead(client, monkeypatch):
         return result(future)
 
     monkeypatch.setattr(distributed.Future, "result", noting)
-    before = arrays_alive()
     futures = client.map(tasks.array, range(COUNT))
     keys = [future.key for future in futures]
     distributed.wait(futures)
+    before = arrays_alive()
     batches = iter(cab.to_arrow_device_stream(futures))
     assert fetched == []
     for requested in range(1, COUNT + 1):
