@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-import pickle
-import subprocess
-import sys
-
 import pyarrow as pa
 import pytest
 
@@ -181,43 +177,3 @@ def test_tokens_depend_only_on_the_contents():
     arrays = [cab.to_arrow_device(pa.table({"a": values})) for values in ([1, 2], [1, 2], [1, 3])]
     tokens = [tokenize(array, ensure_deterministic=True) for array in arrays]
     assert tokens[0] == tokens[1] != tokens[2]
-
-
-def test_serializers_are_registered_if_distributed_is_imported_first():
-    code = """
-import distributed
-import cudf_arrow_bridge as cab, pyarrow as pa
-import sys; assert "cudf_arrow_bridge.dask" not in sys.modules
-array = cab.to_arrow_device(pa.table({"a": [1, None, 3]}))
-from distributed.protocol import deserialize, serialize
-header, frames = serialize(array, serializers=("dask",), on_error="raise")
-assert header["serializer"] == "dask", header
-assert pa.record_batch(deserialize(header, frames)).to_pydict() == {"a": [1, None, 3]}
-from dask.sizeof import sizeof
-assert sizeof(array) == array.nbytes
-"""
-    run(code)
-
-
-def test_process_that_imports_only_distributed_deserializes_arrays(array):
-    header, frames = protocol.serialize(array, on_error="raise")
-    code = """
-import pickle, sys
-from distributed.protocol import deserialize
-assert "cudf_arrow_bridge" not in sys.modules
-found = deserialize(*pickle.load(sys.stdin.buffer))
-assert type(found).__module__ == "cudf_arrow_bridge.arrow.device_array"
-assert len(found) == 1500
-"""
-    run(code, pickle.dumps((header, list(map(bytes, frames)))))
-
-
-def run(code, data=b""):
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        input=data,
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
