@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
 from contextlib import ExitStack
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
 from testing.ipc.samples import ROWS, with_nulls
-from testing.ipc.ucx_example import EXAMPLES, run_example
+from testing.ipc.ucx_example import run_example
 from testing.processes import Process
 
 pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
@@ -134,32 +131,3 @@ def test_program_sends_each_body_from_one_piece_of_memory(tmp_path):
     assert "of metadata" in output
     assert "tagged message by ucp_tag_send*" in protocols
     assert "from iov" not in protocols
-
-
-class UcxStartError(Exception):
-    """UCX would create a worker now."""
-
-
-@pytest.mark.parametrize(
-    "start",
-    [
-        lambda example: example.Server({}),
-        lambda example: next(example.receive_messages("ucx://a:1?want_data=1", b"", bytearray)),
-    ],
-    ids=["server", "client"],
-)
-def test_context_of_the_gpu_is_created_before_ucx_starts(start, monkeypatch):
-    """UCX does not use CUDA IPC in a worker that is older than the CUDA context."""
-    monkeypatch.syspath_prepend(EXAMPLES)
-    example = importlib.import_module("dissociated_ipc")
-    has_context = []
-    runtime = SimpleNamespace(free=has_context.append)
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
-    monkeypatch.setattr(cab, "has_gpu", lambda: True)
-
-    def create(*_):
-        raise UcxStartError(bool(has_context))
-
-    monkeypatch.setattr(example.Connection, "__init__", create)
-    with pytest.raises(UcxStartError, match="True"):
-        start(example)

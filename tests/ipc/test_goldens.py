@@ -10,7 +10,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.ipc import samples
-from testing.ipc.metadata import SCHEMA, Metadata, framed, messages_of, realigned
+from testing.ipc.metadata import framed, messages_of, realigned
 from testing.ipc.peers import (
     assert_peers_read,
     assert_same_batches,
@@ -64,11 +64,13 @@ def streams(schema, batches):
 
 
 @golden
-def test_open_stream_reads_all_forms_of_streams(case):
+def test_streams_of_all_forms_and_messages_of_pyarrow_are_read(case):
     schema, batches = case()
     for _, stream in streams(schema, batches):
         found = read_bridge(cab.ipc.open_stream(stream, validate="full"))
         assert_same_batches(found, (schema, batches))
+    messages = list(pa.ipc.MessageReader.open_stream(samples.written(schema, batches)))
+    assert_same_batches(read_bridge(cab.ipc.from_messages(messages)), (schema, batches))
 
 
 @golden
@@ -84,27 +86,6 @@ def test_open_file_reads_all_forms_of_files(case, tmp_path):
                 assert_same_batches(read_bridge(file), (schema, batches))
                 for i in reversed(range(len(batches))):
                     assert pa.record_batch(file[i]).equals(batches[i])
-
-
-@golden
-def test_from_messages_reads_packed_and_separate_buffers(case):
-    """The messages are pyarrow's objects, have a packed body or have separate buffers."""
-    schema, batches = case()
-    stream = samples.written(schema, batches)
-    messages = list(messages_of(stream))
-    parts = [(metadata, _parts(metadata, body)) for metadata, body in messages]
-    packed = [
-        (metadata, [body] if parts else [])
-        for (metadata, body), (_, parts) in zip(messages, parts, strict=True)
-    ]
-    of_pyarrow = list(pa.ipc.MessageReader.open_stream(stream))
-    for given in (parts, packed, of_pyarrow):
-        assert_same_batches(read_bridge(cab.ipc.from_messages(given)), (schema, batches))
-
-
-def _parts(metadata, body):
-    read = Metadata(metadata)
-    return [] if read.kind == SCHEMA else read.slices(body)
 
 
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])

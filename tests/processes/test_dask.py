@@ -47,10 +47,9 @@ def test_workers_exchange_arrays_of_every_type(client):
     first, second = client.scheduler_info()["workers"]
     sent = client.submit(crossings.arrays_by_name, list(BATCHES), workers=[first])
     process = client.submit(tasks.pid_of, workers=[first], pure=False)
-    wrong, counts = client.submit(crossings.differences, sent, process, workers=[second]).result()
+    wrong, count = client.submit(crossings.differences, sent, process, workers=[second]).result()
     assert wrong == []
-    assert counts["pyarrow"] > 10 * len(BATCHES)
-    assert counts["polars"] > counts["pyarrow"] / 2
+    assert count > 10 * len(BATCHES)
 
 
 @pytest.mark.parametrize("direct", [False, True])

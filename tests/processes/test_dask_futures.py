@@ -29,16 +29,7 @@ COUNT = 6
 @pytest.fixture(scope="module")
 def workers():
     """The client of two workers on threads, which send results over TCP."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=False,
-            protocol="tcp://",
-            dashboard_address=":0",
-        ) as cluster,
-        distributed.Client(cluster) as connected,
-    ):
+    with tasks.two_workers(processes=False, protocol="tcp://") as connected:
         yield connected
 
 
@@ -58,19 +49,12 @@ def test_stream_yields_results_of_all_kinds_in_order(client):
         lambda index: dask.delayed(tasks.array)(index),
     ]
     futures = [client.submit(make, index) for index, make in enumerate(kinds)]
-    assert read(futures) == rows(*range(len(kinds)))
+    stream = cab.to_arrow_device_stream(futures)
+    for _ in range(2):
+        assert pa.table(stream).to_pylist() == rows(*range(len(kinds)))
     assert read(client.submit(lambda: tasks.batch(2).to_pandas())) == rows(2)
     assert read([[futures[1]], tasks.batch(2), iter(futures[:1])]) == rows(1, 2, 0)
     assert read(futures[1]) == read(dask.delayed(futures)[1]) == rows(1)
-
-
-def test_stream_accepts_delayed_arrays_and_bags(client):
-    import dask.bag
-
-    assert read([dask.delayed(tasks.array)(index) for index in range(3)]) == rows(0, 1, 2)
-    bag = dask.bag.from_sequence(range(4), npartitions=2).map(tasks.array)
-    assert read(bag) == rows(0, 1, 2, 3)
-    assert read(bag.persist()) == rows(0, 1, 2, 3)
 
 
 def test_stream_accepts_results_of_actors(client):
@@ -144,17 +128,6 @@ def test_stream_rejects_as_completed_with_results(client):
         TypeError, match="expected as_completed without results, got with_results=True"
     ):
         next(iter(cab.to_arrow_device_stream(completed)))
-
-
-def test_stream_of_a_list_is_read_repeatedly_and_of_an_iterator_once(client):
-    futures = client.map(tasks.array, range(3))
-    stream = cab.to_arrow_device_stream(futures)
-    for _ in range(2):
-        assert pa.table(stream).to_pylist() == rows(0, 1, 2)
-    once = cab.to_arrow_device_stream(iter(futures))
-    assert pa.table(once).num_rows == 9
-    with pytest.raises(ValueError, match="can be consumed once"):
-        pa.table(once)
 
 
 def test_failed_task_raises_in_order_and_other_results_are_released(client):

@@ -110,19 +110,15 @@ def test_object_store_keeps_an_object_while_a_view_of_it_lives(keep, numbers_of)
 
 def test_tasks_read_arrays_of_every_type_and_return_them():
     arrays = cluster.arrays_of_all_types()
-    task = ray.remote(lambda arrays: (arrays, *cluster.read_by_others(arrays)))
-    returned, batches, frames = ray.get(task.remote(arrays))
+    task = ray.remote(lambda arrays: (arrays, cluster.batches_in(arrays)))
+    returned, batches = ray.get(task.remote(arrays))
     # Read the arrays in this process, which did not receive them.
-    expected, expected_frames = cluster.read_by_others(arrays)
+    expected = cluster.batches_in(arrays)
     assert len(expected) > 200
-    for found in (batches, cluster.read_by_others(returned)[0]):
+    for found in (batches, cluster.batches_in(returned)):
         for batch, other in zip(found, expected, strict=True):
             assert batch.schema.equals(other.schema, check_metadata=True)
             assert batch.equals(other)
-    assert sum(frame is not None for frame in frames) > 150
-    for frame, other in zip(frames, expected_frames, strict=True):
-        assert (frame is None) == (other is None)
-        assert frame is None or frame.equals(other)
 
 
 def test_references_are_fetched_in_order_and_a_bounded_number_ahead(monkeypatch):

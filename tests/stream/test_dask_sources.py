@@ -20,6 +20,8 @@ dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
+from testing.exchange.dask_helpers import tasks_of  # noqa: E402
+
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 PARTITIONS = 6
@@ -167,10 +169,6 @@ def test_release_cancels_partitions_that_have_not_started(events, scheduler):
         assert 2 not in events.names
 
 
-def tasks_of(client):
-    return client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
-
-
 def test_consumed_partitions_are_released(events, scheduler):
     stream = cab.to_arrow_device_stream(parts(events))
     batches = iter(stream)
@@ -283,7 +281,8 @@ def test_bags_single_delayed_objects_and_lists_of_frames_are_streamed(events):
 
     batches = [pa.record_batch({"a": [i]}) for i in range(5)]
     bag = db.from_sequence(batches, npartitions=2)
-    assert read(bag)["a"].to_pylist() == [0, 1, 2, 3, 4]
+    for each in (bag, bag.persist(scheduler="threads")):
+        assert read(each)["a"].to_pylist() == [0, 1, 2, 3, 4]
     assert read(parts(events)[3]).to_pylist() == ROWS[9:12]
     # A list of frames, one of which occurs twice.
     frame = dd.from_pandas(FRAME[["a"]], npartitions=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Dask cluster of two processes, and tasks that its workers import."""
+"""A Dask cluster of two workers, and tasks that its workers import."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ BOTH = pa.concat_tables([TABLE, SECOND])
 
 
 @contextmanager
-def two_workers() -> Iterator[distributed.Client]:
+def two_workers(**options: Any) -> Iterator[distributed.Client]:
+    """Start two workers, by default processes; yield a client."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", **options
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

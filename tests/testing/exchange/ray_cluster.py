@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from testing.ipc.peers import checked
 from testing.ipc.samples import ALL_TYPES, UNUSUAL, batches_of
 from testing.peers.arrays import DeviceOnly
 
@@ -90,15 +91,6 @@ def arrays_of_all_types():
     return [cab.to_arrow_device(batch) for batch in batches]
 
 
-def read_by_others(arrays):
-    """Read arrays with pyarrow and polars; frames are None where polars lacks a type."""
-    import polars as pl
-
-    from testing.ipc.peers import checked, polars_reads
-
-    batches = checked(pa.record_batch(DeviceOnly(array)) for array in arrays)
-    frames = [
-        pl.DataFrame(array) if len(batch.schema) and polars_reads(batch.schema) else None
-        for array, batch in zip(arrays, batches, strict=True)
-    ]
-    return batches, frames
+def batches_in(arrays):
+    """Return record batches over the memory of arrays, validated."""
+    return checked(pa.record_batch(DeviceOnly(array)) for array in arrays)
