@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import fsspec
 import pyarrow as pa
@@ -18,6 +17,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.ipc import write_file
+from testing.processes import PYTHONPATH, ROOT
 
 TABLE = pa.table({"a": range(1000), "b": [str(i) for i in range(1000)]})
 
@@ -167,13 +167,10 @@ def test_fault_during_a_write_keeps_the_old_or_the_new_content(tmp_path):
     compiler = os.environ.get("CC") or shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
-    tests = Path(__file__).parents[1]
     library = tmp_path / "faulty_calls.so"
-    source = tests / "testing" / "ipc" / "faulty_calls.c"
+    source = ROOT / "tests" / "testing" / "ipc" / "faulty_calls.c"
     subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True)
-    environment = {**os.environ, "LD_PRELOAD": str(library)}
-    paths = [str(tests), environment.get("PYTHONPATH", "")]
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": PYTHONPATH}
     command = [sys.executable, "-P", "-m", "testing.ipc.write_faults", library, "20"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

@@ -97,37 +97,25 @@ def sizes(parquet):
     return [metadata.row_group(index).total_byte_size for index in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("blocksize", "expected"),
-    [
-        (lambda parquet: 1, [25, 25, 25, 25, 50]),
-        (lambda parquet: sizes(parquet)[0] + sizes(parquet)[1], [50, 25, 25, 50]),
-        (lambda parquet: sum(sizes(parquet)) - 1, [75, 25, 50]),
-        (lambda parquet: "1 MiB", [100, 50]),
-    ],
-    ids=["1", "2 row groups", "4 row groups", "1 MiB"],
-)
-def test_to_futures_combines_row_groups_up_to_the_block_size(client, parquet, blocksize, expected):
-    futures = cab.dask.to_futures(parquet, client=client, blocksize=blocksize(parquet))
-    assert lengths(client, futures) == expected
-    assert read(futures).equals(tasks.BOTH)
+def test_to_futures_combines_row_groups_up_to_the_block_size(client, parquet):
+    first, second, *others = sizes(parquet)
+    for blocksize, expected in (
+        (1, [25, 25, 25, 25, 50]),
+        (first + second, [50, 25, 25, 50]),
+        (sum([first, second, *others]) - 1, [75, 25, 50]),
+        ("1 MiB", [100, 50]),
+    ):
+        futures = cab.dask.to_futures(parquet, client=client, blocksize=blocksize)
+        assert lengths(client, futures) == expected
+        assert read(futures).equals(tasks.BOTH)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        lambda parquet: str(parquet / "*.parquet"),
-        lambda parquet: ds.dataset(
-            [ds.dataset(parquet / "1.parquet"), ds.dataset(parquet / "2.parquet")]
-        ),
-        lambda parquet: f"file://{parquet}",
-    ],
-    ids=["glob", "union", "url"],
-)
-def test_to_futures_accepts_all_forms_of_file_names(client, parquet, name):
-    futures = cab.dask.to_futures(name(parquet), client=client)
-    assert lengths(client, futures) == [100, 50]
-    assert read(futures).equals(tasks.BOTH)
+def test_to_futures_accepts_all_forms_of_file_names(client, parquet):
+    union = ds.dataset([ds.dataset(parquet / "1.parquet"), ds.dataset(parquet / "2.parquet")])
+    for name in (str(parquet / "*.parquet"), union, f"file://{parquet}"):
+        futures = cab.dask.to_futures(name, client=client)
+        assert lengths(client, futures) == [100, 50]
+        assert read(futures).equals(tasks.BOTH)
 
 
 @pytest.mark.parametrize(

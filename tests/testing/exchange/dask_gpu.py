@@ -40,16 +40,9 @@ def read(sent):
 
 
 def main(protocol):
-    import distributed
+    from testing.exchange import dask_gpu, dask_helpers
 
-    from testing.exchange import dask_gpu
-
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", protocol=protocol
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with dask_helpers.two_workers(protocol=protocol) as client:
         first, second = client.scheduler_info()["workers"]
         # The function of the imported module: workers cannot import it from "__main__".
         sent = client.submit(dask_gpu.send, workers=[first])
