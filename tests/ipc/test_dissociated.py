@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
 
 import pyarrow as pa
 import pytest
@@ -37,18 +36,17 @@ CASES = {
 }
 
 
-MODULES = {"ours": "testing.ipc.dissociated", "theirs": "testing.peers.dissociated"}
 PAIRS = [("ours", "theirs"), ("theirs", "ours")]
 
 
 @pytest.fixture(scope="module")
 def ends():
     """Start the processes, each of which can be the server or the client."""
-    with ExitStack() as running:
-        yield {
-            whose: running.enter_context(Process(module, **ENVIRONMENT))
-            for whose, module in MODULES.items()
-        }
+    with (
+        Process("testing.ipc.dissociated", **ENVIRONMENT) as ours,
+        Process("testing.peers.dissociated", **ENVIRONMENT) as theirs,
+    ):
+        yield {"ours": ours, "theirs": theirs}
 
 
 @pytest.fixture

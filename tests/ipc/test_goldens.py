@@ -99,24 +99,6 @@ def test_batches_of_a_stream_are_written_to_streams_and_files(case, compression)
         assert_peers_read(sink.getvalue(), schema, batches)
 
 
-@golden
-def test_batches_of_a_stream_are_sent_as_messages(case):
-    schema, batches = case()
-    source = cab.ipc.open_stream(samples.written(schema, batches))
-    sent = [(m.metadata, _packed(m)) for m in cab.ipc.messages(source)]
-    stream = framed(sent)
-    assert_same_batches(read_pyarrow(stream), (schema, batches))
-    assert_peers_read(stream, schema, batches)
-
-
-def _packed(message):
-    """Return the body in one piece, as a transport without gather support sends it."""
-    pairs = zip(message.buffers, message.padding, strict=True)
-    body = b"".join(bytes(memoryview(b)) + bytes(zeros) for b, zeros in pairs)
-    assert len(body) == message.body_length
-    return body
-
-
 @pytest.mark.parametrize(
     "take", [lambda array: array["s"], lambda array: cab.from_arrow_device(array)["s"]]
 )

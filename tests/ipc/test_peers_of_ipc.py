@@ -104,7 +104,8 @@ def test_streams_with_changing_dictionaries_are_read_and_written(data, batches):
     aligned = framed([realigned(*message, 64) for message in messages_of(data)])
     for stream in (data, aligned):
         assert_same_batches(read_bridge(cab.ipc.open_stream(stream)), expected)
-    assert_same_batches(read_bridge(cab.ipc.from_messages(messages_in(data))), expected)
+    messages = pa.ipc.MessageReader.open_stream(data)
+    assert_same_batches(read_bridge(cab.ipc.from_messages(messages)), expected)
     sink = io.BytesIO()
     cab.ipc.write_stream(cab.ipc.open_stream(data), sink)
     assert_same_batches(read_pyarrow(sink.getvalue()), expected)
@@ -172,7 +173,3 @@ def test_write_file_rejects_replaced_dictionaries():
     with pytest.raises(ValueError, match="dictionar"):
         cab.ipc.write_file(cab.ipc.open_stream(samples.written(batches[0].schema, batches)),
                            io.BytesIO())  # fmt: skip
-
-
-def messages_in(data):
-    return list(pa.ipc.MessageReader.open_stream(data))

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 #: Packages that the workers use. The bridge is not among them.
-PACKAGES = ["dask.dataframe", "distributed", "polars", "pyarrow.dataset", "pylibcudf", "pytest"]
+PACKAGES = ["dask.dataframe", "distributed", "pyarrow.dataset", "pylibcudf", "pytest"]
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import doctest
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +31,7 @@ from testing.exchange import crossings
 from testing.exchange import dask_helpers as tasks
 from testing.exchange.crossings import BATCHES
 from testing.host import table_without_protocols
-from testing.processes import PYTHONPATH
+from testing.processes import Process
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
@@ -68,19 +65,13 @@ def test_ucx_transport_sends_arrays_of_many_types_and_copies_no_bodies():
     """UCX uses TCP. The arrays go from a process to itself, by the transport of distributed."""
     pytest.importorskip("ucxx", reason="the extra ucx is not installed", exc_type=ImportError)
     pytest.importorskip("distributed_ucxx", reason="the extra ucx is not installed")
-    done = subprocess.run(
-        [sys.executable, "-P", "-W", "error", "-m", "testing.exchange.dask_ucx"],
-        env=os.environ | {"PYTHONPATH": PYTHONPATH} | UCX,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    (wrong, count), copied = json.loads(done.stdout.splitlines()[-1])
-    assert wrong == []
-    assert count > 2 * len(BATCHES)
-    assert copied == [15, 0]
+    with Process("testing.exchange.dask_ucx", **UCX) as process:
+        process.ask("arrays_that_differ")
+        wrong, count = process.answer()
+        assert wrong == []
+        assert count > 2 * len(BATCHES)
+        process.ask("copied")
+        assert process.answer() == [15, 0]
 
 
 def read(futures):
@@ -91,18 +82,14 @@ def lengths(client, futures):
     return client.gather(client.map(len, futures))
 
 
-def sizes(parquet):
-    """Return the sizes of the first file's row groups. Later row groups are larger."""
-    metadata = pq.read_metadata(parquet / "1.parquet")
-    return [metadata.row_group(index).total_byte_size for index in range(4)]
-
-
 def test_to_futures_combines_row_groups_up_to_the_block_size(client, parquet):
-    first, second, *others = sizes(parquet)
+    metadata = pq.read_metadata(parquet / "1.parquet")
+    # Later row groups are larger.
+    sizes = [metadata.row_group(index).total_byte_size for index in range(4)]
     for blocksize, expected in (
         (1, [25, 25, 25, 25, 50]),
-        (first + second, [50, 25, 25, 50]),
-        (sum([first, second, *others]) - 1, [75, 25, 50]),
+        (sizes[0] + sizes[1], [50, 25, 25, 50]),
+        (sum(sizes) - 1, [75, 25, 50]),
         ("1 MiB", [100, 50]),
     ):
         futures = cab.dask.to_futures(parquet, client=client, blocksize=blocksize)

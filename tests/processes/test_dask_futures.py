@@ -144,15 +144,6 @@ def test_failed_task_raises_in_order_and_other_results_are_released(client):
     assert wait_until(lambda: arrays_alive() == before)
 
 
-def test_failed_partition_raises_and_other_partitions_are_released(client):
-    partitions = [dask.delayed(function)(0) for function in (tasks.array, tasks.fail, tasks.array)]
-    batches = iter(cab.to_arrow_device_stream(partitions))
-    next(batches)
-    with pytest.raises(KeyError, match="task 0"):
-        next(batches)
-    assert wait_until(lambda: tasks.tasks_of(client) == [partitions[1].key])
-
-
 def test_failures_after_the_first_are_not_printed(client, monkeypatch):
     printed = []
     loop = client.loop.asyncio_loop

@@ -148,6 +148,9 @@ def test_failed_partition_raises_after_the_batches_before_it(events, scheduler):
     with pytest.raises(Exception, match="in 2") as found:
         next(batches)
     assert type(found.value).__name__ == "OwnError"
+    if scheduler is not None:
+        # The error keeps its task. Other partitions are released.
+        assert wait_until(lambda: len(tasks_of(scheduler)) <= 1)
     assert 5 not in events.names
 
 

@@ -47,7 +47,9 @@ def differences(received, senders_process):
     wrong, count = [], 0
     for name, arrays in received.items():
         for array, original in zip(arrays, arrays_of(name), strict=True):
-            if not contents(array).equals(contents(original), check_metadata=True):
+            found = contents(array)
+            found.validate(full=True)
+            if not found.equals(contents(original), check_metadata=True):
                 wrong.append(f"{name}: {original.schema}")
             count += 1
     return wrong, count

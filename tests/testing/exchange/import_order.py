@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import the bridge and other packages in several orders, and print the outcomes.
+"""A process that imports the bridge and other packages in several orders.
 
-Each order has its own fork of this process, which has not imported the bridge. Standard input has
-a pickle of the frames of an array of 1500 rows, which `distributed` has serialized.
+Each order has its own fork of this process, which has not imported the bridge.
 """
 
 from __future__ import annotations
 
-import json
 import pickle
 import sys
+from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import pandas  # noqa: F401
 import pyarrow as pa
 import pylibcudf  # noqa: F401
 
-from testing.processes import in_fork
+from testing.processes import in_fork, obey
 
 LATE = ["dask", "distributed", "ray"] + [
     f"cudf_arrow_bridge{name}" for name in ("", ".ipc", ".dask", ".ray")
@@ -39,7 +39,6 @@ def exchange_without_pickles():
     assert loaded() == ["cudf_arrow_bridge"], loaded()
     pickle.dumps(array)
     assert loaded() == ["cudf_arrow_bridge", "cudf_arrow_bridge.ipc"], loaded()
-    return "passed"
 
 
 def distributed_first():
@@ -55,24 +54,20 @@ def distributed_first():
     assert header["serializer"] == "dask", header
     assert pa.record_batch(deserialize(header, frames)).to_pydict() == {"a": [1, None, 3]}
     assert sizeof(array) == array.nbytes
-    return "passed"
 
 
-def only_distributed():
-    """The process deserializes arrays."""
+def only_distributed(path):
+    """The process deserializes an array of 1500 rows, whose frames a file has as a pickle."""
     from distributed.protocol import deserialize
 
     assert "cudf_arrow_bridge" not in sys.modules
-    found = deserialize(*pickle.load(sys.stdin.buffer))
+    found = deserialize(*pickle.loads(Path(path).read_bytes()))
     assert type(found).__module__ == "cudf_arrow_bridge.arrow.device_array"
     assert len(found) == 1500
-    return "passed"
 
 
 def dask_cuda_first():
     """Device arrays are registered as device objects."""
-    if find_spec("dask_cuda") is None:
-        return "no dask_cuda"
     import dask_cuda.device_host_file  # noqa: F401
     from dask_cuda.is_device_object import is_device_object
 
@@ -82,17 +77,20 @@ def dask_cuda_first():
     array = cab.to_arrow_device(pa.table({"a": ["x"]}))
     type(array).device_type = cab.DeviceType.CUDA
     assert is_device_object(array)
-    return "passed"
 
 
-def main():
+def outcomes(path):
+    """Yield the outcomes of all orders."""
     assert loaded() == []
-    yield exchange_without_pickles.__name__, in_fork(exchange_without_pickles)
+    found = [in_fork(lambda: exchange_without_pickles() or "passed")]
     import distributed  # noqa: F401
 
-    for order in (distributed_first, only_distributed, dask_cuda_first):
-        yield order.__name__, in_fork(order)
+    orders = [distributed_first, partial(only_distributed, path)]
+    if find_spec("dask_cuda") is not None:
+        orders.append(dask_cuda_first)
+    found += [in_fork(lambda order=order: order() or "passed") for order in orders]
+    yield found
 
 
 if __name__ == "__main__":
-    print(json.dumps(dict(main())))
+    obey(outcomes=outcomes)

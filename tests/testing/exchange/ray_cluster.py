@@ -8,13 +8,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-
-import cudf_arrow_bridge as cab
-from testing.ipc.peers import checked
-from testing.ipc.samples import ALL_TYPES, UNUSUAL, batches_of
-from testing.peers.arrays import DeviceOnly
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
@@ -82,15 +76,3 @@ def pyarrow_addresses(data):
     """Return the addresses of all buffers of a pyarrow table."""
     chunks = [chunk for column in data.columns for chunk in column.chunks]
     return {buffer.address for chunk in chunks for buffer in chunk.buffers() if buffer}
-
-
-def arrays_of_all_types():
-    """Return device arrays of every type, nested and sliced, and of unusual schemas."""
-    batches = [batch for param in ALL_TYPES for batch in batches_of(*param.values)]
-    batches += [batch for _, unusual in UNUSUAL.values() for batch in unusual]
-    return [cab.to_arrow_device(batch) for batch in batches]
-
-
-def batches_in(arrays):
-    """Return record batches over the memory of arrays, validated."""
-    return checked(pa.record_batch(DeviceOnly(array)) for array in arrays)
