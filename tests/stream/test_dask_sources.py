@@ -214,6 +214,9 @@ def partitions_held(dask_scheduler):
 
 
 def test_tasks_run_on_their_annotated_workers(cluster):
+    def address(_):
+        return pa.record_batch({"worker": [distributed.get_worker().address]})
+
     with distributed.Client(cluster) as client:
         addresses = list(client.scheduler_info()["workers"])
         batches = []
@@ -222,10 +225,6 @@ def test_tasks_run_on_their_annotated_workers(cluster):
                 batches.append(dask.delayed(address)(index))
         found = read(batches)["worker"].to_pylist()
     assert found == [addresses[index // 2 % 2] for index in range(PARTITIONS)]
-
-
-def address(index):
-    return pa.record_batch({"worker": [distributed.get_worker().address]})
 
 
 def test_shared_result_is_freed_after_its_last_partition(events):
