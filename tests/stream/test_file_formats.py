@@ -211,16 +211,11 @@ def test_csv_column_with_another_type_after_a_mebibyte_is_an_error_with_its_name
     assert read["b"][-1].as_py() == "x"
 
 
-@pytest.mark.parametrize(
-    ("name", "read", "right"),
-    [
-        ("arrow file", cab.ipc.open_stream, "open_file"),
-        ("arrow stream", cab.ipc.open_file, "open_stream"),
-    ],
-)
-def test_error_of_the_wrong_ipc_format_names_the_right_function(name, read, right):
-    with pytest.raises(ValueError, match=right):
-        list(read(FORMATS[name]))
+def test_error_of_the_wrong_ipc_format_names_the_right_function():
+    with pytest.raises(ValueError, match="open_file"):
+        list(cab.ipc.open_stream(FORMATS["arrow file"]))
+    with pytest.raises(ValueError, match="open_stream"):
+        list(cab.ipc.open_file(FORMATS["arrow stream"]))
 
 
 def test_slice_of_an_ipc_file_returns_its_batches():

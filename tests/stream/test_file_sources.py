@@ -295,17 +295,13 @@ def test_empty_path_is_rejected(tmp_path, monkeypatch):
         cab.to_arrow_device_stream("")
 
 
-def test_strings_in_a_list_are_not_read_as_paths(tmp_path):
+def test_strings_in_lists_and_iterables_are_not_read_as_paths(tmp_path):
     paths = write_parts(tmp_path, ".parquet")
     for names in (map(str, paths), [paths[0], str(paths[1])]):
         with pytest.raises(TypeError, match=r"pathlib\.Path objects, a glob or a pyarrow"):
             cab.to_arrow_device_stream(list(names))
     with pytest.raises(TypeError, match="str"):
         cab.from_arrow_device_stream([str(paths[0])])
-
-
-def test_strings_of_an_iterable_are_not_read_as_paths(tmp_path):
-    paths = write_parts(tmp_path, ".parquet")
     for source in ((str(path) for path in paths), set(map(str, paths)), [[str(paths[0])]]):
         stream = cab.to_arrow_device_stream(source)
         batches = iter(stream)
