@@ -74,6 +74,16 @@ def test_ucx_transport_sends_arrays_of_many_types_and_copies_no_bodies():
         assert process.answer() == [15, 0]
 
 
+@pytest.mark.exhaustive
+def test_workers_exchange_arrays_over_ucx():
+    pytest.importorskip("distributed_ucxx", reason="the extra ucx is not installed")
+    with Process("testing.exchange.dask_ucx", **UCX) as process:
+        process.ask("between_workers")
+        wrong, count, device_types = process.answer()
+    assert (wrong, device_types) == ([], ["CPU"])
+    assert count > len(BATCHES)
+
+
 def read(futures):
     return pa.table(cab.to_arrow_device_stream(futures))
 

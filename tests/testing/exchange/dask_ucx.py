@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import distributed_ucxx.ucxx
 
-from testing.exchange import crossings, dask_comms
+from testing.exchange import crossings, dask_comms, dask_gpu
 from testing.exchange.crossings import BATCHES, contents
 from testing.processes import obey
 
@@ -26,6 +26,11 @@ def arrays_that_differ():
     yield wrong, len(found)
 
 
+def between_workers():
+    """Yield the result of `dask_gpu` for two worker processes that use UCX."""
+    yield dask_gpu.main("ucx")
+
+
 def copied():
     """Yield the number of arrays, and of buffers outside the memory that UCX receives into."""
     sent = list(dask_comms.arrays_to_send())
@@ -37,4 +42,4 @@ def copied():
 
 
 if __name__ == "__main__":
-    obey(arrays_that_differ=arrays_that_differ, copied=copied)
+    obey(arrays_that_differ=arrays_that_differ, between_workers=between_workers, copied=copied)
