@@ -34,10 +34,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"needs a GPU (docs/gpu.md says how to run these): {reason}")
 
 
-def pytest_collection_finish() -> None:
-    """Exclude the modules and the collected tests from garbage collection.
+@pytest.fixture(scope="module", autouse=True)
+def _objects_of_earlier_files_are_not_visited():
+    """Exclude modules, collected tests and reports of earlier files from garbage collection.
 
-    Hundreds of tests call `gc.collect` in a loop, which otherwise visits all of these objects.
+    Hundreds of tests call `gc.collect`, which otherwise visits all of these objects.
     """
     gc.collect()
     gc.freeze()
