@@ -27,8 +27,7 @@ from testing.unsanitized import (
 pytestmark = GPU
 
 
-@pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), foreign.NESTED_TYPES)
+@pytest.mark.parametrize(("type_", "nesting", "nulls"), samples.with_nulls(foreign.NESTED_TYPES))
 def test_import_converts_types_that_cudf_lacks(type_, nesting, nulls):
     base = samples.nest(type_, nesting, samples.MANY, nulls, (9, 1))
     for offset, size in SLICES:

@@ -28,11 +28,10 @@ def check(column, expected):
     assert_same(host.to_arrow(column, expected.type), expected)
 
 
-NESTED_TYPES = [*samples.NESTED_TYPES, *foreign.NESTED_TYPES]
+CASES = [*samples.with_nulls(samples.NESTED_TYPES), *samples.with_nulls(foreign.NESTED_TYPES)]
 
 
-@pytest.mark.parametrize("nulls", samples.NULLS)
-@pytest.mark.parametrize(("type_", "nesting"), NESTED_TYPES)
+@pytest.mark.parametrize(("type_", "nesting", "nulls"), CASES)
 def test_import_of_sliced_children_keeps_their_rows(type_, nesting, nulls):
     """A child's offset is added to the parent's; libcudf 26.10 replaces it.
 

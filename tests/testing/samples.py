@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from itertools import accumulate
+from itertools import accumulate, cycle
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +70,17 @@ NESTED_TYPES = [
     for nesting in NESTINGS
     if can_nest(type_, nesting)
 ]
+
+
+def with_nulls(cases):
+    """Return ``("type_", "nesting")`` of the cases with ``"nulls"``, as three parameters.
+
+    The patterns of nulls alternate, so that each type and each nesting has each pattern.
+    """
+    return [
+        pytest.param(*case.values, nulls, id=f"{case.id}-{nulls}")
+        for case, nulls in zip(cases, cycle(NULLS), strict=False)
+    ]
 
 
 def mask(size, nulls):
