@@ -110,19 +110,8 @@ def test_object_that_is_not_accepted_is_described(function, obj, found):
         function(obj)
 
 
-OTHER_ORDER = pa.schema([("b", pa.string()), ("a", pa.int64())])
 #: A call, the exception, and its message.
 CALLS = {
-    "requested type of a column for a table": (
-        lambda: cab.to_arrow_device(FRAME, requested_schema=pa.int32()),
-        ValueError,
-        "expected a requested schema of a table, got a type that is not a struct$",
-    ),
-    "requested schema with fields in another order": (
-        lambda: cab.to_arrow_device(FRAME, requested_schema=OTHER_ORDER),
-        ValueError,
-        "expected field 'a' at position 0 of a requested schema, got 'b'$",
-    ),
     "import of a missing file": (
         lambda: cab.from_arrow_device("file.parquet"),
         FileNotFoundError,
@@ -132,21 +121,6 @@ CALLS = {
         lambda: cab.from_arrow_device(pa.array([1]), kind="table"),
         ValueError,
         "expected a struct, got the Arrow type 'int64'",
-    ),
-    "columns that do not exist": (
-        lambda: cab.from_arrow_device_stream(TABLE, columns=["a", "z"]),
-        KeyError,
-        r"columns: expected names in \['a'\], got \['z'\]",
-    ),
-    "columns by number": (
-        lambda: cab.from_arrow_device(BATCH, columns=[0]),
-        TypeError,
-        r"columns: expected names of Arrow fields in \['a', 'b'\], got 0$",
-    ),
-    "columns of a column": (
-        lambda: cab.from_arrow_device(pa.array([1]), columns=["a"]),
-        ValueError,
-        "columns: expected a table, got a column",
     ),
     "import of a type that cuDF lacks": (
         lambda: cab.from_arrow_device(LARGE),

@@ -92,14 +92,6 @@ def test_import_accepts_null_dictionary_values_of_any_type(type_):
     check(coded(samples.values(type_, 11, "some"), samples.MANY, "some", pa.int16()))
 
 
-def test_import_shares_dictionary_values_without_nulls():
-    keys = pa.array([1, 2, 3])
-    array = coded(keys, 10, "some", pa.int8())
-    codes, found = column_from(array).children()
-    assert found.data().ptr == keys.buffers()[1].address
-    assert codes.data().ptr == array.indices.buffers()[1].address
-
-
 @pytest.mark.parametrize("nulls", samples.NULLS)
 def test_import_of_nested_dictionaries_keeps_the_rows(nulls):
     inner = coded(pa.array(["a", None, "bc"]), 7, nulls, pa.uint8())

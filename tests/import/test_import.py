@@ -14,7 +14,6 @@ from testing import foreign, host, samples
 from testing.peers.arrays import (
     Capsules,
     DeviceOnly,
-    HostOnly,
     Producer,
     assert_same,
     column_from,
@@ -64,22 +63,6 @@ def test_import_applies_the_offset_of_a_record_batch(nulls, inner):
         assert table.num_rows() == 50
         for column, expected in zip(table.columns(), columns, strict=True):
             check(column, expected.slice(offset, 50))
-
-
-@pytest.mark.parametrize("size", [0, 1, samples.MANY])
-def test_import_of_a_record_batch_gives_a_table(size):
-    columns = [samples.values(type_, size, "some") for type_ in samples.TYPES]
-    batch = pa.record_batch(columns, [str(i) for i in range(len(columns))])
-    for source in (
-        DeviceOnly(batch),
-        HostOnly(batch),
-        DeviceOnly(nanoarrow.device.c_device_array(batch)),
-        HostOnly(nanoarrow.c_array(batch)),
-    ):
-        table = cab.from_arrow_device(source, to="pylibcudf")
-        assert (table.num_rows(), table.num_columns()) == (size, len(columns))
-        for column, expected in zip(table.columns(), columns, strict=True):
-            check(column, expected)
 
 
 def test_import_accepts_arrays_built_by_nanoarrow():

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
 
 import cudf_arrow_bridge as cab
 from testing import foreign, host, samples
@@ -18,7 +17,6 @@ from testing.peers.arrays import (
     forget_null_counts,
     read,
 )
-from testing.strategies import NOT_SLOW, arrays, signed, slices
 from testing.unsanitized import (
     BELOW_MASKS,
     OTHERS,
@@ -53,16 +51,6 @@ def test_import_shares_the_buffers_of_clean_columns(type_, nulls):
     assert {s.ptr for s in host.spans(column_from(array))} == {
         s.ptr for s in host.spans(column_from(array, sanitize=False))
     }
-
-
-@NOT_SLOW
-@given(arrays(signed), slices(80))
-def test_import_sanitizes_random_columns(array, steps):
-    array = samples.cut(array, [s for s in steps if s[0] + s[1] <= len(array)][:1])
-    column = column_from(Producer(array))
-    assert violations(column) == []
-    left = host.to_arrow(column_from(Producer(array), sanitize=False), array.type)
-    assert_same(host.to_arrow(column, array.type), left)
 
 
 def buffers(array):

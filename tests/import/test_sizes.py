@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -33,13 +34,10 @@ def moved(array, far):
     return Producer(array, edit)
 
 
-@pytest.mark.parametrize("far", FAR)
-@pytest.mark.parametrize("nulls", samples.NULLS)
 @pytest.mark.parametrize("type_", samples.PRIMITIVE, ids=str)
-def test_import_of_slices_at_large_offsets_keeps_the_rows(type_, nulls, far):
-    array = samples.values(type_, samples.MANY, nulls)
-    for steps in samples.cuts(samples.MANY)[::7]:
-        part = samples.cut(array, steps)
+def test_import_of_slices_at_large_offsets_keeps_the_rows(type_):
+    for nulls, far, steps in product(samples.NULLS, FAR, samples.cuts(samples.MANY)[::7]):
+        part = samples.cut(samples.values(type_, samples.MANY, nulls), steps)
         column = column_from(moved(part, far))
         assert column.size() == len(part)
         assert column.null_count() == part.null_count

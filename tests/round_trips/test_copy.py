@@ -75,13 +75,8 @@ def test_import_without_copy_shares_or_rejects_every_type(type_, nesting):
 
 @NOT_SLOW
 @given(arrays(), st.data())
-def test_import_without_copy_shares_or_rejects_random_arrays(array, data):
+def test_exchange_without_copy_shares_or_rejects_random_arrays(array, data):
     check_import(samples.cut(array, data.draw(slices(len(array)))))
-
-
-@NOT_SLOW
-@given(arrays(), st.data())
-def test_export_without_copy_shares_or_rejects_random_columns(array, data):
     column = cab.from_arrow_device(Producer(array), kind="column", to="pylibcudf")
     column = samples.cut_column(
         column,
