@@ -11,6 +11,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.host import to_plc
+from testing.peers.arrays import read
 
 DAY = dt.date(2024, 2, 29)
 
@@ -42,13 +43,6 @@ ARRAYS = {
 
 def batch_of(array, **options):
     return pa.record_batch([array], schema=pa.schema([pa.field("x", array.type, **options)]))
-
-
-def read(exported):
-    """Return an exported array, validated by pyarrow."""
-    array = pa.array(exported)
-    array.validate(full=True)
-    return array
 
 
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)

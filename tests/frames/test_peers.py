@@ -17,15 +17,6 @@ def imported(array, field=None):
 
 
 SLICES = [(0, 70), (1, 60), (33, 33), (64, 70)]
-MANY = [None if i % 5 == 0 else i - 30 for i in range(70)]
-
-
-@pytest.mark.parametrize(("begin", "end"), SLICES)
-def test_import_converts_days_to_seconds(begin, end):
-    days = pa.array(MANY, pa.date32()).slice(begin, end - begin)
-    found, values = imported(days)
-    assert found.dtype == np.dtype("datetime64[s]")
-    assert values == days.cast(pa.timestamp("s")).to_pylist()
 
 
 def test_conversion_of_extreme_days_does_not_overflow():

@@ -14,13 +14,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing import foreign, host, samples
-from testing.peers.arrays import (
-    Producer,
-    assert_same,
-    column_from,
-    nodes,
-    read,
-)
+from testing.peers.arrays import Producer, assert_same, column_from, nodes, read
 
 
 @pytest.mark.parametrize("type_", foreign.TYPES, ids=str)

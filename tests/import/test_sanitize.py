@@ -17,12 +17,7 @@ from testing.peers.arrays import (
     forget_null_counts,
     read,
 )
-from testing.unsanitized import (
-    BELOW_MASKS,
-    OTHERS,
-    WITH_OFFSETS,
-    with_nulls_at_each_level,
-)
+from testing.unsanitized import BELOW_MASKS, OTHERS, WITH_OFFSETS, with_nulls_at_each_level
 
 
 def check(array, edit=None):

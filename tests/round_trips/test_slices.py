@@ -10,10 +10,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing import host, samples
-from testing.peers.arrays import (
-    column_from,
-    struct_of,
-)
+from testing.peers.arrays import column_from, struct_of
 
 
 @pytest.mark.parametrize("offset", samples.OFFSETS)
