@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrow C++ as the peer of device streams. pyarrow's wheel has them, but not its Python interface.
-#include <arrow/api.h>
 #include <arrow/c/bridge.h>
+#include <arrow/record_batch.h>
+#include <arrow/result.h>
 
 #include <cstdio>
 #include <memory>
