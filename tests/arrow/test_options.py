@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import decimal
 import gc
 import re
 from types import SimpleNamespace
@@ -20,7 +19,6 @@ from testing.peers.dlpack import Interface
 BATCH = pa.record_batch({"a": [1, 2], "b": ["x", "y"]})
 FRAME = cab.from_arrow_device(BATCH)
 TABLE = pa.table({"a": [1, 2]})
-LARGE = pa.record_batch([pa.array([decimal.Decimal(1)], pa.decimal256(50))], ["large"])
 
 #: An argument of exports, a wrong value, the error, and the value in its message.
 OF_EXPORTS = [
@@ -121,11 +119,6 @@ CALLS = {
         lambda: cab.from_arrow_device(pa.array([1]), kind="table"),
         ValueError,
         "expected a struct, got the Arrow type 'int64'",
-    ),
-    "import of a type that cuDF lacks": (
-        lambda: cab.from_arrow_device(LARGE),
-        TypeError,
-        "column 'large': expected a supported type, got the Arrow type 'decimal256'",
     ),
     "stream of no arrays": (
         lambda: cab.from_arrow_device_stream([]),

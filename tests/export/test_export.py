@@ -49,15 +49,6 @@ def test_nanoarrow_reads_the_rows_of_exported_slices(type_):
             assert_same(pa.array(device_array.array), samples.cut(base, steps))
 
 
-def test_columns_of_a_table_are_sliced_independently():
-    base = samples.values(pa.string(), samples.MANY, "some")
-    table = plc.Table([samples.column_of(base, [(offset, 50)]) for offset in samples.OFFSETS])
-    batch = pa.record_batch(DeviceOnly(cab.to_arrow_device(table)))
-    batch.validate(full=True)
-    for offset, column in zip(samples.OFFSETS, batch.columns, strict=True):
-        assert_same(column, base.slice(offset, 50))
-
-
 @pytest.mark.parametrize("num_rows", [0, 3])
 def test_export_of_table_without_columns_keeps_the_number_of_rows(num_rows):
     exported = cab.to_arrow_device(plc.Table([], num_rows))

@@ -72,16 +72,16 @@ def test_array_is_released_at_once_if_no_column_shares_its_memory(columns):
 
 NAMES = re.escape(str(BATCH.schema.names))
 WRONG = {
-    "unknown": (
-        ["n", "nothing"],
-        KeyError,
-        rf"columns: expected names in {NAMES}, got \['nothing'\]",
-    ),
+    "unknown": (["n", "z"], KeyError, rf"columns: expected names in {NAMES}, got \['z'\]"),
     "twice": (["n", "n"], ValueError, r"got \['n'\] more than once"),
     "a string": ("n", TypeError, "columns: expected a list of column names, got 'n'"),
     "a number": ([0], TypeError, rf"columns: expected names of Arrow fields in {NAMES}, got 0$"),
     "no names": (7, TypeError, "columns: expected a list of column names, got 7"),
-    "unsupported": (["unknown"], TypeError, r"column 'unknown': .*'decimal256'"),
+    "unsupported": (
+        ["unknown"],
+        TypeError,
+        "column 'unknown': expected a supported type, got .*256",
+    ),
 }
 
 

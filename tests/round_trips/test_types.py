@@ -41,22 +41,6 @@ def test_round_trip_of_arrays_keeps_types_and_values(type_):
             assert_same(read(cab.to_arrow_device(Producer(array, edit))), array)
 
 
-@pytest.mark.parametrize("nulls", samples.NULLS)
-def test_round_trip_of_batches_keeps_schema_and_values(nulls):
-    fields = [
-        pa.field(f"the {type_}", type_, metadata={"key": str(i)})
-        for i, type_ in enumerate(ALL_TYPES)
-    ]
-    schema = pa.schema(fields, metadata={"of": "the schema"})
-    columns = [samples.values(type_, samples.MANY, nulls) for type_ in ALL_TYPES]
-    batch = pa.record_batch(columns, schema)
-    for part in (batch, batch.slice(33, 65), batch.slice(7, 0)):
-        back = pa.record_batch(DeviceOnly(cab.to_arrow_device(DeviceOnly(part))))
-        back.validate(full=True)
-        assert back.schema.equals(schema, check_metadata=True)
-        assert back.equals(part)
-
-
 def test_export_of_a_device_array_returns_the_same_object():
     exported = cab.to_arrow_device(column_from(pa.array([1])))
     assert cab.to_arrow_device(exported) is exported
