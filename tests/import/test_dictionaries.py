@@ -39,7 +39,7 @@ def key_type(type_):
 
 
 def check(array):
-    for steps in samples.cuts(len(array)):
+    for steps in samples.cuts(len(array))[::2]:
         part = samples.cut(array, steps)
         assert plain(arrived(part)).equals(plain(part)), (steps, part)
     uncounted = column_from(Producer(array, forget_null_counts))

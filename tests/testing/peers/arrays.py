@@ -95,31 +95,29 @@ def nodes(struct):
     return found
 
 
-class DeviceOnly:
-    """Exposes only the device protocol of an object."""
+class Only:
+    """An object of which a subclass exposes one protocol."""
 
     def __init__(self, obj):
         self._obj = obj
+
+
+class DeviceOnly(Only):
+    """Exposes only the device protocol of an object."""
 
     def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
         return self._obj.__arrow_c_device_array__(requested_schema, **kwargs)
 
 
-class HostOnly:
+class HostOnly(Only):
     """Exposes only the host protocol of an object."""
-
-    def __init__(self, obj):
-        self._obj = obj
 
     def __arrow_c_array__(self, requested_schema=None):
         return self._obj.__arrow_c_array__(requested_schema)
 
 
-class SchemaOnly:
+class SchemaOnly(Only):
     """Exposes only the schema of an object."""
-
-    def __init__(self, obj):
-        self._obj = obj
 
     def __arrow_c_schema__(self):
         return self._obj.__arrow_c_schema__()

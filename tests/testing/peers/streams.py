@@ -13,6 +13,7 @@ from testing.peers.arrays import (
     ArrowArray,
     ArrowDeviceArray,
     ArrowSchema,
+    Only,
     _get_name,
     _get_pointer,
     _new_capsule,
@@ -117,21 +118,15 @@ class Consumer:
         assert not self.struct.release
 
 
-class DeviceStreamOnly:
+class DeviceStreamOnly(Only):
     """Exposes only the device stream protocol of an object."""
-
-    def __init__(self, obj):
-        self._obj = obj
 
     def __arrow_c_device_stream__(self, requested_schema=None, **kwargs):
         return self._obj.__arrow_c_device_stream__(requested_schema, **kwargs)
 
 
-class StreamOnly:
+class StreamOnly(Only):
     """Exposes only the host stream protocol of an object."""
-
-    def __init__(self, obj):
-        self._obj = obj
 
     def __arrow_c_stream__(self, requested_schema=None):
         return self._obj.__arrow_c_stream__(requested_schema)
