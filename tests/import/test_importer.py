@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pytest
-import rmm.mr
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge.cuda.streams import PER_THREAD_HANDLE
@@ -24,22 +22,6 @@ USUAL = {
 
 def test_default_arguments_share_an_importer():
     assert importer.Importer.of(**USUAL) is importer.Importer.of(**USUAL)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"stream": 1},
-        {"mr": rmm.mr.CallbackMemoryResource(lambda *_: 0, lambda *_: None)},
-        {"to": "cudf"},
-        {"copy": True},
-        {"validate": "full"},
-        {"sanitize": False},
-    ],
-    ids=lambda other: next(iter(other)),
-)
-def test_non_default_argument_has_its_own_importer(other):
-    assert importer.Importer.of(**{**USUAL, **other}) is not importer.Importer.of(**USUAL)
 
 
 def test_per_thread_default_stream_is_resolved_for_each_import(monkeypatch):
