@@ -51,7 +51,7 @@ def addresses(array):
     return {buffer.address for buffer in array.buffers()} - {0}
 
 
-@pytest.mark.parametrize(("type_", "nesting", "nulls"), samples.with_nulls(samples.NESTED_TYPES))
+@samples.each_case_with_nulls(samples.NESTED_TYPES)
 def test_slices_of_a_column_match_pyarrow(type_, nesting, nulls):
     array = samples.nest(type_, nesting, 75, nulls)
     exported = cab.to_arrow_device(array)

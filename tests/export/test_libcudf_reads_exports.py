@@ -27,7 +27,7 @@ def read_by_libcudf(exported):
     return read(column_of(struct_of(capsule).array, type_), type_)
 
 
-@pytest.mark.parametrize(("type_", "nesting", "nulls"), samples.with_nulls(samples.NESTED_TYPES))
+@samples.each_case_with_nulls(samples.NESTED_TYPES)
 def test_exports_of_slices_of_every_type_have_the_rows_of_the_slice(type_, nesting, nulls):
     """Masks, offsets and children match the slice; libcudf 26.10 exports those of the column."""
     for rows, slices in ((ROWS, SLICES), (1, [(0, 1)]), (0, [(0, 0)])):

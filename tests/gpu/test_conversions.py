@@ -27,7 +27,7 @@ from testing.unsanitized import (
 pytestmark = GPU
 
 
-@pytest.mark.parametrize(("type_", "nesting", "nulls"), samples.with_nulls(foreign.NESTED_TYPES))
+@samples.each_case_with_nulls(foreign.NESTED_TYPES)
 def test_import_converts_types_that_cudf_lacks(type_, nesting, nulls):
     base = samples.nest(type_, nesting, samples.MANY, nulls, (9, 1))
     for offset, size in SLICES:

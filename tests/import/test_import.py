@@ -27,10 +27,7 @@ def check(column, expected):
     assert_same(host.to_arrow(column, expected.type), expected)
 
 
-CASES = [*samples.with_nulls(samples.NESTED_TYPES), *samples.with_nulls(foreign.NESTED_TYPES)]
-
-
-@pytest.mark.parametrize(("type_", "nesting", "nulls"), CASES)
+@samples.each_case_with_nulls([*samples.NESTED_TYPES, *foreign.NESTED_TYPES])
 def test_import_of_sliced_children_keeps_their_rows(type_, nesting, nulls):
     """A child's offset is added to the parent's; libcudf 26.10 replaces it.
 

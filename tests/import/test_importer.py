@@ -10,23 +10,17 @@ from cudf_arrow_bridge.cuda.streams import PER_THREAD_HANDLE
 from cudf_arrow_bridge.import_ import importer
 from testing.peers.arrays import DeviceOnly
 
-USUAL = {
-    "stream": None,
-    "mr": None,
-    "to": "pylibcudf",
-    "copy": None,
-    "validate": "minimal",
-    "sanitize": True,
-}
+#: The default arguments: stream, mr, to, copy, validate and sanitize.
+USUAL = (None, None, "pylibcudf", None, "minimal", True)
 
 
 def test_default_arguments_share_an_importer():
-    assert importer.Importer.of(**USUAL) is importer.Importer.of(**USUAL)
+    assert importer.Importer.of(*USUAL) is importer.Importer.of(*USUAL)
 
 
 def test_per_thread_default_stream_is_resolved_for_each_import(monkeypatch):
     monkeypatch.setattr(importer, "CUDF_HANDLE", PER_THREAD_HANDLE)
-    assert importer.Importer.of(**USUAL) is not importer.Importer.of(**USUAL)
+    assert importer.Importer.of(*USUAL) is not importer.Importer.of(*USUAL)
 
 
 def test_dictionaries_of_different_sizes_keep_their_values():

@@ -101,10 +101,7 @@ def to_plc(array):
     elif kind == T.STRUCT:
         children = [unslice(to_plc(array.field(i)), offset) for i in range(t.num_fields)]
     elif kind == T.DICTIONARY32:
-        children = [
-            ints(buffers[1], PLAIN[t.index_type], offset + size),
-            to_plc(array.dictionary),
-        ]
+        children = [ints(buffers[1], PLAIN[t.index_type], offset + size), to_plc(array.dictionary)]
     else:
         data = span(buffers[1])
     return plc.Column(dtype, size, data, mask, array.null_count, offset, children)

@@ -72,15 +72,14 @@ NESTED_TYPES = [
 ]
 
 
-def with_nulls(cases):
-    """Return ``("type_", "nesting")`` of the cases with ``"nulls"``, as three parameters.
+def each_case_with_nulls(cases):
+    """Parametrize a test by ``"type_"`` and ``"nesting"`` of the cases, and by ``"nulls"``.
 
     The patterns of nulls alternate, so that each type and each nesting has each pattern.
     """
-    return [
-        pytest.param(*case.values, nulls, id=f"{case.id}-{nulls}")
-        for case, nulls in zip(cases, cycle(NULLS), strict=False)
-    ]
+    patterns = zip(cases, cycle(NULLS), strict=False)
+    made = [pytest.param(*case.values, nulls, id=f"{case.id}-{nulls}") for case, nulls in patterns]
+    return pytest.mark.parametrize(("type_", "nesting", "nulls"), made)
 
 
 def mask(size, nulls):
