@@ -4,6 +4,8 @@ export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-2}"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_REQUIRE_VIRTUALENV=0 PIP_USER=0
 export PYTHONNOUSERSITE=1 RAPIDS_NO_INITIALIZE=1
 unset PIP_NO_BUILD_ISOLATION PIP_PREFIX PIP_TARGET PYTHONHOME PYTHONPATH
+# Without stored bytecode, each process that imports cuDF would compile it for 2 seconds.
+unset PYTHONDONTWRITEBYTECODE
 
 step() {
   printf '\n=== %s (at %d s, %s of disk free)\n' "$*" "$SECONDS" "$(df -h --output=avail . | tail -1 | tr -d ' ')"
