@@ -157,15 +157,19 @@ def peak_memory():
 @pytest.mark.parametrize(
     ("form", "validate"),
     [
-        *itertools.product(["messages", "stream", "file"], ["sizes", "minimal", "full"]),
-        ("columns", "full"),
+        *itertools.product(["messages", "stream", "file"], ["sizes"]),
+        *(
+            pytest.param(form, "minimal", marks=pytest.mark.unsound)
+            for form in ("messages", "stream", "file")
+        ),
+        *itertools.product(["messages", "stream", "file", "columns"], ["full"]),
         ("packed", "minimal"),
     ],
 )
 @pytest.mark.parametrize("mutants", [3_000, pytest.param(MUTANTS, marks=pytest.mark.exhaustive)])
 def test_random_mutants_raise_errors_or_give_valid_arrays(form, validate, mutants, monkeypatch):
-    if validate != "full":
-        monkeypatch.undo()  # The checks of conftest.py fail, because contents may be invalid.
+    if validate == "sizes":
+        monkeypatch.undo()  # The checks of conftest.py would read lengths of any size.
     # The metadata of messages has the most cases.
     count = mutants // (5 if form in ("messages", "packed") else 15)
     outcomes_of(form, range(count // 10), validate)
