@@ -53,6 +53,8 @@ def test_frames_and_deserialized_arrays_share_the_buffers_of_the_array(array):
     assert sum(frame.nbytes for frame in frames) == array.nbytes
     found = protocol.deserialize(header, [first, *frames])
     assert addresses_in(found) == addresses_in(array)
+    of_cuda = protocol.serialize(array, serializers=("cuda",), on_error="raise")
+    assert addresses_in(protocol.deserialize(*of_cuda)) == addresses_in(array)
     # The frames keep the memory of the array alive.
     array.release()
     found.release()
