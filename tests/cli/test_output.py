@@ -60,7 +60,7 @@ def test_output_escapes_letters_that_the_encoding_lacks(tmp_path, monkeypatch, c
 
 
 @pytest.mark.parametrize("command", [["inspect", SAMPLE], ["--version"]])
-def test_closed_pipe_prints_no_traceback(command):
+def test_closed_pipe_prints_nothing_and_has_the_exit_code_of_sigpipe(command):
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer) as pipe:
