@@ -7,8 +7,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <future>
 #include <mutex>
-#include <thread>
 
 namespace cudf_arrow_bridge::test {
 namespace {
@@ -43,11 +43,12 @@ class schedule {
 
   void run()
   {
-    auto threads = std::vector<std::thread>{};
+    auto threads = std::vector<std::future<void>>{};
     for (auto t = 1 + below(random_, 4); t > 0; --t) {
-      threads.emplace_back([this, seed = random_()] { run_thread(engine{seed}); });
+      threads.push_back(
+        std::async(std::launch::async, [this, seed = random_()] { run_thread(engine{seed}); }));
     }
-    for (auto& thread : threads) { thread.join(); }
+    for (auto& thread : threads) { EXPECT_NO_THROW(thread.get()); }
     items_.clear();
     settle();
     for (auto const& reading : readings_) { EXPECT_EQ(*reading.seen, reading.expected); }
