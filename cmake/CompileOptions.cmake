@@ -33,7 +33,7 @@ endforeach()
 
 if(CUDF_ARROW_BRIDGE_SANITIZE)
   add_compile_options(
-    -fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1
+    -fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -Og
   )
   # With instrumentation, GCC does not detect that optionals are initialized before use.
   add_compile_options(-Wno-maybe-uninitialized)
