@@ -7,7 +7,6 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +115,10 @@ def _bookkeeping(effort: Effort, counted: dict[str, list[dict[str, Any]]]) -> li
     """Measure the C++ core and the counts of Python. Return the reason if this was not possible."""
     why = "Left out: the C++ core beside its floor, and what Python's tables and frames take"
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            program = bookkeeping.Program(Path(folder))
-            instructions = effort is _FULL and bookkeeping.counts_instructions()
-            counted["core"] = program.records(effort.rounds, instructions=instructions)
-            counted["python"] = python_bookkeeping.records(program, instructions=instructions)
+        program = bookkeeping.Program()
+        instructions = effort is _FULL and bookkeeping.counts_instructions()
+        counted["core"] = program.records(effort.rounds, instructions=instructions)
+        counted["python"] = python_bookkeeping.records(program, instructions=instructions)
     except FileNotFoundError as error:
         return [f"{why}, for want of {error.filename}"]
     except subprocess.CalledProcessError as error:

@@ -9,7 +9,6 @@ import json
 import resource
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -119,12 +118,6 @@ async def _growth(count: int) -> float:
     return (_resident() - begin) / 1024
 
 
-def _native(rounds: int, count: int) -> dict[str, float]:
-    """Return the microseconds per batch of each way in C++."""
-    with tempfile.TemporaryDirectory() as folder:
-        return Program(Path(folder)).streams(_COLUMNS, count, rounds)
-
-
 def _plain_fences(count: int) -> float:
     """Return the microseconds per fence to add, end and poll many fences without asyncio."""
     fences = FenceSet()
@@ -140,10 +133,11 @@ def _plain_fences(count: int) -> float:
 def measure(rounds: int, count: int, fences: int) -> dict[str, float]:
     """Return all results by a description that includes the unit."""
     woken = wake_latency(fences, fences // 10)
+    native = Program().streams(_COLUMNS, count, rounds)
     in_cpp = f"µs for each batch of {_COLUMNS} int64 columns, C++, "
     batch = f"µs for each batch of {_COLUMNS} int64 columns, to pylibcudf, "
     return {
-        **{in_cpp + way: taken for way, taken in _native(rounds, count).items()},
+        **{in_cpp + way: taken for way, taken in native.items()},
         **{batch + way: taken for way, taken in _per_batch(rounds, count).items()},
         "ms of delay of a task's timer while a slow batch is pending, 99th percentile": asyncio.run(
             _lateness(rounds)

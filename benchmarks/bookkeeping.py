@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
@@ -67,17 +68,12 @@ def run(*command: str, **env: str) -> str:
 
 
 class Program:
-    """The programs of `benchmarks/native`, which the constructor builds.
+    """The programs of `benchmarks/native`, which the constructor builds in `build/benchmarks`.
 
     Attributes
     ----------
     counters
         The library with the counters of `python_bookkeeping`.
-
-    Parameters
-    ----------
-    build_dir
-        The build folder.
 
     Raises
     ------
@@ -87,16 +83,22 @@ class Program:
         If the build fails.
     """
 
-    def __init__(self, build_dir: Path) -> None:
+    def __init__(self) -> None:
+        build_dir = Path(__file__).parents[1] / "build/benchmarks"
+        build_dir.mkdir(parents=True, exist_ok=True)
         spec = importlib.util.find_spec("cudf_arrow_bridge")
         assert spec is not None
         (package,) = spec.submodule_search_locations or ()
+        source = Path(__file__).parent / "native"
         configure = [
-            *("cmake", "-S", str(Path(__file__).parent / "native"), "-B", str(build_dir)),
+            # Another environment may have built here before.
+            *("cmake", "--fresh", "-S", str(source), "-B", str(build_dir)),
             *(f"-DCMAKE_PREFIX_PATH={package}", f"-DPython_EXECUTABLE={sys.executable}"),
         ]
-        for command in (configure, ["cmake", "--build", str(build_dir)]):
-            run(*command)
+        with open(build_dir / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for command in (configure, ["cmake", "--build", str(build_dir)]):
+                run(*command)
         self._path = build_dir / "bookkeeping"
         self._streams = build_dir / "async_streams"
         self.counters = build_dir / "libcounters.so"

@@ -26,8 +26,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    return Program(tmp_path_factory.mktemp("bookkeeping"))
+def program():
+    return Program()
 
 
 def test_core_allocates_little_more_than_nanoarrow_and_libcudf(program):
