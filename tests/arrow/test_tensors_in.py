@@ -126,10 +126,11 @@ def address_of(imported):
             "column",
             r"not in row-major \(C\) order",
         ),
+        (np.arange(48).reshape(2, 3, 4, 2)[..., 1], "column", r"not in row-major \(C\) order"),
         (np.arange(3, dtype="float16"), None, "no floats of 16 bits"),
         (np.frombuffer(bytearray(range(41)), "int64", 5, 1), None, "not aligned to the 8 bytes"),
     ],
-    ids=["strided", "row-major", "of three dimensions", "float16", "misaligned"],
+    ids=["strided", "row-major", "transposed", "every second", "float16", "misaligned"],
 )
 def test_import_copies_or_raises_the_reason(array, kind, reason):
     producer = Producer(array)

@@ -115,6 +115,7 @@ LISTS = pa.array([[1, 2], None, [3, 4], [5, None]])
         (pa.array([[[1], [2]], None]), pa.list_(pa.list_(pa.int64(), 1), 2)),
         (pa.array([[[1], [2]], [], None, [[3]]]), pa.list_(pa.list_(pa.int64(), 1))),
         (pa.array([[[1, 2]], [[1], [2]]]).slice(1), pa.list_(pa.list_(pa.int64(), 1))),
+        (pa.array([[[]], [[1], [2]]]).slice(1), pa.list_(pa.list_(pa.int64(), 1))),
         (pa.array([{"a": [1, 2]}, None, {"a": None}]), pa.struct([("a", pa.list_(pa.int64(), 2))])),
         (DAYS, pa.list_(pa.field("day", pa.date32(), nullable=False), 2)),
         (pa.array([[1, 2], None]), pa.list_(pa.field("item", pa.int64(), nullable=False), 2)),

@@ -246,3 +246,7 @@ def test_keys_are_not_sorted_because_a_schema_requests_it():
         array = pa.array([[("a", 1)], None, []], own)
         exported = cab.to_arrow_device(array, requested_schema=pa.field("", requested))
         assert not exported.schema.type.keys_sorted
+    entries = pa.array([[{"key": "a", "value": 1}]])
+    exported = cab.to_arrow_device(entries, requested_schema=pa.field("", kinds[1]))
+    assert pa.types.is_map(exported.schema.type)
+    assert not exported.schema.type.keys_sorted

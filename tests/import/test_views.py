@@ -100,6 +100,20 @@ def test_import_shares_the_validity_bitmap_of_string_views():
     assert column_from(array).null_mask().ptr == array.buffers()[0].address
 
 
+def test_import_of_string_views_with_an_empty_data_buffer_keeps_the_rows():
+    array = views.string_view(pa.array(["a", "b" * 13, None]))
+    no_data, data = pa.py_buffer(b""), array.buffers()[2]
+    variadic = [*array.buffers()[:2], data, no_data]
+    check(pa.Array.from_buffers(array.type, 3, variadic), pa.array(["a", "b" * 13, None]))
+    short = views.string_view(pa.array(["a", "b" * 12]))
+    unused = pa.Array.from_buffers(short.type, 2, [*short.buffers()[:2], no_data])
+
+    def edit(schema, exported):
+        exported.array.buffers[2] = None
+
+    check(unused, pa.array(["a", "b" * 12]), edit)
+
+
 def test_import_of_a_decoded_array_releases_the_producer():
     runs, _ = views.run_ended(samples.values(pa.int32(), samples.MANY, "some"))
     producer = Producer(runs)

@@ -42,6 +42,11 @@ def test_lists_of_frames_and_tables_are_imported(kind, wrap):
     assert pa.concat_tables([pa.table(rows(frame)) for frame in frames]).equals(TABLE)
 
 
+def test_tables_of_another_schema_are_rejected():
+    with pytest.raises(ValueError, match=r"column 'a'.*'int64'.*'string'"):
+        cab.from_arrow_device_stream([TABLE, pa.table({"a": ["x"], "b": ["y"]})])
+
+
 @pytest.fixture
 def folder(tmp_path):
     pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=4)

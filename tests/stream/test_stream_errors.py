@@ -161,6 +161,11 @@ def test_batch_of_another_schema_is_an_error_of_get_next(other, message):
         cab.from_arrow_device_stream(cab.to_arrow_device_stream([BATCH, other]))
 
 
+def test_unknown_kind_is_rejected():
+    with pytest.raises(ValueError, match="'row'"):
+        cab.from_arrow_device_stream(pa.table({"a": [1]}), kind="row")
+
+
 def test_requested_schema_is_checked_from_the_first_batch():
     wanted = pa.schema([("n", pa.int64())])
     stream = cab.to_arrow_device_stream([BATCH], requested_schema=wanted)

@@ -232,9 +232,23 @@ def test_a_null_count_of_a_run_end_encoded_array_is_rejected(validate):
 
 
 def test_full_validation_accepts_a_bitmap_without_nulls():
-    array = raw(pa.int8(), [b"\xf8\x07", ints("int8", *range(11))], 8, offset=3)
-    assert array.null_count == 0
-    assert column_from(array, validate="full").null_count() == 0
+    bits = b"\xf8\x07"
+    for array in (
+        raw(pa.int8(), [bits, ints("int8", *range(11))], 8, offset=3),
+        raw(pa.string(), [bits, ints("int32", *range(12)), b"eleven text"], 8, offset=3),
+    ):
+        assert array.null_count == 0
+        assert column_from(array, validate="full").null_count() == 0
+
+
+@pytest.mark.parametrize("validate", ["minimal", "full"])
+def test_views_need_the_sizes_of_their_data_buffers(validate):
+    def edit(schema, array):
+        array.array.buffers[array.array.n_buffers - 1] = None
+
+    array = raw(pa.string_view(), [None, view(LONG), LONG.encode()], 1)
+    message = refused(ValueError, Producer(array, edit), validate=validate)
+    assert "expected the sizes of the data buffers of views, got a null pointer" in message
 
 
 @pytest.mark.parametrize(

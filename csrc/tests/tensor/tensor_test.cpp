@@ -300,7 +300,7 @@ TEST(Tensor, OfAMissingBufferIsRejected)
 TEST(Tensor, ElementsOutsideTheAddressSpaceAreRejected)
 {
   auto const far = (std::int64_t{1} << 58) - 1;
-  for (auto const step : {far, -far}) {
+  for (auto const step : {far, -far, std::int64_t{1} << 57}) {
     auto absurd                         = managed_tensor{{1, 2}, {1, step}, {1}};
     absurd.managed.dl_tensor.dtype.bits = 64;
     // The second element is 2^61 - 8 bytes away, beyond the end or the start of the address space.
