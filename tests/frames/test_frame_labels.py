@@ -310,14 +310,15 @@ def test_frame_to_columns_rejects_an_object_that_is_not_of_cudf():
         (["a", None], ["a", 1]),
         (["a", "a"], [0, 1]),
         ([None, None], [0, 1]),
+        ([None, None, None, 1], [0, 2, 3, 1]),
     ],
 )
 def test_number_of_an_unnamed_level_differs_from_names_of_other_levels(names, labels):
-    levels = [numbers(), numbers(start=4)]
-    made = multi(levels, names)
+    starts = range(0, 4 * len(names), 4)
+    made = multi([numbers(start=start) for start in starts], names)
     found = cab.from_arrow_device(cab.to_arrow_device(made))
     assert found.columns.tolist() == labels
-    assert content(found) == [[0, 1, 2], [4, 5, 6]]
+    assert content(found) == [[start, start + 1, start + 2] for start in starts]
     rows = frame({"x": numbers()}, index=made)
     found = cab.from_arrow_device(cab.to_arrow_device(rows))
     assert list(found.index.names) == names

@@ -95,6 +95,15 @@ def test_exported_buffers_are_those_of_the_columns():
     assert [row.copied_bytes for row in array.report()] == [0, 0]
 
 
+def test_frames_are_imported_over_their_columns():
+    frame = container_of(FRAME.select("c4", "c13"))
+    for source in (frame, [frame]):
+        table = cab.from_arrow_device_stream(source, to="pylibcudf")
+        assert [column.data().ptr for column in table.columns()] == [
+            column.obj.data().ptr for column in frame.columns
+        ]
+
+
 def test_exports_of_frames_with_equal_types_and_other_names_differ():
     for name in ("a", "b", ""):
         array = cab.to_arrow_device(container_of(pl.DataFrame({name: [1]})))
