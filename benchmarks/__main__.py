@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import subprocess
 import sys
@@ -79,6 +80,7 @@ def main() -> None:
 
 
 def _measure(effort: Effort, only: str, console: Console) -> dict[str, Any]:
+    gc.freeze()  # collections between the cases skip the objects of imported modules
     rows = 10_000 if effort is _QUICK else 10_000_000
     offered = device.cases() if has_gpu() else cases.cases(conversion_rows=rows)
     # Create one case at a time. The data of all cases would fragment the heap, where ways that

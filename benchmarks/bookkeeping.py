@@ -84,15 +84,14 @@ class Program:
     """
 
     def __init__(self) -> None:
-        build_dir = Path(__file__).parents[1] / "build/benchmarks"
-        build_dir.mkdir(parents=True, exist_ok=True)
         spec = importlib.util.find_spec("cudf_arrow_bridge")
         assert spec is not None
         (package,) = spec.submodule_search_locations or ()
-        source = Path(__file__).parent / "native"
+        # Each environment has its own folder.
+        build_dir = Path(__file__).parents[1] / "build/benchmarks" / package.lstrip("/")
+        build_dir.mkdir(parents=True, exist_ok=True)
         configure = [
-            # Another environment may have built here before.
-            *("cmake", "--fresh", "-S", str(source), "-B", str(build_dir)),
+            *("cmake", "-S", str(Path(__file__).parent / "native"), "-B", str(build_dir)),
             *(f"-DCMAKE_PREFIX_PATH={package}", f"-DPython_EXECUTABLE={sys.executable}"),
         ]
         with open(build_dir / "lock", "w") as lock:
