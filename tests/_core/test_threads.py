@@ -100,7 +100,7 @@ def test_second_thread_that_reads_an_iterator_is_rejected():
     batches = iter(cab.to_arrow_device_stream(source))
     with (
         reading_the_second_batch(batches, source, found),
-        pytest.raises(ValueError, match="another call reads this stream"),
+        pytest.raises(ValueError, match="another call"),
     ):
         next(batches)
     assert found == [1, 2, 3]
@@ -147,7 +147,7 @@ def test_stream_is_rejected_while_another_thread_reads_its_first_batch(read):
     reader = threading.Thread(target=lambda: stream.schema)
     reader.start()
     assert has_begun.wait(30)
-    with pytest.raises(ValueError, match="another call reads this stream"):
+    with pytest.raises(ValueError, match="another call"):
         read(stream)
     goes_on.set()
     reader.join()
@@ -161,5 +161,5 @@ def test_source_that_reads_its_own_stream_is_rejected():
 
     loop = iter(cab.to_arrow_device_stream(batches()))
     assert len(next(loop)) == 1
-    with pytest.raises(ValueError, match="another call reads this stream"):
+    with pytest.raises(ValueError, match="another call"):
         next(loop)

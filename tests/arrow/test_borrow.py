@@ -65,7 +65,7 @@ def test_end_of_a_borrow_orders_the_owners_stream_after_the_borrowers(array, cal
     assert array._array.stream.handle == OWNER
     assert calls == begin_and_end(OWNER, handle)
     assert borrowed.is_released
-    with pytest.raises(ValueError, match="expected a device array with data"):
+    with pytest.raises(ValueError, match="released"):
         len(borrowed)
     assert pa.record_batch(array).num_rows == 3
 
@@ -122,7 +122,7 @@ def test_borrowed_array_can_be_borrowed_again(array, calls):
 def test_borrow_can_be_repeated_but_not_entered_twice(array, calls):
     borrow = array.borrow(stream=BORROWER)
     with borrow:
-        with pytest.raises(RuntimeError, match="the array is borrowed already: call"):
+        with pytest.raises(RuntimeError, match="borrowed"):
             borrow.__enter__()
         assert len(calls) == 1
     with borrow as borrowed:
@@ -132,12 +132,12 @@ def test_borrow_can_be_repeated_but_not_entered_twice(array, calls):
 
 def test_wrong_uses_of_borrows_are_rejected(array):
     borrow = array.borrow(stream=BORROWER)
-    with pytest.raises(RuntimeError, match="the borrow has not begun: use"):
+    with pytest.raises(RuntimeError, match="borrow"):
         borrow.__exit__(None, None, None)
-    with pytest.raises(ValueError, match="stream: expected the handle of a CUDA stream, got -1:"):
+    with pytest.raises(ValueError, match=r"^stream: .*-1"):
         array.borrow(stream=-1)
     array.release()
-    with pytest.raises(ValueError, match="expected a device array with data"):
+    with pytest.raises(ValueError, match="released"):
         borrow.__enter__()
 
 

@@ -78,7 +78,7 @@ def test_single_buffers_share_memory(array, names, expected):
 def test_buffers_that_are_no_tensors_raise():
     buffer = export(pa.array([1], pa.decimal128(9, 2))).buffer("data")
     for read in (np.from_dlpack, memoryview):
-        with pytest.raises(BufferError, match=r"at most 64 bits .* 'decimal128'$"):
+        with pytest.raises(BufferError, match=r"'decimal128'$"):
             read(buffer)
     assert "decimal128" in repr(buffer)
     with pytest.raises(BufferError, match="copy=True"):

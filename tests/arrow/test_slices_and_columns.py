@@ -230,15 +230,15 @@ def test_selected_columns_of_a_frame_keep_a_selected_index():
 
 def test_invalid_selections_of_columns_and_rows_raise():
     table = cab.to_arrow_device(pa.table({"a": [{"x": 1}], "b": [2]}))
-    with pytest.raises(KeyError, match=r"columns: expected names in \['a', 'b'\], got \['z'\]"):
+    with pytest.raises(KeyError, match=r"columns: .*\['z'\]"):
         table[["a", "z"]]
-    with pytest.raises(ValueError, match=r"got \['a'\] more than once"):
+    with pytest.raises(ValueError, match=r"\['a'\]"):
         table[["a", "a"]]
-    with pytest.raises(TypeError, match=r"names of Arrow fields in \['a', 'b'\], got 1"):
+    with pytest.raises(TypeError, match=r"\['a', 'b'\].* 1$"):
         table[["a", 1]]
-    with pytest.raises(TypeError, match=r"a slice or the name of one field.* got \['x'\]$"):
+    with pytest.raises(TypeError, match=r"\['x'\]$"):
         table["a"][["x"]]
-    with pytest.raises(ValueError, match="expected a slice with step 1, got step 2"):
+    with pytest.raises(ValueError, match="step 2"):
         table[::2]
     table.release()
     for key in (slice(1), ["a"]):

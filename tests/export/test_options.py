@@ -61,7 +61,7 @@ def test_schema_requested_by_a_consumer_replaces_that_of_the_stream(origin):
 
 def test_rejected_request_of_a_consumer_keeps_that_of_the_stream():
     stream = cab.to_arrow_device_stream(BATCH, requested_schema=WANTED)
-    with pytest.raises(ValueError, match="expected a requested schema of 3 fields, got 1"):
+    with pytest.raises(ValueError, match=r"3 fields.* 1$"):
         stream.__arrow_c_device_stream__(pa.schema([("x", pa.int8())]).__arrow_c_schema__())
     assert pa.table(StreamOnly(stream)).schema == MET
 
@@ -118,7 +118,7 @@ def test_device_type_is_made_from_its_name():
 
 def test_device_type_cpu_is_rejected_with_a_gpu(monkeypatch):
     monkeypatch.setattr("cudf_arrow_bridge.arrow.options.has_gpu", lambda: True)
-    with pytest.raises(ValueError, match="device_type: expected 'cuda'"):
+    with pytest.raises(ValueError, match=r"^device_type: .*'cuda'"):
         cab.to_arrow_device(BATCH, device_type="cpu")
 
 
@@ -288,9 +288,9 @@ LENGTHS = {
 def test_max_chunksize_is_an_alias_of_max_rows(lengths):
     table = pa.table({"a": range(5)})
     assert lengths(table, max_chunksize=2) == lengths(table, max_rows=2) == [2, 2, 1]
-    with pytest.raises(ValueError, match="max_rows= and max_chunksize= are the same argument"):
+    with pytest.raises(ValueError, match=r"max_rows=.*max_chunksize="):
         lengths(table, max_rows=2, max_chunksize=2)
-    with pytest.raises(ValueError, match="max_chunksize: expected at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"^max_chunksize: .*0$"):
         lengths(table, max_chunksize=0)
 
 

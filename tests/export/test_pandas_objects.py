@@ -91,7 +91,7 @@ def test_more_text_than_one_array_holds_is_an_error():
         def combine_chunks(self):
             return pa.table({"s": pa.chunked_array([["a"], ["b"]])})
 
-    with pytest.raises(OverflowError, match="2 GiB of text"):
+    with pytest.raises(OverflowError, match="2 GiB"):
         pandas_objects._one_batch(Table())
 
 
@@ -117,7 +117,7 @@ def test_frame_without_columns_keeps_its_number_of_rows(preserve_index):
 
 
 def test_other_objects_are_rejected():
-    with pytest.raises(TypeError, match="got an object of type list"):
+    with pytest.raises(TypeError, match="list"):
         arrow_of_pandas([1])
 
 

@@ -112,7 +112,7 @@ def test_batches_after_the_first_have_its_type_instead_of_null():
         stream = cab.to_arrow_device_stream([frame(first), frame(nulls), frame(nulls)])
         assert [array.schema.types for array in stream] == [[first.type, first.type]] * 3
     frames = [frame(nulls), frame(texts)]
-    with pytest.raises(ValueError, match=r"'x'.* expected the Arrow type .*requested_schema"):
+    with pytest.raises(ValueError, match=r"'x'.*requested_schema"):
         list(cab.to_arrow_device_stream(frames))
     requested = pa.schema([("x", pa.string()), ("y", pa.string())])
     stream = cab.to_arrow_device_stream(frames, requested_schema=requested)

@@ -124,5 +124,5 @@ def test_import_of_a_dictionary_without_values_gives_null_rows(keys):
 def test_import_checks_the_indices_if_dictionary_values_are_null():
     keys = pa.array(["a", None])
     array = pa.DictionaryArray.from_arrays(pa.array([0, 1, 7], pa.int8()), keys, safe=False)
-    with pytest.raises(ValueError, match=r"row 2: expected an index of 2.* got 7$"):
+    with pytest.raises(ValueError, match=r"row 2: .*7$"):
         column_from(array)

@@ -139,7 +139,7 @@ def test_dictionary_of_nested_values_is_decoded_in_frames(values, place):
 
 @of(NESTED)
 def test_import_without_copies_rejects_dictionaries_of_nested_values(values):
-    with pytest.raises(ValueError, match="columns that have to be copied"):
+    with pytest.raises(ValueError, match="copied"):
         cab.from_arrow_device(dictionary(values), copy=False)
 
 
@@ -225,7 +225,7 @@ def test_distinct_values_of_a_dictionary_are_shared():
 
 def test_import_without_copies_rejects_repeated_values_of_a_dictionary():
     batch = pa.record_batch([over_all(REPEATED["string"])], ["x"])
-    with pytest.raises(ValueError, match=r"'x' \(cuDF has no repeated categories"):
+    with pytest.raises(ValueError, match=r"'x' \(.*categories"):
         cab.from_arrow_device(batch, copy=False)
 
 

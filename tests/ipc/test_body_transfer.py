@@ -19,18 +19,18 @@ from cudf_arrow_bridge.ipc import pickling
 
 def test_download_rejects_a_chunk_size_of_zero_and_host_memory():
     empty = describe_body(cab.to_arrow_device(pa.table({}))._array, True, resolve_stream(None))
-    with pytest.raises(ValueError, match="chunk_size: expected at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"^chunk_size: .*0$"):
         download_to(print, empty, 0)
-    with pytest.raises(ValueError, match="the body is in CPU memory"):
+    with pytest.raises(ValueError, match="CPU memory"):
         download_to(print, empty, 1)
 
 
 @pytest.mark.skipif(cab.has_gpu(), reason="there is a GPU")
 def test_uploads_need_a_gpu():
     arguments = resolve_stream(None), None, 1
-    with pytest.raises(RuntimeError, match="an upload needs a GPU"):
+    with pytest.raises(RuntimeError, match="GPU"):
         upload_memory(b"x", *arguments)
-    with pytest.raises(RuntimeError, match="an upload needs a GPU"):
+    with pytest.raises(RuntimeError, match="GPU"):
         upload_from(print, 1, *arguments)
 
 

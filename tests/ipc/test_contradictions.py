@@ -206,7 +206,7 @@ def test_footer_with_overlapping_messages_is_rejected():
     assert len(cab.ipc.open_file(with_footer(data, [], [second, first], stored))) == 2
     nested = Block(first.offset + 8, 8, 0)
     for blocks in ([first, first], [first, second, second], [nested, first]):
-        with pytest.raises(ValueError, match="the message overlaps the one at"):
+        with pytest.raises(ValueError, match="overlaps"):
             cab.ipc.open_file(with_footer(data, [], blocks, stored))
 
 
@@ -266,7 +266,7 @@ def test_columns_that_are_not_read_from_a_path_do_not_count(tmp_path):
         assert pa.record_batch(file[0]).equals(batch.select(["b"]))
     with (
         cab.ipc.open_file(path, max_bytes=128) as file,
-        pytest.raises(ValueError, match=r"the dictionaries take \S+ bytes, more than"),
+        pytest.raises(ValueError, match="dictionaries"),
     ):
         file[0]
 
@@ -301,7 +301,7 @@ def test_bytes_beyond_max_bytes_are_not_allocated(opener):
     assert len(data) < 9_000
     with counted_memory() as accepted:
         assert len(list(OPENERS[opener](data, max_bytes=2**28))) == 1
-    with pytest.raises(ValueError, match="takes 268,435,456 bytes, more than max_bytes=268435455"):
+    with pytest.raises(ValueError, match=r"268,435,456 bytes.*max_bytes=268435455"):
         list(OPENERS[opener](data, max_bytes=2**28 - 1))
     match = r"the record batch takes 268,435,456 bytes, more than max_bytes=1000000$"
     with counted_memory() as rejected, pytest.raises(ValueError, match=match):

@@ -166,7 +166,7 @@ def test_tensors_are_buffers_if_their_elements_follow_one_another(shape):
 def test_tensors_with_gaps_are_rejected():
     batch = pa.record_batch({"a": pa.array([1, None, 3])})
     messages = sent_through(lambda body: Producer(body.repeat(2)[::2]), batch)
-    with pytest.raises(ValueError, match=r"expected a contiguous buffer, got strides \(2,\)$"):
+    with pytest.raises(ValueError, match=r"contiguous.*\(2,\)$"):
         list(cab.ipc.from_messages(messages))
     gc.collect()
     assert not Producer.alive

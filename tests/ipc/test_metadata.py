@@ -36,7 +36,7 @@ def test_compression_of_arrow_0_17_is_refused():
         return metadata
 
     assert read_header(batch_with({"k": "v"})).length == 2
-    with pytest.raises(ValueError, match=r"got a body compressed by Arrow 0\.17$"):
+    with pytest.raises(ValueError, match=r"Arrow 0\.17$"):
         read_header(batch_with({"ARROW:experimental_compression": "ZSTD"}))
 
 
@@ -44,7 +44,7 @@ def test_tensors_are_refused():
     sink = pa.BufferOutputStream()
     pa.ipc.write_tensor(pa.Tensor.from_numpy(np.arange(3)), sink)
     message = pa.ipc.read_message(sink.getvalue())
-    with pytest.raises(ValueError, match=r"metadata byte \d+: expected a schema.* got a tensor$"):
+    with pytest.raises(ValueError, match=r"metadata byte \d+: .*tensor$"):
         read_header(message.metadata)
 
 

@@ -69,7 +69,7 @@ def test_name_with_nul_is_rejected(kind):
     """Names in the C data interface end at NUL, so different names would become the same."""
     field, other = NAMED[kind]("a\0b"), pa.field("other", pa.int8(), metadata={"k\0": "v\0"})
     schema = pa.schema([other, field], metadata={"k\0a": "v\0a"})
-    with pytest.raises(ValueError, match=r"byte \d+: expected a name without NUL, got 'a?\\x00b'$"):
+    with pytest.raises(ValueError, match=r"byte \d+: .*'a?\\x00b'$"):
         cab.ipc.open_stream(written(schema, []))
     schema = schema.set(1, NAMED[kind]("UTC"))
     found = pa.schema(cab.ipc.open_stream(written(schema, [])).schema)
@@ -90,7 +90,7 @@ def nested(depth):
 
 def test_read_schema_rejects_fields_deeper_than_64_levels():
     read_schema(nested(64))
-    with pytest.raises(ValueError, match="expected 64 levels, got a field deeper than that"):
+    with pytest.raises(ValueError, match="64 levels"):
         read_schema(nested(65))
 
 
@@ -157,7 +157,7 @@ def pair_of(builder, key, value):
 
 def test_big_endian_schema_is_rejected():
     assert read_schema(message_with(lambda b: schema_of(b, []))).schema == pa.schema([])
-    with pytest.raises(TypeError, match="schema: expected little-endian data, got big-endian"):
+    with pytest.raises(TypeError, match=r"^schema: .*big-endian"):
         read_schema(message_with(lambda b: schema_of(b, [], 1)))
 
 

@@ -222,9 +222,9 @@ def test_any_number_of_pieces_passes_through_a_small_connection(connect, blocks)
 
 def test_objects_that_cannot_be_written_to_are_rejected(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with open(tmp_path / "file", "w") as text, pytest.raises(TypeError, match="got a text file"):
+    with open(tmp_path / "file", "w") as text, pytest.raises(TypeError, match="text file"):
         write_all(text)
-    with pytest.raises(TypeError, match=r"^sink: expected .* got an object of type object$"):
+    with pytest.raises(TypeError, match=r"^sink: .*object$"):
         write_all(object())
     with open(tmp_path / "file", "rb") as file, pytest.raises(io.UnsupportedOperation):
         write_all(file)
@@ -238,7 +238,7 @@ def test_raw_file_that_accepts_no_bytes_raises_blocking_io_error():
         def write(self, data):
             return None
 
-    expected = pytest.raises(BlockingIOError, match=r"^byte 0: .* none of the next 56 bytes$")
+    expected = pytest.raises(BlockingIOError, match=r"^byte 0: .*56 bytes$")
     with expected, open_sink(Full()) as sink:
         sink.write(b"x" * 56)
 

@@ -111,13 +111,13 @@ def test_messages_are_read_from_all_sources(kind, tmp_path):
 
 
 def test_errors_of_truncated_sources_report_the_position():
-    with pytest.raises(ValueError, match=r"^byte 8: expected a message's metadata .* got 9 bytes$"):
+    with pytest.raises(ValueError, match=r"^byte 8: .*9 bytes$"):
         read_message(open_source(DATA[:17]))
     source = open_source(bytes(12_345))
     source.read_exact(12_000, "something")
-    with pytest.raises(ValueError, match=r"^byte 12,000: .* of 1,000 bytes, got 345 bytes"):
+    with pytest.raises(ValueError, match=r"^byte 12,000: .*1,000 bytes.*345 bytes"):
         source.take(1000)
-    with pytest.raises(ValueError, match=r"^byte 0: expected a message, got 3 bytes$"):
+    with pytest.raises(ValueError, match=r"^byte 0: .*3 bytes$"):
         read_message(open_source(b"abc"))
 
 
@@ -280,7 +280,7 @@ def test_no_memory_is_allocated_for_lengths_beyond_the_input(tmp_path, allocatio
     allocations.clear()
     message = b"\xff\xff\xff\xff\xff\xff\xff\x7f" + DATA
     for each in chain(in_memory(message, tmp_path), read_through(message, tmp_path)):
-        with open_source(each) as source, pytest.raises(ValueError, match="a message's metadata"):
+        with open_source(each) as source, pytest.raises(ValueError, match="metadata"):
             read_message(source)
     assert set(allocations) == {4, sources.STEP}
 
@@ -291,16 +291,16 @@ def test_allocations_double_while_bytes_arrive(monkeypatch, allocations):
     for size in (999, 1000, 1001, 2000, 2001, 20_000):
         assert bytes(open_source(Parts(data, 333)).take(size)) == data[:size]
     allocations.clear()
-    with pytest.raises(ValueError, match="of 90,000 bytes, got 20,000 bytes"):
+    with pytest.raises(ValueError, match=r"90,000 bytes.*20,000 bytes"):
         open_source(Parts(data, 333)).take(90_000)
     assert allocations == [1000, 2000, 4000, 8000, 16_000, 32_000]
 
 
 def test_objects_that_cannot_be_read_are_rejected(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with open(tmp_path / "file") as text, pytest.raises(TypeError, match="got a text file"):
+    with open(tmp_path / "file") as text, pytest.raises(TypeError, match="text file"):
         open_source(text)
-    with pytest.raises(TypeError, match=r"^source: expected .* got an object of type object$"):
+    with pytest.raises(TypeError, match=r"^source: .*object$"):
         open_source(object())
 
 

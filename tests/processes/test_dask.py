@@ -265,17 +265,17 @@ def test_to_futures_in_an_event_loop_accepts_only_files(client, parquet):
 
 def test_wrong_arguments_raise_errors(client, parquet):
     to_futures = cab.dask.to_futures
-    with pytest.raises(ValueError, match="expected blocksize= for files, got max_rows=3"):
+    with pytest.raises(ValueError, match=r"blocksize=.*max_rows=3"):
         to_futures(parquet, client=client, max_rows=3)
     with pytest.raises(KeyError, match="missing"):
         to_futures(parquet, client=client, columns=["missing"])
-    with pytest.raises(ValueError, match="columns: expected a path"):
+    with pytest.raises(ValueError, match=r"^columns: "):
         to_futures(tasks.TABLE, client=client, columns=["a"])
-    with pytest.raises(ValueError, match=r"^to: expected .* got 'polars'"):
+    with pytest.raises(ValueError, match=r"^to: .*'polars'"):
         cab.dask.to_dataframe(parquet, to="polars")
-    with pytest.raises(ValueError, match='to: expected "pandas" without a GPU, got "cudf'):
+    with pytest.raises(ValueError, match=r'^to: .*"cudf'):
         cab.dask.to_dataframe(parquet, to="cudf")
-    with pytest.raises(ValueError, match="the stream has neither a schema nor a batch"):
+    with pytest.raises(ValueError, match="schema"):
         cab.dask.to_dataframe([])
 
 

@@ -83,7 +83,7 @@ def test_unpack_rejects_wrong_headers(name):
 
 def test_unpack_rejects_a_column_header_with_two_columns():
     header, buffers = pack(cab.to_arrow_device(pa.table({"a": [1], "b": [2]})))
-    with pytest.raises(ValueError, match="header: expected 1 column, got 2"):
+    with pytest.raises(ValueError, match=r"^header: .*column"):
         unpack(("column", *header[1:]), buffers)
 
 

@@ -75,7 +75,7 @@ def test_rejected_buffers_are_released():
     given = [Body(buffer) for buffer in buffers]
     given[-1] = Body(given[-1][:-1])
     alive = [weakref.ref(body) for body in given]
-    with pytest.raises(ValueError, match=r"expected bytes within 63, got 0 to 64"):
+    with pytest.raises(ValueError, match=r"63.*64"):
         pickle.loads(data, buffers=given)
     given.clear()
     gc.collect()

@@ -177,7 +177,7 @@ def test_stream_accepts_a_generator_on_a_worker():
 
 
 def test_stream_does_not_read_a_referenced_string_as_a_path(tmp_path):
-    with pytest.raises(TypeError, match=r"expected pathlib\.Path objects, .* got the string '.*'"):
+    with pytest.raises(TypeError, match=r"pathlib\.Path.*'"):
         read(ray.put(str(tmp_path)))
 
 
@@ -311,7 +311,7 @@ def test_stream_reads_pandas_blocks():
 
 
 def test_to_dataset_rejects_a_column():
-    with pytest.raises(TypeError, match="expected a table, got a column of type int64"):
+    with pytest.raises(TypeError, match="int64"):
         cab.ray.to_dataset(cab.from_arrow_device(pa.array([1, 2])))
 
 

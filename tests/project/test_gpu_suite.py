@@ -72,7 +72,7 @@ def test_tests_that_fail_crash_or_hang_are_named_and_the_others_run(command, tmp
     pytest.importorskip("pytest_timeout")
     (tmp_path / "test_trial.py").write_text(TESTS)
     options = ("--host", tmp_path / "test_trial.py")
-    failed = command(*options, "rows", TEST_SECONDS="20")
+    failed = command(*options, "rows", TEST_SECONDS="8")
     assert failed.returncode == 1
     assert "rows: failed: exit code 1" in failed.stdout
     results = tmp_path / "results"

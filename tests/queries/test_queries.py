@@ -282,14 +282,14 @@ def test_collect_uses_the_device_and_memory_resource_of_the_default_engine(calls
 
 @pytest.mark.parametrize("engine", ["cpu", None])
 def test_collect_rejects_other_engines(engine):
-    with pytest.raises(TypeError, match=r"^engine: expected 'gpu' or a polars.GPUEngine, got"):
+    with pytest.raises(TypeError, match=r"^engine: .*polars\.GPUEngine"):
         cab.polars.collect(cab.polars.scan(TABLE), engine=engine)
 
 
 def test_wrong_queries_and_sources_are_rejected():
-    with pytest.raises(TypeError, match=r"^query: expected a polars.LazyFrame, got DataFrame"):
+    with pytest.raises(TypeError, match=r"^query: .*polars\.LazyFrame.*DataFrame"):
         cab.polars.collect(FRAME)
-    with pytest.raises(TypeError, match=r"^source: expected tables, got columns of type int64"):
+    with pytest.raises(TypeError, match=r"^source: .*int64"):
         cab.polars.scan(pa.array([1]))
 
 

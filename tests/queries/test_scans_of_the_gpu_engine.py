@@ -136,5 +136,5 @@ def test_scan_of_an_iterator_cannot_be_pickled():
     frames = [cab.from_arrow_device(ROWS)]
     for source in (iter(frames), map(cab.from_arrow_device, [ROWS])):
         node = scan_node(cab.polars.scan(source))
-        with pytest.raises(TypeError, match=r"^source: expected a source that another process can"):
+        with pytest.raises(TypeError, match=r"^source: .*process"):
             cloudpickle.dumps(node)

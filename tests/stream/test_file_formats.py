@@ -120,7 +120,7 @@ def test_bytes_are_read_in_the_named_format(make, kind):
 def test_open_file_that_is_not_at_its_beginning_is_rejected():
     file = io.BytesIO(FORMATS["parquet"])
     file.read(3)
-    with pytest.raises(ValueError, match="the file is at byte 3, not at its beginning"):
+    with pytest.raises(ValueError, match="byte 3"):
         cab.to_arrow_device_stream(file)
 
 
@@ -183,7 +183,7 @@ def test_csv_file_with_another_delimiter_is_rejected_with_the_options_that_read_
     path = tmp_path / "table.csv.gz"
     text = f"a{delimiter}b\n1,5{delimiter}2\n2,25{delimiter}3\n"
     path.write_bytes(gzip.compress(text.encode()))
-    with pytest.raises(ValueError, match="expected columns delimited by commas, got ") as error:
+    with pytest.raises(ValueError, match="commas") as error:
         cab.to_arrow_device_stream(path)
     options = str(error.value).partition("give format=")[2]
     delimiter, _, decimals = options.partition(", and for decimal commas also ")

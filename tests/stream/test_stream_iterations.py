@@ -97,7 +97,7 @@ def test_stream_can_be_consumed_again(make, max_rows, tmp_path):
     assert not stream.is_released
     stream.release()
     assert stream.is_released
-    with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
+    with pytest.raises(ValueError, match="released"):
         iter(stream).__next__()
 
 
@@ -288,7 +288,7 @@ def test_release_by_another_thread_before_an_iteration_starts_is_reported():
     list(stream)
     # As if the release came after the check of the stream.
     stream._source.release()
-    with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
+    with pytest.raises(ValueError, match="released"):
         list(stream)
 
 
@@ -328,11 +328,11 @@ def test_release_ends_loops_but_not_consumers():
     stream.release()
     for batches in (begun, fresh):
         for _ in range(2):
-            with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
+            with pytest.raises(ValueError, match="released"):
                 next(batches)
     assert next(ended, None) is None
     assert reader.read_all().num_rows == ROWS
-    with pytest.raises(ValueError, match="expected an open stream, got a released stream"):
+    with pytest.raises(ValueError, match="released"):
         _ = stream.schema
 
 

@@ -33,7 +33,7 @@ def test_stream_without_batches_needs_a_requested_schema():
     found = pa.table(StreamOnly(stream))
     assert found.schema.equals(BATCH.schema)
     assert found.num_rows == 0
-    with pytest.raises(ValueError, match=r"the stream has neither a schema nor a batch$"):
+    with pytest.raises(ValueError, match="schema"):
         _ = cab.to_arrow_device_stream([]).schema
 
 
@@ -111,7 +111,7 @@ def test_rejected_requested_schema_takes_no_batch():
     strict = BATCH.schema.set(0, pa.field("number", pa.int32(), nullable=False))
     for source in (cab.from_arrow_device(BATCH), iter(HALVES)):
         stream = cab.to_arrow_device_stream(source)
-        with pytest.raises(ValueError, match="expected a requested schema of 5 fields, got 1"):
+        with pytest.raises(ValueError, match=r"5 fields.* 1$"):
             stream.__arrow_c_stream__(wrong)
         with pytest.raises(NotImplementedError, match="later"):
             stream.__arrow_c_device_stream__(later=1)

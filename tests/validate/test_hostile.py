@@ -67,7 +67,7 @@ def test_results_other_than_a_schema_and_an_array_capsule_are_rejected():
 @pytest.mark.parametrize("answer", [None, 7, "ab", (), (None,) * 3])
 @pytest.mark.parametrize("producer", [Answering, AnsweringOnHost])
 def test_result_without_a_pair_of_capsules_raises_a_type_error(producer, answer):
-    with pytest.raises(TypeError, match="expected a pair of PyCapsules, got "):
+    with pytest.raises(TypeError, match="a pair of PyCapsules"):
         cab.from_arrow_device(producer(answer))
 
 
