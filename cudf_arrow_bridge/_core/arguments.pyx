@@ -58,15 +58,16 @@ cdef device_async_resource_ref resource_of(object resolved) except *:
     return (<DeviceMemoryResource>resolved).get_mr()
 
 
-def order_after(uintptr_t later, uintptr_t earlier) -> None:
+def order_after(uintptr_t later, uintptr_t earlier, int device=-1) -> None:
     """Make future work on the stream `later` wait for the work that is on `earlier` now.
 
-    The arguments are stream handles. The host does not wait.
+    The arguments are handles of streams of a device; -1 is the current device. The host does not
+    wait.
     """
     cdef core.stream_ref c_later = core.stream_ref(<cudaStream_t>later)
     cdef core.stream_ref c_earlier = core.stream_ref(<cudaStream_t>earlier)
     with nogil:
-        core.order_after(c_later, c_earlier)
+        core.order_after(c_later, c_earlier, core.cuda_device_id(device))
 
 
 cpdef void hide_from_collector(object obj) noexcept:

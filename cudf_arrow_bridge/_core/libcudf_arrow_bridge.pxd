@@ -26,6 +26,14 @@ cdef extern from "<cuda/stream>" namespace "cuda" nogil:
         cudaStream_t get()
 
 
+cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
+    cdef cppclass cuda_device_id:
+        cuda_device_id(int)
+        int value() noexcept
+
+    cuda_device_id get_current_cuda_device() except +
+
+
 cdef extern from "cudf_arrow_bridge/arrow_abi.hpp" nogil:
     cdef struct ArrowSchema:
         const char* format
@@ -156,7 +164,7 @@ cdef extern from "cudf_arrow_bridge/memory.hpp" namespace "cudf_arrow_bridge" no
 
 
 cdef extern from "cudf_arrow_bridge/ordering.hpp" namespace "cudf_arrow_bridge" nogil:
-    void order_after(stream_ref, stream_ref) except +libcudf_exception_handler
+    void order_after(stream_ref, stream_ref, cuda_device_id) except +libcudf_exception_handler
     shared_ptr[const void] release_after(
         shared_ptr[const void], stream_ref, stream_ref
     ) except +libcudf_exception_handler
@@ -186,7 +194,7 @@ cdef extern from "cudf_arrow_bridge/fences.hpp" namespace "cudf_arrow_bridge" no
         @staticmethod
         fence_set make() except +libcudf_exception_handler
         int fileno() noexcept
-        fence_id add(stream_ref) except +libcudf_exception_handler
+        fence_id add(stream_ref, cuda_device_id) except +libcudf_exception_handler
         fence_id add(
             cudaEvent_t, int, shared_ptr[const void]
         ) except +libcudf_exception_handler
@@ -242,6 +250,7 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
             shared_ptr[const void], stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
         bool is_ready() except +libcudf_exception_handler
+        void make_wait(stream_ref) except +libcudf_exception_handler
         fence_id add_fence(fence_set&) except +libcudf_exception_handler
         bool is_released() noexcept
         void reset() noexcept
@@ -256,12 +265,6 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         bool has_dictionary() except +libcudf_exception_handler
         device_array dictionary() except +libcudf_exception_handler
         vector[buffer_info] buffers() except +libcudf_exception_handler
-
-    cdef cppclass borrow_guard:
-        borrow_guard(
-            const device_array&, stream_ref, stream_ref
-        ) except +libcudf_exception_handler
-        fence_id add_fence(fence_set&) except +libcudf_exception_handler
 
     device_array to_arrow_device(
         const export_input&,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
 
 import pyarrow as pa
 
-from .._core.stream.fences import BorrowGuard
+from .._core.arguments import order_after
 from .._core.tensor import BufferProtocol, tensor_of
-from ..cuda.streams import Stream, resolve_stream
+from ..cuda.streams import DEFAULT_HANDLE, Stream, resolve_stream
 from . import display
 from .buffers import BufferInfo, BufferTensor, walk_buffers
 from .errors import check_host_copy
@@ -393,23 +393,28 @@ class BorrowContext:
     def __init__(self, array: DeviceArray, stream: Stream) -> None:
         self._array = array
         self._stream = stream
-        self._entered: tuple[BorrowGuard, DeviceArray] | None = None
+        self._entered: tuple[ExportedArray, DeviceArray] | None = None
 
     def __enter__(self) -> DeviceArray:
         """Make the stream wait for the data and return the shared array."""
         if self._entered is not None:
             raise RuntimeError("the array is borrowed already: call borrow() again")
-        array = self._array
-        guard = BorrowGuard(array._array, self._stream)
-        borrowed = array._over(array._array.on_stream(self._stream), array._source)
-        self._entered = guard, borrowed
+        lent = self._array._array.share()
+        lent.make_wait(self._stream)
+        borrowed = self._array._over(lent.on_stream(self._stream), self._array._source)
+        self._entered = lent, borrowed
         return borrowed
 
     def __exit__(self, *_: object) -> None:
         """Make the array's stream wait for the other stream and release the shared array."""
-        guard, borrowed = self._exit()
-        guard.end()
-        borrowed.release()
+        lent, borrowed = self._arrays()
+        self._entered = None
+        owner = DEFAULT_HANDLE if lent.stream is None else lent.stream.handle
+        try:
+            # Also if the handles are equal: both may stand for per-thread streams of other threads.
+            order_after(owner, self._stream.handle, lent.device_id)
+        finally:
+            borrowed.release()
 
     async def __aenter__(self) -> DeviceArray:
         """Wait for the data without blocking the event loop, then enter as `__enter__`."""
@@ -424,17 +429,15 @@ class BorrowContext:
         # Importing asyncio is slow.
         from ..cuda.event_loops import fences_of_running_loop
 
-        guard, borrowed = self._exit()
+        lent = self._arrays()[0]
         try:
             loop = fences_of_running_loop()
-            fence = guard.add_fence(loop.fences)
+            fence = loop.fences.add_stream(self._stream, lent.device_id)
         finally:
-            guard.end()
-            borrowed.release()
+            self.__exit__()
         await loop.wait(fence)
 
-    def _exit(self) -> tuple[BorrowGuard, DeviceArray]:
+    def _arrays(self) -> tuple[ExportedArray, DeviceArray]:
         if self._entered is None:
             raise RuntimeError("the borrow has not begun: use it in a with statement")
-        entered, self._entered = self._entered, None
-        return entered
+        return self._entered

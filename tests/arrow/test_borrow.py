@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge._core.stream.fences import BorrowGuard
+from cudf_arrow_bridge._core.stream.fences import FenceSet
 from cudf_arrow_bridge.arrow import device_array
+from cudf_arrow_bridge.cuda import event_loops
 from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, DEFAULT_HANDLE, PER_THREAD_HANDLE
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="uses invalid stream handles")
@@ -31,39 +32,23 @@ def array():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Record the calls of borrows: "begin", "fence" or "end", and the handles of both streams."""
+    """Record the orders: the stream that waits, the stream that it waits for, and the device."""
     recorded = []
-
-    class Recorder:
-        def __init__(self, exported, borrower):
-            self._guard = BorrowGuard(exported, borrower)
-            self._exported = exported
-            self._streams = (exported.stream.handle, borrower.handle)
-            recorded.append(("begin", *self._streams))
-
-        def add_fence(self, fences):
-            recorded.append(("fence", *self._streams))
-            return self._guard.add_fence(fences)
-
-        def end(self):
-            self._guard.end()
-            recorded.append(("end", *self._streams))
-
-    monkeypatch.setattr(device_array, "BorrowGuard", Recorder)
+    monkeypatch.setattr(device_array, "order_after", lambda *order: recorded.append(order))
     return recorded
 
 
-def begin_and_end(owner, borrower):
-    return [("begin", owner, borrower), ("end", owner, borrower)]
+def end(owner, borrower):
+    return (owner, borrower, -1)
 
 
 @pytest.mark.parametrize(("stream", "handle"), [(BORROWER, BORROWER), (None, CUDF_HANDLE)])
 def test_end_of_a_borrow_orders_the_owners_stream_after_the_borrowers(array, calls, stream, handle):
     with array.borrow(stream=stream) as borrowed:
-        assert calls == [("begin", OWNER, handle)]
+        assert calls == []
         assert borrowed._array.stream.handle == borrowed["a"]._array.stream.handle == handle
     assert array._array.stream.handle == OWNER
-    assert calls == begin_and_end(OWNER, handle)
+    assert calls == [end(OWNER, handle)]
     assert borrowed.is_released
     with pytest.raises(ValueError, match="released"):
         len(borrowed)
@@ -73,7 +58,7 @@ def test_end_of_a_borrow_orders_the_owners_stream_after_the_borrowers(array, cal
 def test_exception_in_the_context_ends_the_borrow(array, calls):
     with pytest.raises(KeyError, match="mine"), array.borrow(stream=BORROWER) as borrowed:
         raise KeyError("mine")
-    assert calls == begin_and_end(OWNER, BORROWER)
+    assert calls == [end(OWNER, BORROWER)]
     assert borrowed.is_released
 
 
@@ -104,19 +89,14 @@ def test_borrowed_array_outlives_the_release_of_its_owner(array, calls):
     with array.borrow(stream=BORROWER) as borrowed:
         array.release()
         assert pa.record_batch(borrowed).num_rows == 3
-    assert calls == begin_and_end(OWNER, BORROWER)
+    assert calls == [end(OWNER, BORROWER)]
 
 
 def test_borrowed_array_can_be_borrowed_again(array, calls):
     with array.borrow(stream=BORROWER) as borrowed, borrowed.borrow(stream=OTHER) as again:
         assert pa.record_batch(again).num_rows == 3
     # BORROWER waits for OTHER, and OWNER waits for BORROWER.
-    assert calls == [
-        ("begin", OWNER, BORROWER),
-        ("begin", BORROWER, OTHER),
-        ("end", BORROWER, OTHER),
-        ("end", OWNER, BORROWER),
-    ]
+    assert calls == [end(BORROWER, OTHER), end(OWNER, BORROWER)]
 
 
 def test_borrow_can_be_repeated_but_not_entered_twice(array, calls):
@@ -124,10 +104,10 @@ def test_borrow_can_be_repeated_but_not_entered_twice(array, calls):
     with borrow:
         with pytest.raises(RuntimeError, match="borrowed"):
             borrow.__enter__()
-        assert len(calls) == 1
+        assert calls == []
     with borrow as borrowed:
         assert len(borrowed) == 3
-    assert calls == begin_and_end(OWNER, BORROWER) * 2
+    assert calls == [end(OWNER, BORROWER)] * 2
 
 
 def test_wrong_uses_of_borrows_are_rejected(array):
@@ -151,20 +131,27 @@ def test_per_thread_stream_of_another_thread_is_the_legacy_stream(array, calls):
     thread = threading.Thread(target=use_array)
     thread.start()
     thread.join()
-    assert calls == begin_and_end(OWNER, DEFAULT_HANDLE)
+    assert calls == [end(OWNER, DEFAULT_HANDLE)]
 
 
 def test_dropped_borrows_leave_the_array_usable(array):
     array.borrow(stream=BORROWER).__enter__()
-    BorrowGuard(array._array, array._array.stream)
     assert pa.record_batch(array).num_rows == 3
 
 
 @pytest.mark.parametrize("error", [None, KeyError("mine")])
-def test_async_borrow_adds_a_fence_before_its_end(array, calls, error):
+def test_async_borrow_adds_a_fence_before_its_end(array, calls, monkeypatch, error):
+    class Recorder(FenceSet):
+        def add_stream(self, stream, device):
+            calls.append((stream.handle, device))
+            return super().add_stream(stream, device)
+
+    monkeypatch.setattr(event_loops, "FenceSet", Recorder)
+
     async def use_array():
         async with array.borrow(stream=BORROWER) as borrowed:
             found.append(borrowed)
+            array.release()
             assert pa.record_batch(borrowed).to_pydict() == {"a": [1, 2, 3]}
             if error is not None:
                 raise error
@@ -173,14 +160,15 @@ def test_async_borrow_adds_a_fence_before_its_end(array, calls, error):
     with nullcontext() if error is None else pytest.raises(type(error)):
         asyncio.run(use_array())
     assert found[0].is_released
-    assert calls == [(name, OWNER, BORROWER) for name in ("begin", "fence", "end")]
+    assert calls == [(BORROWER, -1), end(OWNER, BORROWER)]
 
 
 def test_async_borrow_ends_when_its_fence_fails(array, calls, monkeypatch):
-    def refuse(*_):
-        raise RuntimeError("no fence today")
+    class Refusing(FenceSet):
+        def add_stream(self, *_):
+            raise RuntimeError("no fence today")
 
-    monkeypatch.setattr(device_array.BorrowGuard, "add_fence", refuse)
+    monkeypatch.setattr(event_loops, "FenceSet", Refusing)
 
     async def use_array():
         async with array.borrow(stream=BORROWER) as borrowed:
@@ -189,5 +177,22 @@ def test_async_borrow_ends_when_its_fence_fails(array, calls, monkeypatch):
     found = []
     with pytest.raises(RuntimeError, match="no fence today"):
         asyncio.run(use_array())
-    assert calls == begin_and_end(OWNER, BORROWER)
+    assert calls == [end(OWNER, BORROWER)]
     assert found[0].is_released
+
+
+def test_exit_that_cannot_order_the_streams_releases_the_borrowed_array(array, monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("no event today")
+
+    monkeypatch.setattr(device_array, "order_after", refuse)
+    with pytest.raises(RuntimeError, match="no event today"), array.borrow() as borrowed:
+        pass
+    assert borrowed.is_released
+    assert not array.is_released
+
+
+def test_array_without_a_stream_can_be_borrowed(array, calls):
+    with array.to_host().borrow(stream=BORROWER) as borrowed:
+        assert pa.record_batch(borrowed).num_rows == 3
+    assert calls == [end(DEFAULT_HANDLE, BORROWER)]

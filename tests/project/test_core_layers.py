@@ -19,7 +19,8 @@ LAYERS = (
     ("compute",),
     ("cuda/fences", "cuda/transfer"),
     ("cuda/release",),
-    ("cuda/ordering", "cuda/location"),
+    ("cuda/ordering",),
+    ("cuda/location",),
     ("base",),
 )
 RANKS = {component: rank for rank, row in enumerate(LAYERS) for component in row}

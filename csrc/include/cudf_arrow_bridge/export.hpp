@@ -261,50 +261,6 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
 };
 
 /**
- * @brief Lets code on another stream use an array, and orders the end of that use.
- *
- * The constructor makes later work on `borrower` wait for the data. The end makes `owner` wait for
- * the work that is enqueued on `borrower`, so that later work on `owner` may write to the memory or
- * free it. If CUDA fails, or `borrower` belongs to another device than the array, the host waits
- * for `borrower` instead. Without a GPU nothing waits.
- *
- * The use may end on any thread and with any device current. In a forked child, the end does
- * nothing.
- */
-class CUDF_ARROW_BRIDGE_EXPORT borrow_guard {
- public:
-  /**
-   * @throws std::invalid_argument if `array` is an empty handle
-   * @throws rmm::cuda_error if CUDA cannot create an event or rejects a stream
-   *
-   * @param array Array to use; the guard keeps its memory alive
-   * @param owner Stream that may write to the memory after the end, such as the one that the array
-   *   was exported on; must outlive the guard
-   * @param borrower Stream that the borrower works on; must outlive the guard
-   */
-  borrow_guard(device_array const& array, cuda::stream_ref owner, cuda::stream_ref borrower);
-
-  borrow_guard(borrow_guard const&)            = delete;
-  borrow_guard& operator=(borrow_guard const&) = delete;
-  ~borrow_guard();  ///< Ends the use
-
-  /**
-   * @brief Adds a fence that is reached when the work that is enqueued on `borrower` is done.
-   *
-   * @throws std::invalid_argument after the end
-   * @throws std::exception the exceptions of `fence_set::add`
-   */
-  fence_id add_fence(fence_set& fences) const;
-
-  /// Ends the use. May be called again.
-  void end() noexcept;
-
- private:
-  device_array array_;
-  std::unique_ptr<detail::stream_join_guard const> order_;  ///< null: nothing to order, or ended
-};
-
-/**
  * @brief Exports a column or a table without copying buffers whose layout is the same in Arrow. A
  * table is exported as a struct array.
  *

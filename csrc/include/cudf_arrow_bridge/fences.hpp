@@ -3,6 +3,8 @@
 
 #include <cudf_arrow_bridge/visibility.hpp>
 
+#include <rmm/cuda_device.hpp>
+
 #include <cuda/stream>
 #include <cuda_runtime_api.h>
 
@@ -80,9 +82,10 @@ class CUDF_ARROW_BRIDGE_EXPORT fence_set {
    * @throws rmm::cuda_error if CUDA cannot record an event
    * @throws std::system_error if no thread can be started
    *
-   * @param stream Stream of the current device
+   * @param stream Stream
+   * @param device Device of the stream; a negative number is the current device
    */
-  fence_id add(cuda::stream_ref stream);
+  fence_id add(cuda::stream_ref stream, rmm::cuda_device_id device = rmm::cuda_device_id{-1});
 
   /**
    * @brief Adds a fence at the point recorded by an event of another library, such as the

@@ -3,6 +3,8 @@
 
 #include <cudf_arrow_bridge/visibility.hpp>
 
+#include <rmm/cuda_device.hpp>
+
 #include <cuda/stream>
 
 #include <memory>
@@ -23,12 +25,19 @@ namespace cudf_arrow_bridge {
  * Use it for data that is produced or imported on one stream and used on another, such as cuDF's
  * default stream. The host does not wait. It does nothing without a GPU.
  *
+ * A borrow of an array is two such orders: `device_array::make_wait` makes the stream of the
+ * borrower wait for the data, and at the end this function makes the stream that the array was
+ * exported on wait for the stream of the borrower.
+ *
  * @throws rmm::cuda_error if CUDA cannot create an event or rejects a stream
  *
  * @param later Stream that is made to wait
- * @param earlier Stream of the current device that `later` waits for
+ * @param earlier Stream that `later` waits for
+ * @param device Device of both streams; a negative number is the current device
  */
-CUDF_ARROW_BRIDGE_EXPORT void order_after(cuda::stream_ref later, cuda::stream_ref earlier);
+CUDF_ARROW_BRIDGE_EXPORT void order_after(cuda::stream_ref later,
+                                          cuda::stream_ref earlier,
+                                          rmm::cuda_device_id device = rmm::cuda_device_id{-1});
 
 /**
  * @brief Wraps an owner whose memory is freed on one stream and also read on another.

@@ -294,31 +294,4 @@ std::vector<buffer_info> device_array::buffers() const
   return result;
 }
 
-borrow_guard::borrow_guard(device_array const& array,
-                           cuda::stream_ref owner,
-                           cuda::stream_ref borrower)
-  : array_{array}
-{
-  detail::nvtx_range const range{"borrow_guard"};
-  auto const guard = detail::guard_device(array.location());
-  if (!has_gpu()) { return; }
-  order_ = std::make_unique<detail::stream_join_guard const>(owner, borrower);
-  array.make_wait(borrower);
-}
-
-fence_id borrow_guard::add_fence(fence_set& fences) const
-{
-  auto const guard = detail::guard_device(array_.location());
-  return fences.add(order_ == nullptr ? cuda::stream_ref{cudaStream_t{}} : order_->earlier());
-}
-
-borrow_guard::~borrow_guard() { end(); }
-
-void borrow_guard::end() noexcept
-{
-  order_.reset();
-  // After the streams are joined, because this may free the memory, on the owner's stream.
-  array_.reset();
-}
-
 }  // namespace cudf_arrow_bridge

@@ -41,6 +41,13 @@ cdef class ExportedArray:
         """Return another handle of the array for a stream that already waits for the data."""
         return ExportedArray.wrap(self.array, stream)
 
+    def make_wait(self, stream: Stream) -> None:
+        """Make later work on a stream wait for the data."""
+        cdef core.stream_ref c_stream = stream_of(stream)
+        cdef core.device_array handle = self.array
+        with nogil:
+            handle.make_wait(c_stream)
+
     def device_array_capsule(self):
         """Return a capsule of a new `ArrowDeviceArray` that shares this array."""
         cdef core.device_array handle = self.array

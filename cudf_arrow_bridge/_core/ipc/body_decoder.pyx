@@ -22,12 +22,6 @@ from cudf_arrow_bridge._core.interpreter cimport share_object
 from cudf_arrow_bridge._core.ipc.body cimport BodyBuffer
 from cudf_arrow_bridge._core.schema cimport Schema
 
-cdef extern from "<rmm/cuda_device.hpp>" namespace "rmm" nogil:
-    cdef cppclass cuda_device_id:
-        int value() noexcept
-
-    cuda_device_id get_current_cuda_device() except +
-
 cdef dict CHECKS = {
     "sizes": <int>core.body_checks.sizes,
     "minimal": <int>core.body_checks.ends,
@@ -144,7 +138,7 @@ cdef class BatchParts:
             received.push_back(self.adopt(buffer, adopt_device, owners))
         if on_device and not (self.has_bytes or self.is_guessed):
             self.memory.location.device_type = core.ARROW_DEVICE_CUDA
-            self.memory.location.device_id = get_current_cuda_device().value()
+            self.memory.location.device_id = core.get_current_cuda_device().value()
         self.find_buffers(
             data + <int64_t>header.buffers, header.num_buffers, received, header.codec is not None
         )

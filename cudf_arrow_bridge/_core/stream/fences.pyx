@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fences in CUDA streams, and use of exported arrays on another stream."""
+"""Fences in CUDA streams."""
 
 from cuda.bindings.cyruntime cimport cudaEvent_t
-from libcpp.memory cimport shared_ptr, unique_ptr
+from libcpp.memory cimport shared_ptr
 from libcpp.optional cimport optional
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
@@ -35,12 +35,15 @@ cdef class FenceSet:
         """Add a fence that ends when `complete` is called."""
         return self.fences.add()
 
-    def add_stream(self, stream: Stream) -> int:
-        """Add a fence after the work that is enqueued on a `Stream` now."""
+    def add_stream(self, stream: Stream, int device=-1) -> int:
+        """Add a fence after the work that is enqueued on a `Stream` now.
+
+        `device` is the device of the stream; -1 is the current device.
+        """
         cdef core.stream_ref c_stream = stream_of(stream)
         cdef core.fence_id fence
         with nogil:
-            fence = self.fences.add(c_stream)
+            fence = self.fences.add(c_stream, core.cuda_device_id(device))
         return fence
 
     def add_array(self, ExportedArray array not None) -> int:
@@ -98,36 +101,3 @@ cdef class FenceSet:
     def wake(self) -> None:
         """Make the descriptor readable until the next `poll`."""
         self.fences.wake()
-
-
-cdef class BorrowGuard:
-    """Use of an array on another `Stream` until `end`, ordered with the stream of the array.
-
-    Wraps `cudf_arrow_bridge::borrow_guard`.
-    """
-
-    cdef unique_ptr[core.borrow_guard] guard
-    #: Dropped after the guard, which uses them.
-    cdef object streams
-
-    def __cinit__(self, ExportedArray array not None, borrower: Stream):
-        cdef core.stream_ref c_owner = stream_of(array.stream)
-        cdef core.stream_ref c_borrower = stream_of(borrower)
-        cdef core.device_array handle = array.array
-        self.streams = (array.stream, borrower)
-        with nogil:
-            self.guard.reset(new core.borrow_guard(handle, c_owner, c_borrower))
-            handle.reset()
-
-    def add_fence(self, FenceSet fences not None) -> int:
-        """Add a fence after the work that is on the borrower's stream now. Not after `end`."""
-        cdef core.fence_id fence
-        with nogil:
-            fence = self.guard.get().add_fence(fences.fences)
-        return fence
-
-    def end(self) -> None:
-        """Make the owner's stream wait for the borrower's stream, and release the array."""
-        cdef unique_ptr[core.borrow_guard] guard = move(self.guard)
-        with nogil:
-            guard.reset()

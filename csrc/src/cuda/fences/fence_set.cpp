@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
+#include "cuda/location/location.hpp"
 #include "cuda/ordering/process.hpp"
 #include "cuda/release/deferred_release.hpp"
 
@@ -243,12 +244,13 @@ fence_set fence_set::make()
 
 int fence_set::fileno() const noexcept { return board_->fileno(); }
 
-fence_id fence_set::add(cuda::stream_ref stream)
+fence_id fence_set::add(cuda::stream_ref stream, rmm::cuda_device_id device)
 {
   detail::nvtx_range const range{__func__};
   // Check before using CUDA: the stream may also belong to the parent.
   board_->check_process();
   if (!has_gpu()) { return add(detail::pooled_event{}, nullptr); }
+  auto const guard = detail::guard_device(device);
   detail::require_no_capture(stream);
   auto event = detail::pooled_event::acquire();
   RMM_CUDA_TRY(event.record(stream));

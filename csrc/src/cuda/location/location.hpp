@@ -52,13 +52,19 @@ rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref m
 rmm::device_async_resource_ref resource_on_device(memory_location const& location,
                                                   rmm::device_async_resource_ref mr);
 
-/// Makes the device of some memory current during the lifetime of the result, because default
-/// streams belong to the current device. CPU memory leaves the current device unchanged.
+/// Makes a device current during the lifetime of the result, because default streams belong to the
+/// current device. A negative number leaves the current device unchanged.
+inline std::optional<rmm::cuda_set_device_raii> guard_device(rmm::cuda_device_id device)
+{
+  if (device.value() < 0) { return std::nullopt; }
+  return std::optional<rmm::cuda_set_device_raii>{std::in_place, device};
+}
+
+/// Makes the device of some memory current. CPU memory leaves the current device unchanged.
 inline std::optional<rmm::cuda_set_device_raii> guard_device(memory_location const& location)
 {
-  if (location.device_type == ARROW_DEVICE_CPU) { return std::nullopt; }
-  return std::optional<rmm::cuda_set_device_raii>{
-    std::in_place, rmm::cuda_device_id{static_cast<int>(location.device_id)}};
+  auto const is_cpu = location.device_type == ARROW_DEVICE_CPU;
+  return guard_device(rmm::cuda_device_id{is_cpu ? -1 : static_cast<int>(location.device_id)});
 }
 
 /**

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/ordering/events.hpp"
 
+#include "cuda/location/location.hpp"
+
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/ordering.hpp>
 
@@ -154,9 +156,10 @@ struct ordered_owner {
 
 }  // namespace
 
-void order_after(cuda::stream_ref later, cuda::stream_ref earlier)
+void order_after(cuda::stream_ref later, cuda::stream_ref earlier, rmm::cuda_device_id device)
 {
   if (!has_gpu()) { return; }
+  auto const guard = detail::guard_device(device);
   detail::require_no_capture(later);
   detail::require_no_capture(earlier);
   auto const event = detail::pooled_event::acquire();

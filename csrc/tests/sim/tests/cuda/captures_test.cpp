@@ -68,7 +68,6 @@ class GraphCaptures : public bridge_test {
       {"copy", [=, this] { (void)array.copy(nullptr, stream, pool_); }},
       {"to_host", [=] { (void)array.to_host(stream); }},
       {"make_wait", [=] { array.make_wait(stream); }},
-      {"borrow", [=] { (void)borrow_guard{array, other, stream}; }},
       {"order_after, later", [=] { order_after(stream, other); }},
       {"order_after, earlier", [=] { order_after(other, stream); }},
       {"fence", [=] { (void)fence_set::make().add(stream); }},
@@ -339,20 +338,6 @@ TEST_F(GraphCaptures, WaitsForArraysDoNotInvalidateThem)
   detail::drain_fences();
   EXPECT_EQ(fences.num_pending(), 0U);
   EXPECT_EQ(capture.end(), empty_graph);
-}
-
-TEST_F(GraphCaptures, EndOfABorrowLeavesACapturingStreamAlone)
-{
-  auto const owner    = lasting_stream{};
-  auto const borrower = lasting_stream{};
-  auto const array    = to_arrow(integer_column(owner.get()), owner.get());
-  for (auto* const captured : {&owner, &borrower}) {
-    auto guard   = borrow_guard{array, owner.get(), borrower.get()};
-    auto capture = stream_capture{captured->get()};
-    guard.end();
-    EXPECT_EQ(capture.end(), empty_graph);
-    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-  }
 }
 
 /// Allocates and frees memory with CUDA in `next`.
