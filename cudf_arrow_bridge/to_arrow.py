@@ -294,5 +294,5 @@ def to_arrow_device_stream(
         source, columns=columns, filter=filter, memory_map=memory_map, format=format
     )
     requested = None if requested_schema is None else Schema.copy_of(as_capsule(requested_schema))
-    passes = ObjectStreamSource(source, arguments, max_rows, preserve_index, requested)
-    return DeviceArrayStream(passes, arguments)
+    batches = ObjectStreamSource(source, arguments, max_rows, preserve_index, requested)
+    return DeviceArrayStream(batches, arguments)

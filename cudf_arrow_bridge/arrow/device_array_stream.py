@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class ReplayableSource(Protocol):
-    """A source whose batches can be iterated in several independent passes."""
+    """A source whose batches can be iterated several times, independently."""
 
     @property
     def single_use_reason(self) -> str:
-        """The reason why no further pass can be opened; empty if one can."""
+        """The reason why no further iteration can be opened; empty if one can."""
 
     def open(self) -> ExportedStream:
-        """Open a pass at the first batch, without producing it.
+        """Open an iteration at the first batch, without producing it.
 
         Raises
         ------
@@ -46,24 +46,24 @@ class ReplayableSource(Protocol):
         """Return the schema of the batches if it is known without producing a batch."""
 
     def release(self) -> None:
-        """Release the source. Open passes keep their references."""
+        """Release the source. Open iterations keep their references."""
 
 
 class DeviceArrayStream(NotPicklable):
     """A stream of device arrays with one schema, each exported when it is requested.
 
-    Each consumer and each ``for`` loop has an independent pass that starts at the first batch.
-    Several passes can be active at the same time. A source that can be read only once, such as a
-    generator, has one pass; a request for another pass raises an error with the reason. A consumer
-    that releases its stream before it requests a batch does not use up the pass, because some
-    consumers request only the schema first.
+    Each consumer and each ``for`` loop has an independent iteration that starts at the first batch.
+    Several iterations can be active at the same time. A source that can be read only once, such as
+    a generator, has one iteration; a request for another one raises an error with the reason. A
+    consumer that releases its stream before it requests a batch does not use up the iteration,
+    because some consumers request only the schema first.
 
-    Batches are not exported ahead. The exception is the first batch of a pass, if the schema or
-    device type is requested and not known otherwise. That batch is kept for the next consumer. The
-    stream keeps a reference to the source until `release`, but not to batches.
+    Batches are not exported ahead. The exception is the first batch of an iteration, if the schema
+    or device type is requested and not known otherwise. That batch is kept for the next consumer.
+    The stream keeps a reference to the source until `release`, but not to batches.
 
-    Several threads can use a stream, but only one thread at a time can use a pass. While a pass
-    exports a batch, other calls to it raise a `ValueError`.
+    Several threads can use a stream, but only one thread at a time can use an iteration. While an
+    iteration exports a batch, other calls to it raise a `ValueError`.
 
     Parameters
     ----------
@@ -76,7 +76,8 @@ class DeviceArrayStream(NotPicklable):
     def __init__(self, source: ReplayableSource, arguments: ExportArguments) -> None:
         self._source = source
         self._arguments = arguments
-        # The pass for the next consumer, or of a consumer that may return it. Loops have their own.
+        # The iteration for the next consumer, or of a consumer that may return it. Loops have their
+        # own.
         self._waiting: ExportedStream | None = source.open()
         self._newest_state = self._waiting.state
         self._iterated: set[ref[ExportedStream]] = set()
@@ -91,7 +92,7 @@ class DeviceArrayStream(NotPicklable):
     def __arrow_c_device_stream__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> object:
-        """Export one pass as an ``arrow_device_array_stream`` PyCapsule.
+        """Export one iteration as an ``arrow_device_array_stream`` PyCapsule.
 
         The first batch is exported by this call, which raises its exceptions. The consumer receives
         a later exception of the source as an error code and a message; `error` is the exception.
@@ -99,17 +100,18 @@ class DeviceArrayStream(NotPicklable):
         Parameters
         ----------
         requested_schema
-            An ``arrow_schema`` PyCapsule of the schema that the consumer requests, for this pass
-            only; see `to_arrow_device`. It replaces the schema that the stream was created with. It
-            is ignored if there is only one pass and its first batch has been exported.
+            An ``arrow_schema`` PyCapsule of the schema that the consumer requests, for this
+            iteration only; see `to_arrow_device`. It replaces the schema that the stream was
+            created with. It is ignored if there is only one iteration and its first batch has been
+            exported.
         **kwargs
             For keywords of later versions of the specification.
 
         Raises
         ------
         ValueError
-            If the stream was released, or was consumed and has only one pass, or if the data cannot
-            be converted to the requested schema.
+            If the stream was released, or was consumed and has only one iteration, or if the data
+            cannot be converted to the requested schema.
         NotImplementedError
             For any keyword whose value is not None.
 
@@ -121,7 +123,7 @@ class DeviceArrayStream(NotPicklable):
         return self._export(requested_schema, ExportedStream.device_stream_capsule)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export one pass as an ``arrow_array_stream`` PyCapsule, in host memory.
+        """Export one iteration as an ``arrow_array_stream`` PyCapsule, in host memory.
 
         When the consumer requests a batch, the call waits until its data is ready. Batches in CUDA
         memory are copied to the host.
@@ -151,7 +153,7 @@ class DeviceArrayStream(NotPicklable):
             raise
 
     def _drive(self, handler: int) -> StreamState:
-        """Run a pass on threads of the library and pass its batches to a consumer in C.
+        """Run an iteration on threads of the library and give its batches to a consumer in C.
 
         Unlike the export as a capsule, this call exports no batch.
 
@@ -163,22 +165,22 @@ class DeviceArrayStream(NotPicklable):
         Returns
         -------
         StreamState
-            The state of the pass.
+            The state of the iteration.
         """
         stream = self._claim()
         stream.drive(handler)
         return stream.state
 
     def _claim(self, is_requested: bool = False) -> ExportedStream:
-        """Return a pass at its start that no other consumer uses."""
+        """Return an iteration at its start that no other consumer uses."""
         while True:
             stream = self._at_start(is_requested)
-            # Another thread may claim the pass first.
+            # Another thread may claim the iteration first.
             if stream.claim():
                 return stream
 
     def _at_start(self, is_requested: bool = False) -> ExportedStream:
-        """Return the pass for the next consumer.
+        """Return the iteration for the next consumer.
 
         Parameters
         ----------
@@ -193,7 +195,7 @@ class DeviceArrayStream(NotPicklable):
             # The first batch has the schema of another consumer, or not the one requested now.
             is_requested = is_requested and state.started
             is_fixed = is_requested or state.requested_schema is not state.given_schema
-            # Leave the pass to a thread that is reading it, if another pass can be opened.
+            # Leave the iteration to a thread that is reading it, if another one can be opened.
             if not (is_fixed or waiting.is_read) or self._source.single_use_reason:
                 return waiting
         if single_use_reason := self._source.single_use_reason:
@@ -203,13 +205,13 @@ class DeviceArrayStream(NotPicklable):
         return waiting
 
     def __iter__(self) -> Iterator[DeviceArray]:
-        """Return an iterator over a new pass. The pass starts when the first batch is requested."""
+        """Return an iterator over a new iteration, which starts when a batch is requested."""
         return _Batches(self)
 
     def _iterate(self) -> ExportedStream:
         stream = self._claim()
         if self._waiting is stream:
-            # A loop that exits early drops the pass.
+            # A loop that exits early drops the iteration.
             self._waiting = None
         self._iterated.add(ref(stream, self._iterated.discard))
         if self._is_released:
@@ -251,14 +253,14 @@ class DeviceArrayStream(NotPicklable):
 
     @property
     def error(self) -> BaseException | None:
-        """The exception that ended the newest pass, or None.
+        """The exception that ended the newest iteration, or None.
 
         A consumer outside Python receives only an error code and a message.
         """
         return self._newest_state.error
 
     def release(self) -> None:
-        """Release the source and end the passes of loops. Consumers keep their passes.
+        """Release the source and end the iterations of loops. Consumers keep their iterations.
 
         If another thread is exporting a batch, that batch is the last one of its loop. Further
         calls have no effect.
@@ -275,7 +277,7 @@ class DeviceArrayStream(NotPicklable):
 
     @property
     def is_released(self) -> bool:
-        """Whether no pass is left: after `release`, or after the only pass of a generator."""
+        """Whether no iteration is left: after `release`, or after the only one of a generator."""
         if self._is_released:
             return True
         if not self._source.single_use_reason:
@@ -305,7 +307,7 @@ class DeviceArrayStream(NotPicklable):
 
 
 class _Batches(Iterator[DeviceArray]):
-    """A Python iterator over one pass of a stream."""
+    """A Python iterator over one iteration of a stream."""
 
     def __init__(self, owner: DeviceArrayStream) -> None:
         self._owner = owner
@@ -328,7 +330,7 @@ class _Batches(Iterator[DeviceArray]):
 
 
 def _request(stream: ExportedStream, requested_schema: object) -> None:
-    """Set the schema that the batches of a pass are exported with."""
+    """Set the schema that the batches of an iteration are exported with."""
     state = stream.state
     if state.started:
         check_num_fields(as_field(requested_schema).type, as_field(stream.schema()).type)

@@ -205,9 +205,9 @@ class IteratedBatches:
     async def aclose(self) -> None:
         """Release the source."""
         self._state = "released"
-        passes = [*self._loops] if self._waiting is None else [*self._loops, self._waiting[1]]
+        iterators = [*self._loops] if self._waiting is None else [*self._loops, self._waiting[1]]
         self._waiting = None
-        for batches in passes:
+        for batches in iterators:
             # This also ends a loop that waits for a batch.
             if not getattr(batches, "ag_running", False):
                 await batches.aclose()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batches of an exported stream, made from one object at a time, in any number of passes."""
+"""The batches of an exported stream, made from one object at a time, in each iteration."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ Exported = TypeVar("Exported")
 
 
 class ObjectStreamSource:
-    """Opens passes over the batches of one source, each from the start; see `ReplayableSource`.
+    """Opens iterations over the batches of one source; see `ReplayableSource`.
 
-    A one-shot source is dropped when a pass reads it; the pass then owns it. `requested_schema` is
-    the schema of the exported batches, also for a stream without batches, or None.
+    Each begins at the start. A one-shot source is dropped when an iteration reads it, which then
+    owns it. `requested_schema` is the schema of the exported batches, also for a stream without
+    batches, or None.
     """
 
     def __init__(
@@ -43,26 +44,26 @@ class ObjectStreamSource:
         preserve_index: bool | None,
         requested_schema: Schema | None,
     ) -> None:
-        #: None after the stream was released, or a pass has claimed the source.
+        #: None after the stream was released, or an iteration has claimed the source.
         self._source: Source | None = source
         self._arguments = arguments
         self._max_rows = max_rows
         self._preserve_index = preserve_index
         self._requested_schema = requested_schema
-        # The pass that reads a one-shot source, and the name of its type. The dictionary has a
-        # single key, so that `setdefault` is atomic and only one thread can claim the source.
+        # The iteration of a one-shot source, and the name of the source's type. The dictionary has
+        # a single key, so that `setdefault` is atomic and only one thread can claim the source.
         self._claimed: dict[None, tuple[StreamState, str]] = {}
 
     @property
     def single_use_reason(self) -> str:
-        """The reason why no further pass can be opened, or an empty string."""
+        """The reason why no further iteration can be opened, or an empty string."""
         if not self._claimed:
             return ""
         ((_, name),) = self._claimed.values()
         return single_use_reason(name)
 
     def open(self) -> ExportedStream:
-        """Open a pass; see `ReplayableSource`."""
+        """Open an iteration; see `ReplayableSource`."""
         # Before the checks, because other threads can claim or release it.
         source = self._source
         if why := self.single_use_reason:
@@ -98,7 +99,7 @@ class ObjectStreamSource:
 
 @dataclass(frozen=True, slots=True)
 class StreamExporter:
-    """Makes the batches of a pass; see `to_arrow_device_stream`.
+    """Makes the batches of an iteration; see `to_arrow_device_stream`.
 
     `state` has the requested schema, and properties of the current batch for the consumer. Without
     `max_rows`, each object is one batch.

@@ -206,7 +206,8 @@ class DeviceArrayFile(DeviceArrayStream):
     def __init__(
         self, source: Source, options: ReadOptions, columns: Sequence[str] | None = None
     ) -> None:
-        # A pass references the reader. The cycle of a file and its own pass would not be collected.
+        # An iteration references the reader. The cycle of a file and its own iteration would not be
+        # collected.
         self._reader = reader = _FileReader(source, options, columns)
         super().__init__(MessageStreamSource(reader.start), options.arguments)
 

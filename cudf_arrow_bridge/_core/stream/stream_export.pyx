@@ -137,7 +137,7 @@ cdef int pull(
 
 
 cdef class ExportedStream:
-    """A pass over batches: wraps `cudf_arrow_bridge::device_array_stream`.
+    """An iteration over batches: wraps `cudf_arrow_bridge::device_array_stream`.
 
     Only one call can read at a time. While the source produces a batch, calls from other threads
     and from the source itself raise `ValueError`.
@@ -156,7 +156,7 @@ cdef class ExportedStream:
     cdef object __weakref__
     cdef core.device_array_stream stream
     cdef readonly StreamState state
-    #: Whether a consumer has claimed this pass.
+    #: Whether a consumer has claimed this iteration.
     cdef bint is_claimed
     #: Whether a call is reading the stream.
     cdef readonly bint is_read
@@ -182,9 +182,10 @@ cdef class ExportedStream:
 
     @property
     def is_at_start(self) -> bool:
-        """Whether the next consumer that claims this pass gets all batches.
+        """Whether the next consumer that claims this iteration gets all batches.
 
-        True until the pass is claimed, and after a consumer released it without reading a batch.
+        True until the iteration is claimed, and after a consumer released it without reading a
+        batch.
         """
         if self.is_dropped:
             return False
@@ -196,7 +197,7 @@ cdef class ExportedStream:
         return self.is_read or not self.stream.has_failed()
 
     def claim(self) -> bool:
-        """Claim this pass if it is at its start, and return whether this succeeded.
+        """Claim this iteration if it is at its start, and return whether this succeeded.
 
         If several threads call it, only one succeeds. Raise `ValueError` while another thread
         reads the schema.
@@ -209,7 +210,7 @@ cdef class ExportedStream:
         return True
 
     def unclaim(self) -> None:
-        """Let others claim this pass, of which no batch was read."""
+        """Let others claim this iteration, of which no batch was read."""
         self.is_claimed = False
 
     cdef int begin(self) except -1:

@@ -24,7 +24,7 @@ from .ray_datasets import blocks_of, fetch_references
 if TYPE_CHECKING:
     from ..._core.protocols import Stream
 
-#: Called with each one-shot source before it is read; raises if another pass has claimed it.
+#: Called with each one-shot source before it is read; raises if another iteration has claimed it.
 ClaimSource = Callable[[Any], object]
 
 
