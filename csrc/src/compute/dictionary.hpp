@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/errors.hpp"
+#include "compute/arrow_views.hpp"
 #include "compute/buffers.hpp"
-#include "compute/views.hpp"
 
 #include <cudf/column/column.hpp>
 

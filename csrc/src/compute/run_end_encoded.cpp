@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compute/arrow_views.hpp"
 #include "compute/bits.hpp"
 #include "compute/gather.hpp"
-#include "compute/views.hpp"
 
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>

@@ -5,9 +5,9 @@
 #include "base/copy_log.hpp"
 #include "base/errors.hpp"
 #include "base/parsed_type.hpp"
+#include "compute/arrow_views.hpp"
 #include "compute/buffers.hpp"
 #include "compute/sanitize.hpp"
-#include "compute/views.hpp"
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
@@ -254,7 +254,7 @@ class column_importer {
                                                row_range const& elements) const;
   [[nodiscard]] std::unique_ptr<cudf::column> decode_runs(import_level const& level) const;
 
-  // views.cpp
+  // arrow_views.cpp
 
   /// String views, or binary views as LIST<UINT8>, whose bytes are copied to one buffer.
   [[nodiscard]] column_parts import_views(import_level const& level, row_mask const& mask) const;

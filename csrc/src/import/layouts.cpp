@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/views.hpp"
+#include "compute/arrow_views.hpp"
 #include "import/column_importer.hpp"
 #include "validate/validate.hpp"
 

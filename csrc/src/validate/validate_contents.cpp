@@ -2,9 +2,9 @@
 #include "base/errors.hpp"
 #include "base/parsed_type.hpp"
 #include "base/utf8.hpp"
+#include "compute/arrow_views.hpp"
 #include "compute/bits.hpp"
 #include "compute/host_access.hpp"
-#include "compute/views.hpp"
 #include "validate/validate.hpp"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The device operations of compute/views.hpp, with the implementations of the host.
-#include "compute/views.hpp"
+/// The device operations of compute/arrow_views.hpp, with the implementations of the host.
+#include "compute/arrow_views.hpp"
 
 #include "sim/upload_column.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compute/views.hpp"
+#include "compute/arrow_views.hpp"
 
 #include "compute/device/aligned_bytes.hpp"
 
