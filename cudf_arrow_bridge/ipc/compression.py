@@ -91,12 +91,25 @@ def decompress(
             result.append(data if size else None)
             continue
         try:
-            result.append(pa.Codec(header.codec).decompress(pa.py_buffer(data), size))
+            result.append(_decompressed(header.codec, data, size))
         except MemoryError:
             raise
         except (OSError, pa.ArrowException) as error:
             raise ValueError(f"buffer {i}: {header.codec}: {error}") from error
     return result, total
+
+
+def _decompressed(name: Codec, data: memoryview, size: int) -> pa.Buffer:
+    """Decompress a buffer of `size` bytes; raise OSError if it has another number of bytes."""
+    result = pa.allocate_buffer(size)
+    # `pa.Codec.decompress` accepts less data in lz4 frames, and leaves the rest uninitialized.
+    with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), name) as stream:
+        count = stream.readinto(result)
+        has_more = bool(stream.read(1))
+    if count != size or has_more:
+        found = "more" if has_more else f"{count:,}"
+        raise OSError(f"expected {size:,} bytes, got {found}")
+    return result
 
 
 def _check_apart(pairs: Pairs) -> None:
