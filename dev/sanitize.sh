@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, and those that start threads with ThreadSanitizer. Then
-# ends 1,000 file writes by signals and system errors. Finally fuzzes with invalid structs for $1 seconds (60 by default), and at the
-# same time exchanges data with stuck, slow and broken peers.
+# Runs the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer, and those that start threads with ThreadSanitizer.
+# Finally, at the same time, ends 1,000 file writes by signals and system errors, fuzzes with invalid structs for $1 seconds (60
+# by default), and exchanges data with stuck, slow and broken peers.
 # Requires the environment that dev/test.sh installs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,13 +24,14 @@ done
 step "Counts of CUDA calls"
 python -m benchmarks.reporting.cuda_calls --check build/address-undefined
 
-step "Files whose writing fails"
+step "Files whose writing fails, hostile structs, and stuck, slow and broken peers"
 "${CC:-cc}" -shared -fPIC tests/testing/ipc/faulty_calls.c -o build/faulty_calls.so -ldl
 export PYTHONPATH="$PWD/tests" PYTHONSAFEPATH=1
-LD_PRELOAD="$PWD/build/faulty_calls.so" python -m testing.ipc.write_faults "$PWD/build/faulty_calls.so" 1000
-
-step "Hostile structs, and stuck, slow and broken peers"
+LD_PRELOAD="$PWD/build/faulty_calls.so" python -m testing.ipc.write_faults "$PWD/build/faulty_calls.so" 1000 &
+files=$!
 cmake --build build/address-undefined --target cudf_arrow_bridge_fuzz
 build/address-undefined/csrc/tests/fuzz/cudf_arrow_bridge_fuzz --seconds "${1:-60}" --seed "$(date +%s)" &
+fuzzer=$!
 python -m testing.exchange.soak "${1:-60}"
-wait $!
+wait $files
+wait $fuzzer
