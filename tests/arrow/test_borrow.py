@@ -16,7 +16,7 @@ import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.stream.fences import FenceSet
 from cudf_arrow_bridge.arrow import device_array
 from cudf_arrow_bridge.cuda import event_loops
-from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, DEFAULT_HANDLE, PER_THREAD_HANDLE
+from cudf_arrow_bridge.cuda.streams import CUDF_HANDLE, DEFAULT_HANDLE, PER_THREAD_HANDLE, Stream
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="uses invalid stream handles")
 
@@ -53,6 +53,15 @@ def test_end_of_a_borrow_orders_the_owners_stream_after_the_borrowers(array, cal
     with pytest.raises(ValueError, match="released"):
         len(borrowed)
     assert pa.record_batch(array).num_rows == 3
+
+
+def test_entry_makes_the_borrowers_stream_wait(array, monkeypatch):
+    borrow = array.borrow(stream=BORROWER)
+    waiting = []
+    handle = property(lambda stream: waiting.append(stream._handle) or stream._handle)
+    monkeypatch.setattr(Stream, "handle", handle)
+    with borrow:
+        assert waiting == [BORROWER]
 
 
 def test_exception_in_the_context_ends_the_borrow(array, calls):
