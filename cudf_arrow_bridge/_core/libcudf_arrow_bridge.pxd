@@ -344,7 +344,6 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
         int32_t device_type() except +libcudf_exception_handler
         stream_batch next() except +libcudf_exception_handler
         bool has_failed() noexcept
-        bool is_released() noexcept
         void reset() noexcept
 
     cdef cppclass array_stream_reader:

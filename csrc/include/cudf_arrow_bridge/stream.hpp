@@ -171,9 +171,6 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
   /// @return Whether a batch failed, after which there are no more batches
   [[nodiscard]] bool has_failed() const noexcept { return failure_ != nullptr; }
 
-  /// @return Whether the stream has ended, failed, been moved or been reset
-  [[nodiscard]] bool is_released() const noexcept { return source_ == nullptr && ahead_.is_end(); }
-
   /// Destroys the source and the batch that was pulled ahead.
   void reset() noexcept;
 
