@@ -214,7 +214,7 @@ def test_tensor_that_is_not_imported_is_deleted_once():
 
     producer = Producer(np.arange(3), edit)
     Producer.alive.add(producer)
-    with pytest.raises(ValueError, match=r"2\.0"):
+    with pytest.raises(ValueError, match=r"DLPack.*2\.0"):
         API.object(ctypes.addressof(producer._struct))
     gc.collect()
     assert producer.deleted == 1

@@ -117,7 +117,7 @@ def test_frame_without_columns_keeps_its_number_of_rows(preserve_index):
 
 
 def test_other_objects_are_rejected():
-    with pytest.raises(TypeError, match="list"):
+    with pytest.raises(TypeError, match=r" list$"):
         arrow_of_pandas([1])
 
 

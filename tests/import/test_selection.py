@@ -102,7 +102,7 @@ def test_invalid_columns_raise_an_error_and_release_the_source(columns, error, m
 
 def test_columns_rejects_a_name_that_several_fields_have():
     twice = pa.RecordBatch.from_arrays([pa.array([i]) for i in range(3)], ["a", "b", "a"])
-    with pytest.raises(ValueError, match=r"\['a'\]"):
+    with pytest.raises(ValueError, match=r"\['a'\].*several"):
         cab.from_arrow_device(twice, columns=["b", "a"])
     assert lists_of(cab.from_arrow_device(twice, columns=["b"])) == {"b": [1]}
 

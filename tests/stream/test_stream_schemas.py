@@ -33,7 +33,7 @@ def test_stream_without_batches_needs_a_requested_schema():
     found = pa.table(StreamOnly(stream))
     assert found.schema.equals(BATCH.schema)
     assert found.num_rows == 0
-    with pytest.raises(ValueError, match="schema"):
+    with pytest.raises(ValueError, match=r"schema.*batch"):
         _ = cab.to_arrow_device_stream([]).schema
 
 

@@ -81,7 +81,7 @@ def test_column_that_one_file_never_had_is_null_in_each_iteration(tmp_path, name
     for _ in range(2):
         assert pa.table(stream)["b"].to_pylist() == ["x", "y", "z", None, None, None]
     replace(tmp_path / "1" / name, TABLE.select(["a"]))
-    with pytest.raises(ValueError, match="'b'"):
+    with pytest.raises(ValueError, match="column 'b'"):
         list(stream)
 
 
