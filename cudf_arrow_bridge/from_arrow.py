@@ -125,7 +125,7 @@ def from_arrow_device(
     'FLOAT64'
     >>> cab.from_arrow_device(pa.array([True]), copy=False)
     Traceback (most recent call last):
-    ValueError: copy=False: expected columns that can be shared, got ...
+    ValueError: copy=False: these columns have to be copied: ...
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     obj = unwrapped(obj)

@@ -140,7 +140,7 @@ cdef void* pointer_of(object capsule, const char* name) except NULL:
 cdef core.ArrowSchema* schema_from_capsule(object capsule) except NULL:
     cdef core.ArrowSchema* schema = <core.ArrowSchema*>pointer_of(capsule, SCHEMA)
     if schema.release == NULL:
-        raise ValueError("expected an unused schema capsule, got a consumed one")
+        raise ValueError("the schema capsule is already consumed")
     return schema
 
 

@@ -252,7 +252,7 @@ cdef object take_dlpack(object capsule, core.tensor_view* view):
         PyCapsule_SetName(capsule, USED_UNVERSIONED)
     elif is_used(capsule):
         raise ValueError(
-            "expected an unused DLPack capsule, got a consumed one"
+            "the DLPack capsule is already consumed"
         )
     else:
         raise ValueError(
@@ -338,7 +338,7 @@ cdef Tensor exchanged_tensor(object obj, bint shares_copy):
     if tensor.tensor.is_copy() and not shares_copy:
         return tensor
     if array.array.is_released():
-        raise ValueError("expected a device array with data, got a released one")
+        raise ValueError("the array is released")
     if array.tensor is None:
         array.tensor = tensor
     return array.tensor

@@ -362,7 +362,7 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
             After `release`.
         """
         if self.is_released:
-            raise ValueError("expected an array with data, got a released array")
+            raise ValueError("the array is released")
         return self._over(self._array.share(), self._source)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DeviceArray:

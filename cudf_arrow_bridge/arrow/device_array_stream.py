@@ -188,7 +188,7 @@ class DeviceArrayStream(NotPicklable):
             Whether the consumer requests a schema for the export of the first batch.
         """
         if self._is_released:
-            raise ValueError("expected an open stream, got a released stream")
+            raise ValueError("the stream is released")
         waiting = self._waiting
         if waiting is not None and waiting.is_at_start:
             state = waiting.state

@@ -31,8 +31,8 @@ def single_use_reason(name: str) -> str:
     """Return the reason why a source of the class `name` can be consumed only once."""
     article = "an" if name[0] in "AEIOUaeiou" else "a"
     return (
-        f"{article} {name} can be consumed once, got a second consumer: create a stream "
-        "for each consumer, or use a list, a frame, a table or a file as the source"
+        f"{article} {name} can be consumed only once: create a stream for each consumer, or "
+        "use a list, a frame, a table or a file as the source"
     )
 
 
@@ -60,7 +60,7 @@ class NotPicklable:
             Always.
         """
         raise TypeError(
-            f"expected arrays, got an object of type {type(self).__name__}: pickle or copy "
+            f"an object of type {type(self).__name__} cannot be pickled or copied: pickle or copy "
             "the arrays of the stream"
         )
 
@@ -108,6 +108,5 @@ def copy_error(refused: Sequence[CopyRefusedError]) -> ValueError:
     """Return the error that names all columns that require a copy, as `copy_log::check` does."""
     columns = ", ".join(f"{quoted(one.path)} ({one.reason})" for one in refused)
     return ValueError(
-        "copy=False: expected columns that can be shared, got columns that have to be "
-        f"copied: {columns}; copy=None copies them"
+        f"copy=False: these columns have to be copied: {columns}; copy=None copies them"
     )

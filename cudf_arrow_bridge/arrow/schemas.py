@@ -168,7 +168,7 @@ def positions_of(columns: Any, names: list[str]) -> list[int]:
             f"columns: expected names in {listed(names, unknown[0])}, got {listed(unknown)}"
         )
     if repeated := [name for name, count in Counter(columns).items() if count > 1]:
-        raise ValueError(f"columns: expected each name once, got {listed(repeated)} more than once")
+        raise ValueError(f"columns: these names are repeated: {listed(repeated)}")
     counts = Counter(names)
     if ambiguous := [name for name in columns if counts[name] > 1]:
         raise ValueError(

@@ -86,6 +86,5 @@ def open_array(obj: Any) -> SourceArray:
     streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]
     hint = f"; it is a stream, with {', '.join(streams)}" if streams else ""
     raise TypeError(
-        f"expected an object with {' or '.join(ARRAY_PROTOCOLS)}, got one of type "
-        f"{type(obj).__name__}{hint}"
+        f"an object of type {type(obj).__name__} has no {' or '.join(ARRAY_PROTOCOLS)}{hint}"
     )

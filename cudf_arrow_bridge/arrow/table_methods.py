@@ -130,7 +130,9 @@ class TableMethods(DescribedArray):
     def _check_table(self, name: str) -> None:
         """Hide an attribute that only tables have."""
         if self._kind != "table":
-            raise AttributeError(f"{name}: expected a table, got a column")
+            raise AttributeError(
+                f"{name}: only tables have this attribute, and the array is a column"
+            )
 
     def as_requested(self, requested: object | None) -> Self:
         """Return this array with the schema that a consumer requests.
@@ -312,8 +314,7 @@ class TableMethods(DescribedArray):
         fields = self._fields
         if not isinstance(fields, pa.Schema | pa.StructType):
             raise TypeError(
-                "expected a table or a column of structs, got a column of type "
-                f"{fields}: to_arrow() returns its values"
+                f"a column of type {fields} has no fields: to_arrow() returns its values"
             )
         return fields
 

@@ -124,8 +124,8 @@ class TensorProtocols:
         if label == DeviceType.CPU and device[0] == DeviceType.CUDA:
             if copy is False:
                 raise BufferError(
-                    "copy=False: expected host memory, got memory of "
-                    f"CUDA device {device[1]}, which has to be copied"
+                    "copy=False: a copy to the host is needed, since the data is in the memory of "
+                    f"CUDA device {device[1]}"
                 )
             host = self.to_host(stream=self._array.stream).open_tensor(None)
             return host.capsule(versioned, label, is_copy=True)
@@ -162,7 +162,7 @@ class TensorProtocols:
         """
         device_type, _ = self.__dlpack_device__()
         if device_type == DeviceType.CPU:
-            raise AttributeError("expected memory that CUDA can read, got CPU memory")
+            raise AttributeError("the data is in CPU memory, which CUDA cannot read")
         try:
             tensor = self.open_tensor(False)
         except BufferError as error:

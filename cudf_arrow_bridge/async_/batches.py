@@ -126,7 +126,7 @@ class IteratedBatches:
             waiting, self._waiting = self._waiting, None
             return _resumed(*waiting)
         if self._state == "released":
-            raise ValueError("expected an open stream, got a released stream")
+            raise ValueError("the stream is released")
         if isinstance(self._objects, AsyncIterator):
             if self._state == "consumed":
                 raise ValueError(single_use_reason(type(self._objects).__name__))

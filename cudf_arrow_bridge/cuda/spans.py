@@ -19,7 +19,7 @@ class HostSpan(OwningSpan):
 
     def __init__(self, array: NDArray[Any]) -> None:
         if not array.flags.c_contiguous:
-            raise ValueError("expected contiguous memory, got memory with gaps")
+            raise ValueError("the memory is not contiguous")
         super().__init__(array.ctypes.data, array.nbytes, array)
 
 

@@ -147,7 +147,7 @@ def parts_or_stream(
     if parts is None:
         return to_arrow_device_stream(opened, max_rows=max_rows)
     if max_rows is not None:
-        raise ValueError(f"expected blocksize= for files, got max_rows={max_rows}")
+        raise ValueError(f"max_rows={max_rows} does not apply to files: use blocksize=")
     return parts
 
 
@@ -258,10 +258,10 @@ def to_dataframe(
 
 def _check_cudf() -> None:
     if not has_gpu():
-        raise ValueError('to: expected "pandas" without a GPU, got "cudf"')
+        raise ValueError('to="cudf" needs a GPU: use to="pandas"')
     if find_spec("dask_cudf") is None:
         raise ImportError(
-            'expected dask_cudf for to="cudf": install dask-cudf-cu12 or dask-cudf-cu13, '
+            'to="cudf" needs dask_cudf: install dask-cudf-cu12 or dask-cudf-cu13, '
             'as for cuDF, or use to="pandas"'
         )
 

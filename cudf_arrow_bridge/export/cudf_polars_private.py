@@ -110,13 +110,12 @@ def take_partitions(result: Any) -> Iterator[Any]:
     check_release()
     alive = result._finalizer.peek()
     if alive is None:
-        raise ValueError("expected a query result with partitions, got a released result")
+        raise ValueError("the query result is released")
     backend = type(alive[1].__self__)
     if backend.__module__ != "cudf_polars.engine.spmd":
         raise ValueError(
-            "expected a query result whose partitions are in this process, got one of "
-            f"{backend.__name__}, whose partitions are in the engine's workers: collect "
-            "result.lazy() with the engine, or export in the workers"
+            f"the partitions of this query result are in the workers of its {backend.__name__}: "
+            "collect result.lazy() with the engine, or export in the workers"
         )
     for rank in result._ranks:
         yield _PersistedLoader(PersistedHandle(result._uid, result._query_id, rank), result)()

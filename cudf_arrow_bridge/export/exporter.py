@@ -20,7 +20,7 @@ def export_object(
     """Export an object with cuDF data; see `to_arrow_device`."""
     is_array = isinstance(obj, DeviceArray)
     if is_array and obj.is_released:
-        raise ValueError("expected an array with data, got a released array")
+        raise ValueError("the array is released")
     if is_array and can_reuse_export(obj, arguments, requested_schema):
         return obj.as_requested(requested_schema)
     export_input = export_input_of(obj, preserve_index, arguments)

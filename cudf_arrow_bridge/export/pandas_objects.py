@@ -131,8 +131,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(columns, schema=table.schema)
     if len(batches) > 1:
         raise OverflowError(
-            "expected at most 2 GiB of text in a column of objects, got more: convert the "
-            'column with astype("str")'
+            'a column of objects has more than 2 GiB of text: convert it with astype("str")'
         )
     return batches[0]
 

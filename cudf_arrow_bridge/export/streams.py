@@ -69,7 +69,7 @@ class ObjectStreamSource:
         if why := self.single_use_reason:
             raise ValueError(why)
         if source is None:
-            raise ValueError("expected an open stream, got a released stream")
+            raise ValueError("the stream is released")
         state = StreamState()
         exporter = StreamExporter(self._arguments, state, self._max_rows, self._preserve_index)
         objects = source.objects(self._arguments.stream, partial(self._claim, state))

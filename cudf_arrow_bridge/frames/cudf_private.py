@@ -207,8 +207,8 @@ class FrameLabels:
         if len(data) < len(columns):
             duplicates = [label for label, count in Counter(self._labels).items() if count > 1]
             raise TypeError(
-                "expected unique column names for a cuDF frame, got several columns named "
-                f'{listed(duplicates)}: import with to="pylibcudf" instead'
+                f"several columns are named {listed(duplicates)}, and the names in a cuDF frame "
+                'must be unique: import with to="pylibcudf" instead'
             )
         # A view, because users can change the names of the labels of a frame.
         index = None if self._hierarchical is None else self._hierarchical.view()

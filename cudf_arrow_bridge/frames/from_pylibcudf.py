@@ -294,13 +294,13 @@ def timezone_dtype(arrow_type: pa.DataType, path: str = "") -> Any:
     try:
         return compatible_timezone(pd.DatetimeTZDtype(arrow_type.unit, zone))
     except (NotImplementedError, TypeError, KeyError, ValueError) as error:
-        raise _unsupported(path, f"{arrow_type}, a time zone that cuDF does not take") from error
+        raise _unsupported(path, f"the time zone of {arrow_type}") from error
 
 
 def _unsupported(path: str, description: str) -> FrameTypeError:
     return FrameTypeError(
-        f"column {quoted(path)}: expected a type that cuDF frames support, got "
-        f'{printable(description)}: import with to="pylibcudf" instead'
+        f"column {quoted(path)}: cuDF frames do not support {printable(description)}: "
+        'import with to="pylibcudf" instead'
     )
 
 

@@ -293,7 +293,7 @@ def _labels(levels: Sequence[Json], entries: dict[str, Json], names: Sequence[st
     if len(levels) > 1:
         tuples = [literal_eval(str(label)) for label in labels]
         if any(len(label) != len(levels) for label in tuples):
-            raise ValueError("expected an entry for each level in every label")
+            raise ValueError("a label does not have an entry for each level")
         index = pd.MultiIndex.from_tuples(tuples, names=level_names)
         return index.set_levels(list(map(_converted, index.levels, levels)))
     return _converted(pd.Index(labels, name=level_names[0]), levels[0])

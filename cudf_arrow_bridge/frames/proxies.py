@@ -34,7 +34,7 @@ def check_active() -> None:
     cudf_pandas = sys.modules.get("cudf.pandas")
     if cudf_pandas is None or not cudf_pandas.LOADED:
         raise ValueError(
-            'to="cudf.pandas": expected cudf.pandas to be active: use '
+            'to="cudf.pandas": cudf.pandas is not active: use '
             "cudf.pandas.install(), %load_ext cudf.pandas or python -m cudf.pandas"
         )
 

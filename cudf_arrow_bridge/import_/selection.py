@@ -49,7 +49,7 @@ def _selection(
     """
     if kind != "table" or not is_struct(capsule):
         raise ValueError(
-            'columns: expected a table, got a column: kind="table" imports a struct as a table'
+            'columns: the data is a column, not a table; kind="table" imports structs as a table'
         )
     whole = as_schema(capsule)
     positions = (

@@ -49,14 +49,14 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
         for array in stream.arrays:
             if arrays and importer.copy is False:
                 raise ValueError(
-                    "copy=False: expected a stream of one batch, got several, which have "
-                    "to be concatenated: import it with concat=False"
+                    "copy=False: the stream has several batches, which have to be "
+                    "concatenated: import it with concat=False"
                 )
             num_rows += length_of(array)
             if num_rows > MAX_COLUMN_ROWS:
                 raise OverflowError(
-                    f"expected a stream of at most {MAX_COLUMN_ROWS:,} rows, the limit of a cuDF "
-                    "column, got more: import several frames with concat=False"
+                    f"the stream has more than {MAX_COLUMN_ROWS:,} rows, the limit of a cuDF "
+                    "column: import several frames with concat=False"
                 )
             arrays.append(array)
     finally:

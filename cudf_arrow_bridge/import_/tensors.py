@@ -39,10 +39,7 @@ def import_cuda_array(obj: Any, importer: Importer, kind: Kind | None) -> Any:
     """Import an object with the CUDA array interface; see `from_cuda_array_interface`."""
     interface = getattr(obj, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
-        raise TypeError(
-            "expected an object with __cuda_array_interface__, got one of type "
-            f"{type(obj).__name__}"
-        )
+        raise TypeError(f"an object of type {type(obj).__name__} has no __cuda_array_interface__")
     for key in ("typestr", "shape", "data"):
         if key not in interface:
             raise ValueError(f"CUDA array interface: the key {key!r} is missing")
@@ -83,8 +80,7 @@ def request_capsule(obj: Any, stream: Stream, copy: bool | None) -> object:
     """Request a DLPack capsule. The producer makes `stream` wait for the data."""
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
         raise TypeError(
-            "expected an object with __dlpack__ and __dlpack_device__, got one of type "
-            f"{type(obj).__name__}"
+            f"an object of type {type(obj).__name__} lacks __dlpack__ or __dlpack_device__"
         )
     device_type, _ = obj.__dlpack_device__()
     on_stream = int(device_type) in (DeviceType.CUDA, DeviceType.CUDA_MANAGED)

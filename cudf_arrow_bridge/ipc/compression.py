@@ -120,7 +120,7 @@ def _check_apart(pairs: Pairs) -> None:
     overlapping = np.flatnonzero(np.diff(starts) < sizes[:-1])
     if len(overlapping):
         one, other = order[overlapping[0]], order[overlapping[0] + 1]
-        raise ValueError(f"expected buffers that do not overlap, got buffers {one} and {other}")
+        raise ValueError(f"buffers {one} and {other} overlap")
 
 
 def _bytes_of(buffer: Any) -> memoryview:
@@ -130,7 +130,7 @@ def _bytes_of(buffer: Any) -> memoryview:
         return memoryview(buffer).cast("B")
     except (BufferError, TypeError):
         raise TypeError(
-            f"expected a compressed body in host memory, got a {type(buffer).__name__}"
+            f"a compressed body must be in host memory, and this one is a {type(buffer).__name__}"
         ) from None
 
 

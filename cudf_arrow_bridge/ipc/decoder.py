@@ -262,7 +262,7 @@ class MessageDecoder:
     def read_array(self, header: Header, body: list[Any] | Source) -> ExportedArray | None:
         """Read one message; return a record batch as a struct array if it is one."""
         if header.kind == "schema":
-            raise ValueError("expected record batches and dictionaries, got a second schema")
+            raise ValueError("the stream has a second schema")
         options = self._options
         buffers = body if isinstance(body, list) else self.read_body(header, body)
         parts = self._parts_of(header, buffers)

@@ -115,9 +115,8 @@ class MessageEncoder:
                     body, is_delta = delta, True
         if self._is_file and known is not None and not is_delta:
             raise ValueError(
-                f"dictionary {index} of the schema: expected the values of the batches "
-                "before, with more at the end, got other values: a file cannot replace "
-                "dictionaries, write_stream can"
+                f"dictionary {index} of the schema: the values do not begin with those of the "
+                "batches before, and a file cannot replace dictionaries: use write_stream"
             )
         self._written[index] = new
         return EncodedBatch(body, (self._stored.dictionary_ids[index], is_delta))

@@ -144,7 +144,7 @@ class MessageStreamSource:
     def open(self) -> ExportedStream:
         """Open an iteration; see `ReplayableSource`."""
         if self._start is None:
-            raise ValueError("expected an open stream, got a released stream")
+            raise ValueError("the stream is released")
         decoder, received = self._start()
         self._schema = decoder.schema
         state = StreamState()

@@ -86,7 +86,7 @@ def _read_schema(metadata: bytes) -> StoredSchema:
 def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
     """Return the schema in the message `metadata`, whose table is also `table`."""
     if table.number(ENDIANNESS, 2):
-        raise TypeError("schema: expected little-endian data, got big-endian")
+        raise TypeError("schema: the data is big-endian, and only little-endian data is supported")
     # Read the ids first, because this limits the memory that pyarrow needs.
     table.key_values(CUSTOM_METADATA)
     map_names: list[tuple[str, ...]] = []

@@ -105,7 +105,7 @@ class Projection:
         size = header.body_length
         offsets, sizes = pairs.T
         if not ((offsets >= 0) & (sizes >= 0) & (offsets <= size - sizes)).all():
-            raise ValueError("expected buffers within the body, got buffers outside of it")
+            raise ValueError("a buffer is not within the body")
         # Cut at multiples of the alignment, so that each buffer keeps it.
         ends = offsets + sizes
         starts = offsets // ALIGNMENT * ALIGNMENT

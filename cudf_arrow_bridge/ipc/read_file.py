@@ -181,7 +181,7 @@ class _FileReader:
         self._read_dictionaries()
         batch = self._decoder.read(*self._read(self.footer.batches[index]))
         if batch is None:
-            raise ValueError(f"batch {index}: expected a record batch, got a dictionary")
+            raise ValueError(f"batch {index} is a dictionary, not a record batch")
         return batch
 
     def num_rows(self) -> int:
@@ -231,7 +231,7 @@ class DeviceArrayFile(DeviceArrayStream):
                 f"expected the number of a batch, got {index!r}: use file[0][{index!r}]"
             )
         if self.is_released:
-            raise ValueError("expected an open file, got a released file")
+            raise ValueError("the file is released")
         batches = self._reader.footer.batches
         if not -len(batches) <= index < len(batches):
             raise IndexError(f"expected the number of one of {len(batches)} batches, got {index}")
@@ -266,7 +266,7 @@ def _read_footer(source: Source) -> Footer:
     if size is None:
         raise TypeError("the file cannot seek")
     if size < len(MAGIC) + TAIL_BYTES:
-        raise ValueError(f"expected an Arrow file, got {size} bytes")
+        raise ValueError(f"{size} bytes are too few for an Arrow file")
     source.seek(0)
     head = source.read_exact(len(MAGIC), "the beginning of a file")
     source.seek(size - TAIL_BYTES)
@@ -280,7 +280,7 @@ def _read_footer(source: Source) -> Footer:
     length = int.from_bytes(tail[:4], "little", signed=True)
     end = size - TAIL_BYTES
     if not 0 < length <= end - len(MAGIC):
-        raise ValueError(f"byte {end:,}: expected a shorter footer, got {length:,} bytes")
+        raise ValueError(f"byte {end:,}: the footer of {length:,} bytes is longer than the file")
     source.seek(end - length)
     footer = read_footer(source.read_exact(length, "a footer"), end - length)
     # Otherwise a small file could list one large message many times.

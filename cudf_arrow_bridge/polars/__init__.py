@@ -156,7 +156,7 @@ def scan(
     stream = to_arrow_device_stream(source, **options)
     schema = stream.schema
     if not isinstance(schema, pa.Schema):
-        raise TypeError(f"source: expected tables, got columns of type {schema.type}")
+        raise TypeError(f"source: the batches are columns of type {schema.type}, not tables")
     schema = pa.schema([_supported(field, None) for field in schema])
     read = _Source(source, options, schema, stream)
     return register_io_source(read, schema=pl.Schema(schema))
@@ -212,7 +212,7 @@ class _Source:
     def __reduce__(self) -> tuple[Any, ...]:
         # The engines of Dask and Ray pickle the queries for their workers.
         if self.stream is not None and (reason := self.stream._source.single_use_reason):
-            raise TypeError(f"source: expected a source that another process can read: {reason}")
+            raise TypeError(f"source: another process cannot read it: {reason}")
         return _Source, (self.source, self.options, self.schema)
 
     def __call__(

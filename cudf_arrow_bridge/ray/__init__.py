@@ -85,6 +85,6 @@ def to_dataset(
 def _put(batch: DeviceArray) -> ray.ObjectRef:
     if batch._kind != "table":
         raise TypeError(
-            f"expected a table, got a column of type {batch.schema.type}: use Series.to_frame()"
+            f"the batch is a column of type {batch.schema.type}, not a table: use Series.to_frame()"
         )
     return ray.put(pa.table(batch.to_host()))

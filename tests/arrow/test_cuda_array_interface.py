@@ -31,7 +31,7 @@ INTERFACES = [
     ({"shape": (1,) * 100_000}, ValueError, "or 2 .* got 100000"),
     ({"shape": ()}, ValueError, r"1 dimension \(a column\) or 2 \(a table\), got 0$"),
     ({"shape": (-4,)}, ValueError, "expected a shape with at least 0 elements, got -4"),
-    ({"data": (0, False)}, ValueError, "memory for a tensor with elements, got a null pointer$"),
+    ({"data": (0, False)}, ValueError, "the data pointer of the tensor is null$"),
 ]
 
 

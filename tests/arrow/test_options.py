@@ -118,7 +118,7 @@ CALLS = {
     "import of a column as a table": (
         lambda: cab.from_arrow_device(pa.array([1]), kind="table"),
         ValueError,
-        "expected a struct, got the Arrow type 'int64'",
+        "a table must be a struct, and the Arrow type is 'int64'",
     ),
     "stream of no arrays": (
         lambda: cab.from_arrow_device_stream([]),

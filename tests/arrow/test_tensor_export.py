@@ -143,7 +143,7 @@ def test_export_counts_the_nulls_of_a_child_of_a_sliced_struct():
 
 
 NULLS = "the number of nulls is 1: a tensor has no validity bitmap"
-NO_NUMBERS = r"expected numbers for a tensor, got the Arrow type"
+NO_NUMBERS = r"a tensor needs numbers, and the Arrow type is"
 REFUSED = [
     (pa.array([1, None]), NULLS),
     (pa.array(["a"]), f"{NO_NUMBERS} 'string'"),

@@ -295,7 +295,7 @@ HOSTILE = [
     (tensor(shape=(2**63 - 1,) * 2), (OverflowError, ValueError), "got 9223372036854775807"),
     (tensor(strides=(2**62,) * 2), ValueError, "got 3 at a distance of 4611686018427387904$"),
     (tensor(strides=(-(2**63), 1)), ValueError, "3 at a distance of -9223372036854775808$"),
-    (tensor(data=None), ValueError, "memory for a tensor with elements, got a null pointer$"),
+    (tensor(data=None), ValueError, "the data pointer of the tensor is null$"),
     (tensor(lanes=4), TypeError, "expected a DLPack type of 1 lane, got 4"),
     (tensor(lanes=0), TypeError, "expected a DLPack type of 1 lane, got 0"),
     (tensor(code=99), TypeError, "got code 99 and 64 bits$"),
@@ -339,7 +339,7 @@ def test_objects_other_than_dlpack_capsules_are_rejected(name):
 
 
 def test_objects_without_a_tensor_protocol_are_rejected():
-    with pytest.raises(TypeError, match=r"__dlpack__.*list$"):
+    with pytest.raises(TypeError, match=r"list lacks __dlpack__"):
         cab.from_dlpack([1, 2])
-    with pytest.raises(TypeError, match=r"__cuda_array_interface__.*ndarray$"):
+    with pytest.raises(TypeError, match=r"ndarray has no __cuda_array_interface__$"):
         cab.from_cuda_array_interface(np.arange(3))

@@ -16,7 +16,7 @@ from testing.async_streams import until
 
 BATCHES = [pa.record_batch({"a": [1, 2]}), pa.record_batch({"a": [3]})]
 SCHEMA = BATCHES[0].schema
-ONCE = "can be consumed once, got a second consumer"
+ONCE = "can be consumed only once"
 
 
 class Source:

@@ -157,7 +157,7 @@ def test_unused_lists_may_have_other_lengths():
 def test_lists_of_other_lengths_are_an_error(array, requested, size, path):
     schema = pa.schema([("x", requested)])
     table = cab.from_arrow_device(batch_of(array))
-    message = f"column '{path}': expected lists of {size} elements by"
+    message = f"column '{path}': not all lists have {size} elements"
     with pytest.raises(ValueError, match=message):
         cab.to_arrow_device(table, requested_schema=schema)
 
@@ -175,7 +175,7 @@ def test_elements_of_null_rows_are_not_checked_for_nulls():
 @pytest.mark.parametrize("array", [INTS, pa.array([b"abc", None], pa.binary(3))])
 def test_removing_the_mask_of_empty_null_lists_makes_the_export_raise(array):
     column = cab.from_arrow_device(array, to="pylibcudf")
-    with pytest.raises(ValueError, match="lists of 3"):
+    with pytest.raises(ValueError, match="not all lists have 3"):
         cab.to_arrow_device(column.with_mask(None, 0))
 
 

@@ -133,7 +133,7 @@ def test_run_ends_that_are_run_end_encoded_are_rejected():
         array.array.n_buffers = 0
 
     producer = Producer(pa.StructArray.from_arrays(fields, ["run_ends", "values"]), edit)
-    assert "got the Arrow type 'run_end_encoded'" in refused(ValueError, producer)
+    assert "the Arrow type 'run_end_encoded'" in refused(ValueError, producer)
 
 
 def test_import_of_large_list_views_with_large_offsets_keeps_the_rows():

@@ -78,5 +78,5 @@ def test_compressed_buffers_that_overlap_are_rejected():
     offset, size = Metadata(metadata).buffers[1]
     for start in (offset, offset + 8):
         shared = Metadata(metadata).patched(**{"buffer 6": start, "buffer 7": size})
-        with pytest.raises(ValueError, match=r"overlap.* 1 and 3$"):
+        with pytest.raises(ValueError, match=r"buffers 1 and 3 overlap"):
             read((schema, []), shared, [body])

@@ -90,7 +90,7 @@ def test_serialization_of_a_released_array_raises_an_error(array):
 def test_frames_that_contradict_the_header_are_rejected(array):
     header, frames = protocol.serialize(array)
     for wrong in ([], frames[:-1], [*frames, frames[-1]], [frames[0], *frames[2:]]):
-        with pytest.raises(ValueError, match=r"expected"):
+        with pytest.raises(ValueError, match=r"expected|fewer buffers than its schema needs"):
             protocol.deserialize(header, wrong)
 
 

@@ -22,7 +22,7 @@ MASK, OFFSETS, TEXT = (pa.py_buffer(buffer) for buffer in PACKED.buffers)
 *FLAGS, SCHEMA, BATCH = PACKED.header
 
 BUFFERS = {
-    "missing": ([MASK, OFFSETS], "expected more buffers, got 2"),
+    "missing": ([MASK, OFFSETS], "fewer buffers than its schema needs: 2"),
     "extra": ([MASK, OFFSETS, TEXT, TEXT], "expected 3 buffers, got 4"),
     "short": ([MASK, OFFSETS[:12], TEXT], "buffer 1: expected bytes within 12, got 0 to 16"),
     "absent": ([None, OFFSETS, TEXT], "buffer 0: expected bytes within 0, got 0 to 1"),
@@ -68,8 +68,8 @@ def test_unpack_rejects_objects_without_memory(buffer):
 HEADERS = {
     "kind": (("frame", *PACKED.header[1:]), "expected the kind 'table' or 'column', got 'frame'"),
     "no messages": ((*FLAGS, SCHEMA), "the last message is not a record batch"),
-    "no schema": ((*FLAGS, BATCH), "expected a schema, got a batch"),
-    "two schemas": ((*FLAGS, SCHEMA, SCHEMA, BATCH), "got a second schema"),
+    "no schema": ((*FLAGS, BATCH), "the message is a batch, not a schema"),
+    "two schemas": ((*FLAGS, SCHEMA, SCHEMA, BATCH), "the stream has a second schema"),
     "short metadata": ((*FLAGS, SCHEMA, BATCH[:-1]), "metadata byte"),
 }
 
@@ -90,7 +90,7 @@ def test_unpack_rejects_a_column_header_with_two_columns():
 def test_unpack_rejects_the_schema_of_another_array():
     for wrong in (pa.array([1]), pa.array([[1]]), pa.nulls(1), pa.array([{"a": 1}])):
         *_, schema, _ = pack(cab.to_arrow_device(wrong)).header
-        with pytest.raises(ValueError, match=r"expected .* got "):
+        with pytest.raises(ValueError, match=r"expected .* got |fewer .* than the schema needs"):
             unpack((*FLAGS, schema, BATCH), PACKED.buffers)
 
 

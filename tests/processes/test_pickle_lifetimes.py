@@ -146,7 +146,7 @@ STREAMS = {
 def test_pickle_and_copy_of_a_stream_raise_a_type_error(name, carry):
     async def main():
         stream = STREAMS[name]()
-        message = f"expected arrays, got an object of type {name}: pickle or copy the arrays"
+        message = f"an object of type {name} cannot be pickled or copied: pickle or copy the arrays"
         with pytest.raises(TypeError, match=message):
             carry(stream)
         return stream

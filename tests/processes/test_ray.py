@@ -177,7 +177,7 @@ def test_stream_accepts_a_generator_on_a_worker():
 
 
 def test_stream_does_not_read_a_referenced_string_as_a_path(tmp_path):
-    with pytest.raises(TypeError, match=r"pathlib\.Path.*'"):
+    with pytest.raises(TypeError, match=r"the list contains the string '.*pathlib\.Path"):
         read(ray.put(str(tmp_path)))
 
 
@@ -311,7 +311,7 @@ def test_stream_reads_pandas_blocks():
 
 
 def test_to_dataset_rejects_a_column():
-    with pytest.raises(TypeError, match=r"table.*int64"):
+    with pytest.raises(TypeError, match=r"int64, not a table"):
         cab.ray.to_dataset(cab.from_arrow_device(pa.array([1, 2])))
 
 

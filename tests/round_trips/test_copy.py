@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="addresses of the CPU's me
 
 EVERY_TYPE = [*samples.NESTED_TYPES, *foreign.NESTED_TYPES]
 REFUSED = (
-    r"copy=False: expected columns that can be shared, got columns that have to be copied: "
+    r"copy=False: these columns have to be copied: "
     r"'.*' \(.+\); copy=None"
 )
 

@@ -29,7 +29,7 @@ BATCH = pa.record_batch(
 HALVES = [BATCH.slice(0, 12), BATCH.slice(12)]
 TABLE = pa.Table.from_batches(HALVES)
 PROTOCOLS = ["__arrow_c_stream__", "__arrow_c_device_stream__"]
-ONCE = "can be consumed once, got a second consumer"
+ONCE = "can be consumed only once"
 
 
 def frame():

@@ -30,8 +30,8 @@ def setting(path, **members):
 
 
 MEMBERS = {
-    "negative length": ({"length": -1}, "length of at least 0, got -1"),
-    "negative offset": ({"offset": -1}, "offset of at least 0, got -1"),
+    "negative length": ({"length": -1}, "the length is negative: -1"),
+    "negative offset": ({"offset": -1}, "the offset is negative: -1"),
     "offset and length overflow": ({"offset": 2**63 - 1}, "address space"),
     "null count below -1": ({"null_count": -2}, ", got -2"),
     "more buffers": ({"add_n_buffers": 1}, "buffers, got "),

@@ -85,7 +85,7 @@ def test_consumed_array_is_rejected():
     ):
         cab.from_arrow_device(answer, to="pylibcudf")
         for _ in range(2):
-            assert "a released one" in refused(ValueError, answer, kind=None)
+            assert "the array is released" in refused(ValueError, answer, kind=None)
 
 
 @pytest.mark.parametrize("to", ["cudf", "pylibcudf"])

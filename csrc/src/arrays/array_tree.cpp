@@ -84,9 +84,7 @@ void array_tree::record_ready(cuda::stream_ref on)
 
 array_tree::place array_tree::place_of(device_array const& handle)
 {
-  if (handle.tree_ == nullptr) {
-    throw std::invalid_argument{"expected a device array with data, got a released one"};
-  }
+  if (handle.tree_ == nullptr) { throw std::invalid_argument{"the array is released"}; }
   return {handle.tree_, handle.node_};
 }
 

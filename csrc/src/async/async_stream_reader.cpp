@@ -135,9 +135,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
       return fail(EPROTO,
                   "on_schema: the handler has no producer, or the producer lacks a callback");
     }
-    if (schema.is_released()) {
-      return fail(EPROTO, "on_schema: expected a schema, got a released one");
-    }
+    if (schema.is_released()) { return fail(EPROTO, "on_schema: the schema is released"); }
     auto metadata = copy_metadata(producer->additional_metadata);
 
     // A producer that runs its whole stream within the request releases its share there.
@@ -194,7 +192,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   {
     auto lock = std::unique_lock{mutex_};
     if (!has_schema_ && !is_over()) {
-      keep_failure(EPROTO, "expected a schema, got the end of the stream", {});
+      keep_failure(EPROTO, "the stream ended before its schema", {});
     }
     has_ended_ = true;
     notify(lock);

@@ -117,7 +117,7 @@ class async_producer {
       auto const lock = std::lock_guard{mutex_};
       if (!is_request_bad_) { return false; }
     }
-    fail(EINVAL, "expected a request for at least one array, got fewer", {});
+    fail(EINVAL, "the consumer requested fewer than one array", {});
     return true;
   }
 

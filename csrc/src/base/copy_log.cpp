@@ -28,9 +28,8 @@ void copy_log::note(cudf::column_view const& column, copy_reason reason)
 void copy_log::check() const
 {
   if (refusals_.empty()) { return; }
-  throw std::invalid_argument{to_utf8(
-    "copy=False: expected columns that can be shared, got columns that have to be copied: " +
-    refusals_ + "; copy=None copies them")};
+  throw std::invalid_argument{to_utf8("copy=False: these columns have to be copied: " + refusals_ +
+                                      "; copy=None copies them")};
 }
 
 std::string_view text_of(copy_reason reason) noexcept

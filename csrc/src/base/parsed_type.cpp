@@ -89,8 +89,9 @@ parsed_type parse_type(ArrowSchema const& schema)
   auto const format = std::string_view{schema.format};
   // nanoarrow also accepts dates and times as indices, because they are stored as integers.
   if (schema.dictionary != nullptr && std::string_view{"cCsSiIlL"}.find(format) == format.npos) {
-    throw std::invalid_argument{"expected integer indices of a dictionary, got the format '" +
-                                std::string{format} + "'"};
+    throw std::invalid_argument{
+      "the indices of a dictionary must be integers, and their format is '" + std::string{format} +
+      "'"};
   }
   auto const decimal   = format.starts_with("d:");
   auto const extension = std::string_view{view.extension_name.data,

@@ -65,7 +65,7 @@ template <typename Ref>
 {
   auto const buffer = std::int64_t{ref.buffer_index};
   if (ref.size < 0) {
-    fail_row(path, row, "expected a view of at least 0 bytes, got " + std::to_string(ref.size));
+    fail_row(path, row, "the size of the view is negative: " + std::to_string(ref.size));
   }
   if (buffer < 0 || buffer >= std::ssize(rows.data)) {
     fail_row(path,

@@ -60,8 +60,8 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
 {
   auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
   if (target != nullptr && std::string_view{target->schema->format} != "+s") {
-    throw std::invalid_argument{"expected the schema of a table, got one of the format '" +
-                                std::string{target->schema->format} + "'"};
+    throw std::invalid_argument{"the schema has the format '" +
+                                std::string{target->schema->format} + "', not that of a table"};
   }
   if (target != nullptr && target->num_children != columns.size()) {
     throw std::invalid_argument{"expected a schema of " + std::to_string(columns.size()) +
@@ -106,7 +106,7 @@ void array_builder::fill(std::size_t index,
   }
   auto const& step = target->step;
   if (column.type() != step.column) {
-    fail_invalid(path, "expected a column of the schema's type, got another type");
+    fail_invalid(path, "the column's type is not the one of the schema");
   }
   if (step.is_plain()) {
     fill_rows(index, {column, rows, step, target, path});
@@ -130,7 +130,7 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
     auto const is_last = step.cast.id() == cudf::type_id::EMPTY;
     made = decode_dictionary(view_of(column, rows, exec_), path, is_last ? exec_ : exec_.scratch());
     if (made->type() != step.values) {
-      fail_invalid(path, "expected a dictionary of the schema's type, got another type");
+      fail_invalid(path, "the dictionary's type is not the one of the schema");
     }
   }
   if (step.check != value_check::none) {

@@ -56,7 +56,7 @@ byte_data bytes_of(cudf::column_view const& column,
   if (column.type().id() == cudf::type_id::LIST) {
     auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
     if (element.type().id() != cudf::type_id::UINT8) {
-      fail_invalid(path, "expected lists of bytes by the schema, got lists of another type");
+      fail_invalid(path, "the schema has lists of bytes, and the column has lists of another type");
     }
     if (has_null_bytes(column, rows, exec)) {
       fail_invalid(path, "bytes are null, which a binary type cannot represent");
@@ -128,8 +128,7 @@ void array_builder::fill_string(array_node& node, export_level const& level, std
 void array_builder::fill_views(array_node& node, export_level const& level, std::int64_t begin)
 {
   if (!exec_.host) {
-    fail_invalid(level.path,
-                 "expected host memory, where views can be made, by the schema, got device memory");
+    fail_invalid(level.path, "views cannot be made in device memory: export to the host");
   }
   auto const bytes = bytes_of(level.column, level.rows, level.path, exec_);
   auto const size  = node.offset + node.length;

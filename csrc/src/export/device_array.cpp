@@ -37,9 +37,7 @@ using detail::offset_width;
 
 array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree, std::size_t node)
 {
-  if (tree == nullptr) {
-    throw std::invalid_argument{"expected a device array with data, got a released one"};
-  }
+  if (tree == nullptr) { throw std::invalid_argument{"the array is released"}; }
   return tree->nodes[node];
 }
 
@@ -192,7 +190,7 @@ std::int64_t device_array::num_children() const
 device_array device_array::child(std::int64_t index) const
 {
   if (index < 0 || index >= num_children()) {
-    throw std::out_of_range{"expected the index of a child, got " + std::to_string(index)};
+    throw std::out_of_range{"the array has no child " + std::to_string(index)};
   }
   return {tree_, node_of(tree_, node_).first_child + static_cast<std::size_t>(index)};
 }
@@ -202,7 +200,7 @@ device_array device_array::slice(std::int64_t offset, std::int64_t length, bool 
   detail::nvtx_range const range{__func__};
   auto const rows = this->length();
   if (is_table && node_of(tree_, node_).layout != array_layout::validity) {
-    throw std::invalid_argument{"expected a table, got an array without fields"};
+    throw std::invalid_argument{"the array has no fields, so it is not a table"};
   }
   if (offset < 0 || length < 0 || offset > rows || length > rows - offset) {
     throw std::out_of_range{"expected a slice of " + std::to_string(rows) + " rows, got " +
@@ -215,11 +213,11 @@ device_array device_array::select(std::span<std::size_t const> indices) const
 {
   auto const& node = node_of(tree_, node_);
   if (node.layout != array_layout::validity) {
-    throw std::invalid_argument{"expected an array of structs, got an array without fields"};
+    throw std::invalid_argument{"the array has no fields"};
   }
   for (auto const index : indices) {
     if (index >= node.num_children) {
-      throw std::out_of_range{"expected the index of a child, got " + std::to_string(index)};
+      throw std::out_of_range{"the array has no child " + std::to_string(index)};
     }
   }
   return {detail::select_children(tree_, node_, indices), node_};
@@ -230,9 +228,7 @@ bool device_array::has_dictionary() const
 
 device_array device_array::dictionary() const
 {
-  if (!has_dictionary()) {
-    throw std::invalid_argument{"expected a dictionary array, got an array without a dictionary"};
-  }
+  if (!has_dictionary()) { throw std::invalid_argument{"the array has no dictionary"}; }
   return {tree_, node_of(tree_, node_).dictionary};
 }
 

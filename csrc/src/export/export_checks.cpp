@@ -103,17 +103,20 @@ void check_values(cudf::column_view const& column,
     case value_check::none: return;
     case value_check::whole_days:
       if (!has_whole_days(column, exec)) {
-        fail_invalid(path, "expected whole days by the requested schema, got times within a day");
+        fail_invalid(path,
+                     "the requested schema has whole days, and the column has times within a day");
       }
       return;
     case value_check::time_of_day: {
       auto const range = range_of(column, exec);
       if (range.any && range.least < 0) {
-        fail_invalid(path, "expected times of day by the requested schema, got negative durations");
+        fail_invalid(
+          path, "the requested schema has times of day, and the column has negative durations");
       }
       if (range.any && range.greatest >= duration_of_a_day(column.type().id())) {
         fail_invalid(
-          path, "expected times of day by the requested schema, got durations of a day or more");
+          path,
+          "the requested schema has times of day, and the column has durations of a day or more");
       }
       return;
     }
@@ -122,8 +125,8 @@ void check_values(cudf::column_view const& column,
       auto const range = range_of(column, exec);
       if (range.any && (range.least <= -limit || range.greatest >= limit)) {
         fail_invalid(path,
-                     "expected decimals of at most " + std::to_string(step.digits) +
-                       " digits by the requested schema, got more digits");
+                     "the column has decimals of more than " + std::to_string(step.digits) +
+                       " digits, the precision of the requested schema");
       }
       return;
     }
@@ -164,9 +167,8 @@ sized_lists check_list_sizes(cudf::column_view const& column,
     }
     if (!fits) {
       fail_invalid(path,
-                   "expected lists of " + std::to_string(size) + ' ' + unit + " by the " +
-                     (step.trusted ? "imported" : "requested") +
-                     " schema, got lists of other lengths");
+                   "not all lists have " + std::to_string(size) + ' ' + unit +
+                     ", the size in the " + (step.trusted ? "imported" : "requested") + " schema");
     }
   }
   result.in_place = rows.view.null_count() == 0;
@@ -205,7 +207,8 @@ void check_input(export_input const& input)
                                 std::to_string(input.columns.size())};
   }
   if (input.num_rows < 0) {
-    throw std::invalid_argument{"expected at least 0 rows, got " + std::to_string(input.num_rows)};
+    throw std::invalid_argument{"the number of rows is negative: " +
+                                std::to_string(input.num_rows)};
   }
   for (std::size_t i = 0; i < input.columns.size(); ++i) {
     if (input.columns[i].size() == input.num_rows) { continue; }

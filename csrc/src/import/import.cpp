@@ -28,7 +28,7 @@ namespace {
 ArrowArray const& live_array(ArrowDeviceArray const* array, column_path const& path)
 {
   if (array == nullptr || array->array.release == nullptr) {
-    fail_invalid(path, "expected an array, got a released one");
+    fail_invalid(path, "the array is released");
   }
   return array->array;
 }

@@ -227,8 +227,8 @@ source_array open_source(import_call const& call)
                                 ": import it with copy=True, or make its device current"};
   }
   if (to_upload && call.options.copy == copy_policy::never) {
-    throw std::invalid_argument{"copy=False: expected " + to_string(current) +
-                                ", got CPU memory: copy=None uploads it"};
+    throw std::invalid_argument{"copy=False: the data is in CPU memory, not in that of " +
+                                to_string(current) + ": copy=None uploads it"};
   }
   if (!on_host || to_upload) {
     require_no_capture(stream);

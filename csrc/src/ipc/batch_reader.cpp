@@ -54,7 +54,7 @@ class batch_reader {
   std::shared_ptr<array_tree> read(parsed_tree const& types, bool is_table, column_path const& path)
   {
     if (batch_.length < 0) {
-      fail_invalid(path, "expected at least 0 rows, got " + std::to_string(batch_.length));
+      fail_invalid(path, "the length of the batch is negative: " + std::to_string(batch_.length));
     }
     auto const root = tree_->add_nodes(1);
     if (is_table) {
@@ -105,7 +105,8 @@ class batch_reader {
   void read_node(std::size_t index, parsed_tree const& types, column_path const& path)
   {
     if (next_node_ == batch_.nodes.size()) {
-      fail_invalid(path, "expected more nodes by the schema, got " + std::to_string(next_node_));
+      fail_invalid(
+        path, "the batch has fewer nodes than the schema needs: " + std::to_string(next_node_));
     }
     auto const& found = batch_.nodes[next_node_++];
     auto& node = tree_->nodes[index] = {};
@@ -115,7 +116,7 @@ class batch_reader {
     if (node.layout == array_layout::fixed) { node.per_row = types.type.element_bits; }
     if (node.layout == array_layout::fixed_lists) { node.per_row = types.type.list_size; }
     if (node.length < 0) {
-      fail_invalid(path, "expected at least 0 rows, got " + std::to_string(node.length));
+      fail_invalid(path, "the length is negative: " + std::to_string(node.length));
     }
     if (node.null_count < 0 || node.null_count > node.length) {
       fail_invalid(path,
@@ -239,9 +240,9 @@ class batch_reader {
     auto const left = static_cast<std::int64_t>(batch_.buffers.size()) -
                       static_cast<std::int64_t>(next_buffer_) - 2;
     if (next_count_ == batch_.variadic_counts.size()) {
-      fail_invalid(
-        path,
-        "expected more variadic buffer counts by the schema, got " + std::to_string(next_count_));
+      fail_invalid(path,
+                   "the batch has fewer variadic buffer counts than the schema needs: " +
+                     std::to_string(next_count_));
     }
     auto const count = batch_.variadic_counts[next_count_++];
     if (count < 0 || count > left) {
@@ -273,8 +274,8 @@ class batch_reader {
     auto const [tree, at] = array_tree::place_of(values);
     if (tree->location != tree_->location) {
       fail_invalid(path,
-                   "expected a dictionary in " + to_string(tree_->location) +
-                     " as its indices, got one in " + to_string(tree->location));
+                   "the dictionary is in " + to_string(tree->location) +
+                     ", and its indices are in " + to_string(tree_->location));
     }
     // The array's event has to be ordered after the dictionaries, also if another stream created
     // them.

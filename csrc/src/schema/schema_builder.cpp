@@ -335,8 +335,7 @@ void check_table_request(cudf::table_view const& table, ArrowSchema const* reque
 {
   if (requested == nullptr) { return; }
   if (std::string_view{requested->format} != "+s") {
-    throw std::invalid_argument{
-      "expected a requested schema of a table, got a type that is not a struct"};
+    throw std::invalid_argument{"the requested schema of a table must be a struct"};
   }
   if (requested->n_children != table.num_columns()) {
     throw std::invalid_argument{"expected a requested schema of " +

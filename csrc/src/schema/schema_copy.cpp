@@ -105,17 +105,15 @@ void check_level(ArrowSchema const& expected,
       check_same("the flags", std::to_string(flags), std::to_string(found_flags), field_path);
     }
     if (!any_nullability && (other_flags & found_flags & ARROW_FLAG_NULLABLE) != 0) {
-      fail_invalid(
-        field_path,
-        "expected a column that is not nullable by the stream's schema, got a nullable one");
+      fail_invalid(field_path, "the column is nullable, and that of the stream's schema is not");
     }
     check_level(field, other, any_nullability, field_path);
   }
   if ((expected.dictionary == nullptr) != (found.dictionary == nullptr)) {
     fail_invalid(path,
                  found.dictionary == nullptr
-                   ? "expected a dictionary by the stream's schema, got plain values"
-                   : "expected plain values by the stream's schema, got a dictionary");
+                   ? "the values are not dictionary-encoded, unlike those of the stream's schema"
+                   : "the values are dictionary-encoded, unlike those of the stream's schema");
   }
   if (expected.dictionary != nullptr) {
     check_level(*expected.dictionary, *found.dictionary, any_nullability, path);

@@ -74,9 +74,7 @@ struct schema_access {
   /// The struct of a handle, which keeps ownership. Throws std::invalid_argument for an empty one.
   static ArrowSchema const& struct_of(shared_schema const& schema)
   {
-    if (schema.is_empty()) {
-      throw std::invalid_argument{"expected a schema, got an empty handle"};
-    }
+    if (schema.is_empty()) { throw std::invalid_argument{"the schema is empty"}; }
     return *schema.tree_->schema.get();
   }
 
@@ -84,7 +82,7 @@ struct schema_access {
   static schema_tree const& tree_of(shared_schema const& schema)
   {
     if (schema.tree_->nodes.empty()) {
-      throw std::invalid_argument{"expected a schema made for the columns, got a copy of a schema"};
+      throw std::invalid_argument{"the schema was copied, not made for the columns"};
     }
     return *schema.tree_;
   }

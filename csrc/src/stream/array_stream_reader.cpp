@@ -14,7 +14,7 @@ template <typename Stream>
 Stream* check_usable(Stream* stream)
 {
   if (stream == nullptr || stream->release == nullptr) {
-    throw std::invalid_argument{"expected a stream, got a released one"};
+    throw std::invalid_argument{"the stream is released"};
   }
   if (stream->get_schema == nullptr || stream->get_next == nullptr ||
       stream->get_last_error == nullptr) {
@@ -84,8 +84,8 @@ ArrowSchema const& array_stream_reader::schema()
   }
   if (schema_.is_released()) {
     auto const is_closed = std::visit([](auto& stream) { return stream.is_released(); }, stream_);
-    throw std::invalid_argument{is_closed ? "expected a stream, got a released one"
-                                          : "expected a schema of the stream, got a released one"};
+    throw std::invalid_argument{is_closed ? "the stream is released"
+                                          : "the schema of the stream is released"};
   }
   return *schema_.get();
 }

@@ -197,7 +197,7 @@ DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
   auto size       = std::int64_t{(prototype->dtype.bits * prototype->dtype.lanes + 7) / 8};
   for (auto const extent : tensor->shape) {
     if (extent < 0 || __builtin_mul_overflow(size, extent, &size)) {
-      throw std::invalid_argument{"expected a tensor that fits into memory, got an extent of " +
+      throw std::invalid_argument{"the tensor does not fit into memory: an extent is " +
                                   std::to_string(extent)};
     }
   }

@@ -66,8 +66,7 @@ inline std::vector<std::int64_t> row_major(std::vector<std::int64_t> const& shap
   auto strides = std::vector<std::int64_t>(shape.size(), 1);
   for (auto i = shape.size(); i-- > 1;) {
     if (__builtin_mul_overflow(strides[i], shape[i], &strides[i - 1])) {
-      throw std::invalid_argument{
-        "expected a shape whose elements 64 bits can count, got more elements"};
+      throw std::invalid_argument{"the tensor has more elements than 64 bits can count"};
     }
   }
   return strides;

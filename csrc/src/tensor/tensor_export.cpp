@@ -66,7 +66,7 @@ element_type const& number_type(ArrowSchema const& schema, bool is_field)
                          ? ": its bools are bits; export it with the type bool8"
                          : ": export single buffers of it instead";
     throw cudf::data_type_error{prefix(schema, is_field) +
-                                "expected numbers for a tensor, got the Arrow type '" +
+                                "a tensor needs numbers, and the Arrow type is '" +
                                 std::string{type.row->arrow} + "'" + hint};
   }
   return *found;
@@ -272,8 +272,8 @@ void check_resource(number_columns const& columns, detail::execution const& exec
   if (exec.host || columns.size() == 0) { return; }
   auto const probe = rmm::device_buffer{1, exec.stream, exec.mr};
   if (auto const found = locate(probe.data()); found != columns.location) {
-    throw cudf::data_type_error{"expected a memory resource for a copy in " +
-                                to_string(columns.location) + ", got one for " + to_string(found)};
+    throw cudf::data_type_error{"the columns are in " + to_string(columns.location) +
+                                ", and the memory resource allocates in " + to_string(found)};
   }
 }
 
@@ -416,8 +416,8 @@ shared_tensor to_tensor(ArrowSchema const& schema,
   }
   if (policy == copy_policy::never) {
     throw cudf::data_type_error{
-      "copy=False: expected columns at equal distances in memory for a tensor of two dimensions, "
-      "got columns that have to be copied"};
+      "copy=False: the columns are not at equal distances in memory, so that a tensor of two "
+      "dimensions needs a copy"};
   }
   // Before ownership of the array is taken: if this fails, the caller keeps it.
   if (!exec.host) { detail::require_no_capture(stream); }
@@ -443,7 +443,7 @@ shared_tensor buffer_tensor(ArrowSchema const& schema,
   auto const* type = stored_type(schema, index, count);
   if (type == nullptr) {
     throw cudf::data_type_error{
-      "expected elements of at most 64 bits for a tensor, got the Arrow type '" +
+      "a tensor has elements of at most 64 bits, and the Arrow type is '" +
       std::string{detail::parse_type(schema).row->arrow} + "'"};
   }
   auto const* data = size == 0 ? nullptr : array->array.buffers[index];

@@ -151,7 +151,7 @@ tensor_layout layout_of(tensor_view const& tensor, tensor_kind kind)
   }
   if (elements == 0) { return layout; }
   if (tensor.data == nullptr) {
-    throw std::invalid_argument{"expected memory for a tensor with elements, got a null pointer"};
+    throw std::invalid_argument{"the data pointer of the tensor is null"};
   }
   auto highest = std::int64_t{0};
   for (std::size_t i = 0; i < ndim; ++i) {
@@ -395,9 +395,8 @@ imported_tensor from_tensor(tensor_view const& tensor,
   auto const layout = layout_of(tensor, kind);
   if (policy == copy_policy::never) {
     if (auto const reason = reason_to_copy(tensor, layout)) {
-      throw std::invalid_argument{"copy=False: expected a tensor that can be shared, got one in " +
-                                  to_string(tensor.location) + " that has to be copied, since " +
-                                  *reason + "; copy=None copies it"};
+      throw std::invalid_argument{"copy=False: the tensor in " + to_string(tensor.location) +
+                                  " has to be copied, since " + *reason + "; copy=None copies it"};
     }
   }
   // Bools of tensors are 0 or 1 by DLPack and NumPy, so device memory is not searched for others.

@@ -17,11 +17,9 @@ constexpr int max_depth = 64;
 void check_texts(ArrowSchema const& schema, column_path const& path)
 {
   if (schema.format == nullptr) { fail_invalid(path, "the schema has no format string"); }
-  if (!is_utf8(schema.format)) {
-    fail_invalid(path, "expected a format string in UTF-8, got other bytes");
-  }
+  if (!is_utf8(schema.format)) { fail_invalid(path, "the format string is not UTF-8"); }
   if (schema.name != nullptr && !is_utf8(schema.name)) {
-    fail_invalid(path, "expected a name in UTF-8, got other bytes");
+    fail_invalid(path, "the name is not UTF-8");
   }
 }
 
@@ -34,7 +32,7 @@ void check_metadata(char const* metadata, column_path const& path)
     auto size = std::int32_t{0};
     std::memcpy(&size, metadata, sizeof(size));
     if (size < 0) {
-      fail_invalid(path, "expected metadata with sizes of at least 0, got " + std::to_string(size));
+      fail_invalid(path, "the metadata has a negative size: " + std::to_string(size));
     }
     metadata += sizeof(size);
     return size;
@@ -47,7 +45,7 @@ class traversal {
   void check(ArrowSchema const* schema, ArrowArray const* array, column_path const& path, int depth)
   {
     if (depth > max_depth) {
-      fail_invalid(path, "expected at most " + std::to_string(max_depth) + " levels, got more");
+      fail_invalid(path, "the schema has more than " + std::to_string(max_depth) + " levels");
     }
     if (--levels_left_ < 0) { fail_too_many(path); }
     check_texts(*schema, path);
@@ -62,12 +60,12 @@ class traversal {
 
  private:
   [[noreturn]] static void fail_released(column_path const& path)
-  { fail_invalid(path, "expected the schema of a child, got a released one"); }
+  { fail_invalid(path, "the schema of a child is released"); }
 
   [[noreturn]] static void fail_too_many(column_path const& path)
   {
     fail_invalid(path,
-                 "expected at most " + std::to_string(max_levels) + " columns in all, got more");
+                 "the schema has more than " + std::to_string(max_levels) + " columns in all");
   }
 
   void check_children(ArrowSchema const& schema,
@@ -76,29 +74,26 @@ class traversal {
                       int depth)
   {
     if (schema.n_children < 0) {
-      fail_invalid(
-        path,
-        "expected a schema with at least 0 children, got " + std::to_string(schema.n_children));
+      fail_invalid(path, "n_children is negative: " + std::to_string(schema.n_children));
     }
     if (schema.n_children > 0 && schema.children == nullptr) {
       fail_invalid(path,
-                   "expected pointers to the " + std::to_string(schema.n_children) +
-                     " children of the schema, got a null pointer");
+                   "the pointer to the " + std::to_string(schema.n_children) +
+                     " children of the schema is null");
     }
     // Checked before reading the first pointer: `n_children` may exceed what was allocated.
     if (schema.n_children > levels_left_) { fail_too_many(path); }
     for (std::int64_t i = 0; i < schema.n_children; ++i) {
       auto const* child_schema = schema.children[i];
       if (child_schema == nullptr) {
-        fail_invalid(path,
-                     "expected a schema of child " + std::to_string(i) + ", got a null pointer");
+        fail_invalid(path, "the schema of child " + std::to_string(i) + " is null");
       }
       // The name of a released schema is freed, so the error names the parent.
       if (child_schema->release == nullptr) { fail_released(path); }
       auto const child_path = column_path{path, name_of_child(schema, i)};
       auto const* child     = array == nullptr ? nullptr : array->children[i];
       if (array != nullptr && child == nullptr) {
-        fail_invalid(child_path, "expected a child, got a null pointer");
+        fail_invalid(child_path, "the pointer to the child is null");
       }
       check(child_schema, child, child_path, depth + 1);
     }
@@ -111,14 +106,14 @@ class traversal {
 
 void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
 {
-  if (array.release == nullptr) { fail_invalid(path, "expected an array, got a released one"); }
+  if (array.release == nullptr) { fail_invalid(path, "the array is released"); }
   if (array.n_children != schema.n_children) {
     fail_invalid(path,
                  "expected " + std::to_string(schema.n_children) + " children, got " +
                    std::to_string(array.n_children));
   }
   if (array.n_children > 0 && array.children == nullptr) {
-    fail_invalid(path, "expected an array of children, got a null pointer");
+    fail_invalid(path, "the pointer to the children is null");
   }
   if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
     fail_invalid(path,
@@ -129,7 +124,7 @@ void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, colum
 
 void check_traversable(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
 {
-  if (schema.release == nullptr) { fail_invalid(path, "expected a schema, got a released one"); }
+  if (schema.release == nullptr) { fail_invalid(path, "the schema is released"); }
   traversal{}.check(&schema, array, path, 0);
 }
 

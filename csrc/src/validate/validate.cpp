@@ -28,8 +28,7 @@ parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
     }
   }();
   if (type.row->on_import == type_support::unsupported) {
-    auto message =
-      "expected a supported type, got the Arrow type '" + std::string{type.row->arrow} + "'";
+    auto message = "the Arrow type '" + std::string{type.row->arrow} + "' is not supported";
     if (!type.row->note.empty()) { message += ": " + std::string{type.row->note}; }
     fail<cudf::data_type_error>(path, message);
   }
@@ -39,10 +38,10 @@ parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
 void check_sizes(ArrowArray const& array, column_path const& path)
 {
   if (array.length < 0) {
-    fail_invalid(path, "expected a length of at least 0, got " + std::to_string(array.length));
+    fail_invalid(path, "the length is negative: " + std::to_string(array.length));
   }
   if (array.offset < 0) {
-    fail_invalid(path, "expected an offset of at least 0, got " + std::to_string(array.offset));
+    fail_invalid(path, "the offset is negative: " + std::to_string(array.offset));
   }
   if (array.offset > max_end - array.length) {
     fail_invalid(path,
@@ -104,27 +103,25 @@ void check_buffers(parsed_type const& type, ArrowArray const& array, column_path
                    std::to_string(expected) + " buffers, got " + std::to_string(array.n_buffers));
   }
   if (expected == 0) { return; }
-  if (array.buffers == nullptr) {
-    fail_invalid(path, "expected an array of buffers, got a null pointer");
-  }
+  if (array.buffers == nullptr) { fail_invalid(path, "the pointer to the buffers is null"); }
   if (array.null_count > 0 && array.buffers[0] == nullptr) {
-    fail_invalid(path,
-                 "expected a validity buffer for " + std::to_string(array.null_count) +
-                   " nulls, got a null pointer");
+    fail_invalid(
+      path,
+      "the validity buffer is null, and the null count is " + std::to_string(array.null_count));
   }
   // Buffer 1 holds data or offsets. Buffer 2, the data of strings, may be null if all are empty.
   auto const is_without_data = type.layout == array_layout::fixed && type.element_bits == 0;
   if (expected > 1 && array.length > 0 && array.buffers[1] == nullptr && !is_without_data) {
-    fail_invalid(
-      path, "expected buffer 1 for " + std::to_string(array.length) + " rows, got a null pointer");
+    fail_invalid(path,
+                 "buffer 1 is null, and the array has " + std::to_string(array.length) + " rows");
   }
   auto const is_list_views =
     type.layout == array_layout::list_views32 || type.layout == array_layout::list_views64;
   if (is_list_views && array.length > 0 && array.buffers[2] == nullptr) {
-    fail_invalid(path, "expected the sizes of list views, got a null pointer");
+    fail_invalid(path, "the buffer of sizes of the list views is null");
   }
   if (array.n_buffers > expected && array.buffers[array.n_buffers - 1] == nullptr) {
-    fail_invalid(path, "expected the sizes of the data buffers of views, got a null pointer");
+    fail_invalid(path, "the buffer of the sizes of data buffers is null");
   }
 }
 
@@ -215,7 +212,7 @@ void check_tree(parsed_tree const& types,
   for (std::int64_t i = 0; i < array.n_children; ++i) {
     auto const child_path = column_path{path, name_of_child(*types.schema, i)};
     auto const* child     = array.children[i];
-    if (child == nullptr) { fail_invalid(child_path, "expected a child, got a null pointer"); }
+    if (child == nullptr) { fail_invalid(child_path, "the pointer to the child is null"); }
     check_tree(types.children[static_cast<std::size_t>(i)], *child, child_rows, child_path);
     check_child_rows(type, array, *child, child_path);
   }
@@ -235,9 +232,7 @@ void check_rows(std::int64_t rows, column_path const& path)
 
 void check_offset_ends(std::int64_t first, std::int64_t last, column_path const& path)
 {
-  if (first < 0) {
-    fail_invalid(path, "expected an offset of at least 0, got " + std::to_string(first));
-  }
+  if (first < 0) { fail_invalid(path, "the first offset is negative: " + std::to_string(first)); }
   if (last < first) {
     fail_invalid(
       path,
@@ -247,12 +242,10 @@ void check_offset_ends(std::int64_t first, std::int64_t last, column_path const&
 
 void check_string_data(std::int64_t size, void const* data, column_path const& path)
 {
-  if (size < 0) {
-    fail_invalid(path, "expected a last offset of at least 0, got " + std::to_string(size));
-  }
+  if (size < 0) { fail_invalid(path, "the last offset is negative: " + std::to_string(size)); }
   if (size > 0 && data == nullptr) {
     fail_invalid(
-      path, "expected a data buffer of " + std::to_string(size) + " bytes, got a null pointer");
+      path, "the data buffer is null, and the offsets need " + std::to_string(size) + " bytes");
   }
 }
 

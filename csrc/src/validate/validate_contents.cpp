@@ -101,7 +101,7 @@ class level_checker {
   void check_text(std::span<std::byte const> bytes, std::int64_t row) const
   {
     if (!is_utf8({reinterpret_cast<char const*>(bytes.data()), bytes.size()})) {
-      fail_row(row, "expected a string in UTF-8, got other bytes");
+      fail_row(row, "the string is not UTF-8");
     }
   }
 
@@ -146,7 +146,7 @@ class level_checker {
       if (is_null(row)) { continue; }
       auto const bytes = host::bytes_of_view(views, row, path_);
       if (!host::has_prefix(views, row, bytes)) {
-        fail_row(row, "expected a view with the prefix of its data, got another prefix");
+        fail_row(row, "the prefix of the view is not that of its data");
       }
       if (is_text()) { check_text(bytes, row); }
     }

@@ -57,7 +57,7 @@ auto const scripts = std::vector<script>{
    {"error 71 on_next_task: the task has no extract_data"}},
   {"an end before the schema",
    [](auto& producer) { EXPECT_EQ(producer.end(), 0); },
-   {"error 71 expected a schema, got the end of the stream"}},
+   {"error 71 the stream ended before its schema"}},
   {"more arrays than requested",
    [](auto& producer) {
      producer.open();
@@ -146,8 +146,7 @@ TEST_F(BadProducers, MissingSchemasAreErrors)
   producer.handler->producer = &producer.c;
   EXPECT_EQ(producer.handler->on_schema(producer.handler, &released), EPROTO);
   producer.release();
-  EXPECT_EQ(read_ready(reader),
-            (strings{"error 71 on_schema: expected a schema, got a released one"}));
+  EXPECT_EQ(read_ready(reader), (strings{"error 71 on_schema: the schema is released"}));
 
   auto other               = async_stream_reader{1, {}};
   auto nobody              = stand_in_producer{other.take_handler()};

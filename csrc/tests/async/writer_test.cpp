@@ -171,10 +171,9 @@ TEST_F(Writers, FailAfterARequestForLessThanOneArray)
     EXPECT_EQ(handler.calls, (strings{"schema i -"})) << "reported within the request";
     EXPECT_GT(failing.num_wanted(), 0) << "the owner is not told that there is something to do";
     EXPECT_FALSE(failing.write(arrays.make(), {}));
-    EXPECT_EQ(handler.calls,
-              (strings{"schema i -",
-                       "error 22 expected a request for at least one array, got fewer -",
-                       "release"}));
+    EXPECT_EQ(
+      handler.calls,
+      (strings{"schema i -", "error 22 the consumer requested fewer than one array -", "release"}));
   }
 }
 
@@ -187,8 +186,7 @@ TEST_F(Writers, FailOnFinishAfterANegativeRequest)
   writer.finish();
   EXPECT_EQ(
     consumer.calls,
-    (strings{
-      "schema i -", "error 22 expected a request for at least one array, got fewer -", "release"}));
+    (strings{"schema i -", "error 22 the consumer requested fewer than one array -", "release"}));
 }
 
 TEST_F(Writers, IgnoreRequestsAfterACancel)

@@ -74,7 +74,7 @@ void expect_ends_found(shape const& column)
       batch.set<T>(4, index, number);
       batch.expect_found(body_checks::ends, "f0.f1", expected, found);
     };
-  set(0, -1, "expected an offset of at least 0, got -1");
+  set(0, -1, "the first offset is negative: -1");
   set(20, -5, "expected ascending offsets, got ");
   set(20, 1 << 20, "expected a last offset of at most ", ", got 1048576");
   auto batch = spoiled_batch{struct_of({flat("int8"), column})};
@@ -139,7 +139,7 @@ TEST(BodyContents, InvalidUtf8IsRejected)
 {
   auto batch = spoiled_batch{flat("string")};
   batch.set<char>(2, 0, '\xff');
-  batch.expect_found(body_checks::all, "f0", "expected a string in UTF-8");
+  batch.expect_found(body_checks::all, "f0", "the string is not UTF-8");
 }
 
 }  // namespace

@@ -140,8 +140,7 @@ TEST_P(BodyErrors, ReportLengthsOutOfRange)
       auto const kept = parts.nodes[i];
       for (auto const length : {std::int64_t{-1}, -most - 1}) {
         parts.nodes[i] = {length, 0};
-        expect_error(
-          source, parts.paths[i], "expected at least 0 rows, got " + std::to_string(length));
+        expect_error(source, parts.paths[i], "the length is negative: " + std::to_string(length));
       }
       for (auto const length : {most, most - 6, most - 7, most / 8 + 1, most / 128 + 1}) {
         // No mask has this many bits.
@@ -244,8 +243,8 @@ TEST(BodyErrors, ReportMissingDictionariesAndOtherDevices)
   auto elsewhere     = source.memory();
   elsewhere.location = {ARROW_DEVICE_CUDA, 0};
   EXPECT_EQ(decode(values, elsewhere),
-            "column 'f0.f1[]': expected a dictionary in " + to_string(elsewhere.location) +
-              " as its indices, got one in " + to_string(memory_location{}));
+            "column 'f0.f1[]': the dictionary is in " + to_string(memory_location{}) +
+              ", and its indices are in " + to_string(elsewhere.location));
 }
 
 TEST(BodyErrors, ReportInvalidAndUnsupportedTypes)

@@ -245,7 +245,7 @@ TEST(DescribeBody, RejectsDescendingAndTooLargeOffsets)
     return error_of(array, true);
   };
   EXPECT_EQ(error(1, 3), "");
-  EXPECT_EQ(error(-1, 3), "column '(top level)': expected an offset of at least 0, got -1");
+  EXPECT_EQ(error(-1, 3), "column '(top level)': the first offset is negative: -1");
   EXPECT_EQ(error(2, 1), "column '(top level)': expected ascending offsets, got 2 to 1");
   EXPECT_EQ(error(1, 4), "column '(top level)': expected at least 4 rows of a child, got 3");
 }

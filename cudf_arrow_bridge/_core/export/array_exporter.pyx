@@ -287,7 +287,7 @@ def single_batch(Schema schema not None, ExportedArray array not None) -> BatchS
     cdef core.stream_batch batch
     if array.array.is_released():
         # A released array would signal the end of the stream.
-        raise ValueError("expected a device array with data, got a released one")
+        raise ValueError("the array is released")
     batch.schema = schema.schema
     batch.array = array.array
     result.source = move(core.single(batch))

@@ -59,7 +59,7 @@ cdef class BodyBuffer:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if self.location.device_type == core.ARROW_DEVICE_CPU:
-            raise AttributeError("expected device memory, got CPU memory: use the buffer protocol")
+            raise AttributeError("the body is in CPU memory: use the buffer protocol")
         return {
             "data": (self.address, True),
             "shape": (self.size,),

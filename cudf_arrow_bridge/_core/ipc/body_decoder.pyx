@@ -77,7 +77,7 @@ def take_buffers(list buffers not None, size_t position, header: Header) -> tupl
             taken.append(None)
             continue
         if position == <size_t>len(buffers):
-            raise ValueError(f"expected more buffers, got {len(buffers)}")
+            raise ValueError(f"the message has fewer buffers than its schema needs: {len(buffers)}")
         taken.append(aligned(buffers[position]))
         position += 1
     return taken, position
@@ -191,8 +191,8 @@ cdef class BatchParts:
                 self.has_bytes = True
             elif not (self.memory.location == location):
                 raise ValueError(
-                    f"expected a buffer in {core.to_string(self.memory.location).decode()}, as "
-                    f"the others, got one in {core.to_string(location).decode()}"
+                    f"the buffers are in {core.to_string(self.memory.location).decode()} and in "
+                    f"{core.to_string(location).decode()}"
                 )
         elif not self.has_bytes and PyObject_CheckBuffer(obj):
             self.memory.location = location

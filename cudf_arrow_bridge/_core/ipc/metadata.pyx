@@ -328,7 +328,7 @@ def schema_table(bytes metadata not None) -> Table:
     cdef Table message
     message, kind = read_message(Flatbuffer(metadata, "metadata"))
     if kind != "schema":
-        raise ValueError(f"message: expected a schema, got a {kind}")
+        raise ValueError(f"the message is a {kind}, not a schema")
     return message.table(HEADER)
 
 

@@ -216,7 +216,7 @@ cdef class ExportedStream:
     cdef int begin(self) except -1:
         """Reject other calls until `end`."""
         if self.is_dropped:
-            raise ValueError("expected an open stream, got a released stream")
+            raise ValueError("the stream is released")
         if self.is_read:
             raise ValueError(
                 "another call reads this stream: use it in one thread at a time, and not in its "

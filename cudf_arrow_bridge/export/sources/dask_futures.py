@@ -17,7 +17,9 @@ def is_future(obj: Any) -> bool:
     Raises a TypeError for an iterator of futures that also yields results.
     """
     if is_instance(obj, "distributed", "as_completed") and obj.with_results:
-        raise TypeError("expected as_completed without results, got with_results=True")
+        raise TypeError(
+            "as_completed with with_results=True is not supported: use with_results=False"
+        )
     return is_instance(obj, "distributed", "Future") or is_instance(
         obj, "distributed.actor", "BaseActorFuture"
     )
@@ -41,7 +43,7 @@ def _fetch(future: Any) -> Any:
         return future
     client = future.client
     if client is None:
-        raise ValueError(f"expected a future of a running client, got {future!r}")
+        raise ValueError(f"the client of the future is not running: {future!r}")
     if client.asynchronous:
         raise RuntimeError(
             f"cannot wait for {future!r} on the thread of the client's event loop, which "

@@ -128,7 +128,9 @@ class DatasetSource:
         text = self.schema.to_string(show_field_metadata=False, show_schema_metadata=False)
         if "\0" in text:
             line = next(line for line in text.splitlines() if "\0" in line)
-            raise ValueError(f"expected names without NUL, got {line!r}")
+            raise ValueError(
+                f"the first line has a NUL character, which names cannot have: {line!r}"
+            )
         self._dataset = dataset
         self._columns = columns
         self._filter = filter
@@ -217,8 +219,8 @@ class DatasetSource:
         for name in self._read_schema.names:
             if name in had and name not in names:
                 raise ValueError(
-                    f"{printable(fragment.path)}: expected the column {name!r}, which the file had "
-                    "when it was opened: the file was replaced by one with other columns"
+                    f"{printable(fragment.path)}: the column {name!r} is gone: the file was "
+                    "replaced after it was opened"
                 )
 
     def _batches(self, stream: Stream) -> Iterator[Any]:

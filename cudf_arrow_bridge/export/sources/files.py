@@ -118,7 +118,7 @@ def _open_filesystem(name: str | os.PathLike[str]) -> tuple[Any, str]:
 
     name = path_of(name)
     if not os.fspath(name):
-        raise ValueError("expected the path of a file or folder, got an empty path")
+        raise ValueError("the path is empty")
     if isinstance(name, str) and "://" in name:
         filesystem, path = url_to_fs(name)
         return filesystem, path
@@ -198,7 +198,7 @@ def open_bytes(source: Any, memory_map: Any, format: Any, **selection: Any) -> D
 
     is_file = isinstance(source, (io.IOBase, pa.NativeFile))
     if isinstance(source, io.TextIOBase):
-        raise TypeError("expected a binary file, got a text file")
+        raise TypeError("the file is a text file: open it in binary mode")
     if is_file and (position := source.tell()) != 0:
         raise ValueError(f"the file is at byte {position:,}, not at its beginning")
     if not is_file:

@@ -83,8 +83,8 @@ def format_of_files(filesystem: Any, paths: Sequence[str]) -> str:
     for path in paths:
         if format_by_name(path) != expected:
             raise ValueError(
-                f"{printable(path)}: expected the format of {printable(first)}, got another one: "
-                "select the files with a glob or a list of pathlib.Path objects"
+                f"{printable(path)} has another format than {printable(first)}: select the files "
+                "with a glob or a list of pathlib.Path objects"
             )
     return found
 

@@ -204,6 +204,6 @@ def _objects_of_computed(
 def _refuse_text(item: Any) -> None:
     if isinstance(item, str):
         raise TypeError(
-            "expected pathlib.Path objects, a glob or a pyarrow.dataset.Dataset, got the "
-            f"string {item!r} in a list: a string is a path only by itself"
+            f"the list contains the string {item!r}: a string is a path only by itself; use "
+            "pathlib.Path objects, a glob or a pyarrow.dataset.Dataset"
         )

@@ -42,7 +42,7 @@ def socket_descriptor(file: Any) -> int | None:
 def check_binary(file: Any, method: str, what: str) -> None:
     """Raise TypeError unless an object is a binary file with the given method."""
     if isinstance(file, io.TextIOBase):
-        raise TypeError(f"{what}: expected a binary file, got a text file")
+        raise TypeError(f"{what}: the file is a text file: open it in binary mode")
     if not callable(getattr(file, method, None)):
         raise TypeError(
             f"{what}: expected a path, a binary file, a socket, or an object with "

@@ -63,7 +63,7 @@ def read_message(source: Source) -> bytes | None:
     if length == 0:
         return None
     if prefix == MAGIC[:4] and source.position == 4:
-        raise ValueError("byte 0: expected a stream, got an Arrow file: use open_file")
+        raise ValueError("byte 0: the data is an Arrow file, not a stream: use open_file")
     if length < 0:
         raise ValueError(f"byte {start:,}: expected a positive metadata length, got {length:,}")
     return bytes(source.take(length, "a message's metadata"))

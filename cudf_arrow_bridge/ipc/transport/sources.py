@@ -147,7 +147,7 @@ class Source(AbstractContextManager["Source"]):
     def _check_open(self) -> None:
         # After closing, the operating system may reuse the descriptor for another file.
         if self._close is None:
-            raise ValueError("source: expected an open source, got a closed one")
+            raise ValueError("the source is closed")
 
     def _check(self, n: int, what: str) -> None:
         end = self._end()

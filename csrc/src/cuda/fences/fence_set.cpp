@@ -69,7 +69,7 @@ class fence_board {
   {
     if (!creator_process_.is_of_this_process()) {
       throw std::logic_error{
-        "expected fences of this process, got fences of its parent: create them after the fork"};
+        "the fences belong to the parent of this process: create them after the fork"};
     }
   }
 

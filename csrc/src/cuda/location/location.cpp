@@ -51,8 +51,8 @@ void check_device(rmm::cuda_device_id device, rmm::device_async_resource_ref mr)
   auto const wanted = memory_location{ARROW_DEVICE_CUDA, device.value()};
   auto const given  = locate(tried.data());
   if (given.device_type == ARROW_DEVICE_CUDA && given != wanted) {
-    throw std::invalid_argument{"expected a memory resource for " + to_string(wanted) +
-                                ", the memory of the columns, got one for " + to_string(given)};
+    throw std::invalid_argument{"the columns are in " + to_string(wanted) +
+                                ", and the memory resource allocates in " + to_string(given)};
   }
 }
 
@@ -133,8 +133,8 @@ void location_finder::add(cudf::column_view const& column)
     auto const location = find(buffer);
     auto const expected = location_.value_or(location);
     if (expected != location) {
-      throw std::invalid_argument{"expected buffers of one export in " + to_string(expected) +
-                                  ", got one in " + to_string(location)};
+      throw std::invalid_argument{"the buffers are in " + to_string(expected) + " and in " +
+                                  to_string(location)};
     }
     location_ = location;
   }

@@ -80,7 +80,7 @@ TEST_F(Location, ErrorForATableInMixedMemoryNamesBothLocations)
     auto const table = cudf::table_view{{near->view(), other->view()}};
     return message_of([&] { (void)to_arrow_device(table, nullptr, {}, cudaStreamLegacy, pool_); });
   };
-  auto const near = std::string{"in memory of CUDA device 0, got one in "};
+  auto const near = std::string{"in memory of CUDA device 0 and in "};
   expect_in(near + "memory of CUDA device 1", mixed(memory_kind::device, 1));
   expect_in(near + "managed memory", mixed(memory_kind::managed, 0));
 }

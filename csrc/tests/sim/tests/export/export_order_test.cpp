@@ -186,8 +186,8 @@ TEST_F(ExportOrder, ConvertedBuffersAreOnTheDeviceOfTheSource)
   rmm::mr::set_per_device_resource(rmm::cuda_device_id{0}, managed);
   auto const text =
     message_of([&] { (void)to_arrow_device(owner->view(), owner, {}, stream->get(), pool_); });
-  expect_in("expected a memory resource for memory of CUDA device 1", text);
-  expect_in("got one for memory of CUDA device 0", text);
+  expect_in("the columns are in memory of CUDA device 1", text);
+  expect_in("and the memory resource allocates in memory of CUDA device 0", text);
   EXPECT_EQ(rmm::get_current_cuda_device().value(), 0);
 }
 

@@ -325,7 +325,7 @@ TEST_F(DeviceFacts, InvalidOffsetsAreRejectedWithTheirValues)
     std::string error;
   };
   for (auto const& [values, error] :
-       std::vector<offsets_case>{{{-1, -1, 2}, "expected an offset of at least 0, got -1"},
+       std::vector<offsets_case>{{{-1, -1, 2}, "the first offset is negative: -1"},
                                  {{2, 2, 1}, "expected ascending offsets, got 2 to 1"}}) {
     auto const stream  = lasting_stream{};
     auto const offsets = device_memory<std::int32_t>{3};

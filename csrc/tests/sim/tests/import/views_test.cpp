@@ -48,7 +48,7 @@ wrong_array wrong_view(char const* format, int row, ArrowBinaryView view, std::s
   return {type,
           {value, {}, value},
           [=](ArrowArray& array) { change<ArrowBinaryView>(array, 1)[row] = view; },
-          "'c': row " + std::to_string(row) + ": expected a view " + error};
+          "'c': row " + std::to_string(row) + ": " + error};
 }
 
 ArrowBinaryView reference(std::int32_t size, std::int32_t buffer, std::int32_t offset)
@@ -108,17 +108,24 @@ std::vector<wrong_array> wrong_arrays()
   constexpr auto most64 = std::numeric_limits<std::int64_t>::max();
   constexpr auto least  = std::numeric_limits<std::int64_t>::min();
   return {
-    wrong_view("vu", 2, reference(26, 7, 0), "into one of 1 data buffers, got buffer 7"),
-    wrong_view("vu", 0, reference(26, -1, 0), "into one of 1 data buffers, got buffer -1"),
     wrong_view(
-      "vz", 2, reference(26, 0, 27), "within the 52 bytes of data buffer 0, got bytes 27 to 53"),
+      "vu", 2, reference(26, 7, 0), "expected a view into one of 1 data buffers, got buffer 7"),
     wrong_view(
-      "vu", 2, reference(26, 0, -1), "within the 52 bytes of data buffer 0, got bytes -1 to 25"),
+      "vu", 0, reference(26, -1, 0), "expected a view into one of 1 data buffers, got buffer -1"),
+    wrong_view("vz",
+               2,
+               reference(26, 0, 27),
+               "expected a view within the 52 bytes of data buffer 0, got bytes 27 to 53"),
     wrong_view("vu",
                2,
-               reference(most32, 0, most32),
-               "within the 52 bytes of data buffer 0, got bytes 2147483647 to 4294967294"),
-    wrong_view("vu", 2, reference(-1, 0, 0), "of at least 0 bytes, got -1"),
+               reference(26, 0, -1),
+               "expected a view within the 52 bytes of data buffer 0, got bytes -1 to 25"),
+    wrong_view(
+      "vu",
+      2,
+      reference(most32, 0, most32),
+      "expected a view within the 52 bytes of data buffer 0, got bytes 2147483647 to 4294967294"),
+    wrong_view("vu", 2, reference(-1, 0, 0), "the size of the view is negative: -1"),
     wrong_list<std::int32_t>(3, 2),
     wrong_list<std::int32_t>(-1, 2),
     wrong_list<std::int32_t>(2, -1),
@@ -198,11 +205,12 @@ TEST_F(Views, OutOfBoundsInDeviceMemoryAreRejectedLikeThoseInHostMemory)
 TEST_F(Views, OfOneRowOutOfBoundsAreRejected)
 {
   for (auto wrong :
-       {wrong_view("vu", 0, reference(26, 1, 0), "into one of 1 data buffers, got buffer 1"),
+       {wrong_view(
+          "vu", 0, reference(26, 1, 0), "expected a view into one of 1 data buffers, got buffer 1"),
         wrong_view("vz",
                    0,
                    reference(26, 0, 1),
-                   "within the 26 bytes of data buffer 0, got bytes 1 to 27")}) {
+                   "expected a view within the 26 bytes of data buffer 0, got bytes 1 to 27")}) {
     wrong.values.resize(1);
     expect_rejected(wrong, true);
   }
