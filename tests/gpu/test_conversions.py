@@ -230,7 +230,7 @@ def test_import_rejects_contents_out_of_bounds(array):
     """A kernel that read out of bounds would end the context: all later tests would fail."""
     pytest.importorskip("cupy")
     for source in (array, OnDevice(array)):
-        with pytest.raises(ValueError, match="row 1: expected"):
+        with pytest.raises(ValueError, match=r"row 1: (expected|the size of the view is negative)"):
             column_from(source)
 
 
