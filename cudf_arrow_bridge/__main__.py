@@ -22,6 +22,9 @@ SUPPORT = (
     "determine this; unsupported if cuDF has no such type."
 )
 
+#: How shtab completes names of files.
+COMPLETE_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+
 
 def positive(text: str) -> int:
     """Parse a positive integer."""
@@ -49,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     kinds = "a Parquet, Arrow IPC or CSV file, or its URL"
-    trip.add_argument("files", nargs="+", metavar="FILE", help=kinds)
+    files = trip.add_argument("files", nargs="+", metavar="FILE", help=kinds)
     trip.add_argument("--rows", type=positive, metavar="N", help="read only the first N rows")
     trip.add_argument(
         "--max-rows",
@@ -64,7 +67,9 @@ def parser() -> argparse.ArgumentParser:
         description="Read only the schema and show the cuDF type of each column.",
         epilog=SUPPORT,
     )
-    look.add_argument("file", metavar="FILE", help=kinds)
+    file = look.add_argument("file", metavar="FILE", help=kinds)
+    for argument in (files, file):
+        argument.complete = COMPLETE_FILES  # type: ignore[attr-defined]
 
     health = commands.add_parser(
         "doctor",
