@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from .arrow.device_array import DeviceArray
 from .arrow.errors import ANY_PROTOCOL, object_error
@@ -27,7 +27,55 @@ from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
 from .to_arrow import to_arrow_device
 
+if TYPE_CHECKING:
+    import cudf
+    import pandas as pd
+    import pylibcudf as plc
 
+
+class _Options(TypedDict, total=False):
+    """The arguments of `from_arrow_device` that do not change the type of the result."""
+
+    stream: Any
+    mr: Any
+    columns: Sequence[str] | None
+    copy: bool | None
+    validate: Validation
+    sanitize: bool
+
+
+@overload
+def from_arrow_device(
+    obj: Any, *, to: Literal["cudf"] = ..., kind: Literal["table"], **options: Unpack[_Options]
+) -> cudf.DataFrame: ...
+@overload
+def from_arrow_device(
+    obj: Any, *, to: Literal["cudf"] = ..., kind: Literal["column"], **options: Unpack[_Options]
+) -> cudf.Series: ...
+@overload
+def from_arrow_device(
+    obj: Any, *, to: Literal["cudf.pandas"], kind: Literal["table"], **options: Unpack[_Options]
+) -> pd.DataFrame: ...
+@overload
+def from_arrow_device(
+    obj: Any, *, to: Literal["cudf.pandas"], kind: Literal["column"], **options: Unpack[_Options]
+) -> pd.Series: ...
+@overload
+def from_arrow_device(
+    obj: Any, *, to: Literal["pylibcudf"], kind: Literal["table"], **options: Unpack[_Options]
+) -> plc.Table: ...
+@overload
+def from_arrow_device(
+    obj: Any, *, to: Literal["pylibcudf"], kind: Literal["column"], **options: Unpack[_Options]
+) -> plc.Column: ...
+@overload
+def from_arrow_device(
+    obj: Any,
+    *,
+    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = ...,
+    kind: Kind | None = ...,
+    **options: Unpack[_Options],
+) -> Any: ...
 def from_arrow_device(
     obj: Any,
     *,

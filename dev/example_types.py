@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the types of the examples in README.md and docs/how-to with mypy and pyright."""
+"""Check types with mypy and pyright: in examples of README.md and docs/how-to, and of results."""
 
 import runpy
 import subprocess
@@ -12,6 +12,29 @@ ROOT = Path(__file__).resolve().parents[1]
 CONFIG = '[tool.basedpyright]\ntypeCheckingMode = "standard"\nreportMissingImports = false\n'
 
 
+#: The types of results of `from_arrow_device`. cuDF and pandas have no types for mypy, which then
+#: checks only pylibcudf's; pyright reads their sources.
+RESULTS = """
+from typing import Any, assert_type
+
+import cudf
+import pandas as pd
+import pylibcudf as plc
+
+import cudf_arrow_bridge as cab
+
+
+def check(obj: Any) -> None:
+    assert_type(cab.from_arrow_device(obj, kind="table", copy=False), cudf.DataFrame)
+    assert_type(cab.from_arrow_device(obj, to="cudf", kind="column"), cudf.Series)
+    assert_type(cab.from_arrow_device(obj, to="cudf.pandas", kind="table"), pd.DataFrame)
+    assert_type(cab.from_arrow_device(obj, to="cudf.pandas", kind="column"), pd.Series)
+    assert_type(cab.from_arrow_device(obj, to="pylibcudf", kind="table"), plc.Table)
+    assert_type(cab.from_arrow_device(obj, to="pylibcudf", kind="column"), plc.Column)
+    assert_type(cab.from_arrow_device(obj, to="pylibcudf", validate="full"), Any)
+"""
+
+
 def main() -> int:
     sys.path.insert(0, str(ROOT / "tests"))
     pages = runpy.run_path(str(ROOT / "tests" / "project" / "test_pages.py"))
@@ -21,6 +44,7 @@ def main() -> int:
             if example.page.name == "README.md" or example.page.parent.name == "how-to":
                 module = f"example_{example.page.stem}_{example.name}".replace("-", "_")
                 (Path(name) / f"{module}.py").write_text(example.code)
+        (Path(name) / "results.py").write_text(RESULTS)
         files = sorted(Path(name).glob("*.py"))
         commands = [
             [
