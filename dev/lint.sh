@@ -16,9 +16,6 @@ cython-lint cudf_arrow_bridge
 git ls-files -co --exclude-standard '*.[ch]pp' | xargs clang-format --dry-run -Werror
 git ls-files -co --exclude-standard | xargs codespell
 git ls-files -co --exclude-standard '*.md' | xargs proselint check
-# Words that the sources and pages avoid, with plain ones.
-git ls-files -co --exclude-standard benchmarks csrc/include csrc/src cudf_arrow_bridge '*.md' |
-  xargs codespell --dictionary dev/words.txt
 git ls-files -co --exclude-standard '*.sh' .ci/run | xargs shellcheck --external-sources
 actionlint # also runs shellcheck on the scripts in workflows
 zizmor --quiet --offline --persona pedantic .github
