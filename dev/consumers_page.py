@@ -65,7 +65,7 @@ device interface, and pyarrow's wheels reject device memory; call `x.to_arrow()`
 
 These libraries read device memory: pylibcudf (`pylibcudf.Table.from_arrow(x)` and
 `pylibcudf.Column.from_arrow(x)`), cuDF (`from_arrow_device(x)`) and XGBoost (columns). CuPy,
-PyTorch, tvm-ffi, [JAX](how-to/jax.md), [cuVS and cuML](how-to/cuvs-cuml.md) read tensors through
+PyTorch, tvm-ffi, [JAX, cuVS and cuML](how-to/tensors.md) read tensors through
 DLPack or the CUDA array interface. [Vortex](how-to/vortex.md) exports device arrays only with its
 extension for CUDA, and reads pyarrow tables.
 """

@@ -49,7 +49,7 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
     if all lists have one length; a table whose columns have one type has two (see `to_tensor`). For
     other columns, `buffer` returns single buffers as tensors.
 
-    It can be pickled, copied, and transferred by Dask and Ray; see docs/processes.md.
+    It can be pickled, copied, and transferred by Dask and Ray; see docs/pickle.md.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ class DeviceArray(TableMethods, BufferProtocol, TensorProtocols):
         return self._over(array, self.__copy__())
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        """Return the state for `pickle`; see docs/processes.md.
+        """Return the state for `pickle`; see docs/pickle.md.
 
         With protocol 5 and a ``buffer_callback``, buffers in host memory are passed out of band,
         read-only, and are not copied on either side. In-band buffers and earlier protocols copy

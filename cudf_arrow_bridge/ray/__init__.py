@@ -2,7 +2,7 @@
 """Device arrays on a Ray cluster.
 
 A `DeviceArray` can be pickled, so ``ray.put``, ``ray.get``, tasks and actors accept it.
-`to_arrow_device_stream` accepts references and datasets; see docs/processes.md. This module creates
+`to_arrow_device_stream` accepts references and datasets; see docs/pickle.md. This module creates
 datasets.
 """
 

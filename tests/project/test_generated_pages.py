@@ -12,7 +12,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from benchmarks import async_streams, ipc, processes, wide_tables
+from benchmarks import wide_tables
 from benchmarks.reporting import cuda_calls, speed_page
 from cudf_arrow_bridge.__main__ import parser
 from cudf_arrow_bridge.cli import exits
@@ -44,9 +44,6 @@ def rows_of_readme():
     ("page", "table"),
     [
         ("README.md", lambda: "\n".join(rows_of_readme())),
-        ("docs/async.md", lambda: async_streams.table(recorded("async")["results"])),
-        ("docs/ipc.md", lambda: ipc.table(recorded("ipc")["results"])),
-        ("docs/processes.md", lambda: processes.table(recorded("processes")["results"])),
         ("docs/speed.md", lambda: cuda_calls.table(recorded("cuda-calls"))),
         ("docs/speed.md", lambda: speed_page.table(recorded("host")["results"])),
         ("docs/speed.md", lambda: speed_page.table(results_on_a_gpu())),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pandas frames with every kind of labels and index, and the ways to exchange them.
 
-`dev/pandas_page.py` writes docs/pandas-labels.md from the outcomes.
+`dev/pandas_page.py` writes docs/how-to/pandas.md from the outcomes.
 """
 
 from __future__ import annotations
