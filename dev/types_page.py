@@ -11,7 +11,7 @@ from cudf_arrow_bridge.arrow.types import frame_support
 
 PAGE = Path(__file__).parent.parent / "docs" / "types.md"
 
-_IMPORTS = ("Arrow", "pylibcudf", "import", "cuDF frame", "import", "exported as", "reads", "note")
+_IMPORTS = ("Arrow", "pylibcudf", "cuDF frame", "note")
 
 
 def page() -> str:
@@ -40,18 +40,24 @@ def page() -> str:
 
 
 def _arrival(row: dict[str, Any], leaving: list[dict[str, Any]]) -> tuple[str, ...]:
-    name, on_import, note = row["type_id"].name, row["on_import"], row["note"]
-    reads = row["waits_for"] or "-"
+    name, on_import, notes = row["type_id"].name, row["on_import"], [row["note"]]
     if row["arrow"] == "run_end_encoded":
-        values = "of its values"
-        return row["arrow"], values, on_import, values, on_import, "its values", reads, note
-    frame = frame_support(name, on_import, note)
-    same = [r for r in leaving if r["type_id"] == row["type_id"]]
-    # Views are exported only on request. Columns imported from views have the plain type.
-    is_kept = row in same and not row["format"].startswith("v")
-    out = row["arrow"] if is_kept else same[0]["arrow"]
-    notes = "; ".join(dict.fromkeys(text for text in (note, frame.note) if text))
-    return row["arrow"], name, on_import, frame.cudf_type, frame.support, out, reads, notes
+        exported, types = "its values", [_type("type of its values", on_import)] * 2
+    else:
+        frame = frame_support(name, on_import, row["note"])
+        types = [_type(name, on_import), _type(frame.cudf_type, frame.support)]
+        notes.append(frame.note)
+        same = [r["arrow"] for r in leaving if r["type_id"] == row["type_id"]]
+        # Views are exported only on request. Columns imported from views have the plain type.
+        is_kept = row["arrow"] in same and not row["format"].startswith("v")
+        exported = "" if is_kept else same[0]
+    notes.append(exported and f"exported as {exported}")
+    notes.append(row["waits_for"] and f"reads the {row['waits_for'].removeprefix('the ')}")
+    return row["arrow"], *types, "; ".join(dict.fromkeys(filter(None, notes)))
+
+
+def _type(name: str, support: str) -> str:
+    return name if support == "zero-copy" else f"{name}, {support}"
 
 
 def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
