@@ -22,8 +22,8 @@ _HEAD = """\
 
 # Consumers
 
-This page shows which Arrow libraries import cuDF data through this package, and whether they copy
-it. Tests in host memory check every cell, with the libraries of the extras `consumers` and `test`.
+All Arrow libraries import cuDF data through this package, and most share its memory. Tests in host
+memory check every cell of the tables, with the libraries of the extras `consumers` and `test`.
 
 - **table**, **column** and **stream** are results of `to_arrow_device` and
   `to_arrow_device_stream`. **frame** and **series** are cuDF objects with `install_protocol()`.
@@ -54,7 +54,7 @@ series of structs. Use `polars.DataFrame(x)` to create a frame.
 ## Device memory
 
 The libraries above read host memory and get a copy: `__arrow_c_array__`, `__arrow_c_stream__` and
-`__array__` copy device memory to the host in each call, a stream batch by batch. This also holds
+`__array__` copy device memory to the host in each call, a stream [batch](glossary.md#batch) by batch. This also holds
 for `frame.arrow_device`, and for frames with `install_protocol()`. Arrays and streams that were
 exported with `copy=False` raise an error instead. If several libraries read the same data, or one
 reads it several times, as duckdb does for several queries, pass `array.to_host()`, which copies it

@@ -123,3 +123,55 @@ def test_calls_in_the_table_of_the_readme_run(tmp_path, monkeypatch):
     assert pa.table(pickle.loads(results["header"], buffers=names["buffers"])) == table
     assert results["collection"].compute()["distance"].tolist() == [1, 2, 3]
     assert results["tensor"].tolist() == [1, 2, 3]
+
+
+#: The overview pages, whose tables lead to the other pages.
+OVERVIEWS = ["start.md", "guides.md", "concepts.md", "development.md"]
+LINK = re.compile(r"\]\((?!http)([^)#]+)[^)]*\)")
+
+
+@pytest.mark.parametrize("name", OVERVIEWS)
+def test_overview_page_links_each_page_of_its_toctree(name):
+    """GitHub shows the tables, and the site the toctrees."""
+    text = (ROOT / "docs" / name).read_text()
+    entries = re.findall(r"^.*<(.*)>$", text, re.MULTILINE)
+    linked = [path.rpartition(".")[0] for path in LINK.findall(text)]
+    assert set(entries) - set(linked) == set()
+    assert len(entries) > 2
+
+
+def guides():
+    """Return the hand-written pages of the guides and concepts."""
+    folder = ROOT / "docs"
+    names = [n for page in OVERVIEWS[1:3] for n in LINK.findall((folder / page).read_text())]
+    return [folder / name for name in names if name not in ("speed.md", "glossary.md")]
+
+
+def prose_of(page):
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`|<!--.*?-->", "", page.read_text(), flags=re.M | re.S)
+    return re.sub(r"^(#|\||    ).*$", "", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("term", ["batch", "borrow", "fence"])
+def test_guides_link_the_terms_of_the_glossary_at_their_first_use(term):
+    for page in guides():
+        word = re.search(rf"\[?\b{term}(s|es|ed)?\b(\]\(\S*\))?", prose_of(page), re.IGNORECASE)
+        if word is not None and page.stem != "torch":  # a batch of a DataLoader
+            assert f"#{term}" in word[0], (page, word[0])
+
+
+def test_guides_open_with_a_short_answer():
+    for page in guides():
+        answer = page.read_text().partition("# ")[2].split("\n\n")[1]
+        assert answer[0].isalnum() or answer[0] == "`", page
+        assert len(answer.split()) < 80, page
+
+
+#: Arguments that several functions have.
+ARGUMENTS = ["stream", "copy", "requested_schema", "validate", "max_bytes", "columns", "filter"]
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS)
+def test_headings_name_the_arguments_that_users_search(argument):
+    headings = "".join("".join(re.findall("^#+ .*$", p.read_text(), re.M)) for p in PAGES)
+    assert re.search(rf"\b{argument}(=|`)", headings)
