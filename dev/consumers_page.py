@@ -54,11 +54,11 @@ series of structs. Use `polars.DataFrame(x)` to create a frame.
 ## Device memory
 
 The libraries above read host memory and get a copy: `__arrow_c_array__`, `__arrow_c_stream__` and
-`__array__` copy device memory to the host in each call, a stream [batch](glossary.md#batch) by batch. This also holds
-for `frame.arrow_device`, and for frames with `install_protocol()`. Arrays and streams that were
-exported with `copy=False` raise an error instead. If several libraries read the same data, or one
-reads it several times, as duckdb does for several queries, pass `array.to_host()`, which copies it
-once.
+`__array__` copy device memory to the host in each call, a stream [batch](glossary.md#batch) by
+batch. This also holds for `frame.arrow_device`, and for frames with `install_protocol()`. Arrays
+and streams that were exported with `copy=False` raise an error instead. If several libraries read
+the same data, or one reads it several times, as duckdb does for several queries, pass
+`array.to_host()`, which copies it once.
 
 `pyarrow.table(x)` reads the copy. `pyarrow.array(x)` and `pyarrow.record_batch(x)` prefer the
 device interface, and pyarrow's wheels reject device memory; call `x.to_arrow()` instead.
