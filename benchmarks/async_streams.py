@@ -155,7 +155,7 @@ def measure(rounds: int, count: int, fences: int) -> dict[str, float]:
 
 
 def table(results: dict[str, float]) -> str:
-    """Format results as Markdown for docs/async.md."""
+    """Format results as Markdown."""
     rows = [f"| {what} | {value:.3g} |" for what, value in results.items()]
     return "\n".join(["| measurement | result |", "| --- | --: |", *rows])
 

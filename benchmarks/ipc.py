@@ -158,7 +158,7 @@ def _shapes(most_bytes: int) -> list[tuple[int, int]]:
 
 
 def run(effort: Effort, most_bytes: int) -> dict[str, Any]:
-    """Run all benchmarks and return the data for the tables of docs/ipc.md.
+    """Run all benchmarks and return the data for the tables.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def run(effort: Effort, most_bytes: int) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """Format results as Markdown for docs/ipc.md."""
+    """Format results as Markdown."""
     head = ["what", "columns", *(f"{rows:,} rows" for rows in _ROWS)]
     lines = [_line(head), _line(["---", "--:", *["--:"] * len(_ROWS)])]
     sized = [entry for entry in results["times"] if entry["rows"] > 1]

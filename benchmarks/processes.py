@@ -146,7 +146,7 @@ def _measured(columns: int, rows: int, effort: Effort) -> list[Record]:
 
 
 def run(effort: Effort) -> list[Record]:
-    """Run all benchmarks and return the data for the table of docs/processes.md.
+    """Run all benchmarks and return the data for the table.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def run(effort: Effort) -> list[Record]:
 
 
 def table(results: list[Record]) -> str:
-    """Format results as Markdown for docs/processes.md."""
+    """Format results as Markdown."""
     shapes = list(dict.fromkeys((entry["columns"], entry["rows"]) for entry in results))
     head = ["exchange", *(f"{columns} x {rows:,}" for columns, rows in shapes)]
     head += [f"additional bytes, {columns} x 1" for columns in _COLUMNS]
