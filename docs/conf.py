@@ -18,17 +18,16 @@ if folder not in ("dev", version):
 
 extensions = [
     "breathe",
-    "myst_nb",
+    "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
-    "sphinxcontrib.mermaid",
 ]
 # The source folder is the root of the repository, so that the links of README.md work.
 root_doc = "docs/index"
-include_patterns = ["*.md", "csrc/tests/sim/*.md", "docs/**", "examples/tour.ipynb"]
+include_patterns = ["*.md", "csrc/tests/sim/*.md", "docs/**"]
 include_patterns += ["examples/data/*.md", "tests/README.md"]
 exclude_patterns = [".venv", "build"]
 nitpicky = True
@@ -39,16 +38,10 @@ nitpick_ignore_regex = [
     ("py:obj", "DeviceArray|rmm.*|to_arrow_device_stream"),
 ]
 
-# Pages are written for GitHub, too: anchors and fenced diagrams as there.
+# Pages are written for GitHub, too: anchors as there.
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
-myst_fence_as_directive = ["mermaid"]
 myst_links_external_new_tab = False
-
-# The notebook is committed without outputs. An error in it is an error of the build.
-nb_execution_mode = "force"
-nb_execution_raise_on_error = True
-nb_execution_timeout = 60
 
 default_role = "autolink"
 autosummary_generate = False
@@ -60,10 +53,6 @@ numpydoc_show_class_members = False
 breathe_projects = {project: str(ROOT / "build" / "doxygen" / "xml")}
 breathe_default_project = project
 breathe_show_include = False
-
-mermaid_cmd = "mermaidx"
-mermaid_output_format = "png"  # unlike SVG, it has an alternative text
-mermaid_params = ["--scale", "2", "--background", "white"]
 
 templates_path = ["_templates"]
 html_additional_pages = {"index": "redirect.html"}

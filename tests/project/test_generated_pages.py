@@ -12,6 +12,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
+import cudf_arrow_bridge as cab
 from benchmarks import wide_tables
 from benchmarks.reporting import cuda_calls, speed_page
 from cudf_arrow_bridge.__main__ import parser
@@ -60,6 +61,14 @@ def test_page_shows_the_recorded_results(page, table):
 def test_types_page_is_generated_from_the_type_table():
     script = runpy.run_path(str(ROOT / "dev/types_page.py"))
     assert script["PAGE"].read_text() == script["page"](), "run: python dev/types_page.py"
+
+
+@pytest.mark.skipif(cab.has_gpu(), reason="the pictures show an array in host memory")
+def test_pictures_of_the_tutorial_show_what_a_notebook_shows():
+    pictures = runpy.run_path(str(ROOT / "dev/tutorial_pictures.py"))["pictures"]()
+    assert {path: path.read_text() for path in pictures} == pictures, (
+        "run: python dev/tutorial_pictures.py"
+    )
 
 
 def test_command_line_page_lists_commands_flags_and_exit_codes():

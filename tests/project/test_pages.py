@@ -22,6 +22,8 @@ import cudf_arrow_bridge as cab
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+#: Pages whose examples a reader pastes to the prompt, one after the other.
+PASTED = ("README.md", "index.md", "tutorial.md")
 
 #: A marker, the code, and its output.
 EXAMPLE = re.compile(
@@ -46,28 +48,43 @@ class Example:
     printed: str | None
 
     @property
-    def missing(self) -> list[str]:
-        """The modules that the example imports and that are not installed here."""
+    def imported(self) -> set[str]:
+        """The packages that the example imports with `import`."""
         imports = [node for node in ast.walk(ast.parse(self.code)) if isinstance(node, ast.Import)]
-        names = [alias.name.partition(".")[0] for node in imports for alias in node.names]
-        return [name for name in names if importlib.util.find_spec(name) is None]
+        return {alias.name.partition(".")[0] for node in imports for alias in node.names}
+
+    @property
+    def missing(self) -> list[str]:
+        """The packages that the example imports and that are not installed here."""
+        return [name for name in sorted(self.imported) if importlib.util.find_spec(name) is None]
+
+
+def examples_of(page):
+    """Yield the examples. Later examples of a page begin with the code of the example `recipes`."""
+    beginning = ""
+    for needs_gpu, name, code, printed in EXAMPLE.findall(page.read_text()):
+        if name == "recipes":
+            beginning = code
+            continue
+        yield Example(page, name, bool(needs_gpu), beginning + code, printed or None)
 
 
 def examples():
-    """Yield the examples. Later examples of a page begin with the code of the example `recipes`."""
+    """Yield the examples. The pasted examples of a page are one, without those that cannot run."""
     for page in PAGES:
-        beginning = ""
-        for needs_gpu, name, code, printed in EXAMPLE.findall(page.read_text()):
-            if name == "recipes":
-                beginning = code
-                continue
-            yield Example(page, name, bool(needs_gpu), beginning + code, printed or None)
+        if page.name in PASTED:
+            pasted = [example for example in examples_of(page) if not example.missing]
+            code = "".join(example.code for example in pasted)
+            printed = "".join(example.printed or "" for example in pasted)
+            yield Example(page, "pasted", False, code, printed)
+        else:
+            yield from examples_of(page)
 
 
 def parametrized():
     for example in examples():
         marks = [pytest.mark.gpu] if example.needs_gpu or cab.has_gpu() else []
-        if example.page.name != "README.md":
+        if example.page.name not in PASTED:
             marks.append(pytest.mark.exhaustive)
         # The lack of a GPU is the reason that counts for the GPU suite.
         if example.missing and (cab.has_gpu() or not example.needs_gpu):
@@ -78,10 +95,10 @@ def parametrized():
 
 @pytest.mark.parametrize("example", list(parametrized()))
 def test_example_runs_and_prints_the_documented_output(example, tmp_path):
-    """Start Python in a clone. Examples of README and of the tutorial are pasted to its prompt."""
+    """Start Python in a clone."""
     for name in ("cudf_arrow_bridge", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
-    is_pasted = example.page.name in ("README.md", "tutorial.md")
+    is_pasted = example.page.name in PASTED
     done = subprocess.run(
         [sys.executable, "-W", "error", *(["-i"] if is_pasted else ["-c", example.code])],
         input=f"{QUIET}{example.code}",
@@ -96,6 +113,12 @@ def test_example_runs_and_prints_the_documented_output(example, tmp_path):
     # The pages show the output in host memory.
     if example.printed is not None and (example.needs_gpu or not cab.has_gpu()):
         assert [line.rstrip() for line in done.stdout.splitlines()] == example.printed.splitlines()
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
+def test_first_examples_import_only_what_the_installation_installs(name):
+    for example in examples_of(ROOT / name):
+        assert example.imported <= {"cudf_arrow_bridge", "pyarrow"}
 
 
 def test_every_python_block_is_an_example():
