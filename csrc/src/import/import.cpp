@@ -58,8 +58,8 @@ void check_table(detail::import_call const& call)
   auto const& type = call.types.type;
   if (type.layout != detail::array_layout::validity) {
     fail_invalid(call.path,
-                 "expected a struct, got the Arrow type '" + std::string{type.row->arrow} +
-                   "': import it with kind=\"column\"");
+                 "a table must be a struct, and the Arrow type is '" +
+                   std::string{type.row->arrow} + "': import it with kind=\"column\"");
   }
   auto const& root = call.array->array;
   if (call.array->device_type != ARROW_DEVICE_CPU || !detail::has_mask(root)) { return; }
