@@ -68,7 +68,7 @@ def open_page(browser, address):
         page = context.new_page()
         page.on("console", lambda line: line.type == "error" and faults.append(line.text))
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("response", lambda response: response.ok or faults.append(response.url))
+        page.on("response", lambda response: response.status < 400 or faults.append(response.url))
         page.on(
             "request",
             lambda request: (
@@ -146,6 +146,38 @@ def test_page_fits_on_a_phone(open_page, page):
     opened = open_page(page, width=390, height=844, is_mobile=True, has_touch=True)
     article = opened.locator("article, #search-results").first
     assert article.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_names_in_tables_are_on_one_line(open_page, address, width):
+    pages = [page for page in PAGES if "<td" in (SITE / page).read_text()]
+    opened = open_page("docs/index.html", width=width)
+    broken = {}
+    for page in pages:
+        opened.goto(f"{address}/{page}")
+        names = opened.locator("article :is(td, th) code .pre").evaluate_all(
+            "names => names.filter(n => n.getClientRects().length > 1).map(n => n.textContent)"
+        )
+        if names:
+            broken[page] = names
+    assert len(pages) > 10
+    assert broken == {}
+
+
+@pytest.mark.parametrize(
+    ("page", "code", "output"),
+    [
+        ("README.html", ".highlight-python pre", ".highlight-text pre"),
+        ("examples/tour.html", ".cell_input pre", ".cell_output .highlight pre"),
+    ],
+)
+def test_outputs_do_not_look_like_code(open_page, page, code, output):
+    opened = open_page(page)
+    backgrounds = [
+        opened.locator(element).first.evaluate("pre => getComputedStyle(pre).backgroundColor")
+        for element in (code, output)
+    ]
+    assert backgrounds[0] != backgrounds[1] == "rgba(0, 0, 0, 0)"
 
 
 def test_root_redirects_to_the_first_page(open_page):
