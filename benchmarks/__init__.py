@@ -3,7 +3,7 @@
 
 ``python -m benchmarks`` measures and prints; see ``--help``. ``pip install '.[benchmarks]'``
 installs the requirements. Measure published numbers on an idle machine, and write them to `results`
-with ``--json`` and ``--plot``.
+with ``--json``.
 
 In host memory, the peers are pyarrow and nanoarrow. On a GPU, the peer is pylibcudf's own interop.
 For frames, a further peer is cuDF's own conversion to and from pylibcudf tables (`peers.py`). Each
@@ -18,7 +18,7 @@ Each way is measured twice. "Dropped": the result of a call is released before t
 the garbage collector enabled, as in processing of a stream of batches. Reports show these numbers
 first, and performance goals refer to them. "Kept": all results of a sample are kept, so that each
 call allocates fresh memory. Each case also reports its peak memory (`memory.py`). `startup.py`
-measures the import of the package. `speed_page.py` writes the table of docs/speed.md.
+measures the import of the package. `speed_page.py` has the tables and plots of docs/speed.md.
 `cuda_calls.py` counts CUDA calls on the simulated CUDA runtime of the C++ tests.
 
 The transfers do not read or write the data, so their cost is only bookkeeping. `native/floor.cpp`

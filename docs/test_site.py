@@ -164,20 +164,47 @@ def test_names_in_tables_are_on_one_line(open_page, address, width):
     assert broken == {}
 
 
+def test_outputs_do_not_look_like_code(open_page):
+    page = open_page("README.html")
+    code, output = (
+        page.locator(f".highlight-{language} pre").first.evaluate(
+            "pre => getComputedStyle(pre).backgroundColor"
+        )
+        for language in ("python", "text")
+    )
+    assert code != output == "rgba(0, 0, 0, 0)"
+
+
+@pytest.mark.parametrize("name", ["README", "docs/speed"])
+def test_pictures_follow_the_theme_of_the_site(open_page, name):
+    def picture(page):
+        image = page.locator("article img").first
+        assert image.evaluate("image => getComputedStyle(image).filter") == "none"
+        return image.screenshot()
+
+    light, dark = (open_page(f"{name}.html", color_scheme=scheme) for scheme in ("light", "dark"))
+    assert picture(light) != picture(dark)
+    light.evaluate("localStorage.setItem('theme', 'dark'), localStorage.setItem('mode', 'dark')")
+    light.reload()
+    assert picture(light) == picture(dark)
+
+
 @pytest.mark.parametrize(
-    ("page", "code", "output"),
-    [
-        ("README.html", ".highlight-python pre", ".highlight-text pre"),
-        ("examples/tour.html", ".cell_input pre", ".cell_output .highlight pre"),
-    ],
+    "plot", sorted(ROOT.glob("benchmarks/results/*.svg")), ids=lambda p: p.stem
 )
-def test_outputs_do_not_look_like_code(open_page, page, code, output):
-    opened = open_page(page)
-    backgrounds = [
-        opened.locator(element).first.evaluate("pre => getComputedStyle(pre).backgroundColor")
-        for element in (code, output)
-    ]
-    assert backgrounds[0] != backgrounds[1] == "rgba(0, 0, 0, 0)"
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_of_plots_has_the_contrast_of_text(browser, plot, scheme):
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(plot.as_uri())
+    background, *texts = page.evaluate(
+        """() => [
+            getComputedStyle(document.documentElement).backgroundColor,
+            ...[...document.querySelectorAll("text")].map(text => getComputedStyle(text).fill),
+        ]"""
+    )
+    page.close()
+    assert len(texts) > 20
+    assert min(contrast(channels(text), channels(background)) for text in texts) >= 4.5
 
 
 def test_root_redirects_to_the_first_page(open_page):
@@ -231,9 +258,10 @@ def take_screenshot(page, name):
 def test_plots_of_the_speed_page_are_drawn(open_page, name):
     page = open_page("docs/speed.html", **VIEWS[name])
     images = page.locator("article img")
-    assert images.count() > 0
+    assert images.count() == 4
     for image in images.all():
-        assert image.evaluate("image => image.naturalWidth") > 400
+        # The smallest text has 12 px in the natural size.
+        assert image.evaluate("image => image.width / image.naturalWidth") > 0.8
         assert len(image.get_attribute("alt") or "") > 30
     take_screenshot(page, f"speed-{name}")
 

@@ -74,24 +74,26 @@ def count(tree: Path) -> _Counts:
 
 
 def table(counts: _Counts) -> str:
-    """Format counts as Markdown for docs/speed.md."""
-    names = ((way, name) for way, all_made in counts.items() for name in all_made)
-    keys = {**dict.fromkeys(names), **_FLOORS}
-    ways = list(counts)
+    """Format the sums of the counts as Markdown for docs/speed.md."""
     rows = [
-        "| way | call | 1 column | floor | 100 columns | floor | reason for the floor |",
-        "| --- | --- | --: | --: | --: | --: | --- |",
+        "| way | 1 column | floor | 100 columns | floor | calls of the floor |",
+        "| --- | --: | --: | --: | --: | --- |",
     ]
-    for way, name in sorted(keys, key=lambda key: (ways.index(key[0]), key[1])):
-        made = counts[way].get(name, {})
-        *floors, reason = _FLOORS.get((way, name), (0, 0, ""))
-        cells = (
-            cell
-            for columns, floor in zip(_COLUMNS, floors, strict=True)
-            for cell in (made.get(columns, 0), floor)
+    for way, functions in counts.items():
+        floors = {name: floor for (of, name), floor in _FLOORS.items() if of == way}
+        cells = [
+            number
+            for position, columns in enumerate(_COLUMNS)
+            for number in (
+                sum(made.get(columns, 0) for made in functions.values()),
+                sum(floor[position] for floor in floors.values()),
+            )
+        ]
+        reasons = "; ".join(
+            f"{'allocation' if name == 'sim::allocate' else f'`{name}`'}: {reason}"
+            for name, (_, _, reason) in floors.items()
         )
-        label = "allocation" if name == "sim::allocate" else f"`{name}`"
-        rows.append(f"| {way} | {label} | {' | '.join(map(str, cells))} | {reason} |")
+        rows.append(f"| {way} | {' | '.join(map(str, cells))} | {reasons} |")
     return "\n".join(rows)
 
 
@@ -107,7 +109,7 @@ def main() -> None:
         return
     RECORD.write_text(json.dumps(counts, indent=2) + "\n")
     PAGE.write_text(
-        re.sub(r"\| way \| call .*?(?=\n\n)", table(counts), PAGE.read_text(), flags=re.S)
+        re.sub(r"\| way \| 1 column .*?(?=\n\n)", table(counts), PAGE.read_text(), flags=re.S)
     )
     print(table(counts))
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,22 +16,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: The color, marker and line style of each line, the same in all panels.
+#: The color, marker and line style of each line. The colors are visible on white and on black.
 _STYLES = {
-    OURS: ("#1a7f37", "o", "-"),
-    "pyarrow": ("#d1242f", "s", "-"),
-    "pylibcudf": ("#d1242f", "s", "-"),
-    "nanoarrow": ("#0969da", "^", "-"),
-    "cuDF": ("#bf8700", "D", "-"),
-    "control": ("#6e7781", "", ":"),
-    "export": ("#1a7f37", "o", "-"),
-    "export by schema": ("#8250df", "v", "-"),
-    "export floor": ("#1a7f37", "", "--"),
-    "import": ("#bc4c00", "o", "-"),
-    "borrow": ("#bf8700", "v", "-"),
-    "import floor": ("#bc4c00", "", "--"),
+    OURS: ("#1d8f47", "o", "-"),
+    "pyarrow": ("#dc3b40", "s", "-"),
+    "pylibcudf": ("#dc3b40", "s", "-"),
+    "nanoarrow": ("#2f7de1", "^", "-"),
+    "cuDF": ("#b98400", "D", "-"),
+    "control": ("#7d8590", "", ":"),
+    "export": ("#1d8f47", "o", "-"),
+    "export by schema": ("#8a5fe0", "v", "-"),
+    "export floor": ("#1d8f47", "", "--"),
+    "import": ("#c8591a", "o", "-"),
+    "borrow": ("#b98400", "v", "-"),
+    "import floor": ("#c8591a", "", "--"),
 }
 _PANELS_ACROSS = 2
+
+#: Text and axes of the plots of pages have this color. It is replaced by the color of the theme.
+_INK = "#1f2328"
+_PAGE_STYLE = {
+    "font.size": 11,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "benchmarks",
+    **dict.fromkeys(
+        ["text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"], _INK
+    ),
+    "grid.color": _INK,
+    "legend.frameon": False,
+}
+_THEMES = """svg {background: #ffffff; color: #1f2328}
+@media (prefers-color-scheme: dark) {svg {background: #14181e; color: #e6edf3}}
+"""
 
 
 @dataclass
@@ -90,6 +107,39 @@ def save(result: dict[str, Any], path: Path) -> None:
     figure(result).savefig(path, dpi=120)
 
 
+def save_page_plot(
+    records: list[dict[str, Any]], titles: dict[str, str], heading: str, path: Path
+) -> None:
+    """Plot groups of records, one below the other, as an SVG for light and dark pages.
+
+    Parameters
+    ----------
+    records
+        The results of the benchmark.
+    titles
+        The title of each group.
+    heading
+        The title of the plot.
+    path
+        The file to write.
+    """
+    new_figure = figure_class()
+    from matplotlib import rc_context
+
+    panels = {panel.title: panel for panel in _case_panels(records) if panel.across == "columns"}
+    text = io.StringIO()
+    with rc_context(_PAGE_STYLE):
+        drawn = new_figure(figsize=(4.3, 2.6 * len(titles) + 0.3), layout="constrained")
+        drawn.suptitle(heading, fontsize="small")
+        for position, (group, title) in enumerate(titles.items(), start=1):
+            axes = drawn.add_subplot(len(titles), 1, position)
+            _draw(panels[group], axes)
+            axes.set(title=title, ylabel="µs for a call")
+        drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    svg = text.getvalue().replace(_INK, "currentColor").replace("</style>", f"{_THEMES}</style>", 1)
+    path.write_text("".join(f"{line.rstrip()}\n" for line in svg.splitlines()))
+
+
 def _title(result: dict[str, Any]) -> str:
     machine = result["machine"]
     quick = "\nquick mode: these are no real numbers" if result["quick"] else ""
@@ -129,10 +179,12 @@ def _draw(panel: _Panel, axes: Axes) -> None:
         axes.plot(places, medians, style, color=color, marker=marker, markersize=4, label=name)
         axes.fill_between(places, lower, upper, color=color, alpha=0.15, linewidth=0)
     axes.set(title=panel.title, xlabel=panel.across, xscale="log", yscale="log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:,g}")
     # Show at least two decades, so that a flat line looks flat.
     bottom, top = axes.get_ylim()
     if top < 100 * bottom:
         middle = (bottom * top) ** 0.5
         axes.set_ylim(middle / 10, middle * 10)
-    axes.grid(alpha=0.3)
+    axes.grid(alpha=0.2)
     axes.legend(fontsize="small")

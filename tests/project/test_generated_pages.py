@@ -58,6 +58,16 @@ def test_page_shows_the_recorded_results(page, table):
     assert f"\n{table()}\n" in (ROOT / page).read_text()
 
 
+@pytest.mark.parametrize("place", ["gpu", "host"])
+def test_plots_of_the_speed_page_are_of_the_recorded_results(place):
+    heading, results = {"gpu": speed_page.on_a_gpu, "host": speed_page.on_the_host}[place]()
+    for kind in ("tables", "frames"):
+        plot = (ROOT / f"benchmarks/results/{place}-{kind}.svg").read_text()
+        assert f">{heading}<" in plot, "run: python -m benchmarks.reporting.speed_page"
+    page = " ".join((ROOT / "docs/speed.md").read_text().split())
+    assert f"measured on {results['date'][:10]} with commit {results['commit']}" in page
+
+
 def test_types_page_is_generated_from_the_type_table():
     script = runpy.run_path(str(ROOT / "dev/types_page.py"))
     assert script["PAGE"].read_text() == script["page"](), "run: python dev/types_page.py"
