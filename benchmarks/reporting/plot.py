@@ -35,7 +35,7 @@ _PANELS_ACROSS = 2
 
 #: Text and axes of the plots of pages have this color. It is replaced by the color of the theme.
 _INK = "#1f2328"
-_PAGE_STYLE = {
+_PAGE_STYLE: Any = {
     "font.size": 11,
     "svg.fonttype": "none",
     "svg.hashsalt": "benchmarks",
