@@ -101,10 +101,14 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def table(counts: tuple[int, ...], results: _Results) -> str:
-    """Format the results of the fewest and the most columns as Markdown for docs/speed.md."""
-    rows = [f"| {name} | {row[0]:.3g} | {row[-1]:.3g} |" for name, row in results.items()]
-    head = f"| µs for each column, of | {counts[0]:,} | {counts[-1]:,} |"
-    return "\n".join([head, "| --- | --: | --: |", *rows])
+    """Format results as Markdown."""
+    rows = [
+        f"| {name} | {' | '.join(f'{us:.3g}' for us in row)} |" for name, row in results.items()
+    ]
+    head = " | ".join(f"{count:,}" for count in counts)
+    return "\n".join(
+        [f"| µs for each column, of | {head} |", f"| --- {'| --: ' * len(counts)}|", *rows]
+    )
 
 
 def main() -> None:

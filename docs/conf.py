@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 project = "cudf-arrow-bridge"
 author = "The developers of cudf-arrow-bridge"
+copyright = f"2026, {author}. Apache License 2.0"  # noqa: A001
 # The folder of the published site: "dev", or a release, for which the workflow sets the tag.
 folder = os.environ.get("DOCS_VERSION", "dev").removeprefix("v")
 version = release = cudf_arrow_bridge.__version__ + (".dev" if folder == "dev" else "")

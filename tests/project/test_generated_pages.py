@@ -13,7 +13,6 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2]))
 
 import cudf_arrow_bridge as cab
-from benchmarks import wide_tables
 from benchmarks.reporting import cuda_calls, speed_page
 from cudf_arrow_bridge.__main__ import parser
 from cudf_arrow_bridge.cli import exits
@@ -48,10 +47,6 @@ def rows_of_readme():
         ("docs/speed.md", lambda: cuda_calls.table(recorded("cuda-calls"))),
         ("docs/speed.md", lambda: speed_page.table(recorded("host")["results"])),
         ("docs/speed.md", lambda: speed_page.table(results_on_a_gpu())),
-        (
-            "docs/speed.md",
-            lambda: wide_tables.table(recorded("wide")["columns"], recorded("wide")["results"]),
-        ),
     ],
 )
 def test_page_shows_the_recorded_results(page, table):
