@@ -93,15 +93,15 @@ def parametrized():
         yield pytest.param(example, id=f"{example.page.stem}-{example.name}", marks=marks)
 
 
-@pytest.mark.parametrize("example", list(parametrized()))
-def test_example_runs_and_prints_the_documented_output(example, tmp_path):
-    """Start Python in a clone."""
+def lines_printed_by(example, tmp_path, before=""):
+    """Start Python in a clone, and run the statements `before` and the example."""
     for name in ("cudf_arrow_bridge", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     is_pasted = example.page.name in PASTED
+    code = before + example.code
     done = subprocess.run(
-        [sys.executable, "-W", "error", *(["-i"] if is_pasted else ["-c", example.code])],
-        input=f"{QUIET}{example.code}",
+        [sys.executable, "-W", "error", *(["-i"] if is_pasted else ["-c", code])],
+        input=f"{QUIET}{code}",
         cwd=tmp_path,
         env=os.environ | QUIET_RAY | {"PYTHONSAFEPATH": ""},
         capture_output=True,
@@ -110,9 +110,37 @@ def test_example_runs_and_prints_the_documented_output(example, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert not re.search("Traceback|Error", done.stderr), done.stderr
+    return [line.rstrip() for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("example", list(parametrized()))
+def test_example_runs_and_prints_the_documented_output(example, tmp_path):
+    lines = lines_printed_by(example, tmp_path)
     # The pages show the output in host memory.
     if example.printed is not None and (example.needs_gpu or not cab.has_gpu()):
-        assert [line.rstrip() for line in done.stdout.splitlines()] == example.printed.splitlines()
+        assert lines == example.printed.splitlines()
+
+
+@pytest.mark.skipif(cab.has_gpu(), reason="the examples themselves run on the GPU")
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(
+            example,
+            id=f"{example.page.stem}-{example.name}",
+            marks=[] if example.page.name in PASTED else pytest.mark.exhaustive,
+        )
+        for example in examples()
+        if not (example.needs_gpu or example.missing)
+    ],
+)
+def test_example_runs_where_arrays_report_device_memory(example, tmp_path):
+    """Libraries that read host memory then need the copies that they need on a GPU."""
+    tests = str(ROOT / "tests")
+    before = f"import sys; sys.path.append({tests!r}); import testing.device_stand_in\n"
+    lines = lines_printed_by(example, tmp_path, before)
+    if example.page.name in PASTED:
+        assert lines == example.printed.replace(" on CPU", " on CUDA").splitlines()
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/index.md"])

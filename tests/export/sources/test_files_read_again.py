@@ -55,7 +55,9 @@ def test_new_file_without_a_column_of_the_old_one_is_an_error(tmp_path, name, op
     replace(path, TABLE)
     stream = read_once(path, **options)
     replace(path, pa.table(dict.fromkeys(columns, TABLE["b"])))
-    with pytest.raises(ValueError, match=rf"{name}: the column '[ab]' is gone: the file was replaced"):
+    with pytest.raises(
+        ValueError, match=rf"{name}: the column '[ab]' is gone: the file was replaced"
+    ):
         list(stream)
 
 
