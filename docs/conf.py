@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the documentation site. `bash dev/docs.sh` builds it."""
 
+import html
 import os
+import shutil
 from pathlib import Path
+from xml.etree import ElementTree
+
+from docutils import nodes
 
 import cudf_arrow_bridge
 
@@ -23,6 +28,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
 ]
@@ -30,7 +36,7 @@ extensions = [
 root_doc = "docs/index"
 include_patterns = ["*.md", "csrc/tests/sim/*.md", "docs/**"]
 include_patterns += ["examples/data/*.md", "tests/README.md"]
-exclude_patterns = [".venv", "build"]
+exclude_patterns = [".venv", "build", "docs/_templates"]
 nitpicky = True
 nitpick_ignore_regex = [
     # Types in C++ signatures, most of which belong to other libraries.
@@ -45,17 +51,21 @@ myst_enable_extensions = ["colon_fence"]
 myst_links_external_new_tab = False
 
 default_role = "autolink"
-autosummary_generate = False
+autosummary_generate = True
+autosummary_context = {"names_of_builtins": {"of", *dir(int), *dir(tuple)}}
 autodoc_typehints = "none"  # numpydoc shows the types of the docstrings
 autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 
-breathe_projects = {project: str(ROOT / "build" / "doxygen" / "xml")}
+DOXYGEN = ROOT / "build" / "doxygen" / "xml"
+breathe_projects = {project: str(DOXYGEN)}
 breathe_default_project = project
 breathe_show_include = False
 
-templates_path = ["_templates"]
+icon = "docs/_static/icon.svg"  # from the root of the sources, unlike other static files
+templates_path = [str(ROOT / "docs" / "_templates")]
 html_additional_pages = {"index": "redirect.html"}
 html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {version}"
@@ -66,7 +76,8 @@ html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
 html_theme_options = {
-    "logo": {"text": project},
+    "logo": {"text": project, "image_light": icon, "image_dark": icon},
+    "collapse_navigation": True,
     "navbar_align": "left",
     "navbar_end": ["version-switcher", "theme-switcher"],
     # dev/publish_docs.py replaces the file in all versions when it adds one.
@@ -74,3 +85,98 @@ html_theme_options = {
     "check_switcher": False,
     "show_version_warning_banner": True,
 }
+
+
+CPP_TABLE = """\
+.. list-table::
+   :class: autosummary
+   :widths: auto
+
+"""
+CPP_ROW = """\
+   * - :cpp:any:`{name} <cudf_arrow_bridge::{name}>`
+     - {summary}
+"""
+CPP_PAGE = """\
+{title}
+{line}
+
+.. code-block:: cpp
+
+   #include <cudf_arrow_bridge/{header}>
+
+{content}
+"""
+
+
+def write_cpp_pages(app):
+    """Write the C++ reference: a table and a page for each group of Doxygen, and for each class."""
+    folder = ROOT / "docs" / "api" / "cpp"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+
+    def write(stem, title, item, *content):
+        header = Path(item.find("location").get("file")).name
+        text = CPP_PAGE.format(
+            title=title, line="=" * len(title), header=header, content="\n\n".join(content)
+        )
+        (folder / f"{stem}.rst").write_text(text)
+
+    for path in sorted(DOXYGEN.glob("group__*.xml")):
+        group = compound(path.stem)
+        classes = [compound(inner.get("refid")) for inner in group.iter("innerclass")]
+        members = list(group.iter("memberdef"))
+        rows = {}
+        for item in [*classes, *members]:
+            name = name_of(item)
+            rows.setdefault(name, CPP_ROW.format(name=name, summary=summary(item)))
+        stem = group.findtext("compoundname")
+        (folder / f"{stem}.inc").write_text(CPP_TABLE + "".join(rows.values()))
+
+        names = [name_of(item) for item in classes]
+        for name, item in zip(names, classes, strict=True):
+            directive = f".. doxygen{item.get('kind')}:: cudf_arrow_bridge::{name}\n   :members:"
+            write(name, name, item, directive)
+        directives = [
+            f".. doxygen{item.get('kind')}:: cudf_arrow_bridge::{name_of(item)}"
+            + item.findtext("argsstring", "")
+            for item in members
+        ]
+        if classes:
+            directives.append("\n   ".join([".. toctree::", ":hidden:", "", *names]))
+        table = f".. include:: {stem}.inc"
+        write(stem, group.findtext("title"), [*members, *classes][0], table, *directives)
+
+
+def compound(name):
+    return ElementTree.parse(DOXYGEN / f"{name}.xml").find("compounddef")
+
+
+def name_of(item):
+    return (item.findtext("compoundname") or item.findtext("name")).rpartition("::")[2]
+
+
+def summary(item):
+    """Return the first sentence of the description as reStructuredText."""
+    paragraph = item.find("briefdescription/para")
+    if paragraph is None:
+        paragraph = item.find("detaileddescription/para")
+    for code in paragraph.iter("computeroutput"):
+        code.text = f"``{''.join(code.itertext())}``"
+        code[:] = []
+    return " ".join("".join(paragraph.itertext()).split()).partition(". ")[0].rstrip(".;") + "."
+
+
+def add_description(app, pagename, templatename, context, doctree):
+    """Describe the page for search engines and previews of links, with its first paragraph."""
+    for paragraph in doctree.findall(nodes.paragraph) if doctree else ():
+        if isinstance(paragraph.parent, nodes.entry):
+            continue
+        text = html.escape(" ".join(paragraph.astext().split()))
+        context["metatags"] += f'<meta name="description" content="{text}" />\n'
+        return
+
+
+def setup(app):
+    app.connect("builder-inited", write_cpp_pages, priority=400)
+    app.connect("html-page-context", add_description)

@@ -20,12 +20,32 @@ import cudf_arrow_bridge as cab
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "build" / "site"
 SCREENSHOTS = ROOT / "build" / "screenshots"
-FOLDERS = ["csrc", "docs", "examples"]
-PAGES = [
-    path.relative_to(SITE).as_posix()
-    for pattern in ("[!i]*.html", *(f"{folder}/**/*.html" for folder in FOLDERS))
-    for path in sorted(SITE.glob(pattern))
-]
+FOLDERS = ["csrc", "docs", "examples", "tests"]
+#: Folders of pages that Sphinx generates.
+GENERATED = ["docs/api/cpp", "docs/api/python"]
+SOURCE = "_modules/cudf_arrow_bridge/arrow/fences.html"
+
+
+def length(page):
+    return (SITE / page).stat().st_size
+
+
+def all_pages():
+    for pattern in ("[!i]*.html", *(f"{folder}/**/*.html" for folder in FOLDERS)):
+        for path in sorted(SITE.glob(pattern)):
+            yield path.relative_to(SITE).as_posix()
+
+
+def pages_to_open():
+    """Return all written pages, the three longest pages of each generated folder, and a source."""
+    pages = {*all_pages(), SOURCE, "search.html?q=requested_schema"}
+    for folder in GENERATED:
+        generated = {page for page in pages if page.startswith(f"{folder}/")}
+        pages -= set(sorted(generated, key=length)[:-3])
+    return sorted(pages)
+
+
+PAGES = pages_to_open()
 PICTURES = sorted(
     path.stem for path in (ROOT / "docs" / "_static").glob("*.svg") if path.stem != "icon"
 )
@@ -111,39 +131,88 @@ def cpp_names():
                 yield from re.findall(pattern, text, re.MULTILINE)
 
 
-def test_reference_has_every_public_python_name(inventory):
-    documented = {name for kind in ("class", "function") for name in inventory.data[f"py:{kind}"]}
-    assert set(python_names()) - documented == set()
+def documented_names(inventory, domain):
+    """Return the page of each documented name."""
+    kinds = ("class", "enum", "function", "type")
+    items = [inventory.data.get(f"{domain}:{kind}", {}) for kind in kinds]
+    return {name: item.uri.partition("#")[0] for data in items for name, item in data.items()}
+
+
+def test_reference_has_a_page_for_every_public_python_name(inventory):
+    pages = documented_names(inventory, "py")
+    for name in python_names():
+        assert pages[name] == f"docs/api/python/{name}.html"
 
 
 def test_reference_has_every_public_cpp_name(inventory):
-    kinds = ("class", "enum", "function", "type")
-    documented = {
-        name.rpartition("::")[2] for kind in kinds for name in inventory.data[f"cpp:{kind}"]
-    }
+    pages = documented_names(inventory, "cpp")
+    documented = {name.rpartition("::")[2]: page for name, page in pages.items()}
     names = set(cpp_names())
     assert len(names) > 50
-    assert names - documented == set()
+    assert names - documented.keys() == set()
+    assert documented["device_array"] == "docs/api/cpp/device_array.html"
+
+
+@pytest.mark.parametrize(("language", "names"), [("python", python_names), ("cpp", cpp_names)])
+def test_overview_has_a_sentence_for_every_name(open_page, language, names):
+    page = open_page(f"docs/api/{language}.html")
+    rows = page.locator("table.autosummary tr").all()
+    summaries = dict(row.locator("td").all_inner_texts() for row in rows)
+    names = {name.removeprefix("cudf_arrow_bridge.").rpartition(".")[2] for name in names()}
+    assert names - summaries.keys() == set()
+    assert [name for name, text in summaries.items() if not re.match(r"\S.{7,}\.$", text)] == []
+
+
+def test_class_leads_to_its_source(open_page):
+    page = open_page("docs/api/python/cudf_arrow_bridge.DeviceArray.html")
+    page.get_by_role("link", name="[source]").first.click()
+    page.wait_for_url("**/_modules/cudf_arrow_bridge/arrow/device_array.html#**")
+    expect(page.get_by_text("class DeviceArray(")).to_be_in_viewport()
+
+
+def test_every_page_has_a_description():
+    without = {"genindex.html", "py-modindex.html", "search.html"}
+    for page in all_pages():
+        if page not in without:
+            text = (SITE / page).read_text()
+            found = re.search(r'<meta name="description" content="([^"]{15,})"', text)
+            assert found, page
+
+
+def test_header_shows_the_logo(open_page):
+    page = open_page("docs/index.html")
+    logo = page.locator(".bd-header .logo__image:visible")
+    assert logo.evaluate("image => image.naturalWidth") > 0
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_page_has_no_serious_accessibility_fault(open_page, page, scheme):
-    opened = open_page(page, color_scheme=scheme)
+def test_page_has_no_serious_accessibility_fault(open_page, page):
+    # Without reduced motion, colors change slowly.
+    opened = open_page(page, color_scheme="light", reduced_motion="reduce")
     opened.wait_for_load_state("networkidle")
-    # Preloading would request style sheets at wrong addresses.
-    results = Axe().run(opened, options={"preload": False})
-    serious = [
+    faults = serious_faults(opened)
+    # The schemes differ only in their colors.
+    opened.emulate_media(color_scheme="dark")
+    expect(opened.locator("html")).to_have_attribute("data-theme", "dark")
+    faults += serious_faults(opened, runOnly=["color-contrast"])
+    assert faults == []
+
+
+def serious_faults(page, **options):
+    # Preloading requests style sheets at wrong addresses. Only violations take half of the time.
+    options |= {"preload": False, "resultTypes": ["violations"]}
+    return [
         (fault["id"], fault["nodes"][0]["html"])
-        for fault in results.response["violations"]
+        for fault in Axe().run(page, options=options).response["violations"]
         if fault["impact"] in ("serious", "critical")
     ]
-    assert serious == []
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_fits_on_a_phone(open_page, page):
     opened = open_page(page, width=390, height=844, is_mobile=True, has_touch=True)
+    if "?" in page:
+        opened.wait_for_load_state("networkidle")  # each result loads its summary
     assert opened.locator("article, #search-results").count() == 1
     cut = opened.locator("article, #search-results, .prev-next-area a").evaluate_all(
         "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
