@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from docutils import nodes
+from sphinx import addnodes
 
 import cudf_arrow_bridge
 
@@ -72,6 +73,7 @@ html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
+html_search_scorer = str(ROOT / "docs" / "_static" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
@@ -85,6 +87,37 @@ html_theme_options = {
     "check_switcher": False,
     "show_version_warning_banner": True,
 }
+
+# Words for which the search shows a page first, in addition to those of its title.
+search_keywords = {
+    "README": ["pip install"],
+    "docs/api/python": ["api", "export", "import"],
+    "docs/async": ["async for", "asyncio", "await", "event loop"],
+    "docs/consumers": ["zero copy", "zero-copy"],
+    "docs/how-to/cupy": ["cuda array interface", "ndarray"],
+    "docs/how-to/torch": ["dataloader", "tensor"],
+    "docs/ordering": ["cuda stream", "race condition", "stream=", "synchronize"],
+    "docs/ownership": ["lifetime", "memory leak", "use after free"],
+    "docs/performance": ["copy=false", "zero copy", "zero-copy"],
+    "docs/processes": ["multiprocessing", "pickle", "serialize"],
+    "docs/requested-schemas": ["cast", "requested_schema"],
+    "docs/speed": ["benchmark"],
+    "docs/threads": ["gil", "thread safe"],
+    "docs/types": ["decimal", "dictionary", "string", "timezone", "zero copy", "zero-copy"],
+    "docs/without-gpu": ["cpu only", "install without gpu", "no gpu"],
+}
+
+
+def add_keywords(app, doctree):
+    """Make the keywords of the page main entries of the index, which the search shows first."""
+    keywords = search_keywords.get(app.env.docname, ())
+    entries = [("single", keyword, "", "main", None) for keyword in keywords]
+    doctree.append(addnodes.index(entries=entries))
+
+
+def check_keywords(app, env):
+    if unknown := search_keywords.keys() - env.found_docs:
+        raise ValueError(f"search_keywords: there are no pages {sorted(unknown)}")
 
 
 CPP_TABLE = """\
@@ -179,4 +212,6 @@ def add_description(app, pagename, templatename, context, doctree):
 
 def setup(app):
     app.connect("builder-inited", write_cpp_pages, priority=400)
+    app.connect("doctree-read", add_keywords)
+    app.connect("env-updated", check_keywords)
     app.connect("html-page-context", add_description)

@@ -8,7 +8,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -300,6 +300,43 @@ def test_search_finds_a_function(open_page):
     link = page.locator("ul.search a", has_text="cudf_arrow_bridge.from_arrow_device").first
     link.click()
     expect(page.locator("[id='cudf_arrow_bridge.from_arrow_device']")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("asyncio", "docs/async"),
+        ("copy=False", "docs/performance"),
+        ("cuda stream", "docs/ordering"),
+        ("dask", "docs/how-to/dask"),
+        ("DeviceArray.report", "docs/api/python/cudf_arrow_bridge.DeviceArray"),
+        ("embeddings", "docs/how-to/torch"),
+        ("export", "docs/api/python"),
+        ("install without GPU", "docs/without-gpu"),
+        ("memory leak", "docs/ownership"),
+        ("open_file", "docs/api/python/cudf_arrow_bridge.ipc.open_file"),
+        ("requested_schema", "docs/requested-schemas"),
+        ("stream=", "docs/ordering"),
+        ("timezone", "docs/types"),
+        ("to_pandas", "docs/api/python/cudf_arrow_bridge.DeviceArray"),
+        ("zero-copy", "docs/types"),
+    ],
+)
+def test_search_shows_the_page_among_the_first_three(open_page, query, expected):
+    page = open_page(f"search.html?q={quote(query)}")
+    expect(page.locator(".search-summary")).to_contain_text("Search finished")
+    links = page.locator("ul.search a").all()[:3]
+    pages = [link.get_attribute("href").partition(".html")[0] for link in links]
+    assert expected in pages
+
+
+def test_search_shows_pages_for_developers_last(open_page):
+    page = open_page("search.html?q=stream")
+    expect(page.locator(".search-summary")).to_contain_text("Search finished")
+    pages = [link.get_attribute("href") for link in page.locator("ul.search a").all()]
+    developers = [page.startswith(("CHANGELOG", "csrc/")) for page in pages]
+    assert developers.count(True) > 1
+    assert not any(developers[:30])
 
 
 def test_switcher_leads_to_the_page_of_another_version(open_page, address, tmp_path_factory):
