@@ -211,7 +211,7 @@ def add_description(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect("builder-inited", write_cpp_pages, priority=400)
+    app.connect("builder-inited", write_cpp_pages)
     app.connect("doctree-read", add_keywords)
     app.connect("env-updated", check_keywords)
     app.connect("html-page-context", add_description)
