@@ -290,6 +290,22 @@ def test_text_of_plots_has_the_contrast_of_text(browser, plot, scheme):
     assert min(contrast(channels(text), channels(background)) for text in texts) >= 4.5
 
 
+def test_generated_pages_fit_on_a_phone(open_page, address):
+    pages = [page for page in all_pages() if page.startswith(tuple(GENERATED))]
+    opened = open_page(pages[0], **VIEWS["phone"])
+    too_wide = []
+    for page in pages:
+        opened.goto(f"{address}/{page}")
+        if overflow(opened) > 0:
+            too_wide.append(page)
+    assert too_wide == []
+
+
+def overflow(page):
+    article = page.locator("article, #search-results").first
+    return article.evaluate("element => element.scrollWidth - element.clientWidth")
+
+
 def test_root_redirects_to_the_first_page(open_page):
     page = open_page("")
     page.wait_for_url("**/docs/index.html")
