@@ -160,7 +160,7 @@ def write_cpp_pages(app):
         classes = [compound(inner.get("refid")) for inner in group.iter("innerclass")]
         members = list(group.iter("memberdef"))
         rows = {}
-        for item in [*classes, *members]:
+        for item in sorted([*classes, *members], key=lambda item: item.get("kind") != "function"):
             name = name_of(item)
             rows.setdefault(name, CPP_ROW.format(name=name, summary=summary(item)))
         stem = group.findtext("compoundname")
