@@ -51,6 +51,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 myst_links_external_new_tab = False
 
+highlight_language = "none"  # of blocks that name no language
 default_role = "autolink"
 autosummary_generate = True
 autosummary_context = {"names_of_builtins": {"of", *dir(int), *dir(tuple)}}
@@ -94,17 +95,31 @@ search_keywords = {
     "docs/api/python": ["api", "export", "import"],
     "docs/async": ["async for", "asyncio", "await", "event loop"],
     "docs/consumers": ["zero copy", "zero-copy"],
-    "docs/how-to/cupy": ["cuda array interface", "ndarray"],
+    "docs/how-to/tensors": ["cuda array interface", "ndarray"],
     "docs/how-to/torch": ["dataloader", "tensor"],
-    "docs/ordering": ["cuda stream", "race condition", "stream=", "synchronize"],
+    "docs/ordering": [
+        "cuda stream",
+        "gil",
+        "race condition",
+        "stream=",
+        "synchronize",
+        "thread safe",
+    ],
     "docs/ownership": ["lifetime", "memory leak", "use after free"],
     "docs/performance": ["copy=false", "zero copy", "zero-copy"],
-    "docs/processes": ["multiprocessing", "pickle", "serialize"],
-    "docs/requested-schemas": ["cast", "requested_schema"],
+    "docs/pickle": ["multiprocessing", "processes", "serialize"],
     "docs/speed": ["benchmark"],
-    "docs/threads": ["gil", "thread safe"],
-    "docs/types": ["decimal", "dictionary", "string", "timezone", "zero copy", "zero-copy"],
-    "docs/without-gpu": ["cpu only", "install without gpu", "no gpu"],
+    "docs/types": [
+        "cast",
+        "decimal",
+        "dictionary",
+        "requested_schema",
+        "string",
+        "timezone",
+        "zero copy",
+        "zero-copy",
+    ],
+    "docs/versions": ["cpu only", "install without gpu", "no gpu"],
 }
 
 

@@ -225,7 +225,8 @@ def test_page_fits_on_a_phone(open_page, page):
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_names_in_tables_are_on_one_line(open_page, address, width):
-    pages = [page for page in PAGES if "<td" in (SITE / page).read_text()]
+    written = [page for page in PAGES if "?" not in page]
+    pages = [page for page in written if "<td" in (SITE / page).read_text()]
     opened = open_page("docs/index.html", width=width)
     broken = {}
     for page in pages:
@@ -330,10 +331,10 @@ def test_search_finds_a_function(open_page):
         ("DeviceArray.report", "docs/api/python/cudf_arrow_bridge.DeviceArray"),
         ("embeddings", "docs/how-to/torch"),
         ("export", "docs/api/python"),
-        ("install without GPU", "docs/without-gpu"),
+        ("install without GPU", "docs/versions"),
         ("memory leak", "docs/ownership"),
         ("open_file", "docs/api/python/cudf_arrow_bridge.ipc.open_file"),
-        ("requested_schema", "docs/requested-schemas"),
+        ("requested_schema", "docs/types"),
         ("stream=", "docs/ordering"),
         ("timezone", "docs/types"),
         ("to_pandas", "docs/api/python/cudf_arrow_bridge.DeviceArray"),
