@@ -71,10 +71,10 @@ setup(
     extras_require=EXTRAS
     | {
         "polars": rapids("cudf-polars"),
-        "test": [*EXTRAS["test"], f"dask-cuda=={RAPIDS}.*"],
-        "ucx": [f"{name}{SUFFIX}=={UCXX[RAPIDS]}.*" for name in ("ucxx", "distributed-ucxx")],
-        # compute-sanitizer. The package for CUDA 12 is incomplete.
-        "gpu": ["nvidia-cuda-sanitizer-api==13.*"] if CUDA == "13" else [],
+        "ucx": [
+            f"dask-cuda=={RAPIDS}.*",
+            *(f"{name}{SUFFIX}=={UCXX[RAPIDS]}.*" for name in ("ucxx", "distributed-ucxx")),
+        ],
     },
     cmake_args=[
         "-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Benchmarks of exports and imports against other libraries, and of the C++ core against a minimum.
 
-``python -m benchmarks`` measures and prints; see ``--help``. ``pip install '.[benchmarks]'``
+``python -m benchmarks`` measures and prints; see ``--help``. ``python dev/install.py benchmarks``
 installs the requirements. Measure published numbers on an idle machine, and write them to `results`
 with ``--json``.
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pytest_benchmark", reason="no pytest-benchmark: pip install '.[benchmarks]'")
+pytest.importorskip(
+    "pytest_benchmark", reason="no pytest-benchmark: python dev/install.py benchmarks"
+)
 
 sys.path.append(str(Path(__file__).parent.parent))
 

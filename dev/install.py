@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build the package and install it in the environment of the interpreter that runs this script.
 
-    .venv/bin/python dev/install.py [extra ...]
+    .venv/bin/python dev/install.py [extra or dependency group ...]
 
 This is like `pip install ".[extra,...]"`, but without build isolation, which would unpack gigabytes
 of wheels twice. It installs the build requirements in the same environment first. uv installs the
@@ -26,21 +26,23 @@ def install(*arguments: str) -> None:
     run("uv", "pip", "install", "--python", sys.executable, "--system-certs", "-q", *arguments)
 
 
-def install_requirements(extras: list[str]) -> None:
-    build_system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+def install_requirements(names: list[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    build_system = project["build-system"]
     install(*build_system["requires"])
     backend = import_module(build_system["build-backend"])
     install(*backend.get_requires_for_build_wheel())
     # uv stores the metadata of the package, which depends on environment variables.
     again = [f"--refresh-package=cudf-arrow-bridge-cu{cuda}" for cuda in (12, 13)]
-    options = [f"--extra={extra}" for extra in extras]
+    groups = project["dependency-groups"]
+    options = [f"--{'group' if name in groups else 'extra'}={name}" for name in names]
     install("--no-build-isolation", *again, "-r", "setup.py", *options)
 
 
 if __name__ == "__main__":
-    extras = sys.argv[1:]  # setup.py changes sys.argv
+    names = sys.argv[1:]  # setup.py changes sys.argv
     print("Installing CUDA's headers, RAPIDS' libraries and other requirements", flush=True)
     run("pip", "install", "--disable-pip-version-check", "-q", "uv>=0.9")
-    install_requirements(extras)
+    install_requirements(names)
     print("Building and installing the package", flush=True)
     run("pip", "install", "-q", "--no-build-isolation", "--no-deps", ".")

@@ -74,7 +74,7 @@ def figure_class() -> type[Figure]:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        message = "a plot needs matplotlib: pip install '.[benchmarks]'"
+        message = "a plot needs matplotlib: python dev/install.py benchmarks"
         raise ModuleNotFoundError(message, name=error.name) from error
     return Figure
 

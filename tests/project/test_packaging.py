@@ -61,6 +61,16 @@ def test_unsupported_builds_are_refused(setup_py, monkeypatch):
         setup_py()
 
 
+def test_extras_are_those_that_the_documentation_lists(setup_py):
+    page = (ROOT / "docs" / "versions.md").read_text()
+    section = page.partition("## Optional libraries")[2].partition("\n## ")[0]
+    extras = setup_py()["extras_require"]
+    assert {*re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)} == {*extras}
+    for libraries in extras.values():
+        for library in libraries:
+            assert re.split(r"[=>]|-cu1", library)[0] in section
+
+
 @pytest.mark.parametrize("url", [None, "https://example.org/bridge"])
 def test_links_of_the_readme_have_targets_on_a_package_index(setup_py, url):
     targets = re.findall(r"\]\(([^)]*)\)", setup_py()["globals"]["long_description"](url))

@@ -136,8 +136,8 @@ def test_example_runs_and_prints_the_documented_output(example, tmp_path):
 )
 def test_example_runs_where_arrays_report_device_memory(example, tmp_path):
     """Libraries that read host memory then need the copies that they need on a GPU."""
-    tests = str(ROOT / "tests")
-    before = f"import sys; sys.path.append({tests!r}); import testing.device_stand_in\n"
+    folder = str(Path(__file__).parent)
+    before = f"import sys; sys.path.append({folder!r}); import device_stand_in\n"
     lines = lines_printed_by(example, tmp_path, before)
     if example.page.name in PASTED:
         assert lines == example.printed.replace(" on CPU", " on CUDA").splitlines()
