@@ -165,25 +165,22 @@ def positions_of(columns: Any, names: list[str]) -> list[int]:
     positions = {name: position for position, name in enumerate(names)}
     if unknown := [name for name in columns if name not in positions]:
         raise KeyError(
-            f"columns: expected names in {listed(names, unknown[0])}, got {listed(unknown)}"
+            f"columns: no fields have the names {listed(unknown)}; the names are "
+            f"{listed(names, unknown[0])}"
         )
     if repeated := [name for name, count in Counter(columns).items() if count > 1]:
         raise ValueError(f"columns: these names are repeated: {listed(repeated)}")
     counts = Counter(names)
     if ambiguous := [name for name in columns if counts[name] > 1]:
-        raise ValueError(
-            f"columns: expected names of one field each, got {listed(ambiguous)}, which several "
-            "fields have"
-        )
+        raise ValueError(f"columns: several fields have the same name: {listed(ambiguous)}")
     return [positions[name] for name in columns]
 
 
 def missing_name(what: str, name: str, names: list[str]) -> KeyError:
     """Return the error for a name that is not that of exactly one column or buffer."""
-    number = names.count(name)
-    among = listed(names, name)
+    number = names.count(name) or "no"
     return KeyError(
-        f"expected one {what} named {shortened(repr(name))}, got {number} among {among}"
+        f"{number} {what}s are named {shortened(repr(name))}; the names are {listed(names, name)}"
     )
 
 

@@ -91,6 +91,6 @@ def test_buffers_that_are_no_tensors_raise():
 @pytest.mark.parametrize("names", [["x", "y"], ["data", "data"]])
 def test_missing_and_duplicate_buffer_names_raise(names):
     exported = cab.to_arrow_device(pa.StructArray.from_arrays([pa.array([1])] * 2, names))
-    name, count = ("data", 0) if names == ["x", "y"] else ("data.data", 2)
-    with pytest.raises(KeyError, match=rf"one buffer named '{name}', got {count} among \['valid"):
+    name, count = ("data", "no") if names == ["x", "y"] else ("data.data", 2)
+    with pytest.raises(KeyError, match=rf"{count} buffers are named '{name}'; .* \['valid"):
         exported.buffer(name)

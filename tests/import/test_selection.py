@@ -72,7 +72,7 @@ def test_array_is_released_at_once_if_no_column_shares_its_memory(columns):
 
 NAMES = re.escape(str(BATCH.schema.names))
 WRONG = {
-    "unknown": (["n", "z"], KeyError, rf"columns: expected names in {NAMES}, got \['z'\]"),
+    "unknown": (["n", "z"], KeyError, rf"columns: .* the names \['z'\]; the names are {NAMES}"),
     "twice": (["n", "n"], ValueError, r"these names are repeated: \['n'\]"),
     "a string": ("n", TypeError, "columns: expected a list of column names, got 'n'"),
     "a number": ([0], TypeError, rf"columns: expected names of Arrow fields in {NAMES}, got 0$"),
@@ -102,7 +102,7 @@ def test_invalid_columns_raise_an_error_and_release_the_source(columns, error, m
 
 def test_columns_rejects_a_name_that_several_fields_have():
     twice = pa.RecordBatch.from_arrays([pa.array([i]) for i in range(3)], ["a", "b", "a"])
-    with pytest.raises(ValueError, match=r"\['a'\].*several"):
+    with pytest.raises(ValueError, match=r"several fields have the same name: \['a'\]"):
         cab.from_arrow_device(twice, columns=["b", "a"])
     assert lists_of(cab.from_arrow_device(twice, columns=["b"])) == {"b": [1]}
 

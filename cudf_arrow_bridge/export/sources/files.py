@@ -103,7 +103,7 @@ def _find_files(names: Sequence[str | os.PathLike[str]]) -> tuple[Any, list[str]
         # Check for a file before a glob, since a file name can look like one.
         found = [path] if filesystem.isfile(path) else _list_files(filesystem, path, is_folder)
         if not found:
-            what = "no file in this folder" if is_folder else "no such file"
+            what = "no file in this folder" if is_folder else os.strerror(errno.ENOENT)
             raise FileNotFoundError(errno.ENOENT, what, os.fspath(name))
         if is_folder and len(names) == 1:
             folder = path

@@ -62,7 +62,7 @@ def format_of(name: str, head: bytes) -> str:
     by_name = format_by_name(name)
     if by_name in ("csv", "tsv"):
         return by_name
-    raise ValueError("neither Parquet, Arrow IPC nor (by its name) CSV or TSV")
+    raise ValueError("the file is neither Parquet nor Arrow IPC, and is not named .csv or .tsv")
 
 
 def format_of_files(filesystem: Any, paths: Sequence[str]) -> str:
@@ -76,8 +76,8 @@ def format_of_files(filesystem: Any, paths: Sequence[str]) -> str:
             found = format_of(first, file.read(8))
     except ValueError as error:
         raise ValueError(
-            f"{printable(first)}: {error}; format= takes the pyarrow.dataset.FileFormat of other "
-            "files"
+            f"{printable(first)}: {error}; format= of to_arrow_device_stream takes the "
+            "pyarrow.dataset.FileFormat of other files"
         ) from None
     expected = format_by_name(first)
     for path in paths:

@@ -113,7 +113,7 @@ def test_bytes_are_read_in_the_named_format(make, kind):
     options = ds.CsvFileFormat(pa.csv.ParseOptions(delimiter=";"))
     found = pa.table(cab.to_arrow_device_stream(make(kind, data), format=options))
     assert found.to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
-    with pytest.raises(ValueError, match="neither Parquet, Arrow IPC"):
+    with pytest.raises(ValueError, match="neither Parquet nor Arrow IPC"):
         cab.to_arrow_device_stream(make(kind, data))
 
 

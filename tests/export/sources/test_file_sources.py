@@ -310,7 +310,7 @@ def test_strings_in_lists_and_iterables_are_not_read_as_paths(tmp_path):
 
 INVALID_OPTIONS = [
     ({"columns": "number"}, TypeError, "columns: .* got 'number'"),
-    ({"columns": ["nope"]}, KeyError, "'number', 'text'.*'nope'"),
+    ({"columns": ["nope"]}, KeyError, "'nope'.*'number', 'text'"),
     ({"columns": ["text", "text"]}, ValueError, "these names are repeated: .'text'"),
     ({"filter": "number > 1"}, TypeError, "filter: .* type str"),
     ({"filter": pc.field("nope") > 1}, ValueError, r"filter=\(nope > 1\): No match"),
