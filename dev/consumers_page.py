@@ -22,8 +22,8 @@ _HEAD = """\
 
 # Consumers
 
-All Arrow libraries import cuDF data through this package, and most share its memory. Tests in host
-memory check every cell of the tables.
+These Arrow libraries import cuDF data through this package, and most share its memory. Tests in
+host memory check every cell of the tables.
 
 - **table**, **column** and **stream** are results of `to_arrow_device` and
   `to_arrow_device_stream`. **frame** and **series** are cuDF objects with `install_protocol()`.

@@ -12,7 +12,7 @@ python -P -c "import cudf_arrow_bridge" 2>/dev/null || python dev/install.py
 python -m pip install -q "uv>=0.9" && python -m uv pip install --system-certs -q -r docs/requirements.txt
 
 step "Site"
-rm -rf build/doxygen build/site docs/api/cpp docs/api/python
+rm -rf build/doxygen build/site docs/api/python
 mkdir -p build
 doxygen docs/Doxyfile
 sphinx-build -q -W --keep-going -j "$CMAKE_BUILD_PARALLEL_LEVEL" -c docs . build/site

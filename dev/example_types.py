@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check types with mypy and pyright: in examples of README.md and docs/how-to, and of results."""
+"""Check the types of examples in README.md and docs/how-to, and of results, by mypy and pyright."""
 
 import runpy
 import subprocess

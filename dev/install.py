@@ -3,10 +3,10 @@
 
     .venv/bin/python dev/install.py [extra or dependency group ...]
 
-This is like `pip install ".[extra,...]"`, but without build isolation, which would unpack gigabytes
-of wheels twice. It installs the build requirements in the same environment first. uv installs the
-requirements in a quarter of pip's time. It does not read pip's configuration: to install from a
-mirror, set UV_DEFAULT_INDEX.
+This is like `pip install ".[extra,...]" --group GROUP`, but without build isolation, which would
+unpack gigabytes of wheels twice. It installs the build requirements in the same environment first.
+uv installs the requirements in a quarter of pip's time. It does not read pip's configuration: to
+install from a mirror, set UV_DEFAULT_INDEX.
 """
 
 import subprocess

@@ -54,7 +54,7 @@ myst_links_external_new_tab = False
 highlight_language = "none"  # of blocks that name no language
 default_role = "autolink"
 autosummary_generate = True
-autosummary_context = {"names_of_builtins": {"of", *dir(int), *dir(tuple)}}
+autosummary_context = {"names_of_builtins": {*dir(int), *dir(tuple)}}
 autodoc_typehints = "none"  # numpydoc shows the types of the docstrings
 autodoc_member_order = "groupwise"
 toc_object_entries_show_parents = "hide"
@@ -74,7 +74,7 @@ html_title = f"{project} {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
-html_search_scorer = str(ROOT / "docs" / "_static" / "scorer.js")
+html_search_scorer = str(ROOT / "docs" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
@@ -163,8 +163,8 @@ def write_cpp_pages(app):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
 
-    def write(stem, title, item, *content):
-        header = Path(item.find("location").get("file")).name
+    def write(stem, title, items, *content):
+        [header] = {Path(item.find("location").get("file")).name for item in items}
         text = CPP_PAGE.format(
             title=title, line="=" * len(title), header=header, content="\n\n".join(content)
         )
@@ -184,7 +184,7 @@ def write_cpp_pages(app):
         names = [name_of(item) for item in classes]
         for name, item in zip(names, classes, strict=True):
             directive = f".. doxygen{item.get('kind')}:: cudf_arrow_bridge::{name}\n   :members:"
-            write(name, name, item, directive)
+            write(name, name, [item], directive)
         directives = [
             f".. doxygen{item.get('kind')}:: cudf_arrow_bridge::{name_of(item)}"
             + item.findtext("argsstring", "")
@@ -193,7 +193,7 @@ def write_cpp_pages(app):
         if classes:
             directives.append("\n   ".join([".. toctree::", ":hidden:", "", *names]))
         table = f".. include:: {stem}.inc"
-        write(stem, group.findtext("title"), [*members, *classes][0], table, *directives)
+        write(stem, group.findtext("title"), [*members, *classes], table, *directives)
 
 
 def compound(name):
@@ -209,6 +209,8 @@ def summary(item):
     paragraph = item.find("briefdescription/para")
     if paragraph is None:
         paragraph = item.find("detaileddescription/para")
+    if paragraph is None:
+        raise ValueError(f"{name_of(item)} has no description")
     for code in paragraph.iter("computeroutput"):
         code.text = f"``{''.join(code.itertext())}``"
         code[:] = []

@@ -456,6 +456,8 @@ def test_text_of_pictures_fits_and_has_the_contrast_of_text(open_picture, name, 
             return [text.textContent, fits, getComputedStyle(text).fill, colors];
         })"""
     )
+    # The picture of the array has its text in HTML; the next test checks it.
+    assert texts or name == "tutorial-array"
     for content, fits, fill, colors in texts:
         assert fits, content
         ground = [255, 255, 255]
@@ -464,6 +466,18 @@ def test_text_of_pictures_fits_and_has_the_contrast_of_text(open_picture, name, 
                 mixed = zip(channels(color), ground, strict=True)
                 ground = [opacity * c + (1 - opacity) * g for c, g in mixed]
         assert contrast(channels(fill), ground) >= 4.5, content
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_of_the_array_in_the_tutorial_has_the_contrast_of_text(open_picture, scheme):
+    ground, *texts = open_picture("tutorial-array", color_scheme=scheme).evaluate(
+        """() => [
+            getComputedStyle(document.querySelector(".page")).fill,
+            ...[...document.querySelectorAll("b, th, td")].map(e => getComputedStyle(e).color),
+        ]"""
+    )
+    assert len(texts) > 20
+    assert min(contrast(channels(text), channels(ground)) for text in texts) >= 4.5
 
 
 @pytest.mark.parametrize("name", ["array", "diagram"])

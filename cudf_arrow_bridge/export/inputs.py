@@ -134,8 +134,8 @@ def _input_of_stream(obj: Any, arguments: ExportArguments) -> ExportInput:
         return export_input_of_source(sources[0], arguments)
     if arguments.copy is False:
         raise ValueError(
-            f"copy=False: expected a stream of one batch, got {len(sources)}, which have "
-            "to be concatenated: use to_arrow_device_stream"
+            f"copy=False: the stream has {len(sources)} batches, which have to be concatenated: "
+            "use to_arrow_device_stream"
         )
     if sources[0].device_type == DeviceType.CPU:
         # Concatenate before the upload to the GPU, if there is one.

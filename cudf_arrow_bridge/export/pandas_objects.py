@@ -114,8 +114,7 @@ def _to_arrow(column: pd.Series | pd.Index, label: object) -> pa.Array | pa.Chun
         return pa.array(column, from_pandas=True)
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"column {label!r}: expected text that UTF-8 can encode, got "
-            f"{shortened(repr(error.object))}"
+            f"column {label!r}: UTF-8 cannot encode the text {shortened(repr(error.object))}"
         ) from None
     except pa.ArrowException as error:
         raise type(error)(f"column {label!r}: {error}") from None

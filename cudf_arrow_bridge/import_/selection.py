@@ -47,10 +47,10 @@ def _selection(
 
     The function selects the columns of an array; see `SourceArray.array`. It consumes the array.
     """
-    if kind != "table" or not is_struct(capsule):
-        raise ValueError(
-            'columns: the data is a column, not a table; kind="table" imports structs as a table'
-        )
+    if not is_struct(capsule):
+        raise ValueError("columns: the data is a column that has no fields")
+    if kind != "table":
+        raise ValueError('columns: the data is a column: kind="table" imports it as a table')
     whole = as_schema(capsule)
     positions = (
         selected_positions(columns, whole, labels)

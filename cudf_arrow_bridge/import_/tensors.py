@@ -39,7 +39,9 @@ def import_cuda_array(obj: Any, importer: Importer, kind: Kind | None) -> Any:
     """Import an object with the CUDA array interface; see `from_cuda_array_interface`."""
     interface = getattr(obj, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
-        raise TypeError(f"an object of type {type(obj).__name__} has no __cuda_array_interface__")
+        raise TypeError(
+            f"an object of type {type(obj).__name__} has no dict as its __cuda_array_interface__"
+        )
     for key in ("typestr", "shape", "data"):
         if key not in interface:
             raise ValueError(f"CUDA array interface: the key {key!r} is missing")

@@ -38,7 +38,7 @@ def _serialize(array: DeviceArray, to_host: bool) -> tuple[dict[str, Any], list[
 
 
 def _deserialize(header: dict[str, Any], frames: list[Any]) -> DeviceArray:
-    _, *buffers = frames
+    buffers = frames[1:]
     labels = pickle.loads(header["labels"]) if header["labels"] else ()
     return unpack(header["header"], buffers, labels)
 

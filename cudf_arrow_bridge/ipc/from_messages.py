@@ -86,7 +86,9 @@ def from_messages(
     options = ReadOptions(stream, validate, mr, max_bytes=max_bytes)
     single_use_reason = ""
     if isinstance(messages, Iterator):
-        single_use_reason = f"a {type(messages).__name__} of messages can be consumed once"
+        single_use_reason = (
+            f"messages can be consumed only once from an object of type {type(messages).__name__}"
+        )
 
     # Unlike a generator, map keeps no reference to the message that it has returned.
     return stream_of_messages(lambda: map(_receive, messages), options, single_use_reason)

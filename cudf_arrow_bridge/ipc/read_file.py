@@ -280,7 +280,8 @@ def _read_footer(source: Source) -> Footer:
     length = int.from_bytes(tail[:4], "little", signed=True)
     end = size - TAIL_BYTES
     if not 0 < length <= end - len(MAGIC):
-        raise ValueError(f"byte {end:,}: the footer of {length:,} bytes is longer than the file")
+        most = end - len(MAGIC)
+        raise ValueError(f"byte {end:,}: expected a footer of 1 to {most:,} bytes, got {length:,}")
     source.seek(end - length)
     footer = read_footer(source.read_exact(length, "a footer"), end - length)
     # Otherwise a small file could list one large message many times.

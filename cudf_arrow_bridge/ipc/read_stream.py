@@ -88,7 +88,9 @@ def open_stream(
     options = ReadOptions(stream, validate, mr, device_type, chunk_size, max_bytes, uploads=True)
     single_use_reason = ""
     if is_read_once(source):
-        single_use_reason = f"a {type(source).__name__} can be read once"
+        single_use_reason = (
+            f"the stream can be read only once from an object of type {type(source).__name__}"
+        )
     return stream_of_messages(lambda: _receive(source, memory_map), options, single_use_reason)
 
 

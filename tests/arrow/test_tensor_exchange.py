@@ -265,8 +265,8 @@ def test_allocated_tensor_has_the_shape_and_type_of_its_prototype(
     [
         ((3,), (2, 0), b"ValueError", b"expected a tensor on the CPU or a CUDA device, got"),
         ((3,), (10, 0), b"ValueError", b"expected a tensor on the CPU or a CUDA device, got"),
-        ((-1,), dlpack.CPU, b"ValueError", b"the tensor does not fit into memory"),
-        ((2**62, 2), dlpack.CPU, b"ValueError", b"the tensor does not fit into memory"),
+        ((-1,), dlpack.CPU, b"ValueError", b"an extent is negative: -1"),
+        ((2**62, 2), dlpack.CPU, b"ValueError", b"the tensor has more bytes than"),
         ((2**58,), dlpack.CPU, b"MemoryError", b""),
     ],
     ids=["CUDA", "ROCm", "negative", "overflow", "huge"],
@@ -279,7 +279,7 @@ def test_failed_allocation_sets_one_error(shape, device, kind, message):
 
 @pytest.fixture
 def tvm_ffi():
-    return pytest.importorskip("tvm_ffi", reason="the extra consumers is not installed")
+    return pytest.importorskip("tvm_ffi", reason="the dependency group consumers is not installed")
 
 
 @pytest.fixture
@@ -331,6 +331,8 @@ assert cab.to_arrow_device(column).to_pylist() == [True, False]
 """
 
 
-@pytest.mark.skipif(find_spec("jax") is None, reason="the extra consumers is not installed")
+@pytest.mark.skipif(
+    find_spec("jax") is None, reason="the dependency group consumers is not installed"
+)
 def test_jax_shares_memory_that_is_aligned_to_64_bytes():
     subprocess.run([sys.executable, "-P", "-W", "error", "-c", JAX], check=True)

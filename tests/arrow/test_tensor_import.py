@@ -293,7 +293,11 @@ HOSTILE = [
     (tensor(shape=(3, -5)), ValueError, "a shape with at least 0 elements, got -5"),
     (tensor(shape=(2**31 - 1,)), OverflowError, "at most 2147483646 rows, got 2147483647"),
     (tensor(shape=(2**63 - 1,) * 2), (OverflowError, ValueError), "got 9223372036854775807"),
-    (tensor(strides=(2**62,) * 2), ValueError, "got 3 at a distance of 4611686018427387904$"),
+    (
+        tensor(strides=(2**62,) * 2),
+        ValueError,
+        "address space: 3 at a distance of 4611686018427387904$",
+    ),
     (tensor(strides=(-(2**63), 1)), ValueError, "3 at a distance of -9223372036854775808$"),
     (tensor(data=None), ValueError, "the data pointer of the tensor is null$"),
     (tensor(lanes=4), TypeError, "expected a DLPack type of 1 lane, got 4"),
@@ -341,5 +345,5 @@ def test_objects_other_than_dlpack_capsules_are_rejected(name):
 def test_objects_without_a_tensor_protocol_are_rejected():
     with pytest.raises(TypeError, match=r"list lacks __dlpack__"):
         cab.from_dlpack([1, 2])
-    with pytest.raises(TypeError, match=r"ndarray has no __cuda_array_interface__$"):
+    with pytest.raises(TypeError, match=r"ndarray has no dict as its __cuda_array_interface__$"):
         cab.from_cuda_array_interface(np.arange(3))

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 import shtab
 
-from cudf_arrow_bridge.__main__ import parser
+from cudf_arrow_bridge.__main__ import COMPLETE_FILES, parser
 
 #: Completes the last argument, as bash does after the Tab key, and prints a suggestion per line.
 COMPLETE_LAST = """
@@ -17,6 +17,12 @@ read -ra options <<< "$(complete -p cudf-arrow-bridge)"
 "${options[-2]}" cudf-arrow-bridge "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_files_are_completed_as_shtab_does(shell):
+    assert COMPLETE_FILES[shell] == shtab.FILE[shell]
+    assert COMPLETE_FILES[shell] in shtab.complete(parser(), shell=shell)
 
 
 @pytest.mark.parametrize(

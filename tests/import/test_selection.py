@@ -110,9 +110,10 @@ def test_columns_rejects_a_name_that_several_fields_have():
 def test_columns_requires_a_table():
     structs = BATCH.to_struct_array()
     nulls = pa.StructArray.from_arrays([pa.array([1, 2])], ["n"], mask=pa.array([True, False]))
-    needs_table = 'columns: the data is a column, not a table; kind="table"'
+    no_fields = "columns: the data is a column that has no fields"
+    needs_table = 'columns: the data is a column: kind="table" imports it as a table'
     for obj, kind, message in (
-        *((pa.array([1, 2]), kind, needs_table) for kind in (None, "column", "table")),
+        *((pa.array([1, 2]), kind, no_fields) for kind in (None, "column", "table")),
         (BATCH, "column", needs_table),
         (structs, None, needs_table),
         (nulls, "table", r"'\(top level\)': a table cannot have null rows, and this one has 1"),

@@ -186,6 +186,15 @@ def test_file_with_two_dictionaries_of_one_id_is_rejected():
             read()
 
 
+@pytest.mark.parametrize("length", [-5, 0, 2**31 - 1])
+def test_length_of_the_footer_out_of_range_is_rejected(length):
+    data = with_footer(b"ARROW1\0\0", [], [], schema_message(NUMBERS.schema))
+    changed = data[:-10] + length.to_bytes(4, "little", signed=True) + data[-6:]
+    match = f"expected a footer of 1 to {len(data) - 16:,} bytes, got {length:,}$"
+    with pytest.raises(ValueError, match=match):
+        cab.ipc.open_file(changed)
+
+
 def test_footer_with_overlapping_messages_is_rejected():
     messages = list(messages_of(ipc_samples.written(NUMBERS.schema, [NUMBERS] * 2)))
     data, _, (first, second), stored = file_of(messages, NUMBERS.schema)

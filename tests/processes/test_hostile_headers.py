@@ -22,7 +22,7 @@ MASK, OFFSETS, TEXT = (pa.py_buffer(buffer) for buffer in PACKED.buffers)
 *FLAGS, SCHEMA, BATCH = PACKED.header
 
 BUFFERS = {
-    "missing": ([MASK, OFFSETS], "fewer buffers than its schema needs: 2"),
+    "missing": ([MASK, OFFSETS], "the messages need more buffers than these 2"),
     "extra": ([MASK, OFFSETS, TEXT, TEXT], "expected 3 buffers, got 4"),
     "short": ([MASK, OFFSETS[:12], TEXT], "buffer 1: expected bytes within 12, got 0 to 16"),
     "absent": ([None, OFFSETS, TEXT], "buffer 0: expected bytes within 0, got 0 to 1"),

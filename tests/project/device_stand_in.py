@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Importing this module lets exported arrays in host memory report device memory.
+"""Importing this module lets the results of `to_arrow_device` report device memory.
 
 Libraries that read host memory then need the copies that they need on a GPU.
 """

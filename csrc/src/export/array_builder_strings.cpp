@@ -128,7 +128,9 @@ void array_builder::fill_string(array_node& node, export_level const& level, std
 void array_builder::fill_views(array_node& node, export_level const& level, std::int64_t begin)
 {
   if (!exec_.host) {
-    fail_invalid(level.path, "views cannot be made in device memory: export to the host");
+    fail_invalid(
+      level.path,
+      "the schema has views, which cannot be created in device memory: export to the host");
   }
   auto const bytes = bytes_of(level.column, level.rows, level.path, exec_);
   auto const size  = node.offset + node.length;

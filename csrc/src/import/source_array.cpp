@@ -62,8 +62,8 @@ memory_location location_of(ArrowDeviceArray const& array)
     throw std::invalid_argument{"expected CPU or CUDA memory, got " + to_string(location)};
   }
   if (!has_gpu()) {
-    throw std::invalid_argument{"expected memory that this process can use, got " +
-                                to_string(location) + " without a CUDA device"};
+    throw std::invalid_argument{"the data is in " + to_string(location) +
+                                ", and this process has no CUDA device"};
   }
   return location;
 }
@@ -227,7 +227,7 @@ source_array open_source(import_call const& call)
                                 ": import it with copy=True, or make its device current"};
   }
   if (to_upload && call.options.copy == copy_policy::never) {
-    throw std::invalid_argument{"copy=False: the data is in CPU memory, not in that of " +
+    throw std::invalid_argument{"copy=False: the data is in CPU memory, not in " +
                                 to_string(current) + ": copy=None uploads it"};
   }
   if (!on_host || to_upload) {

@@ -196,9 +196,11 @@ DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
   tensor->strides = detail::row_major(tensor->shape);
   auto size       = std::int64_t{(prototype->dtype.bits * prototype->dtype.lanes + 7) / 8};
   for (auto const extent : tensor->shape) {
-    if (extent < 0 || __builtin_mul_overflow(size, extent, &size)) {
-      throw std::invalid_argument{"the tensor does not fit into memory: an extent is " +
-                                  std::to_string(extent)};
+    if (extent < 0) {
+      throw std::invalid_argument{"an extent is negative: " + std::to_string(extent)};
+    }
+    if (__builtin_mul_overflow(size, extent, &size)) {
+      throw std::invalid_argument{"the tensor has more bytes than 64 bits can count"};
     }
   }
   auto const location = location_of(prototype->device, nullptr);

@@ -77,9 +77,9 @@ void reach(std::int64_t extent, std::int64_t stride, std::int64_t& lowest, std::
 {
   auto last = std::int64_t{0};
   if (__builtin_mul_overflow(extent - 1, stride, &last) || last > max_reach || last < -max_reach) {
-    throw std::invalid_argument{"expected elements within an address space, got " +
-                                std::to_string(extent) + " at a distance of " +
-                                std::to_string(stride)};
+    throw std::invalid_argument{
+      "the elements do not fit into an address space: " + std::to_string(extent) +
+      " at a distance of " + std::to_string(stride)};
   }
   (last < 0 ? lowest : highest) += last;
 }
@@ -90,9 +90,9 @@ void check_addresses(void const* data, tensor_layout const& layout)
   auto const width = __int128_t{layout.type->bits / 8};
   auto const first = __int128_t{reinterpret_cast<std::uintptr_t>(data)} + layout.lowest * width;
   if (first < 0 || first + layout.span * width > std::numeric_limits<std::uintptr_t>::max()) {
-    throw std::invalid_argument{"expected elements within an address space, got " +
-                                std::to_string(layout.span) + " from element " +
-                                std::to_string(layout.lowest)};
+    throw std::invalid_argument{
+      "the elements do not fit into an address space: " + std::to_string(layout.span) +
+      " from element " + std::to_string(layout.lowest)};
   }
 }
 
@@ -358,8 +358,8 @@ imported_table import_columns(tensor_layout const& layout,
   };
   auto const span = layout.is_contiguous() ? layout.elements : layout.span;
   if (span > detail::max_rows) {
-    throw std::overflow_error{"expected columns within " + std::to_string(detail::max_rows) +
-                              " elements, got a span of " + std::to_string(span) +
+    throw std::overflow_error{"the columns span " + std::to_string(span) + " elements, more than " +
+                              std::to_string(detail::max_rows) +
                               ": import it in parts, or make it contiguous"};
   }
   auto const exec = detail::execution{!has_gpu(), stream, mr};

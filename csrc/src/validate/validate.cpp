@@ -45,8 +45,8 @@ void check_sizes(ArrowArray const& array, column_path const& path)
   }
   if (array.offset > max_end - array.length) {
     fail_invalid(path,
-                 "expected rows within an address space, got offset " +
-                   std::to_string(array.offset) + " and length " + std::to_string(array.length));
+                 "the rows do not fit into an address space: offset " +
+                   std::to_string(array.offset) + ", length " + std::to_string(array.length));
   }
   if (array.null_count < -1 || array.null_count > array.length) {
     fail_invalid(path,
@@ -61,10 +61,10 @@ void check_width(parsed_type const& type, ArrowArray const& array, column_path c
   auto const width = std::max(type.element_bits / 8, std::int64_t{1});
   if (type.layout == array_layout::fixed &&
       array.offset + array.length > std::numeric_limits<std::int64_t>::max() / width) {
-    fail_invalid(path,
-                 "expected rows within an address space, got " +
-                   std::to_string(array.offset + array.length) + " of " + std::to_string(width) +
-                   " bytes");
+    fail_invalid(
+      path,
+      "the rows do not fit into an address space: " + std::to_string(array.offset + array.length) +
+        " of " + std::to_string(width) + " bytes");
   }
 }
 

@@ -227,8 +227,8 @@ TEST_F(Traversable, IsCheckedInSchemasWithoutArrays)
   auto& released = add(nowhere, 2);
   put(above, released);
   released.schema.release = nullptr;
-  expect_schema_refused(above.schema, "is released");
-  expect_schema_refused(released.schema, "is released");
+  expect_schema_refused(above.schema, "the schema of a child is released");
+  expect_schema_refused(released.schema, "the schema is released");
 }
 
 TEST(CopiedImport, OfNoRowsNeedsNoBuffers)

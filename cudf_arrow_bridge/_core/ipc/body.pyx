@@ -51,8 +51,8 @@ cdef class BodyBuffer:
     def __getbuffer__(self, Py_buffer* view, int flags):
         if self.location.device_type != core.ARROW_DEVICE_CPU:
             raise BufferError(
-                "expected memory that the CPU can read, got "
-                f"{core.to_string(self.location).decode()}: use __cuda_array_interface__"
+                f"the body is in {core.to_string(self.location).decode()}: use "
+                "__cuda_array_interface__"
             )
         PyBuffer_FillInfo(view, self, <void*>self.address, self.size, True, flags)
 

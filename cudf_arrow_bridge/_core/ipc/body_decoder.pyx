@@ -77,7 +77,7 @@ def take_buffers(list buffers not None, size_t position, header: Header) -> tupl
             taken.append(None)
             continue
         if position == <size_t>len(buffers):
-            raise ValueError(f"the message has fewer buffers than its schema needs: {len(buffers)}")
+            raise ValueError(f"the messages need more buffers than these {len(buffers)}")
         taken.append(aligned(buffers[position]))
         position += 1
     return taken, position

@@ -129,7 +129,7 @@ class DatasetSource:
         if "\0" in text:
             line = next(line for line in text.splitlines() if "\0" in line)
             raise ValueError(
-                f"the first line has a NUL character, which names cannot have: {line!r}"
+                f"the name of a column has a NUL character, which names cannot have: {line!r}"
             )
         self._dataset = dataset
         self._columns = columns

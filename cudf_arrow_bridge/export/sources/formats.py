@@ -62,7 +62,9 @@ def format_of(name: str, head: bytes) -> str:
     by_name = format_by_name(name)
     if by_name in ("csv", "tsv"):
         return by_name
-    raise ValueError("the file is neither Parquet nor Arrow IPC, and is not named .csv or .tsv")
+    raise ValueError(
+        "the file is neither Parquet nor Arrow IPC, and its name has no suffix of CSV or TSV"
+    )
 
 
 def format_of_files(filesystem: Any, paths: Sequence[str]) -> str:
@@ -83,8 +85,8 @@ def format_of_files(filesystem: Any, paths: Sequence[str]) -> str:
     for path in paths:
         if format_by_name(path) != expected:
             raise ValueError(
-                f"{printable(path)} has another format than {printable(first)}: select the files "
-                "with a glob or a list of pathlib.Path objects"
+                f"{printable(path)} and {printable(first)} have suffixes of different formats: "
+                "select the files with a glob or a list of pathlib.Path objects"
             )
     return found
 
