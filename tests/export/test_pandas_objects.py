@@ -41,9 +41,9 @@ def test_names_of_index_and_series_of_any_type_are_restored(labels):
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        (["a", "b\ud800"], r"expected text that UTF-8 can encode, got 'b\\ud800'"),
+        (["a", "b\ud800"], r"UTF-8 cannot encode the text 'b\\ud800'"),
         (["a", ["b\ud800"]], "got a 'list' object"),
-        ([["a"], ["b\ud800"]], r"expected text that UTF-8 can encode, got 'b\\ud800'"),
+        ([["a"], ["b\ud800"]], r"UTF-8 cannot encode the text 'b\\ud800'"),
         ([Decimal("1" * 80)], "[Dd]ecimal"),
         ([1, "x"], "tried to convert to int64"),
     ],

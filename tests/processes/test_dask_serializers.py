@@ -95,7 +95,7 @@ def test_frames_that_contradict_the_header_are_rejected(array):
         ([], too_few),
         (frames[:-1], too_few),
         ([*frames, frames[-1]], f"expected {count} buffers, got {count + 1}"),
-        ([frames[0], *frames[2:]], too_few),
+        ([frames[0], *frames[2:]], "buffer 1: expected bytes within"),
     ):
         with pytest.raises(ValueError, match=match):
             protocol.deserialize(header, wrong)
