@@ -1,4 +1,4 @@
-"""The metadata that depends on RAPIDS and CUDA. setup.cfg has the rest. CMake runs the build."""
+"""The metadata of the package. Some of it depends on RAPIDS and CUDA. CMake runs the build."""
 
 import os
 import re
@@ -6,8 +6,7 @@ import sysconfig
 from importlib import metadata
 from pathlib import Path
 
-from setuptools import setup
-from setuptools.config.setupcfg import read_configuration
+from setuptools import find_packages, setup
 
 CUDA = os.environ.get("CUDF_ARROW_BRIDGE_CUDA", "12")
 # cuda_runtime.h includes the crt headers, which are part of nvcc in CUDA 12 and separate since 13.
@@ -20,9 +19,8 @@ SUFFIX = "" if CONDA else f"-cu{CUDA}"
 # The supported releases of RAPIDS, the default first, with their releases of UCXX.
 UCXX = {"26.10": "0.52", "26.8": "0.51"}
 PATCH = Path("cudf_arrow_bridge/VERSION").read_text().strip().split(".")[2]
-CONFIGURATION = read_configuration("setup.cfg")
-EXTRAS = CONFIGURATION["options"]["extras_require"]
-URL = CONFIGURATION["metadata"].get("url")
+#: The public address of the repository, once it has one. Links are made with it.
+URL: str | None = None
 
 
 def rapids_release() -> str:
@@ -60,22 +58,50 @@ def rapids(*names: str) -> list[str]:
 setup(
     name=f"cudf-arrow-bridge{SUFFIX}",
     version=f"{RAPIDS}.{PATCH}",
+    description="Exchange cuDF frames with other Arrow libraries, without a copy where the layouts "
+    "are equal",
     long_description=long_description(URL),
+    long_description_content_type="text/markdown",
+    author="The developers of cudf-arrow-bridge",
     project_urls={"Issues": f"{URL}/issues", "Source": URL} if URL else {},
+    # Of wheels, which contain the libraries that NOTICE lists.
+    license_expression="Apache-2.0 AND Apache-2.0 WITH LLVM-exception AND "
+    "LicenseRef-NVIDIA-Proprietary",
+    license_files=["LICENSE", "NOTICE"],
+    keywords=["arrow", "cudf", "cuda", "gpu", "rapids", "zero-copy"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: GPU :: NVIDIA CUDA",
+        "Intended Audience :: Developers",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: C++",
+        "Programming Language :: Cython",
+        "Programming Language :: Python :: 3",
+        "Typing :: Typed",
+    ],
+    packages=find_packages(include=["cudf_arrow_bridge*"]),
+    package_data={"": ["*.pxd", "*.pyi", "py.typed"]},
+    zip_safe=False,
+    entry_points={
+        "console_scripts": ["cudf-arrow-bridge = cudf_arrow_bridge.__main__:main"],
+        "cmake.prefix": ["cudf_arrow_bridge = cudf_arrow_bridge"],
+    },
+    python_requires=">=3.11",
     # conda/recipe.yaml has those of conda.
     setup_requires=[]
     if CONDA
     else [*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],
     install_requires=[*rapids("cudf"), "lazy_loader>=0.4", "pyarrow>=19", "rich>=13"],
-    # This argument replaces the section of setup.cfg, so it includes the extras from there.
-    extras_require=EXTRAS
-    | {
+    extras_require={
+        "dask": ["dask[dataframe,distributed]>=2026.1"],
         "polars": rapids("cudf-polars"),
+        "ray": ["ray[data]>=2.50"],
         "ucx": [
             f"dask-cuda=={RAPIDS}.*",
             *(f"{name}{SUFFIX}=={UCXX[RAPIDS]}.*" for name in ("ucxx", "distributed-ucxx")),
         ],
     },
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
     cmake_args=[
         "-DCUDF_ARROW_BRIDGE_BUILD_PYTHON=ON",
         f"-DCUDF_ARROW_BRIDGE_CUDA={CUDA}",
