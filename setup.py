@@ -38,7 +38,7 @@ def rapids_release() -> str:
 
 
 def long_description(url: str | None) -> str:
-    """Return README. A package index has no files, so links to files begin with `url`, or go."""
+    """Return README for a package index: links to files begin with `url`. Without it they go."""
     text = Path("README.md").read_text()
     image, link = (rf"{mark}\[([^]]*)\]\((?!https:)([^)]*)\)" for mark in ("!", ""))
     text = re.sub(image, rf"![\1]({url}/raw/HEAD/\2)" if url else "", text)
@@ -64,7 +64,7 @@ setup(
     long_description_content_type="text/markdown",
     author="The developers of cudf-arrow-bridge",
     project_urls={"Issues": f"{URL}/issues", "Source": URL} if URL else {},
-    # Of wheels, which contain the libraries that NOTICE lists.
+    # The license of wheels, which contain the libraries that NOTICE lists.
     license_expression="Apache-2.0 AND Apache-2.0 WITH LLVM-exception AND "
     "LicenseRef-NVIDIA-Proprietary",
     license_files=["LICENSE", "NOTICE"],
@@ -87,7 +87,7 @@ setup(
         "cmake.prefix": ["cudf_arrow_bridge = cudf_arrow_bridge"],
     },
     python_requires=">=3.11",
-    # conda/recipe.yaml has those of conda.
+    # For conda, conda/recipe.yaml has the requirements of the build.
     setup_requires=[]
     if CONDA
     else [*rapids("libcudf", "pylibcudf"), f"cuda-toolkit[cudart,{CRT}]=={CUDA}.*"],

@@ -39,8 +39,8 @@ if(CUDF_ARROW_BRIDGE_SANITIZE)
   add_compile_options(-Wno-maybe-uninitialized)
   add_link_options(-fsanitize=${CUDF_ARROW_BRIDGE_SANITIZE})
 else()
-  # dev/repair_wheel.sh checks wheels for these. _FORTIFY_SOURCE requires optimization; some compilers
-  # define it themselves.
+  # dev/repair_wheel.sh checks wheels for all of these but _FORTIFY_SOURCE, which requires
+  # optimization, and which some compilers define themselves.
   add_compile_options(
     -fstack-protector-strong
     "$<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>"

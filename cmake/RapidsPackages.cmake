@@ -133,8 +133,8 @@ set_target_properties(
   RapidsPackages::nanoarrow PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${nanoarrow_include}"
 )
 
-# libcudf.so has a RUNPATH, so the dynamic loader searches its dependencies only there. It also finds
-# those that the executable has already loaded.
+# libcudf.so has a RUNPATH, so the dynamic loader searches only there for its dependencies, unless the
+# executable has already loaded them.
 if(NOT TARGET RapidsPackages::loader)
   add_library(RapidsPackages::loader INTERFACE IMPORTED)
   set_target_properties(

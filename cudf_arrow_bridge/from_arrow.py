@@ -357,7 +357,7 @@ def iter_arrow_device_stream(
 def _with_labels(obj: Any, with_index: bool) -> Any:
     """Return Arrow data with the labels of a pandas or cuDF object, and with the index of a series.
 
-    Other objects are returned unchanged, and those whose own Arrow data has the labels.
+    Objects of other libraries, and objects whose Arrow data has the labels, are returned unchanged.
     """
     if not hasattr(obj, "ndim"):
         return obj

@@ -48,9 +48,9 @@ def from_dlpack(
         an error if the columns are not contiguous, or if the tensor is in host memory and there is
         a GPU.
     kind : {"table", "column"}, optional
-        What two dimensions become. "column": lists of one length, with the Arrow type
-        fixed_size_list, or fixed_shape_tensor for three dimensions and more, which their export
-        has too; offsets are created, and other orders than C are copied. None: a table.
+        The result for two dimensions. None or "table": a table. "column": lists of one length. An
+        export gives them the Arrow type fixed_size_list, or fixed_shape_tensor for three dimensions
+        and more. The import creates offsets, and copies orders other than C.
 
     Returns
     -------
@@ -120,9 +120,9 @@ def from_cuda_array_interface(
         an error if the columns are not contiguous, or if the array is in host memory and there is a
         GPU.
     kind : {"table", "column"}, optional
-        What two dimensions become. "column": lists of one length, with the Arrow type
-        fixed_size_list, or fixed_shape_tensor for three dimensions and more, which their export
-        has too; offsets are created, and other orders than C are copied. None: a table.
+        The result for two dimensions. None or "table": a table. "column": lists of one length. An
+        export gives them the Arrow type fixed_size_list, or fixed_shape_tensor for three dimensions
+        and more. The import creates offsets, and copies orders other than C.
 
     Returns
     -------

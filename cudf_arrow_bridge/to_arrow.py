@@ -189,8 +189,8 @@ def to_arrow_device_stream(
         - a Ray dataset or its iterator, an ``ObjectRef``, or a list of references.
     max_rows : int, optional
         The maximum number of rows of a batch. None: each object is one batch. When an object is
-        split, every batch but the last has a multiple of 512 rows if `max_rows` allows, otherwise
-        of 64.
+        split, the size of every batch but the last is a multiple of 512 rows if `max_rows` is at
+        least 512, of 64 if it is at least 64, and `max_rows` otherwise.
     max_chunksize : int, optional
         The name that pyarrow uses for `max_rows`.
     requested_schema : optional

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Creates .venv, builds and installs the package there, and runs the tests until the first failure. dev/exhaustive.sh runs
-# the tests that take long.
+# Creates .venv, builds and installs the package there, and runs the C++ tests, then the Python tests. A step that fails is the
+# last one. dev/exhaustive.sh runs the tests that take long.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source dev/environment.sh

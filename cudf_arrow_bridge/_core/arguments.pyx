@@ -20,7 +20,7 @@ def has_gpu() -> bool:
 
     Return False if no driver is installed or there is no device. Raise RuntimeError for any other
     CUDA error, and for a missing GPU if the environment variable CUDF_ARROW_BRIDGE_REQUIRE_GPU is
-    set.
+    set to anything but "0".
     """
     return core.has_gpu()
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// The one place where C++ holds Python objects, and knows when the interpreter goes.
+/// References of C++ to Python objects, and their release when the interpreter is finalized.
 #pragma once
 
 #include "finalization.hpp"

@@ -65,7 +65,7 @@ def for_pandas(array: pa.Array) -> pa.Array:
 
 
 class _IntervalCategories:
-    """Converts dictionaries of intervals, which pyarrow cannot, in the place of a pandas dtype."""
+    """Stands for a pandas dtype: converts dictionaries of intervals, which pyarrow cannot."""
 
     @staticmethod
     def __from_arrow__(column: pa.Array | pa.ChunkedArray) -> pd.Categorical:
@@ -79,7 +79,7 @@ class _IntervalCategories:
 def types_mapper(types: Iterable[pa.DataType]) -> Callable[[pa.DataType], Any] | None:
     """Return the argument ``types_mapper`` of pyarrow's ``to_pandas`` for columns of some types.
 
-    With a mapper, pyarrow converts strings of an index to objects, so there is none if possible.
+    Return None if no type needs one: with it, pyarrow converts strings of an index to objects.
     """
     return _dtype_of if any(map(_dtype_of, types)) else None
 

@@ -280,8 +280,8 @@ class TableMethods(DescribedArray):
     ) -> Self:
         """Return a `DeviceArray` of a part or a copy of this one.
 
-        An export with another schema starts from its own memory. For a copy in host memory there is
-        none, because it would copy the part to the GPU if there is one.
+        An export of the part with another schema converts the memory of the part. A copy in host
+        memory ignores requested schemas, because a conversion would copy it to the GPU.
         """
         arguments = None if isinstance(self._source, DescribedArray) else self._arguments
         return type(self)(array, schema, kind, labels, first_row, arguments)

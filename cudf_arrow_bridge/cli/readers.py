@@ -43,7 +43,7 @@ class SourceFile:
     format: str
 
     def _open(self) -> Any:
-        """Return a path, or a file of a URL, decompressed, or of a name that is not UTF-8."""
+        """Return a path, or an open file for a URL (decompressed) or a name that is not UTF-8."""
         if isinstance(self.path, Path):
             try:
                 str(self.path).encode()

@@ -50,8 +50,7 @@ class ComputeLocation:
 def compute_location(*columns: plc.Column, stream: Any = None) -> ComputeLocation:
     """Return the location of conversions of these columns.
 
-    Columns without buffers count as columns in the memory of new columns: on the GPU if there is
-    one.
+    If the columns have no buffers, return the location of new columns: the GPU if there is one.
     """
     for buffer in buffers_of(columns):
         return ComputeLocation(device_type(buffer.ptr) == DeviceType.CPU, stream)

@@ -202,8 +202,8 @@ def schema_metadata(attrs: dict[Any, Any]) -> dict[bytes, bytes]:
 def dtype_hints(schema: pa.Schema, document: dict[str, Json]) -> list[Json]:
     """Return a dtype hint for each field, or None.
 
-    It is the nullable pandas dtype, or the time zone of timestamps, which is that of the metadata
-    as in pyarrow: fastparquet writes it nowhere else.
+    It is the nullable pandas dtype, or the time zone of timestamps. As in pyarrow, the time zone of
+    the metadata has precedence, because fastparquet writes it only there.
     """
     entries = _entries(document)
     unique = unique_positions(schema.names)

@@ -162,7 +162,7 @@ def scan(
     return register_io_source(read, schema=pl.Schema(schema))
 
 
-#: Requests storage. polars 2 makes a type of its own from the name of an extension type.
+#: Requests the storage type. polars 2 creates a type from the name of an Arrow extension type.
 _NO_EXTENSION = {"ARROW:extension:name": ""}
 
 

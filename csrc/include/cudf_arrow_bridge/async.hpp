@@ -169,9 +169,9 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
    *
    * @param handler A consumer's handler
    * @param wanted Called after the consumer requested arrays or cancelled, on its thread, also from
-   *   within calls of this object's methods. Must not throw, nor wait for a lock that is held
-   *   while methods are called: releasing the handler may wait for it. Dropped with the handler, or
-   *   after a call that is running then
+   *   within calls of this object's methods. Must not throw. Must not acquire a lock that a caller
+   *   of these methods holds, because releasing the handler may wait for `wanted`. Destroyed when
+   *   the handler is released, or when a call that is running then has returned
    */
   async_stream_writer(ArrowAsyncDeviceStreamHandler* handler, std::function<void()> wanted);
 
@@ -211,10 +211,10 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
    */
   bool write(unique_device_array array, std::string const& metadata);
 
-  /// Calls `on_next_task` with NULL, and `release`; after a cancel only that.
+  /// Calls `on_next_task` with NULL, then `release`. If the consumer has cancelled, only `release`.
   void finish() noexcept;
 
-  /// Calls `on_error` and `release`; after a cancel only that.
+  /// Calls `on_error`, then `release`. If the consumer has cancelled, only `release`.
   void fail(int code, std::string const& message, std::string const& metadata) noexcept;
 
  private:

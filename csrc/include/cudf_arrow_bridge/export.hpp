@@ -88,8 +88,8 @@ struct export_options {
   /// Which buffers are shared and which are copied. `always` copies the exported buffers on the
   /// stream; for strings in device memory it waits for their sizes.
   copy_policy copy{copy_policy::as_needed};
-  /// Keeps `stream` and `mr` alive during the lifetime of a copy of `always`, which does not keep
-  /// the owner of the source.
+  /// Keeps `stream` and `mr` alive as long as the copied buffers, if `copy` is `always`. The result
+  /// then has no reference to the owner of the source.
   std::shared_ptr<void const> copy_owner{};
   /// Memory of the columns that was allocated for this export: buffers in it are described as
   /// copies. May be null.
@@ -187,14 +187,14 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
    * @brief Adds a fence that is reached when the data is ready; for CPU memory immediately.
    *
    * The tree is kept alive until the data is ready, also if the fence is cancelled before. If a
-   * reached fence had the last share, `drain_releases` waits until the tree is freed.
+   * reached fence had the last reference, `drain_releases` waits until the tree is freed.
    */
   fence_id add_fence(fence_set& fences) const;
 
   /// @return Whether this handle is empty
   [[nodiscard]] bool is_released() const noexcept { return tree_ == nullptr; }
 
-  /// Drops this handle's share.
+  /// Releases this handle's reference.
   void reset() noexcept { tree_.reset(); }
 
   [[nodiscard]] memory_location location() const;  ///< Where the buffers live

@@ -71,7 +71,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_column {
   std::unique_ptr<cudf::column> storage{};  ///< rows `[0, offset + size)`; null: borrowed
   cudf::size_type offset{0};                ///< rows before the first imported one
   cudf::size_type size{0};                  ///< imported rows
-  /// Memory that could not be adopted, except for rows that `sanitize` rewrites.
+  /// Buffers that were allocated because the producer's could not be adopted, without the rows that
+  /// `sanitize` rewrites.
   std::vector<copied_buffer> copied{};
 
   /// Keeps the producer's array alive; null: not borrowed. After the destruction of all copies, the
@@ -109,8 +110,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_table {
  *
  * Device memory is released in stream order: work on the stream that a buffer is freed on may still
  * read it, so `release` is called after that work is done. That is when the last buffer is freed,
- * if the stream is idle then; otherwise later, by a thread of the library or by a later import. So
- * call neither with a lock that a producer's `release` takes.
+ * if the stream is idle then; otherwise later, by a thread of the library or by a later import. Do
+ * not free a buffer or import an array while holding a lock that a producer's `release` takes.
  *
  * @note If this throws because a check of the structs failed, the caller still owns `array`. After
  * other errors (out of memory, CUDA) it may have been moved and released; `array->array.release` is

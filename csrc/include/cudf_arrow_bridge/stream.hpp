@@ -147,7 +147,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * @throws std::invalid_argument if the stream has no default schema, and either no batch or a
    *   first batch without a schema
-   * @throws std::exception what the source throws for the first batch
+   * @throws std::exception the exceptions of the source for the first batch
    */
   [[nodiscard]] shared_schema const& schema();
 
@@ -156,7 +156,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * For a stream without batches: CUDA, or CPU without a GPU.
    *
-   * @throws std::exception what the source throws for the first batch
+   * @throws std::exception the exceptions of the source for the first batch
    */
   [[nodiscard]] ArrowDeviceType device_type();
 
@@ -164,7 +164,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    * @brief Pulls the next batch.
    *
    * @throws std::invalid_argument if the batch has another schema or kind of memory
-   * @throws std::exception what the source throws
+   * @throws std::exception the exceptions of the source
    */
   [[nodiscard]] stream_batch next();
 
@@ -182,7 +182,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    * std::bad_alloc, EINVAL for std::logic_error, else EIO.
    * Source: Arrow specification, "The Arrow C Device data interface", "Device stream interface".
    *
-   * @throws std::exception what `device_type` throws; the stream is then still here
+   * @throws std::exception the exceptions of `device_type`; the stream is then unchanged
    *
    * @param give_back Receives the stream if it is released before the first call of `get_next`; if
    *   empty, the stream is destroyed

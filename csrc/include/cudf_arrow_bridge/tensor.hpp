@@ -43,7 +43,7 @@ enum class tensor_order : std::int8_t {
   row_major      ///< C order: each row is contiguous
 };
 
-/// What a tensor is imported as.
+/// The result of the import of a tensor.
 enum class tensor_kind : std::int8_t {
   table,  ///< one dimension as a column, two as a table with a column for each column
   column  ///< one dimension as a column, more as a LIST column with a list for each row
@@ -271,7 +271,7 @@ CUDF_ARROW_BRIDGE_EXPORT void delete_dlpack(DLManagedTensorVersioned* tensor);
  * @param stream Stream that is made to wait for `producer`, and that copies run on; must outlive
  *   the columns
  * @param mr Resource for copies, and for adopted buffers that are resized later
- * @param kind What the tensor is imported as
+ * @param kind Whether the result is a table or a column
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_tensor(tensor_view const& tensor,
@@ -288,13 +288,13 @@ from_tensor(tensor_view const& tensor,
  * Takes ownership of the tensor, even if this throws: its deleter is called once. Adopts and
  * gathers columns as `from_tensor` does.
  *
- * @throws std::exception what `view_dlpack` and `from_tensor` throw
+ * @throws std::exception the exceptions of `view_dlpack` and `from_tensor`
  *
  * @param tensor Tensor to import
  * @param policy Whether to copy
  * @param stream Stream that waits for the producer and runs copies; must outlive the columns
  * @param mr Resource for copies, and for adopted buffers that are resized later
- * @param kind What the tensor is imported as
+ * @param kind Whether the result is a table or a column
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
 from_dlpack(DLManagedTensorVersioned* tensor,

@@ -2,7 +2,8 @@
 /// @file
 /// Checks the invariants of exports that consumers such as libcudf assume about an Arrow array.
 ///
-/// `testing/exports/hook.cpp` is linked into the tests and checks every exported C struct.
+/// `testing/exports/hook.cpp` is linked into the tests and checks each result of
+/// `device_array::to_arrow`.
 #pragma once
 
 #include "arrays/array_tree.hpp"

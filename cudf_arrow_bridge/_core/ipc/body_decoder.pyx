@@ -94,8 +94,8 @@ cdef class BatchParts:
         The metadata of the message.
     buffers
         Objects with the buffer protocol, or that `adopt_device` supports: all buffers, or one with
-        the packed body. An absent buffer is None or empty. Those of a message with a codec are
-        decompressed, so the sizes in the metadata are not theirs.
+        the packed body. An absent buffer is None or empty. Buffers of a message with a codec are
+        decompressed; the metadata has their compressed sizes.
     adopt_device
         A function that returns the address, size and owner of device memory.
     on_device

@@ -19,11 +19,11 @@ Started = TypeVar("Started")
 def results_ahead(
     items: Iterable[Item], start: Callable[[Item], Started], result: Callable[[Started], Any]
 ) -> Iterator[Any]:
-    """Yield the results of items in order. Closing the iterator cancels those not yet requested.
+    """Yield the results of items in order.
 
-    `start` starts the work of an item, which is requested just before. A returned
-    ``concurrent.futures.Future`` is cancelled at the end if its result was not requested. `result`
-    waits for started work and returns its result.
+    `items` is advanced just before `start` is called with the next item and starts its work. When
+    the iterator is closed, each ``concurrent.futures.Future`` from `start` whose result was not
+    requested is cancelled. `result` waits for started work and returns its result.
     """
     rest = iter(items)
     started = deque(map(start, islice(rest, 1 + AHEAD)))

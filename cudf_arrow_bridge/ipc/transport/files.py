@@ -127,7 +127,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
     try:
-        # Who may not read the old file may not read the new one either.
+        # Users who may not read the old file must not be able to read the new one.
         new = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if old else 0o666)
         with open(new, "wb", buffering=0) as file:
             if old is not None:
