@@ -223,6 +223,18 @@ def test_page_fits_on_a_phone(open_page, page):
     assert cut == []
 
 
+def test_a_word_in_the_link_to_another_page_is_on_one_line_on_a_phone(open_page):
+    page = open_page("docs/concepts.html", **VIEWS["phone"])
+    lines = page.locator(".prev-next-title", has_text="Troubleshooting").evaluate(
+        """title => {
+            const range = document.createRange();
+            range.selectNodeContents(title);
+            return range.getClientRects().length;
+        }"""
+    )
+    assert lines == 1
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_names_in_tables_are_on_one_line(open_page, address, width):
     written = [page for page in PAGES if "?" not in page]
