@@ -110,6 +110,17 @@ TEST_F(Upload, DoesNotWaitForTheStream)
   expect_rows(imported.view(), flat("int32"), integer_rows({1, 2, 3}), stream.get());
 }
 
+TEST_F(Upload, IsRejectedIfCopiesAreForbidden)
+{
+  auto const stream = lasting_stream{};
+  auto source       = host_source{flat("int32"), integer_rows({1, 2, 3})};
+  auto const text   = message_of(
+    [&] { (void)import(source.array, flat("int32"), stream.get(), {.copy = copy_policy::never}); });
+  EXPECT_EQ(text,
+            "copy=False: the data is in CPU memory, not in memory of CUDA device 0: "
+            "copy=None uploads it");
+}
+
 TEST_F(Upload, OfBorrowedColumnsCopiesThem)
 {
   auto const stream   = lasting_stream{};
