@@ -156,8 +156,8 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_tensor {
  * Zero-copy for a column, and for a table whose columns are contiguous in memory, one after the
  * other. Other tables, and tables in row-major order, are copied on `stream`.
  *
- * Waits for the GPU if a column has a mask and its nulls were not counted, and for lists without a
- * fixed size, to compare their lengths.
+ * Waits for the GPU if a column has a mask and its nulls were not counted, and once for each level
+ * of lists without a fixed size, to compare their lengths.
  *
  * @throws cudf::data_type_error if the array cannot be a tensor: it has a type that tensors lack,
  *   columns of several types, lists of several lengths, or nulls, or needs a copy that `policy`

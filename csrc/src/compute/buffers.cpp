@@ -281,6 +281,33 @@ offset_ends read_ends(void const* offsets,
   return {batch.at(first_index), batch.at(last_index)};
 }
 
+list_lengths read_lengths(offset_range const& offsets, execution const& exec)
+{
+  auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
+  auto const* first = static_cast<std::byte const*>(offsets.first);
+  auto const* last  = first + (offsets.count - 1) * width;
+  if (!exec.host) {
+    auto const range  = device::length_range(offsets, exec.scratch());
+    auto const* least = static_cast<std::byte const*>(range.data());
+    auto batch        = device::read_back{exec.stream};
+    for (auto const* source : {first, last, least, least + width}) { batch.add(source, width); }
+    batch.enqueue();
+    batch.wait();
+    return {{batch.at(0), batch.at(1)}, batch.at(2), batch.at(3)};
+  }
+  auto const length = [&](std::int64_t list) {
+    return read_integer(first + (list + 1) * width, width) -
+           read_integer(first + list * width, width);
+  };
+  auto result =
+    list_lengths{read_ends(first, offsets.count - 1, width, exec), length(0), length(0)};
+  for (auto list = std::int64_t{1}; list + 1 < offsets.count; ++list) {
+    result.least    = std::min(result.least, length(list));
+    result.greatest = std::max(result.greatest, length(list));
+  }
+  return result;
+}
+
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
                                   cudf::type_id to,

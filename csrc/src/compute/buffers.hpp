@@ -176,6 +176,17 @@ struct offset_range {
   cudf::type_id type;  ///< INT32 or INT64
 };
 
+/// The lengths of the lists between offsets.
+struct list_lengths {
+  offset_ends ends;
+  std::int64_t least;
+  std::int64_t greatest;
+};
+
+/// Reads the first and last of two or more offsets, and the range of the differences between
+/// neighbors. Waits once on device memory.
+list_lengths read_lengths(offset_range const& offsets, execution const& exec);
+
 /// Subtracts `base` from offsets.
 /// @param to Type of the result: INT32; or INT64, if the offsets are INT64
 rmm::device_buffer rebase_offsets(offset_range const& offsets,

@@ -170,40 +170,23 @@ class tensor_reader {
   [[nodiscard]] detail::offset_ends ends_of_equal_lists(number_rows const& rows,
                                                         std::int64_t width) const
   {
-    using cudf::type_id;
+    check_size(rows.size, "lists");
     wait();
     auto const* offsets =
       static_cast<std::byte const*>(rows.array.buffers[1]) + rows.first() * width;
-    auto const ends    = detail::read_ends(offsets, rows.size, width, exec_);
-    auto const total   = ends.last - ends.first;
-    auto const length  = total / rows.size;
-    auto const is_wide = width == std::int64_t{sizeof(std::int64_t)};
-    if (total > detail::max_rows || rows.size > detail::max_rows) {
-      throw cudf::data_type_error{"expected at most " + std::to_string(detail::max_rows) +
-                                  " list elements for a tensor, got " + std::to_string(total)};
-    }
-    auto const count = rows.size + 1;
-    auto const narrow =
-      is_wide ? detail::rebase_offsets(
-                  {offsets, count, type_id::INT64}, ends.first, type_id::INT32, exec_.scratch())
-              : rmm::device_buffer{0, exec_.stream, exec_.scratch().mr};
-    auto const child = [](type_id type, std::int64_t size, void const* data) {
-      return cudf::column_view{
-        cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0};
-    };
-    auto const lists =
-      cudf::column_view{cudf::data_type{type_id::LIST},
-                        static_cast<cudf::size_type>(rows.size),
-                        nullptr,
-                        nullptr,
-                        0,
-                        0,
-                        {child(type_id::INT32, count, is_wide ? narrow.data() : offsets),
-                         child(type_id::INT8, 0, nullptr)}};
-    if (!detail::has_lists_of(lists, static_cast<cudf::size_type>(length), exec_)) {
-      fail_ragged(offsets, rows.size, width);
-    }
-    return ends;
+    auto const type    = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    auto const lengths = detail::read_lengths({offsets, rows.size + 1, type}, exec_);
+    auto const total   = lengths.ends.last - lengths.ends.first;
+    check_size(total, "list elements");
+    if (lengths.least != lengths.greatest) { fail_ragged(offsets, rows.size, width); }
+    return lengths.ends;
+  }
+
+  static void check_size(std::int64_t size, char const* unit)
+  {
+    if (size <= detail::max_rows) { return; }
+    throw cudf::data_type_error{"expected at most " + std::to_string(detail::max_rows) + ' ' +
+                                unit + " for a tensor, got " + std::to_string(size)};
   }
 
   /// Names the first list of another length than list 0.

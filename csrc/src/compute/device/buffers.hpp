@@ -39,6 +39,10 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   std::int64_t base,
                                   cudf::type_id to,
                                   execution const& exec);
+
+/// The least and the greatest difference between neighbors among two or more offsets. Only enqueues
+/// work.
+rmm::device_buffer length_range(offset_range const& offsets, execution const& exec);
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec);
 
 /// The data of `cudf::binary_operation` on two columns without nulls.

@@ -181,7 +181,9 @@ TEST_F(TensorExportOrder, ListsOfOneLengthAreATensorOverTheirElements)
     auto source       = column(type, values, far);
     auto const* data  = source->child(1).view().head<void>();
     auto array        = to_arrow(std::move(source), far).to_arrow();
+    auto const before = sim::host_syncs_here();
     auto const tensor = to_tensor_of(array, type, copy_policy::never, stream);
+    EXPECT_EQ(sim::host_syncs_here(), before + 1);
     EXPECT_EQ(tensor.view().data, data);
     EXPECT_EQ(tensor.view().shape, (std::vector<std::int64_t>{2, 2}));
     EXPECT_EQ(tensor.view().strides, (std::vector<std::int64_t>{2, 1}));
