@@ -1,59 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of an Arrow field that the libcudf type of its column does not contain."""
+"""Arrow fields, types and metadata."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import pyarrow as pa
 
+from .._core.protocols import ColumnMetadata
 from .._core.schema import metadata_of
 
 BRIDGE_KEY = b"cudf_arrow_bridge"
 PANDAS_KEY = b"pandas"
 EXTENSION_NAME = b"ARROW:extension:name"
 EXTENSION_METADATA = b"ARROW:extension:metadata"
-
-_EMPTY: Mapping[bytes, bytes] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnMetadata:
-    """One Arrow field. ``children`` are the children of the Arrow type, not of the libcudf type.
-
-    Attributes
-    ----------
-    name
-        The field name.
-    nullable
-        Whether the field may contain nulls. It does not depend on the data.
-    timezone
-        The time zone of a timestamp; empty if it has none.
-    precision
-        The precision of a decimal; 0 for the maximum of its width.
-    ordered
-        Whether the order of the dictionary values is meaningful.
-    metadata
-        The field's own key-value metadata, such as ``ARROW:extension:name``.
-    children
-        The element of a list, the fields of a struct, or the values field of a dictionary.
-    imported_schema
-        The capsule of the schema that the column was imported with; None for other columns. The
-        column is exported with this schema again if its type allows it.
-    """
-
-    name: str = ""
-    nullable: bool = True
-    timezone: str = ""
-    precision: int = 0
-    ordered: bool = False
-    metadata: Mapping[bytes, bytes] = field(default_factory=lambda: _EMPTY)
-    children: tuple[ColumnMetadata, ...] = ()
-    imported_schema: object | None = field(default=None, compare=False)
 
 
 def from_field(field: pa.Field) -> ColumnMetadata:
@@ -84,7 +46,7 @@ def own_metadata(field: pa.Field) -> Mapping[bytes, bytes]:
         # pyarrow does not expose the parameters of extension types that it implements in C++. The C
         # schema contains them.
         return metadata_of(field.__arrow_c_schema__())
-    return field.metadata or _EMPTY
+    return field.metadata or {}
 
 
 def of_rows(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.export.array_exporter import ExportInput
 from .._core.import_.columns import types_of
+from .._core.protocols import ColumnMetadata
 from .._core.schema import SchemaSpec, cache_spec, cached_spec
-from ..arrow.metadata import ColumnMetadata, from_field
+from ..arrow.metadata import from_field
 from ..arrow.sources import is_instance
 from ..cuda.ordering import order
 from ..cuda.streams import resolve_stream

@@ -14,11 +14,11 @@ import pylibcudf as plc
 
 from .._core.export.shared_columns import BufferSharer, share_columns
 from .._core.import_.imported_fields import arrow_children, has_own_nulls
+from .._core.protocols import ColumnMetadata
 from ..arrow.metadata import (
     BRIDGE_KEY,
     EXTENSION_METADATA,
     EXTENSION_NAME,
-    ColumnMetadata,
     child_fields,
     own_metadata,
     storage_type_of,
