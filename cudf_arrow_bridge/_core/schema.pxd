@@ -8,7 +8,6 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 cpdef object as_capsule(object schema)
-cdef bint is_large(const core.ArrowSchema* schema) noexcept
 cpdef bint marks_table(object capsule) except -1
 cpdef bint is_struct(object capsule) except -1
 
@@ -26,7 +25,6 @@ cdef class SchemaSpec:
     cdef readonly object fields  # type: Sequence[Any]
     cdef readonly object metadata  # type: Mapping[bytes, bytes]
     cdef readonly tuple labels
-    cpdef bint is_large(self) except -1
     #: None before the first export.
     cdef Schema schema
 

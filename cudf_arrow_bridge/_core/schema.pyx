@@ -3,8 +3,8 @@
 
 from cpython.pycapsule cimport PyCapsule_CheckExact
 from cython.operator cimport dereference
-from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy, strcmp, strlen
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy, strcmp
 from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -55,58 +55,6 @@ cdef int add_map_names(const core.ArrowSchema* schema, list names) except -1:
     return 0
 
 
-cdef bint has_null_type(const core.ArrowSchema* schema) noexcept:
-    if strcmp(schema.format, "n") == 0:
-        return True
-    for i in range(schema.n_children):
-        if has_null_type(schema.children[i]):
-            return True
-    return schema.dictionary != NULL and has_null_type(schema.dictionary)
-
-
-#: The maximum size in bytes of the names and metadata of a schema in a cache.
-MAX_CACHED_SIZE: int = 1 << 20
-
-
-cdef int64_t size_of_encoded(const char* metadata) noexcept:
-    cdef const char* cursor = metadata
-    cdef int32_t size
-    cdef int64_t _i
-    if metadata == NULL:
-        return 0
-    for _i in range(<int64_t>2 * read_size(&cursor)):
-        size = read_size(&cursor)
-        cursor += size
-    return cursor - metadata
-
-
-cdef int64_t size_of_texts(const core.ArrowSchema* schema) noexcept:
-    """Return the size of the names and metadata of a schema that can be traversed."""
-    cdef int64_t size = strlen(schema.format) + size_of_encoded(schema.metadata)
-    if schema.name != NULL:
-        size += strlen(schema.name)
-    for i in range(schema.n_children):
-        size += size_of_texts(schema.children[i])
-    return size if schema.dictionary == NULL else size + size_of_texts(schema.dictionary)
-
-
-cdef bint is_large(const core.ArrowSchema* schema) noexcept:
-    """Return whether a schema that can be traversed is too large for a cache."""
-    return size_of_texts(schema) > <int64_t>MAX_CACHED_SIZE
-
-
-cdef int64_t size_of_metadata(metadata) except -1:
-    return sum([len(key) + len(value) for key, value in metadata.items()])
-
-
-cdef int64_t size_of_fields(fields) except -1:
-    """Return the size of the names and metadata of `ColumnMetadata`."""
-    cdef int64_t size = 0
-    for field in fields:
-        size += len(field.name) + size_of_metadata(field.metadata) + size_of_fields(field.children)
-    return size
-
-
 cdef class Schema:
     """An Arrow schema that can be exported any number of times."""
 
@@ -138,11 +86,6 @@ cdef class Schema:
         cdef core.unique_schema schema = move(self.schema.to_arrow())
         add_map_names(schema.get(), names)
         return names
-
-    def has_nulls(self) -> bool:
-        """Return whether a type at any level is Arrow's null type."""
-        cdef core.unique_schema schema = move(self.schema.to_arrow())
-        return has_null_type(schema.get())
 
     def shares(self, Schema other not None) -> bool:
         """Return whether both are the same schema object. Equal schemas can be different."""
@@ -176,10 +119,6 @@ cdef class SchemaSpec:
         self.fields = fields
         self.metadata = metadata
         self.labels = labels
-
-    cpdef bint is_large(self) except -1:
-        """Return whether the names and metadata are too large for a cache."""
-        return size_of_metadata(self.metadata) + size_of_fields(self.fields) > MAX_CACHED_SIZE
 
     cdef Schema schema_of(
         self, vector[column_view]& columns, bint is_table, size_type num_rows, requested_schema
@@ -228,10 +167,9 @@ cpdef SchemaSpec cached_spec(object key):  # type: SchemaSpec | None
 
 
 cpdef int cache_spec(object key, SchemaSpec spec, object kept_alive) except -1:  # type: None
-    """Cache a spec, unless it is too large. Keep alive the objects with addresses in the key."""
+    """Cache a spec. Keep alive the objects with addresses in the key."""
     global newest_specs
-    if not spec.is_large():
-        newest_specs = ((key, spec, kept_alive), *newest_specs[: MAX_SPECS - 1])
+    newest_specs = ((key, spec, kept_alive), *newest_specs[: MAX_SPECS - 1])
     return 0
 
 

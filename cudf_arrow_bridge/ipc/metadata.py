@@ -22,7 +22,6 @@ import pyarrow as pa
 
 from .._core.ipc.body_decoder import BodyDecoder
 from .._core.ipc.metadata import CODECS, V4, V5, Flatbuffer, bytes_of, schema_table
-from .._core.schema import MAX_CACHED_SIZE
 from ..arrow.schemas import with_map_names
 from .transport.framing import Block
 
@@ -39,6 +38,9 @@ ENDIANNESS, FIELDS, CUSTOM_METADATA = range(3)
 #: The prefix of the metadata of a message in a stream, and its length.
 PREFIX = struct.Struct("<Ii")
 CONTINUATION = 0xFFFFFFFF
+
+#: The maximum size in bytes of a schema message in the cache.
+MAX_CACHED_SIZE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
