@@ -13,8 +13,7 @@ import pylibcudf as plc
 
 from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.schemas import as_field, as_schema
-from ..arrow.sources import are_same_objects
-from .cudf_private import ColumnBase, FrameLabels, make_frame, make_index, make_series
+from .cudf_private import ColumnBase, FrameLabels, make_index, make_series
 from .from_pylibcudf import ColumnConverter
 from .host_frames import enable_host_frames
 from .labels import RowIndex, column_positions
@@ -29,7 +28,7 @@ def frame_maker_of(parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -
     """Return the maker of frames for arrays of one schema, cached on the importer of the schema."""
     key = ("frame maker", kind)
     maker: FrameMaker | None = parsed.derived.get(key)
-    if maker is None or not are_same_objects(maker.labels, labels):
+    if maker is None or labels:
         as_pyarrow = as_schema if kind == "table" else as_field
         maker = parsed.derived[key] = FrameMaker(as_pyarrow(parsed.schema), labels)
     return maker
@@ -50,7 +49,6 @@ class FrameMaker:
 
     def __init__(self, schema: pa.Schema | pa.Field, labels: tuple[Any, ...] = ()) -> None:
         enable_host_frames()
-        self.labels = labels
         if isinstance(schema, pa.Schema):
             fields, self._layout = list(schema), decode_schema(schema, labels)
         else:
@@ -102,7 +100,7 @@ class FrameMaker:
             if attrs:
                 series.attrs = attrs
             return series
-        return make_frame(data, self._frame_labels, index, attrs)
+        return self._frame_labels.make_frame(data, index, attrs)
 
 
 def _make_index(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All uses of cuDF's private API in this package.
+"""All uses of cuDF's private API in this package, except for proxies of cudf.pandas.
 
 Each function has a test in ``tests/frames/test_cudf_private.py`` or ``test_dtypes.py`` beside it,
 which shows what a new cuDF release breaks.
@@ -12,6 +12,7 @@ import zoneinfo
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import cudf
@@ -85,32 +86,18 @@ def range_of(index: cudf.RangeIndex) -> range:
     return labels
 
 
-def wrapped_by(proxy: Any) -> Any:
-    """Return the cuDF or pandas object that a cudf.pandas proxy currently wraps.
+#: Makes a function that shares a cuDF buffer with an export and protects it from writes.
+#:
+#: cuDF writes in place only if a single ``Buffer`` refers to the memory. The returned span is
+#: another reference, so cuDF copies the memory before it writes.
+#:
+#: Spillable memory is unspilled and locked before its address is read. All spans of one export hold
+#: the same lock. The memory can be spilled again when the last span is deleted.
+buffer_sharer = partial(BufferSharer, *_SHARED, False)
 
-    ``as_gpu_object`` and ``as_cpu_object`` would copy the object to the GPU or CPU.
-    """
-    return proxy._fsproxy_wrapped
-
-
-def buffer_sharer() -> BufferSharer:
-    """Return a function that shares a cuDF buffer with an export and protects it from writes.
-
-    cuDF writes in place only if a single ``Buffer`` refers to the memory. The returned span is
-    another reference, so cuDF copies the memory before it writes.
-
-    Spillable memory is unspilled and locked before its address is read. All spans of one export
-    hold the same lock. The memory can be spilled again when the last span is deleted.
-    """
-    return BufferSharer(*_SHARED, False)
-
-
-def buffer_describer() -> BufferSharer:
-    """Return a function that replaces a sharer if only the schema is needed.
-
-    Its spans have no memory. It does not unspill, lock or reference buffers.
-    """
-    return BufferSharer(*_SHARED, True)
+#: Makes a function that replaces a sharer if only the schema is needed. Its spans have no memory.
+#: It does not unspill, lock or reference buffers.
+buffer_describer = partial(BufferSharer, *_SHARED, True)
 
 
 def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
@@ -198,10 +185,13 @@ class FrameLabels:
             "verify": False,
         }
 
-    def accessor(self, columns: Sequence[ColumnBase]) -> ColumnAccessor:
-        """Return the accessor of a frame, or raise TypeError if two labels are equal.
+    def make_frame(
+        self, columns: Sequence[ColumnBase], index: cudf.Index, attrs: dict[Any, Any]
+    ) -> cudf.DataFrame:
+        """Make a frame, or raise TypeError if two labels are equal.
 
-        cuDF stores columns in a dict.
+        cuDF stores columns in a dict. This needs no GPU, unlike setting ``columns`` or the index of
+        a frame.
         """
         data = dict(zip(self._labels, columns, strict=True))
         if len(data) < len(columns):
@@ -211,28 +201,18 @@ class FrameLabels:
                 'must be unique: import with to="pylibcudf" instead'
             )
         # A view, because users can change the names of the labels of a frame.
-        index = None if self._hierarchical is None else self._hierarchical.view()
-        return ColumnAccessor(data, pandas_index=index, **self._options)
-
-
-def make_frame(
-    columns: Sequence[ColumnBase], labels: FrameLabels, index: cudf.Index, attrs: dict[Any, Any]
-) -> cudf.DataFrame:
-    """Make a frame, or raise TypeError if two labels are equal.
-
-    This needs no GPU, unlike setting ``columns`` or the index of a frame.
-    """
-    frame = object.__new__(cudf.DataFrame)
-    # DataFrame._from_data sets these attributes with the frame's own __setattr__, which would set a
-    # column if one has that name.
-    for name, value in (
-        ("_data", labels.accessor(columns)),
-        ("_index", index),
-        ("_attrs", attrs),
-        ("_flags", pd.Flags(frame, allows_duplicate_labels=True)),
-    ):
-        object.__setattr__(frame, name, value)
-    return frame
+        labels = None if self._hierarchical is None else self._hierarchical.view()
+        frame = object.__new__(cudf.DataFrame)
+        # DataFrame._from_data sets these attributes with the frame's own __setattr__, which would
+        # set a column if one has that name.
+        for name, value in (
+            ("_data", ColumnAccessor(data, pandas_index=labels, **self._options)),
+            ("_index", index),
+            ("_attrs", attrs),
+            ("_flags", pd.Flags(frame, allows_duplicate_labels=True)),
+        ):
+            object.__setattr__(frame, name, value)
+        return frame
 
 
 def share_frame(obj: Any) -> Any:

@@ -40,8 +40,6 @@ from .to_pylibcudf import column_to_pylibcudf
 if TYPE_CHECKING:
     from .._core.protocols import CopiedBuffer
 
-_MULTI_INDEXES = (cudf.MultiIndex, pd.MultiIndex)
-
 _NO_RANGES = "Arrow has no ranges: the range index is written out"
 
 #: Dtypes for which the key is not sufficient: the schema also depends on the types of
@@ -115,12 +113,12 @@ def frame_to_columns(
     kind: Kind = "column"
     if labels is not None or (object_type == "series" and preserve_index):
         kind = "table"
-    names = _names_of(obj if labels is None else labels)
+    names = [obj.name] if labels is None else list(labels.names)
     index_names: list[Hashable] = []
     rows = None
     levels: Sequence[ColumnBase] = ()
     if index is not None and preserve_index is not False:
-        index_names = _names_of(index)
+        index_names = list(index.names)
         if preserve_index is None and isinstance(index, cudf.RangeIndex):
             rows = range_of(index)
         else:
@@ -279,11 +277,6 @@ def _index_columns(
     # Not spillable: cuDF spills on its own stream, which does not wait for that of the sequence.
     column = rebuild_all(column, lambda span: OwningSpan(span.ptr, span.size, span))
     return [make_column(column, dtype)], copied
-
-
-def _names_of(obj: cudf.Series | cudf.Index | pd.Index) -> list[Hashable]:
-    # For a single name, both libraries return a pandas FrozenList, which is slower.
-    return list(obj.names) if isinstance(obj, _MULTI_INDEXES) else [obj.name]
 
 
 def level_labels(names: Sequence[Hashable]) -> pd.Index:

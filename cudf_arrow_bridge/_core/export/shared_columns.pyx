@@ -10,7 +10,7 @@ from cpython.set cimport PySet_Add, PySet_Discard
 from libcpp.string cimport string
 from pylibcudf.column cimport Column
 
-from cudf_arrow_bridge._core.import_.columns cimport Span, add_types, main_span_of
+from cudf_arrow_bridge._core.import_.columns cimport Span, add_types, main_span_of, rebuild_all
 
 
 cdef extern from "Python.h":
@@ -94,9 +94,6 @@ cdef class BufferSharer:
 
     def __call__(self, buffer) -> Any:
         """Share a buffer. Return any other object unchanged."""
-        return self.share(buffer)
-
-    cdef object share(self, object buffer):
         if type(buffer) is not self.buffer and not isinstance(buffer, self.buffer):
             return buffer
         cdef SharedSpan span = SharedSpan.__new__(SharedSpan)
@@ -134,22 +131,6 @@ cdef class BufferSharer:
             span.size = buffer.size
         return span
 
-    cdef Column share_column(self, Column column):
-        """Copy a column object and its children with shared buffers."""
-        cdef Column result = Column.__new__(Column)
-        result._data_type = column._data_type
-        result._size = column._size
-        result._offset = column._offset
-        result._null_count = column._null_count
-        result._num_children = column._num_children
-        if column._num_children == 0:
-            result._children = column._children
-        else:
-            result._children = [self.share_column(<Column?>child) for child in column._children]
-        result._data = None if column._data is None else self.share(column._data)
-        result._mask = None if column._mask is None else self.share(column._mask)
-        return result
-
 
 cdef object attached_to(object column, object column_dtype, Column shared, str name):
     # The attribute of most objects is missing. An AttributeError would be slow.
@@ -179,7 +160,7 @@ def share_columns(
     cdef Column shared
     for column in columns:
         dtype = getattr(column, sharer.dtype_of_column)
-        shared = sharer.share_column(<Column?>getattr(column, sharer.plc_column_of_column))
+        shared = rebuild_all(<Column?>getattr(column, sharer.plc_column_of_column), sharer)
         attachment = attached_to(column, dtype, shared, sharer.attachment)
         if attachment is not None:
             attachments[len(shared_columns)] = attachment

@@ -31,6 +31,7 @@ cdef class OwningSpan(Span):
 
 cdef int add_views(vector[column_view]& views, tuple columns) except -1
 cpdef Table table_of(object columns, size_type num_rows)
+cpdef Column rebuild_all(Column column, object make_span)
 cdef object main_span_of(Column column)
 cdef int add_types(string& types, Column column) except -1
 cpdef bytes types_of(object columns)
