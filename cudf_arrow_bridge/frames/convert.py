@@ -15,25 +15,17 @@ import pylibcudf as plc
 from .._core.export.array_exporter import ExportArguments, ExportInput, InputExporter
 from .._core.import_.array_importer import ImportArguments
 from .._core.import_.columns import rebuild
+from .._core.protocols import ColumnMetadata
 from .._core.schema import SchemaSpec
 from ..arrow.device_array import DeviceArray
 from ..arrow.errors import quoted
-from ..arrow.metadata import ColumnMetadata
 from ..arrow.sources import open_array
 from ..cuda.residency import ComputeLocation
-from ..cuda.spans import HostSpan, view_host
 from ..cuda.streams import resolve_stream
 
 DICTIONARY = plc.DataType(plc.TypeId.DICTIONARY32)
 _INT32 = plc.DataType(plc.TypeId.INT32)
 _STRING = plc.DataType(plc.TypeId.STRING)
-#: The factors from days to seconds, and from seconds to milliseconds.
-_FACTORS = {
-    plc.TypeId.TIMESTAMP_SECONDS: 86_400,
-    plc.TypeId.DURATION_SECONDS: 86_400,
-    plc.TypeId.TIMESTAMP_MILLISECONDS: 1_000,
-    plc.TypeId.DURATION_MILLISECONDS: 1_000,
-}
 
 
 def to_arrow(column: plc.Column, field: ColumnMetadata | None = None) -> pa.Array:
@@ -53,20 +45,13 @@ def from_arrow(array: pa.Array, location: ComputeLocation) -> plc.Column:
 
 
 def cast(column: plc.Column, dtype: plc.DataType, location: ComputeLocation) -> plc.Column:
-    """Cast integers to other integers, days to seconds, or seconds to milliseconds.
+    """Cast integers to other integers, or days to seconds.
 
-    Values under nulls can be out of range. On the host, a slice keeps its offset.
+    Values under nulls can be out of range.
     """
     if not location.host:
         return plc.unary.cast(column, dtype, location.stream)
-    # NumPy is several times faster than pyarrow for the short columns of small frames.
-    begin, end = column.offset(), column.offset() + column.size()
-    kind = "u" if plc.traits.is_unsigned(column.type()) else "i"
-    old = view_host(column.data(), f"{kind}{plc.types.size_of(column.type())}", end)
-    new = np.empty(end, f"i{plc.types.size_of(dtype)}")
-    factor = _FACTORS.get(dtype.id(), 1)
-    np.multiply(old[begin:], factor, out=new[begin:], dtype=new.dtype, casting="unsafe")
-    return with_rows_of(column, dtype, HostSpan(new))
+    return from_arrow(to_arrow(column).cast(dtype.to_arrow(), safe=False), location)
 
 
 def with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column:
@@ -131,11 +116,9 @@ def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
     """Return a string column with only nulls."""
     if location.host:
         # Pages of zeros that are never written take no memory.
-        offsets = plc.Column(
-            _INT32, size + 1, HostSpan(np.zeros(size + 1, "int32")), None, 0, 0, []
-        )
-        mask = HostSpan(np.zeros(-(-size // 512) * 64, "uint8"))
-        return plc.Column(_STRING, size, HostSpan(np.zeros(0, "uint8")), mask, size, 0, [offsets])
+        offsets, mask = np.zeros(size + 1, "int32"), np.zeros(-(-size // 8), "uint8")
+        buffers = map(pa.py_buffer, (offsets, b"", mask))
+        return from_arrow(pa.StringArray.from_buffers(size, *buffers, size), location)
     null = plc.Scalar.from_py(None, _STRING, location.stream)
     return plc.Column.from_scalar(null, size, location.stream)
 

@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
 
-from .._core.import_.columns import rebuild_all
+from .._core.import_.columns import OwningSpan, rebuild_all
+from ..arrow.dictionaries import for_pandas, types_mapper
 from ..cuda.residency import ComputeLocation, has_gpu
-from ..cuda.spans import HostSpan, view_host
 from . import convert
 from . import real_pandas as pd
 from .cudf_private import (
@@ -173,8 +173,9 @@ def _copy(self: ColumnBase, deep: bool = True) -> ColumnBase:
     return ColumnBase.create(column, self.dtype)
 
 
-def _copied(span: Any) -> HostSpan:
-    return HostSpan(view_host(span, "uint8", span.size).copy())
+def _copied(span: Any) -> OwningSpan:
+    memory = pa.py_buffer(pa.foreign_buffer(span.ptr, span.size, base=span).to_pybytes())
+    return OwningSpan(memory.address, memory.size, memory)
 
 
 def _to_arrow(self: ColumnBase) -> pa.Array:
@@ -199,14 +200,8 @@ def _category_to_pandas(self: Any, *, nullable: bool = False, arrow_type: bool =
     if nullable or arrow_type:
         name = "nullable" if nullable else "arrow_type"
         raise NotImplementedError(f"{name}=True is not supported.")
-    codes = self.codes.to_arrow().cast(pa.int64()).fill_null(-1).to_numpy()
-    categories = self.categories.to_pandas()
-    if categories.hasnans:
-        # In pandas, NaN and null cannot be categories. Their codes become missing values.
-        kept = categories.notna()
-        codes = np.append(np.where(kept, kept.cumsum() - 1, -1), -1)[codes]
-        categories = categories[kept]
-    return pd.Index(pd.Categorical.from_codes(codes, categories, ordered=bool(self.ordered)))
+    array = for_pandas(self.to_arrow())
+    return pd.Index(array.to_pandas(types_mapper=types_mapper([array.type])))
 
 
 def _to_numpy(self: ColumnBase) -> np.ndarray[Any, Any]:
