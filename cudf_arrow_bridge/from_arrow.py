@@ -8,12 +8,11 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
-from .arrow.device_array import DeviceArray
 from .arrow.errors import ANY_PROTOCOL, object_error
 from .arrow.foreign_streams import SourceStream, find_stream, stream_of_arrays
 from .arrow.options import Kind, Validation, check_kind, check_option
 from .arrow.sources import SourceArray, find_array, is_of_rapids, open_array
-from .export.inputs import unwrapped
+from .export.inputs import array_of_rapids
 from .export.sources.registry import (
     ITERABLE,
     UNKNOWN,
@@ -21,7 +20,7 @@ from .export.sources.registry import (
     open_source,
     type_of_source,
 )
-from .frames.proxies import is_pandas
+from .frames.proxies import is_pandas, unwrapped
 from .import_.importer import Importer
 from .import_.selection import select_of_array, select_of_stream
 from .import_.streams import import_batches, import_concatenated
@@ -177,54 +176,19 @@ def from_arrow_device(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     obj = unwrapped(obj)
-    with_index = kind is None and importer.makes_frames
-    shares = with_index and columns is None and importer.shares_columns
-    if shares and is_of_rapids(obj) and hasattr(obj, "index"):
+    is_whole = kind is None and columns is None
+    if is_whole and importer.shares_frames and is_of_rapids(obj) and hasattr(obj, "index"):
         return importer.share_frame(obj)
-    obj = _with_labels(obj, with_index)
-    source = find_array(obj)
-    if source is None:
-        source_stream = _open_stream(obj, kind, columns, importer, takes_several=False)
-        return import_concatenated(source_stream, kind, importer)
-    if kind is None:
-        # The schema of a column of structs that are not nullable is that of a table.
-        kind = obj._kind if isinstance(obj, DeviceArray) else source.kind
-    check_kind(kind)
-    if columns is not None:
-        source = select_of_array(source, columns, kind, importer.makes_frames)
-    parsed = source.importer
-    columns, num_rows = importer.import_array(parsed, source.array, kind)
-    return importer.result_maker(parsed, kind, source.labels)(columns, num_rows, source.first_row)
+    source = _open(obj, kind, importer, columns, takes_several=False)
+    kind = kind or source.kind
+    if isinstance(source, SourceStream):
+        return import_concatenated(source, kind, importer)
+    imported, num_rows = importer.import_array(source.importer, source.array, kind)
+    return importer.make_result(
+        source.importer, kind, source.labels, imported, num_rows, source.first_row
+    )
 
 
-@overload
-def from_arrow_device_stream(
-    obj: Any,
-    *,
-    stream: Any = None,
-    concat: Literal[True] = True,
-    mr: Any = None,
-    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
-    kind: Kind | None = None,
-    columns: Sequence[str] | None = None,
-    copy: bool | None = None,
-    validate: Validation = "minimal",
-    sanitize: bool = True,
-) -> Any: ...
-@overload
-def from_arrow_device_stream(
-    obj: Any,
-    *,
-    stream: Any = None,
-    concat: Literal[False],
-    mr: Any = None,
-    to: Literal["cudf", "cudf.pandas", "pylibcudf"] = "cudf",
-    kind: Kind | None = None,
-    columns: Sequence[str] | None = None,
-    copy: bool | None = None,
-    validate: Validation = "minimal",
-    sanitize: bool = True,
-) -> Iterator[Any]: ...
 def from_arrow_device_stream(
     obj: Any,
     *,
@@ -292,11 +256,11 @@ def from_arrow_device_stream(
     """
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     check_option("concat", concat, (True, False))
-    obj = _with_labels(unwrapped(obj), kind is None and importer.makes_frames)
-    source = _open_stream(obj, kind, columns, importer, takes_several=True)
-    if concat:
-        return import_concatenated(source, kind, importer)
-    return import_batches(source, source.kind(kind), importer)
+    source = _open(unwrapped(obj), kind, importer, columns, takes_several=True)
+    if isinstance(source, SourceArray):
+        source = stream_of_arrays(iter((source,)))
+    make = import_concatenated if concat else import_batches
+    return make(source, kind or source.kind, importer)
 
 
 def iter_arrow_device_stream(
@@ -340,7 +304,7 @@ def iter_arrow_device_stream(
     >>> [len(frame) for frame in cab.iter_arrow_device_stream(batches)]
     [2, 1]
     """
-    return from_arrow_device_stream(
+    batches: Iterator[Any] = from_arrow_device_stream(
         obj,
         stream=stream,
         concat=False,
@@ -352,41 +316,21 @@ def iter_arrow_device_stream(
         validate=validate,
         sanitize=sanitize,
     )
+    return batches
 
 
-def _with_labels(obj: Any, with_index: bool) -> Any:
-    """Return Arrow data with the labels of a pandas or cuDF object, and with the index of a series.
-
-    Objects of other libraries, and objects whose Arrow data has the labels, are returned unchanged.
-    """
-    if not hasattr(obj, "ndim"):
-        return obj
-    is_cudf = is_of_rapids(obj)
-    if not is_cudf and not is_pandas(obj):
-        return obj
-    if obj.ndim == 2 and not is_cudf:
-        # Imported here because it imports cuDF.
-        from .export.pandas_objects import table_of_pandas
-
-        return table_of_pandas(obj)
-    if obj.ndim == 2 or not with_index or not hasattr(obj, "index"):
-        return obj
-    is_range = type(obj.index).__name__ == "RangeIndex"
-    if is_range and is_cudf:
-        return obj  # its array has the range
-    return to_arrow_device(obj, preserve_index=None if is_range else True)
-
-
-def _open_stream(
+def _open(
     obj: Any,
     kind: Kind | None,
-    columns: Sequence[str] | None,
     importer: Importer,
+    columns: Sequence[str] | None,
     takes_several: bool,
-) -> SourceStream:
-    """Return the stream of a source or, if `takes_several`, of an iterable of sources."""
-    stream = find_stream(obj)
-    if stream is None:
+) -> SourceArray | SourceStream:
+    """Return the selected columns of a source, or of an iterable of sources if `takes_several`."""
+    if kind is not None:
+        check_kind(kind)
+    source = _find_source(obj, with_index=kind is None and importer.makes_frames)
+    if source is None:
         found = type_of_source(obj)
         if found is UNKNOWN or (found is ITERABLE and not takes_several):
             expected = f"an object with {ANY_PROTOCOL}"
@@ -397,17 +341,42 @@ def _open_stream(
         opened = open_source(obj, columns=columns) if found.options else Source(obj, found)
         objects = opened.objects(importer.importing)
         arrays = map(partial(_arrays_of, importer=importer), objects)
-        stream = stream_of_arrays(chain.from_iterable(arrays))
+        source = stream_of_arrays(chain.from_iterable(arrays))
     if columns is None:
-        return stream
-    return select_of_stream(stream, columns, stream.kind(kind), importer.makes_frames)
+        return source
+    kind = kind or source.kind
+    if isinstance(source, SourceStream):
+        return select_of_stream(source, columns, kind, importer.makes_frames)
+    return select_of_array(source, columns, kind, importer.makes_frames)
+
+
+def _find_source(obj: Any, with_index: bool) -> SourceArray | SourceStream | None:
+    """Return the array or stream of an object, with its labels, or None if it has no protocol.
+
+    `with_index` is whether a series keeps its index.
+    """
+    is_cudf = is_of_rapids(obj)
+    if is_cudf or is_pandas(obj):
+        is_series = getattr(obj, "ndim", 2) == 1 and hasattr(obj, "index")
+        # A range is in the metadata of the array.
+        has_levels = is_series and type(obj.index).__name__ != "RangeIndex"
+        preserve_index = True if with_index and has_levels else None
+        if is_cudf:
+            return array_of_rapids(obj, preserve_index)
+        # Imported here because it imports cuDF.
+        from .export.pandas_objects import arrow_of_pandas, table_of_pandas
+
+        if obj.ndim == 2:
+            return find_stream(table_of_pandas(obj))
+        if with_index:
+            return open_array(arrow_of_pandas(obj, preserve_index))
+    array = find_array(obj)
+    return find_stream(obj) if array is None else array
 
 
 def _arrays_of(obj: Any, importer: Importer) -> Iterator[SourceArray]:
     """Iterate over the arrays of an object of a source."""
-    obj = unwrapped(obj)
-    if (array := find_array(obj)) is not None:
-        return iter((array,))
-    if (stream := find_stream(_with_labels(obj, with_index=False))) is not None:
-        return stream.source_arrays()
-    return iter((open_array(to_arrow_device(obj, stream=importer.importing)),))
+    source = _find_source(unwrapped(obj), with_index=False)
+    if source is None:
+        source = open_array(to_arrow_device(obj, stream=importer.importing))
+    return source.source_arrays() if isinstance(source, SourceStream) else iter((source,))

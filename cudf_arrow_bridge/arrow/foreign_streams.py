@@ -11,15 +11,11 @@ import pyarrow as pa
 
 from .._core.schema import Schema, check_same, is_struct
 from .._core.stream.stream_import import StreamReader
-from .device_array import DeviceArray
 from .errors import object_error, quoted
 from .metadata import has_dictionary
-from .options import Kind, check_kind
+from .options import Kind
 from .schemas import empty, or_default
-from .sources import STREAM_PROTOCOLS, SourceArray, is_of_rapids, open_array
-
-#: Attributes of series and chunked arrays. Tables and readers do not have them.
-_COLUMN_ATTRIBUTES = ("dtype", "chunks")
+from .sources import STREAM_PROTOCOLS, SourceArray, open_array
 
 
 class SourceStream:
@@ -35,8 +31,8 @@ class SourceStream:
         Labels that JSON cannot represent, for a stream that this process exports.
     reader
         The reader of the stream, released together with this object.
-    known_column
-        Whether arrays of structs are columns, as the chunks of a series are.
+    kind
+        The kind of the arrays. None: arrays of structs are tables, others are columns.
     first_row
         The number of rows before the first array, where its part of a range index starts; see
         `SourceArray`.
@@ -48,23 +44,23 @@ class SourceStream:
         arrays: Iterator[object],
         labels: tuple[Any, ...],
         reader: StreamReader | None = None,
-        known_column: bool = False,
+        kind: Kind | None = None,
         first_row: int | None = None,
     ) -> None:
         self.schema = schema
         self.arrays = arrays
         self.labels = labels
         self._reader = reader
-        self._known_column = known_column
+        is_table = kind is None and is_struct(schema.__arrow_c_schema__())
+        self.kind: Kind = kind or ("table" if is_table else "column")
         self.first_row = first_row
 
     def source_arrays(self) -> Iterator[SourceArray]:
         """Yield each array with its own schema, or an empty array if there are none."""
-        known_table = self.kind(None) == "table"
         first_row = self.first_row or 0
         for array in or_default(self.arrays, lambda: empty_array(self.schema)):
             schema = self.schema.__arrow_c_schema__()
-            source = SourceArray(schema, array, known_table, self.labels, first_row)
+            source = SourceArray(schema, array, self.kind, self.labels, first_row)
             # A suspended generator must not keep an array alive that its consumer has released.
             del array
             first_row += source.length()
@@ -74,17 +70,7 @@ class SourceStream:
     def mapped(self, schema: Schema, function: Callable[[object], object]) -> SourceStream:
         """Return a stream of the results of a function for each array. It replaces this stream."""
         arrays = map(function, self.arrays)
-        return SourceStream(
-            schema, arrays, self.labels, self._reader, self._known_column, self.first_row
-        )
-
-    def kind(self, requested: Kind | None) -> Kind:
-        """Return the requested kind. By default a stream of structs is a table."""
-        if requested is not None:
-            check_kind(requested)
-            return requested
-        is_table = not self._known_column and is_struct(self.schema.__arrow_c_schema__())
-        return "table" if is_table else "column"
+        return SourceStream(schema, arrays, self.labels, self._reader, self.kind, self.first_row)
 
     def release(self) -> None:
         """Release the rest of the stream."""
@@ -99,29 +85,18 @@ def empty_array(schema: Schema) -> object:
 
 
 def has_stream_protocol(obj: Any) -> bool:
-    """Return whether an object implements one of the stream protocols.
-
-    Those of cuDF's objects do not count, since cuDF copies to host memory.
-    """
-    return _export_function(obj) is not None
-
-
-def _export_function(obj: Any) -> Callable[[], object] | None:
-    """Return the method of the preferred stream protocol, or None; see `has_stream_protocol`."""
-    # A `DeviceArray` is one array, at a known row.
-    if isinstance(obj, (type, DeviceArray)) or is_of_rapids(obj):
-        return None
-    for name in STREAM_PROTOCOLS:
-        export: Callable[[], object] | None = getattr(obj, name, None)
-        if export is not None:
-            return export
-    return None
+    """Return whether an object, which is not an array, implements one of the stream protocols."""
+    return not isinstance(obj, type) and any(hasattr(obj, name) for name in STREAM_PROTOCOLS)
 
 
 def find_stream(obj: Any) -> SourceStream | None:
-    """Return the stream of an object, or None if it implements none of the stream protocols."""
-    export = _export_function(obj)
-    if export is None:
+    """Return the stream of an object, or None if it implements none of the stream protocols.
+
+    The object is not an array. cuDF's objects have a stream protocol that copies to host memory.
+    """
+    device, host = STREAM_PROTOCOLS
+    export = getattr(obj, device, None) or getattr(obj, host, None)
+    if export is None or isinstance(obj, type):
         return None
     reader = StreamReader(export())
     schema = reader.schema()
@@ -129,10 +104,12 @@ def find_stream(obj: Any) -> SourceStream | None:
     labels, first_row = ((), None) if state is None else (state.labels, state.first_row or None)
     arrays = iter(reader.next, None)
     if state is None:
-        known_column = any(hasattr(type(obj), name) for name in _COLUMN_ATTRIBUTES)
+        # Series and chunked arrays have these attributes. Tables and readers do not.
+        is_column = hasattr(type(obj), "dtype") or hasattr(type(obj), "chunks")
     else:
-        known_column = not schema.is_table
-    return SourceStream(schema, arrays, labels, reader, known_column, first_row)
+        is_column = not schema.is_table
+    kind: Kind | None = "column" if is_column else None
+    return SourceStream(schema, arrays, labels, reader, kind, first_row)
 
 
 def open_stream(obj: Any) -> SourceStream:
@@ -160,15 +137,15 @@ def stream_of_arrays(sources: Iterator[SourceArray]) -> SourceStream:
             del source
 
     arrays = chain([first.array], rest())
-    return SourceStream(schema, arrays, first.labels, None, first.kind == "column", first.first_row)
+    return SourceStream(schema, arrays, first.labels, None, first.kind, first.first_row)
 
 
 def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
     """Concatenate arrays of one schema in host memory; see `concatenate_on_host`."""
     hint = "export the stream with to_arrow_device_stream"
-    is_table = sources[0].kind == "table"
+    kind = sources[0].kind
     joined: pa.Array | pa.RecordBatch
-    if is_table:
+    if kind == "table":
         batches = [pa.record_batch(source) for source in sources]
         schema = batches[0].schema
         columns = [
@@ -182,7 +159,7 @@ def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:
     else:
         joined = concatenate_on_host([pa.array(source) for source in sources], "", hint)
     schema_capsule, array_capsule = joined.__arrow_c_device_array__()
-    return SourceArray(schema_capsule, array_capsule, is_table, sources[0].labels, None)
+    return SourceArray(schema_capsule, array_capsule, kind, sources[0].labels, None)
 
 
 def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.Array:

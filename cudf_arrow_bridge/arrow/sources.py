@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -14,24 +12,11 @@ import pylibcudf as plc
 from .._core.import_ import array_importer
 from .._core.import_.array_importer import SourceArray as SourceArray
 
-if TYPE_CHECKING:
-    from .._core.export.array_exporter import InputExporter
-
 #: The stream protocols in order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
 
 #: The array protocols in order of preference.
 ARRAY_PROTOCOLS = ("__arrow_c_device_array__", "__arrow_c_array__")
-
-
-#: Returns the exporter of the columns of an object of cuDF or pylibcudf; see `set_exporter_of`.
-_exporter_of: Callable[[Any], InputExporter]
-
-
-def set_exporter_of(function: Callable[[Any], InputExporter]) -> None:
-    """Set the function that returns the exporter of an object for which `is_of_rapids` is True."""
-    global _exporter_of
-    _exporter_of = function
 
 
 def is_of_rapids(obj: Any) -> bool:
@@ -65,22 +50,15 @@ def is_array(obj: Any) -> bool:
     return is_of_rapids(obj) or hasattr(obj, device) or hasattr(obj, host)
 
 
-def are_same_objects(labels: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
-    """Return whether labels are identical objects, as those of one producer are."""
-    return labels is others or (len(labels) == len(others) and all(map(is_, labels, others)))
-
-
 def find_array(obj: Any) -> SourceArray | None:
-    """Return the array of an object, or None if it is none; see `is_array`."""
+    """Return the array that an object of another library exports, or None if it exports none."""
     if isinstance(obj, SourceArray):
         return obj
-    if is_of_rapids(obj):
-        return SourceArray.of_columns(_exporter_of(obj))
-    return array_importer.find_array(obj, isinstance(obj, pa.RecordBatch))
+    return array_importer.find_array(obj, "table" if isinstance(obj, pa.RecordBatch) else None)
 
 
 def open_array(obj: Any) -> SourceArray:
-    """Return the array of an object, which must be one; see `is_array`."""
+    """Return the array of an object, which must have one; see `find_array`."""
     if (source := find_array(obj)) is not None:
         return source
     streams = [name for name in STREAM_PROTOCOLS if hasattr(obj, name)]

@@ -17,8 +17,9 @@ from .._core.schema import Schema, check_same
 from .._core.stream.async_ import AsyncReader
 from .._core.stream.stream_export import StreamState, code_of, describe
 from .._core.stream.stream_import import StreamReader
-from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, open_array
+from ..arrow.sources import STREAM_PROTOCOLS, SourceArray, is_of_rapids, open_array
 from ..cuda.event_loops import fences_of_running_loop
+from ..export.inputs import array_of_rapids
 from .blocking_calls import BlockingCalls, Outcome, call_on_thread, outcome_of
 
 
@@ -161,7 +162,7 @@ class AsyncIteratorSource:
                 return None
             raise error
         self._room.release()
-        source = open_array(obj)
+        source = array_of_rapids(obj) if is_of_rapids(obj) else open_array(obj)
         if self._first is None:
             self._first = source
         else:

@@ -61,7 +61,7 @@ async def import_async(
 def _frames_of(
     stream: SourceStream, kind: Kind | None, columns: Sequence[str] | None, importer: Importer
 ) -> Iterator[Any]:
-    kind = stream.kind(kind)
+    kind = kind or stream.kind
     if columns is not None:
         stream = select_of_stream(stream, columns, kind, importer.makes_frames)
     return import_batches(stream, kind, importer)

@@ -44,7 +44,7 @@ def export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
     if isinstance(source, DeviceArray):
         return source.as_requested(requested_schema).to_host(stream=arguments.stream)
     if source is None:
-        export_input = export_input_of_source(open_array(array), arguments, array._kind)
+        export_input = export_input_of_source(open_array(array), arguments)
         source = InputExporter(export_input, arguments)
     exported: DeviceArray = source.export(requested_schema, DeviceArray)
     return exported

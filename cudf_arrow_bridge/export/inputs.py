@@ -25,24 +25,22 @@ from .._core.import_.imported_fields import (
     imported_schema,
     is_field_of_parent,
 )
+from .._core.protocols import ColumnMetadata
 from .._core.schema import Schema, SchemaSpec
-from ..arrow.device_array import DeviceArray
 from ..arrow.errors import ANY_PROTOCOL, object_error
 from ..arrow.foreign_streams import has_stream_protocol, join_on_host, open_stream
-from ..arrow.metadata import ColumnMetadata, from_field
+from ..arrow.metadata import from_field
 from ..arrow.options import Kind, export_arguments
 from ..arrow.schemas import as_field, as_schema
 from ..arrow.sources import (
     SourceArray,
-    are_same_objects,
     find_array,
     is_of_rapids,
     open_array,
-    set_exporter_of,
 )
 from ..cuda.residency import DeviceType
 from ..frames.concatenate import concatenate_on_gpu
-from ..frames.proxies import is_pandas, is_proxy
+from ..frames.proxies import is_pandas, unwrapped
 from .cudf_polars_private import input_of_container, is_container, is_result, take_partitions
 
 if TYPE_CHECKING:
@@ -57,16 +55,19 @@ def export_input_of(
     Arrays and streams of other libraries are imported. Imports and the conversion of range indexes
     use the stream of the arguments. Raises a ValueError if a copy is required and not allowed.
     """
+    obj = unwrapped(obj)
     if is_of_rapids(obj):
-        return _input_of_rapids(obj, preserve_index, arguments)
-    if (wrapped := unwrapped(obj)) is not obj:
-        return export_input_of(wrapped, preserve_index, arguments)
+        found: ExportInput | None = pylibcudf_input(obj, _spec_of)
+        if found is not None:
+            return found
+        # Imported here because it imports cuDF.
+        from ..frames.frame_to_columns import frame_to_columns
+
+        return frame_to_columns(obj, preserve_index, arguments.stream, arguments.copy)
     if isinstance(obj, ExportInput):
         return obj
     if (source := find_array(obj)) is not None:
-        # The schema of a column of structs that are not nullable is that of a table.
-        kind = obj._kind if isinstance(obj, DeviceArray) else None
-        return export_input_of_source(source, arguments, kind)
+        return export_input_of_source(source, arguments)
     if is_pandas(obj):
         # Imported here because it imports cuDF.
         from .pandas_objects import arrow_of_pandas
@@ -83,35 +84,11 @@ def export_input_of(
     raise object_error(obj, f"cuDF data or an object with {ANY_PROTOCOL}", "to_arrow_device_stream")
 
 
-def _input_of_rapids(
-    obj: Any, preserve_index: bool | None, arguments: ExportArguments
-) -> ExportInput:
-    """Return the columns of an object of cuDF or pylibcudf."""
-    found: ExportInput | None = pylibcudf_input(obj, _spec_of)
-    if found is not None:
-        return found
-    # Imported here because it imports cuDF.
-    from ..frames.frame_to_columns import frame_to_columns
-
-    return frame_to_columns(obj, preserve_index, arguments.stream, arguments.copy)
-
-
-def _exporter_of(obj: Any) -> InputExporter:
-    """Return the exporter of an object of cuDF or pylibcudf; see `set_exporter_of`."""
+def array_of_rapids(obj: Any, preserve_index: bool | None = None) -> SourceArray:
+    """Return the array of an object of cuDF or pylibcudf, whose columns an import shares."""
     arguments = export_arguments(None, None, None, False, None, None)
-    return InputExporter(_input_of_rapids(obj, None, arguments), arguments)
-
-
-set_exporter_of(_exporter_of)
-
-
-def unwrapped(obj: Any) -> Any:
-    """Return the cuDF or pandas object that a cudf.pandas proxy wraps; other objects unchanged."""
-    if not is_proxy(obj):
-        return obj
-    from ..frames.cudf_private import wrapped_by
-
-    return wrapped_by(obj)
+    export_input = export_input_of(obj, preserve_index, arguments)
+    return SourceArray.of_columns(InputExporter(export_input, arguments))
 
 
 def kind_and_schema(obj: Any, preserve_index: bool | None = None) -> tuple[Kind, Schema] | None:
@@ -166,20 +143,15 @@ def _memory_of(columns: Sequence[plc.Column]) -> Iterator[CopiedBuffer]:
         yield from _memory_of(column.children()[:1] if is_dictionary else column.children())
 
 
-def export_input_of_source(
-    source: SourceArray, arguments: ExportArguments, kind: Kind | None = None
-) -> ExportInput:
-    """Import an array of another library, to export it with its own schema.
-
-    By default the kind is that of the source.
-    """
+def export_input_of_source(source: SourceArray, arguments: ExportArguments) -> ExportInput:
+    """Import an array of another library, to export it with its own schema."""
     # sanitize=False: libcudf at most concatenates these columns, and Arrow allows data under nested
     # nulls. For copy=True, the export makes the copy, so that the data is copied only once.
     copy = False if arguments.copy is False else None
     of_import = ImportArguments(
         arguments.stream, None, arguments.mr, copy=copy, validate="minimal", sanitize=False
     )
-    kind = kind or source.kind
+    kind = source.kind
     columns, num_rows, copied = source.importer.import_array(
         source.array_capsule, kind == "table", of_import
     )
@@ -192,7 +164,7 @@ def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Colum
     derived = source.importer.derived
     key = ("spec", kind, types_of(columns))
     spec: SchemaSpec | None = derived.get(key)
-    if spec is None or not are_same_objects(spec.labels, source.labels):
+    if spec is None or source.labels:
         if kind == "table":
             schema = as_schema(source.schema_capsule)
             fields = [from_field(field) for field in schema]

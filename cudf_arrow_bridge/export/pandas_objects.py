@@ -150,4 +150,4 @@ def _named_array(
     metadata = encode_field(object_type, name, obj.name, hint, row_index, [])
     field = pa.field(name, array.type, metadata=metadata or None)
     _, capsule = array.__arrow_c_device_array__()
-    return SourceArray(field.__arrow_c_schema__(), capsule, False, (), None)
+    return SourceArray(field.__arrow_c_schema__(), capsule, "column", (), None)

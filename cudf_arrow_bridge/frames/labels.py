@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import real_pandas as pd
-from .proxies import is_proxy
+from .proxies import unwrapped
 
 Json = Any
 # The encoding of datetime.UTC, which differs from ZoneInfo("UTC").
@@ -65,8 +65,7 @@ def encode_label(label: Hashable, objects: list[Any]) -> Json:
         return label
     if type(label) is tuple:
         return {"tuple": [encode_label(part, objects) for part in label]}
-    if is_proxy(label):
-        label = label.as_cpu_object()
+    label = unwrapped(label)
     if type(label) in _FORMS:
         key, encode, _ = _FORMS[type(label)]
         value = encode(label)

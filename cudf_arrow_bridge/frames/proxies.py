@@ -10,10 +10,13 @@ from typing import Any, TypeGuard
 _CLASSES = ("DataFrame", "Series", "Index")
 
 
-def is_proxy(obj: Any) -> TypeGuard[Any]:
-    """Return whether an object is a proxy."""
+def unwrapped(obj: Any) -> Any:
+    """Return the cuDF or pandas object that a cudf.pandas proxy wraps; other objects unchanged."""
     cudf_pandas = sys.modules.get("cudf.pandas")
-    return cudf_pandas is not None and cudf_pandas.is_proxy_object(obj)
+    if cudf_pandas is None or not cudf_pandas.is_proxy_object(obj):
+        return obj
+    # The public `as_gpu_object` and `as_cpu_object` would copy the object to the GPU or CPU.
+    return obj._fsproxy_wrapped
 
 
 def is_pandas(obj: Any) -> TypeGuard[Any]:

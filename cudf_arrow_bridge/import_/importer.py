@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -19,9 +18,6 @@ from ..frames.proxies import as_proxy, check_active
 
 #: Columns, and their number of rows.
 ImportedColumns = tuple[list[plc.Column], int]
-
-#: Makes the result from columns, their number of rows, and `SourceArray.first_row`.
-ResultMaker = Callable[[list[plc.Column], int, int | None], Any]
 
 
 class Importer:
@@ -47,6 +43,7 @@ class Importer:
         self._to = to
         #: Whether the result is a frame or series, not an object of pylibcudf.
         self.makes_frames = to != "pylibcudf"
+        self.shares_frames = self.makes_frames and self.shares_columns
         reader = None if self._are_ordered else self.computing
         self.arguments = ImportArguments(self.importing, reader, mr, copy, validate, sanitize)
 
@@ -96,24 +93,27 @@ class Importer:
         """Make later work on `computing` wait for the import."""
         order(self.computing.handle, self.importing.handle)
 
-    def result_maker(
-        self, parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]
-    ) -> ResultMaker:
-        """Return a function that makes the result from the columns of an array of one schema.
+    def make_result(
+        self,
+        parsed: ArrayImporter,
+        kind: Kind,
+        labels: tuple[Any, ...],
+        columns: list[plc.Column],
+        num_rows: int,
+        first_row: int | None,
+    ) -> Any:
+        """Make the result from the columns of an array; for the others see `SourceArray`.
 
         `labels` are the labels without a JSON form, for arrays that this process exported.
         """
         if not self.makes_frames:
-            return parsed.table if kind == "table" else parsed.column
+            make = parsed.table if kind == "table" else parsed.column
+            return make(columns, num_rows)
         # Imported only for frames, because importing cuDF takes about a second.
         from ..frames.columns_to_frame import frame_maker_of
 
         make_frame = frame_maker_of(parsed, kind, labels)
-
-        def make_result(columns: list[plc.Column], num_rows: int, first_row: int | None) -> Any:
-            return self.finish(make_frame(columns, num_rows, first_row, self.computing, self.copy))
-
-        return make_result
+        return self.finish(make_frame(columns, num_rows, first_row, self.computing, self.copy))
 
     def share_frame(self, frame: Any) -> Any:
         """Return another cuDF frame or series with the columns of one, or its proxy."""

@@ -28,7 +28,7 @@ def select_of_array(
     """
     schema, select = _selection(source.schema_capsule, source.labels, columns, kind, keeps_index)
     array = select(source.array)
-    return SourceArray(schema, array, True, source.labels, source.first_row)
+    return SourceArray(schema, array, "table", source.labels, source.first_row)
 
 
 def select_of_stream(

@@ -27,22 +27,20 @@ def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iter
     """Import each array of a stream when it is requested; see `iter_arrow_device_stream`."""
     try:
         parsed = importer_of(stream.schema.__arrow_c_schema__())
-        make_result = importer.result_maker(parsed, kind, stream.labels)
         first_row = stream.first_row or 0
         for array in stream.arrays:
             columns, num_rows = importer.import_array(parsed, array, kind)
             # A suspended generator must not extend the lifetime of memory that the caller dropped.
             del array
-            yield make_result(columns, num_rows, first_row)
+            yield importer.make_result(parsed, kind, stream.labels, columns, num_rows, first_row)
             del columns
             first_row += num_rows
     finally:
         stream.release()
 
 
-def import_concatenated(stream: SourceStream, requested: Kind | None, importer: Importer) -> Any:
+def import_concatenated(stream: SourceStream, kind: Kind, importer: Importer) -> Any:
     """Import all arrays of a stream as one object; see `from_arrow_device_stream`."""
-    kind = stream.kind(requested)
     arrays: list[object] = []
     num_rows = 0
     try:
@@ -62,7 +60,6 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
     finally:
         stream.release()
     parsed = importer_of(stream.schema.__arrow_c_schema__())
-    make_result = importer.result_maker(parsed, kind, stream.labels)
     if not arrays:
         arrays.append(empty_array(stream.schema))
     imported = [importer.import_array(parsed, array, kind)[0] for array in arrays]
@@ -74,7 +71,8 @@ def import_concatenated(stream: SourceStream, requested: Kind | None, importer: 
             _concatenate_columns(parts, name, importer)
             for name, *parts in zip(names, *imported, strict=True)
         ]
-    return make_result(columns, num_rows, stream.first_row if len(imported) == 1 else None)
+    first_row = stream.first_row if len(imported) == 1 else None
+    return importer.make_result(parsed, kind, stream.labels, columns, num_rows, first_row)
 
 
 def _concatenate_columns(

@@ -124,9 +124,8 @@ def _make_result(imported: ImportedTensor, importer: Importer, kind: Kind | None
         schema = pa.field("", _arrow_type(columns[0], shape[1:]))
     importer.compute_after_import()
     parsed = importer_of(schema.__arrow_c_schema__())
-    result = importer.result_maker(parsed, "table" if is_table else "column", ())(
-        columns, shape[0], None
-    )
+    result_kind: Kind = "table" if is_table else "column"
+    result = importer.make_result(parsed, result_kind, (), columns, shape[0], None)
     if is_table and importer.makes_frames:
         result.columns = range(len(columns))
     return result

@@ -88,7 +88,7 @@ def check_exchange_of_proxies_of_cudf_objects():
         assert _addresses(pa.record_batch(cab.to_arrow_device(imported))) == _addresses(batch)
     assert type(cab.from_arrow_device(frame, to="cudf.pandas")) is pd.DataFrame
     # The proxy still wraps cuDF's frame.
-    assert isinstance(cab.frames.cudf_private.wrapped_by(frame), cudf.DataFrame)
+    assert isinstance(cab.frames.proxies.unwrapped(frame), cudf.DataFrame)
 
 
 def _addresses(batch):

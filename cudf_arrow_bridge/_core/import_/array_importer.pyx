@@ -26,7 +26,7 @@ from cudf_arrow_bridge._core.capsules cimport (
 from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray
 from cudf_arrow_bridge._core.import_.columns cimport ImportContext, table_of, wrap_columns
 from cudf_arrow_bridge._core.import_.imported_fields cimport ImportedFields, remember
-from cudf_arrow_bridge._core.schema cimport Schema, is_large, is_struct, marks_table
+from cudf_arrow_bridge._core.schema cimport Schema, marks_table
 
 from cudf_arrow_bridge._core.export.array_exporter import InputExporter, schema_of_input
 from cudf_arrow_bridge._core.import_.columns import share_columns
@@ -132,19 +132,12 @@ cdef class ArrayImporter:
             self.fields = ImportedFields.of(self.importer.get().schema())
         return self.fields
 
-    def table(
-        self, list columns not None: list[Column], size_type num_rows, first_row: int | None
-    ) -> Table:
-        """Return a table of the columns of one array, and attach the Arrow fields to the columns.
-
-        `first_row` is not used.
-        """
+    def table(self, list columns not None: list[Column], size_type num_rows) -> Table:
+        """Return a table of the columns of one array, to which the Arrow fields are attached."""
         remember(columns, self.fields_of_schema(), True)
         return table_of(columns, num_rows)
 
-    def column(
-        self, list columns not None: list[Column], size_type num_rows, first_row: int | None
-    ) -> Column:
+    def column(self, list columns not None: list[Column], size_type num_rows) -> Column:
         """Return the only column of an array, and attach the Arrow field to it; see `table`."""
         remember(columns, self.fields_of_schema(), False)
         return columns[0]
@@ -170,8 +163,7 @@ cdef Py_ssize_t MAX_IMPORTERS = 16
 cpdef ArrayImporter importer_of(schema):
     """Return the importer of the schema in a capsule, which is not consumed.
 
-    The importers of recent schemas are cached, since producers send many arrays of one schema,
-    except those of large schemas.
+    The importers of recent schemas are cached, since producers send many arrays of one schema.
     """
     global newest_importers
     cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
@@ -182,8 +174,7 @@ cpdef ArrayImporter importer_of(schema):
         if importer.importer.get().has_schema(dereference(c_schema)):
             return importer
     importer = ArrayImporter(schema)
-    if not is_large(c_schema):
-        newest_importers = (importer, *importers[: MAX_IMPORTERS - 1])
+    newest_importers = (importer, *importers[: MAX_IMPORTERS - 1])
     return importer
 
 
@@ -197,8 +188,8 @@ cdef class SourceArray:
     array
         The ``arrow_device_array`` capsule of a producer, which an import consumes, or the exporter
         of an object of cuDF or pylibcudf, whose columns an import shares.
-    known_table
-        Whether the object is known to be a table, regardless of the flags of its schema.
+    known_kind
+        Whether the object is known to be a table or a column. None: its schema decides.
     labels
         The labels of a `DeviceArray` of this process that cannot be represented in JSON.
     first_row
@@ -210,15 +201,20 @@ cdef class SourceArray:
     cdef readonly object array
     cdef readonly tuple labels
     cdef readonly object first_row  # type: int | None
-    cdef bint known_table
+    cdef readonly object known_kind  # type: Kind | None
     cdef ArrayImporter parsed
 
     def __init__(
-        self, schema_capsule, array, bint known_table, tuple labels, first_row: int | None
+        self,
+        schema_capsule,
+        array,
+        known_kind: Kind | None,
+        tuple labels,
+        first_row: int | None,
     ):
         self.schema_capsule = schema_capsule
         self.array = array
-        self.known_table = known_table
+        self.known_kind = known_kind
         self.labels = labels
         self.first_row = first_row
 
@@ -227,13 +223,8 @@ cdef class SourceArray:
         """Return the array of an `InputExporter`."""
         export_input = exporter.export_input
         schema = schema_of_input(export_input).__arrow_c_schema__()
-        is_table = export_input.kind == "table"
-        return SourceArray(schema, exporter, is_table, export_input.schema_spec.labels, None)
-
-    @property
-    def is_of_rapids(self) -> bool:
-        """Whether this is an object of cuDF or pylibcudf."""
-        return isinstance(self.array, InputExporter)
+        labels = export_input.schema_spec.labels
+        return SourceArray(schema, exporter, export_input.kind, labels, None)
 
     @property
     def array_capsule(self) -> object:
@@ -243,12 +234,9 @@ cdef class SourceArray:
     @property
     def kind(self) -> Kind:
         """Whether this is a table or a column. Depends on the object and the schema only."""
-        if self.is_of_rapids:
-            return self.array.export_input.kind
-        is_table = (
-            is_struct(self.schema_capsule) if self.known_table else marks_table(self.schema_capsule)
-        )
-        return "table" if is_table else "column"
+        if self.known_kind is not None:
+            return self.known_kind
+        return "table" if marks_table(self.schema_capsule) else "column"
 
     @property
     def importer(self) -> ArrayImporter:
@@ -291,17 +279,17 @@ cdef tuple pair_of(capsules):
     return tuple(capsules)
 
 
-def find_array(obj, bint known_table) -> SourceArray | None:
+def find_array(obj, known_kind: Kind | None) -> SourceArray | None:
     """Return the array that an object exports, or None if it implements no array protocol.
 
-    `known_table` is whether the object is known to be a table.
+    `known_kind` is the kind of the object, or None if its schema decides.
     """
     cdef DescribedArray described
     if isinstance(obj, DescribedArray):
         described = <DescribedArray>obj
         schema, array = described.capsules()
         return SourceArray(
-            schema, array, described._kind == "table", described._labels, described._first_row
+            schema, array, described._kind, described._labels, described._first_row
         )
     export = getattr(obj, "__arrow_c_device_array__", None)
     if export is not None:
@@ -312,4 +300,4 @@ def find_array(obj, bint known_table) -> SourceArray | None:
             return None
         schema, array = pair_of(export())
         array = device_array_capsule_from_array(array)
-    return SourceArray(schema, array, known_table, (), None)
+    return SourceArray(schema, array, known_kind, (), None)

@@ -13,7 +13,7 @@ from ...arrow.foreign_streams import has_stream_protocol, open_stream
 from ...arrow.sources import SourceArray, is_array, is_instance
 from ...cuda.ordering import ordered
 from ...cuda.streams import cudf_handle_of_all_threads
-from ...frames.proxies import is_pandas, is_proxy
+from ...frames.proxies import is_pandas, unwrapped
 from ..cudf_polars_private import is_container, is_result, take_partitions
 from .dask_futures import gather_results, is_future
 from .dask_partitions import compute_partitions, is_collection
@@ -50,7 +50,7 @@ def _of(module: str, *classes: str) -> Callable[[Any], bool]:
 
 
 def _is_object(source: Any) -> bool:
-    return is_proxy(source) or is_array(source) or is_pandas(source)
+    return is_array(source) or is_pandas(source) or unwrapped(source) is not source
 
 
 def _is_one_shot_stream(source: Any) -> bool:
