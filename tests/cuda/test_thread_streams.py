@@ -23,7 +23,7 @@ from cudf_arrow_bridge.export import exporter
 from cudf_arrow_bridge.export import streams as export_streams
 from cudf_arrow_bridge.export.sources import datasets
 from testing.peers import chunked_reader
-from testing.peers.streams import Delayed
+from testing.peers.streams import delayed
 
 pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="uses invalid stream handles")
 
@@ -143,7 +143,7 @@ def orders(monkeypatch):
 
 def test_per_thread_stream_waits_for_partitions_of_other_threads(orders, per_thread):
     def collection():
-        return Delayed([cab.from_arrow_device(BATCH)] * 2)
+        return delayed([cab.from_arrow_device(BATCH)] * 2)
 
     list(cab.to_arrow_device_stream(collection()))
     # The second pair orders the free of the partition after the export.
@@ -157,7 +157,7 @@ def test_per_thread_stream_waits_for_partitions_of_other_threads(orders, per_thr
 
 
 def test_partitions_are_computed_on_the_stream_of_cudf(orders):
-    collection = Delayed([cab.from_arrow_device(BATCH)])
+    collection = delayed([cab.from_arrow_device(BATCH)])
     list(cab.to_arrow_device_stream(collection))
     assert orders == []
     list(cab.to_arrow_device_stream(collection, stream=OTHER))

@@ -17,7 +17,7 @@ import pytest
 import cudf_arrow_bridge as cab
 from testing.host import to_plc
 from testing.peers.arrow_cpp import reader_of
-from testing.peers.streams import BATCH, HALVES, Consumer, Delayed, StreamOnly
+from testing.peers.streams import BATCH, HALVES, Consumer, StreamOnly
 from testing.samples import TYPES, values
 
 ROWS = BATCH.num_rows
@@ -143,25 +143,6 @@ def test_batches_outlive_a_stream_that_is_released_early(protocol):
     arrays = [getattr(struct, "array", struct) for struct in structs]
     found = [pa.RecordBatch._import_from_c(addressof(x), numbers.schema) for x in arrays]
     assert found == [numbers.slice(0, 10), numbers.slice(10, 10)]
-
-
-class Partitioned:
-    def __init__(self, frames):
-        self.partitions = frames
-
-
-def frames():
-    return [cab.from_arrow_device(BATCH.slice(at, 35)) for at in (0, 35)]
-
-
-def test_dask_partitions_are_computed_one_by_one():
-    source = Delayed(frames())
-    stream = cab.to_arrow_device_stream(source, max_rows=20)
-    batches = iter(stream)
-    assert [len(next(batches)), len(next(batches))] == [20, 15]
-    assert len(source.made) == 1
-    assert [len(batch) for batch in batches] == [20, 15]
-    assert [len(batch) for batch in cab.to_arrow_device_stream(Partitioned(frames()))] == [35, 35]
 
 
 SPLIT = {

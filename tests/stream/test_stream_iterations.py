@@ -17,7 +17,7 @@ import pytest
 
 import cudf_arrow_bridge as cab
 from testing.host import to_plc
-from testing.peers.streams import Consumer, Delayed, StreamOnly, StreamProducer
+from testing.peers.streams import Consumer, StreamOnly, StreamProducer, delayed
 
 ROWS = 20
 BATCH = pa.record_batch(
@@ -69,7 +69,7 @@ AGAIN = {
     "file": written,
     "frames": lambda _: [cab.from_arrow_device(half) for half in HALVES],
     "iterable": lambda _: Fresh(),
-    "partitions": lambda _: Delayed([cab.from_arrow_device(half) for half in HALVES]),
+    "partitions": lambda _: delayed([cab.from_arrow_device(half) for half in HALVES]),
     "stream": lambda _: cab.to_arrow_device_stream(frame(), max_rows=7),
     "list of streams": lambda _: [TABLE, cab.to_arrow_device_stream(frame())],
 }
@@ -263,16 +263,16 @@ def test_threads_can_consume_a_stream_concurrently(source):
 
 
 def test_threads_that_start_one_loop_do_not_get_a_batch_twice():
-    class Slow(Delayed):
-        def to_delayed(self):
+    class Slow:
+        def __iter__(self):
             time.sleep(0.05)
-            return super().to_delayed()
+            return iter(HALVES)
 
     def work():
         with suppress(ValueError):  # another thread reads a batch
             found.append(len(next(loop)))
 
-    stream = cab.to_arrow_device_stream(Slow(list(HALVES)))
+    stream = cab.to_arrow_device_stream(Slow())
     assert len(list(stream)) == 2
     loop, found = iter(stream), []
     threads = [threading.Thread(target=work) for _ in range(2)]

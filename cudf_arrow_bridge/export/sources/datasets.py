@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -46,6 +46,10 @@ class ParquetReader:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
+        # Shared by all batches, since the spec caches their schema.
+        self._spec = SchemaSpec([from_field(field) for field in schema], schema.metadata or {})
+        # The reader would return dictionaries as strings.
+        self._has_types = len(schema) > 0 and not any(map(has_dictionary, schema.types))
 
     def can_read(self, fragment: ds.Fragment) -> bool:
         """Return whether there is a GPU and a local file has the columns with the same fields."""
@@ -90,18 +94,6 @@ class ParquetReader:
         wanted = [columns[name] for name in self._schema.names]
         freed_on = resolve_stream(None)
         return ExportInput("table", wanted, chunk.tbl.num_rows(), self._spec, freed_on=freed_on)
-
-    @cached_property
-    def _has_types(self) -> bool:
-        # The reader would return dictionaries as strings.
-        return len(self._schema) > 0 and not any(map(has_dictionary, self._schema.types))
-
-    @cached_property
-    def _spec(self) -> SchemaSpec:
-        # Shared by all batches, since the spec caches their schema.
-        return SchemaSpec(
-            [from_field(field) for field in self._schema], self._schema.metadata or {}
-        )
 
 
 #: Reads the batches of a file, of which only the columns of the schema are needed.

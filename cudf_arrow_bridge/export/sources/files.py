@@ -79,12 +79,8 @@ def open_files(names: Any, memory_map: Any, format: Any, **selection: Any) -> Da
     with _errors_of(", ".join(os.fspath(name) for name in names)):
         dataset = _dataset_of(filesystem, paths, file_format, folder, schemas)
     read_file = _READERS.get(file_format) if isinstance(file_format, str) else None
-    # Most files have the same columns, and share the set of their names.
-    shared: dict[frozenset[str], frozenset[str]] = {}
     sets = [frozenset(schema.names) for schema in schemas]
-    names_of_files = {
-        path: shared.setdefault(names, names) for path, names in zip(paths, sets, strict=True)
-    }
+    names_of_files = dict(zip(paths, sets, strict=True))
     return DatasetSource(dataset, **selection, read_file=read_file, names=names_of_files)
 
 

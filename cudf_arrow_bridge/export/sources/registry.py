@@ -63,21 +63,6 @@ def _arrays_of_stream(source: Any) -> Iterator[SourceArray]:
     return open_stream(source).source_arrays()
 
 
-def _is_partitioned(source: Any) -> bool:
-    """Return whether this is a collection of another library than Dask."""
-    # A frame looks for attributes in its columns, which is slow.
-    return not _is_object(source) and (
-        hasattr(source, "to_delayed") or hasattr(source, "partitions")
-    )
-
-
-def _compute_one_by_one(sources: Sequence[Any]) -> Iterator[Any]:
-    for source in sources:
-        found = source.to_delayed if hasattr(source, "to_delayed") else source.partitions
-        for partition in found() if callable(found) else found:
-            yield partition.compute() if hasattr(partition, "compute") else partition
-
-
 def _refuse(source: Any) -> NoReturn:
     raise TypeError(
         "expected cuDF data, a path, a dataset, an Arrow stream or an iterable of these, "
@@ -112,7 +97,6 @@ SOURCES = (
     SourceType(is_future, gather_results, is_computed=True),
     SourceType(_of("ray", "ObjectRef"), fetch_references, is_computed=True),
     SourceType(_of("ray.data", "DataIterator", "Dataset"), blocks_of, is_computed=True),
-    SourceType(_is_partitioned, _compute_one_by_one, is_computed=True),
     ITERABLE,
 )
 

@@ -190,23 +190,8 @@ class StreamProducer:
         return capsule
 
 
-class Lazy:
-    """One partition of dask-cudf."""
+def delayed(frames):
+    """Return a delayed object of Dask for each frame."""
+    from dask import delayed
 
-    def __init__(self, made, frame):
-        self._made, self._frame = made, frame
-
-    def compute(self):
-        self._made.append(self._frame)
-        return self._frame
-
-
-class Delayed:
-    """The `to_delayed` method of a dask collection."""
-
-    def __init__(self, frames):
-        self.made = []
-        self._frames = frames
-
-    def to_delayed(self):
-        return [Lazy(self.made, frame) for frame in self._frames]
+    return list(map(delayed, frames))
