@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 import pylibcudf as plc
 
 from .._core.import_.columns import OwningSpan, rebuild_all
-from ..arrow.dictionaries import for_pandas, types_mapper
 from ..cuda.residency import ComputeLocation, has_gpu
 from . import convert
 from . import real_pandas as pd
@@ -200,8 +199,14 @@ def _category_to_pandas(self: Any, *, nullable: bool = False, arrow_type: bool =
     if nullable or arrow_type:
         name = "nullable" if nullable else "arrow_type"
         raise NotImplementedError(f"{name}=True is not supported.")
-    array = for_pandas(self.to_arrow())
-    return pd.Index(array.to_pandas(types_mapper=types_mapper([array.type])))
+    codes = self.codes.to_arrow().cast(pa.int64()).fill_null(-1).to_numpy()
+    categories = self.categories.to_pandas()
+    if categories.hasnans:
+        # In pandas, NaN and null cannot be categories. Their codes become missing values.
+        kept = categories.notna()
+        codes = np.append(np.where(kept, kept.cumsum() - 1, -1), -1)[codes]
+        categories = categories[kept]
+    return pd.Index(pd.Categorical.from_codes(codes, categories, ordered=bool(self.ordered)))
 
 
 def _to_numpy(self: ColumnBase) -> np.ndarray[Any, Any]:
