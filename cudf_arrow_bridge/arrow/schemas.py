@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from .._core.import_.imported_fields import ImportedField
 from .._core.schema import Schema, as_capsule, is_struct
-from .metadata import has_type, without_extension
-from .options import shown
+from .metadata import has_type, storage_type_of, without_extension
+from .options import Kind, shown
 from .text import shortened
 
 Item = TypeVar("Item")
@@ -46,6 +47,32 @@ def as_schema_or_field(schema: Any) -> pa.Schema | pa.Field:
     """Return a pyarrow schema if the type is that of record batches, otherwise a field."""
     schema = copied(schema)
     return as_schema(schema) if schema.is_table else as_field(schema)
+
+
+def imported_fields(schema: Schema, kind: Kind) -> list[ImportedField]:
+    """Return the fields of the columns of arrays of a schema, to attach them to the columns.
+
+    Return an empty list if pyarrow does not support a type.
+    """
+
+    def describe(field: pa.Field, has_parent: bool, in_dictionary: bool = False) -> ImportedField:
+        stored = storage_type_of(field.type)
+        while in_dictionary and pa.types.is_dictionary(stored):
+            # Dictionaries inside dictionaries are imported as their values.
+            stored = storage_type_of(stored.value_type)
+        if pa.types.is_dictionary(stored):
+            values = describe(pa.field("", stored.value_type), True, in_dictionary=True)
+            return ImportedField(field, (values,), has_parent)
+        children = tuple(describe(stored.field(i), True) for i in range(stored.num_fields))
+        return ImportedField(field, children, has_parent)
+
+    is_table = kind == "table"
+    try:
+        fields = list(as_schema(schema)) if is_table else [as_field(schema)]
+    except Exception:
+        # For example nested run-end encoding, or an error of an extension type that reads metadata.
+        return []
+    return [describe(field, is_table) for field in fields]
 
 
 def with_types_for_nulls(own: Schema, other: Schema) -> pa.Schema | pa.Field | None:

@@ -21,9 +21,7 @@ from .._core.import_.columns import types_of
 from .._core.import_.imported_fields import (
     arrow_children,
     has_own_nulls,
-    imported_fields,
-    imported_schema,
-    is_field_of_parent,
+    imported_field,
 )
 from .._core.protocols import ColumnMetadata
 from .._core.schema import Schema, SchemaSpec
@@ -181,7 +179,7 @@ def _spec_of(kind: Kind, columns: Sequence[plc.Column]) -> tuple[SchemaSpec, lis
     pylibcudf tables have no names. If every column has a field, the names are those of the fields,
     which may be empty or equal. Otherwise the fields are named by position.
     """
-    owners: list[object] = [imported_fields(level) for level in _levels(columns)]
+    owners: list[object] = [imported_field(level) for level in _levels(columns)]
     if not any(owners):
         return SchemaSpec([ColumnMetadata()] if kind == "column" else [], {}), []
     fields = tuple(_describe(column, "", None) for column in columns)
@@ -198,14 +196,13 @@ def _describe(column: plc.Column, default_name: str, parent: plc.Column | None) 
         _describe(child, str(i) if is_struct else "item", column if is_struct else None)
         for i, child in enumerate(of_children)
     )
-    schema = imported_schema(column)
-    if schema is None:
+    imported = imported_field(column)
+    if imported is None:
         children = _named(children, of_children) if is_struct else children
         return ColumnMetadata(default_name, children=children)
-    field = as_field(schema)
     # A column imported as not nullable may have gained nulls since.
-    nullable = field.nullable or has_own_nulls(column, parent)
-    return replace(from_field(field), nullable=nullable, children=children)
+    nullable = imported.is_nullable or has_own_nulls(column, parent)
+    return replace(from_field(imported.field), nullable=nullable, children=children)
 
 
 def _named(
@@ -213,7 +210,7 @@ def _named(
 ) -> tuple[ColumnMetadata, ...]:
     # A column that was imported alone can have no name.
     if all(
-        field.imported_schema is not None and (field.name or is_field_of_parent(column))
+        (imported := imported_field(column)) and (field.name or imported.has_parent)
         for field, column in zip(fields, columns, strict=True)
     ):
         return fields

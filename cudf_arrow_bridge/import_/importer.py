@@ -10,8 +10,11 @@ import pylibcudf as plc
 
 from .._core.export.array_exporter import ExportArguments, InputExporter
 from .._core.import_.array_importer import ArrayImporter, ImportArguments, to_capsule
+from .._core.import_.columns import table_of
+from .._core.import_.imported_fields import remember
 from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.options import Kind, check_option
+from ..arrow.schemas import imported_fields
 from ..cuda.ordering import order
 from ..cuda.streams import CUDF_HANDLE, PER_THREAD_HANDLE, resolve_stream
 from ..frames.proxies import as_proxy, check_active
@@ -107,8 +110,10 @@ class Importer:
         `labels` are the labels without a JSON form, for arrays that this process exported.
         """
         if not self.makes_frames:
-            make = parsed.table if kind == "table" else parsed.column
-            return make(columns, num_rows)
+            if (fields := parsed.derived.get(kind)) is None:
+                fields = parsed.derived[kind] = imported_fields(parsed.schema, kind)
+            remember(columns, fields)
+            return table_of(columns, num_rows) if kind == "table" else columns[0]
         # Imported only for frames, because importing cuDF takes about a second.
         from ..frames.columns_to_frame import frame_maker_of
 

@@ -6,8 +6,6 @@ from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
-from pylibcudf.libcudf.types cimport size_type
-from pylibcudf.table cimport Table
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
@@ -24,8 +22,7 @@ from cudf_arrow_bridge._core.capsules cimport (
     schema_from_capsule,
 )
 from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray
-from cudf_arrow_bridge._core.import_.columns cimport ImportContext, table_of, wrap_columns
-from cudf_arrow_bridge._core.import_.imported_fields cimport ImportedFields, remember
+from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_columns
 from cudf_arrow_bridge._core.schema cimport Schema, marks_table
 
 from cudf_arrow_bridge._core.export.array_exporter import InputExporter, schema_of_input
@@ -81,8 +78,6 @@ cdef class ArrayImporter:
     cdef unique_ptr[core.array_importer] importer
     #: A cache of objects that other modules derive from the schema, each with its own key.
     cdef readonly dict derived
-    #: None until first used.
-    cdef ImportedFields fields
 
     def __cinit__(self, schema):
         cdef core.ArrowSchema* c_schema = schema_from_capsule(schema)
@@ -126,21 +121,6 @@ cdef class ArrayImporter:
                 )
                 imported.num_rows = imported.columns[0].size
         return wrap_columns(imported, context), imported.num_rows, to_tuples(imported.columns)
-
-    cdef ImportedFields fields_of_schema(self):
-        if self.fields is None:
-            self.fields = ImportedFields.of(self.importer.get().schema())
-        return self.fields
-
-    def table(self, list columns not None: list[Column], size_type num_rows) -> Table:
-        """Return a table of the columns of one array, to which the Arrow fields are attached."""
-        remember(columns, self.fields_of_schema(), True)
-        return table_of(columns, num_rows)
-
-    def column(self, list columns not None: list[Column], size_type num_rows) -> Column:
-        """Return the only column of an array, and attach the Arrow field to it; see `table`."""
-        remember(columns, self.fields_of_schema(), False)
-        return columns[0]
 
 
 def select_children(schema, array, vector[size_t] positions: Sequence[int]) -> None:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport int32_t, uintptr_t
+from libc.stdint cimport uintptr_t
 from libcpp.memory cimport shared_ptr
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column_view cimport column_view
-from pylibcudf.libcudf.types cimport size_type
+from pylibcudf.libcudf.types cimport size_type, type_id
 from pylibcudf.table cimport Table
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
@@ -18,10 +18,10 @@ cdef class Span:
     cdef readonly size_t size
     #: Whether an import allocated the memory, which no other object uses.
     cdef readonly bint is_allocated
-    #: A counted reference to the `ImportedFields` that a level of a column was imported with, or
+    #: A counted reference to the `ImportedField` that a level of a column was imported with, or
     #: NULL. It is not an `object`, since the garbage collector would then traverse every span.
-    cdef PyObject* fields
-    cdef int32_t level  # the index in `fields`
+    cdef PyObject* field
+    cdef type_id type  # the type of that level
     cdef object __weakref__
 
 

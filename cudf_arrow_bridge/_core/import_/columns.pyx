@@ -41,7 +41,7 @@ cdef class Span:
     """A buffer with the interface that pylibcudf and cuDF expect. Subclasses own the memory."""
 
     def __dealloc__(self):
-        Py_XDECREF(self.fields)
+        Py_XDECREF(self.field)
 
     @property
     def nbytes(self) -> int:

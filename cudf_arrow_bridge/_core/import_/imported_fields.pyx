@@ -7,57 +7,31 @@ libcudf are in new memory without a field.
 """
 
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from cython.operator cimport dereference
-from libc.stdint cimport int32_t
-from libc.string cimport strcmp
 from libcpp.string cimport string
-from libcpp.utility cimport move
-from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.types cimport type_id
 
-from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.import_.columns cimport OwningSpan, Span, main_span_of
-from cudf_arrow_bridge._core.schema cimport Schema
 
 
-cdef int add_level(
-    vector[ImportedLevel]& levels, const core.ArrowSchema* field, bint in_dictionary
-) except -1:
-    """Add a field and its descendants that have libcudf columns."""
-    cdef size_t index = levels.size()
-    cdef const core.ArrowSchema* stored = field
-    cdef ImportedLevel level
-    # Run-end encoded arrays and dictionaries inside dictionaries are imported as their values.
-    while True:
-        if strcmp(stored.format, "+r") == 0:
-            stored = stored.children[1]
-        elif in_dictionary and stored.dictionary != NULL:
-            stored = stored.dictionary
-        else:
-            break
-    level.schema = field
-    level.type = core.import_row(dereference(stored)).column
-    level.is_nullable = (field.flags & core.ARROW_FLAG_NULLABLE) != 0
-    levels.push_back(level)
-    if stored.dictionary != NULL:
-        add_level(levels, stored.dictionary, True)
-    else:
-        for i in range(stored.n_children):
-            add_level(levels, stored.children[i], False)
-    levels[index].end = <int32_t>levels.size()
-    return 0
+cdef class ImportedField:
+    """The Arrow field of one level of imported columns.
 
+    Parameters
+    ----------
+    field
+        The ``pyarrow.Field``.
+    children
+        The fields of the children that libcudf has for the type.
+    has_parent
+        Whether columns are imported as a field of a table, struct or list, not alone.
+    """
 
-cdef class ImportedFields:
-    """The fields of one schema in depth-first order. The top level of the schema is level 0."""
-
-    @staticmethod
-    cdef ImportedFields of(core.shared_schema schema):
-        cdef ImportedFields self = ImportedFields.__new__(ImportedFields)
-        self.schema = move(schema.to_arrow())
-        add_level(self.levels, self.schema.get(), False)
-        return self
+    def __init__(self, field, tuple children: tuple[ImportedField, ...], bint has_parent):
+        self.field = field
+        self.children = children
+        self.has_parent = has_parent
+        self.is_nullable = field.nullable
 
 
 cpdef object arrow_children(Column column):  # type: Sequence[Column]
@@ -89,69 +63,36 @@ cdef Span add_field_span(Column column):
     return made
 
 
-cdef int remember_level(Column column, ImportedFields fields, int32_t level) except -1:
-    cdef type_id id = column._data_type.c_obj.id()
-    cdef int32_t child_level = level + 1
-    cdef Span span
-    if fields.levels[level].type != id:
-        return 0
+cdef int remember_level(Column column, ImportedField field) except -1:
     found = field_span_of(column)
-    span = <Span>found if isinstance(found, Span) else add_field_span(column)
-    Py_INCREF(fields)
-    Py_XDECREF(span.fields)
-    span.fields = <PyObject*>fields
-    span.level = level
-    if child_level == fields.levels[level].end:
-        return 0
-    for child in arrow_children(column):
-        remember_level(<Column?>child, fields, child_level)
-        child_level = fields.levels[child_level].end
+    cdef Span span = <Span>found if isinstance(found, Span) else add_field_span(column)
+    Py_INCREF(field)
+    Py_XDECREF(span.field)
+    span.field = <PyObject*>field
+    span.type = column._data_type.c_obj.id()
+    if field.children:
+        for child, child_field in zip(arrow_children(column), field.children):
+            remember_level(<Column?>child, <ImportedField?>child_field)
     return 0
 
 
-cdef int remember(object columns, ImportedFields fields, bint is_table) except -1:
-    """Attach the fields of a schema to the columns that were imported with it.
-
-    If `is_table`, the columns are the children of the top level of the schema.
-    """
-    cdef int32_t level = 1 if is_table else 0
-    for column in columns:
-        remember_level(<Column?>column, fields, level)
-        level = fields.levels[level].end
-    return 0
+def remember(
+    list columns not None: list[Column], list fields not None: list[ImportedField]
+) -> None:
+    """Attach the fields of columns to their memory."""
+    for column, field in zip(columns, fields):
+        remember_level(<Column?>column, <ImportedField?>field)
 
 
-cdef Span remembered(Column column):
-    """Return the span with the field of one level, or None if it has no field of its type."""
+cpdef ImportedField imported_field(Column column):  # type: ImportedField | None
+    """Return the field that one level of a column was imported with, or None."""
     found = field_span_of(column)
-    if not isinstance(found, Span) or (<Span>found).fields == NULL:
+    if not isinstance(found, Span) or (<Span>found).field == NULL:
         return None
-    cdef Span span = <Span>found
-    cdef ImportedFields fields = <ImportedFields><object>span.fields
     # The caller may have constructed a column of another type over the same memory.
-    return span if fields.levels[span.level].type == column._data_type.c_obj.id() else None
-
-
-def imported_fields(Column column not None) -> ImportedFields | None:
-    """Return the owner of the field that one level of a column was imported with, or None."""
-    cdef Span span = remembered(column)
-    return None if span is None else <object>span.fields
-
-
-def imported_schema(Column column not None) -> Schema | None:
-    """Return the field that one level of a column was imported with, as a schema, or None."""
-    cdef Span span = remembered(column)
-    if span is None:
+    if (<Span>found).type != column._data_type.c_obj.id():
         return None
-    cdef ImportedFields fields = <ImportedFields><object>span.fields
-    cdef core.shared_schema copied = core.copy_schema(dereference(fields.levels[span.level].schema))
-    return Schema.wrap(move(copied))
-
-
-def is_field_of_parent(Column column not None) -> bool:
-    """Return whether a column was imported as a field of a table, struct or list, not alone."""
-    cdef Span span = remembered(column)
-    return span is not None and span.level > 0
+    return <ImportedField><object>(<Span>found).field
 
 
 cpdef bint has_own_nulls(Column column, Column parent: Column | None):
@@ -173,18 +114,14 @@ cpdef bint has_own_nulls(Column column, Column parent: Column | None):
 
 
 cdef int add_fields(string& key, Column column, Column parent) except -1:
-    cdef Span span = remembered(column)
-    cdef PyObject* fields = NULL
-    cdef int32_t level = 0
-    if span is not None:
-        fields = span.fields
-        level = span.level
-        if has_own_nulls(column, parent) and not (
-            (<ImportedFields><object>span.fields).levels[level].is_nullable
-        ):
-            level = ~level
-    key.append(<const char*>&fields, sizeof(fields))
-    key.append(<const char*>&level, sizeof(level))
+    cdef ImportedField field = imported_field(column)
+    cdef PyObject* address = NULL
+    cdef bint has_gained_nulls = False
+    if field is not None:
+        address = <PyObject*>field
+        has_gained_nulls = not field.is_nullable and has_own_nulls(column, parent)
+    key.append(<const char*>&address, sizeof(address))
+    key.append(<const char*>&has_gained_nulls, sizeof(has_gained_nulls))
     if column._num_children:
         parent = column if column._data_type.c_obj.id() == type_id.STRUCT else None
         for child in arrow_children(column):
