@@ -204,15 +204,7 @@ class TensorProtocols:
                 self.open_tensor(copy=False)
             except BufferError as error:
                 raise ValueError(str(error)) from None
-        array = np.from_dlpack(self)
-        if dtype is not None and array.dtype != np.dtype(dtype):
-            if copy is False:
-                raise ValueError(
-                    f"copy=False: expected dtype {array.dtype}, got "
-                    f"{np.dtype(dtype)}, which needs a copy"
-                )
-            return array.astype(dtype)
-        return array.copy() if copy else array
+        return np.array(np.from_dlpack(self), dtype=dtype, copy=copy)
 
 
 def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

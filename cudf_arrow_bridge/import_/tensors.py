@@ -138,5 +138,4 @@ def _arrow_type(column: plc.Column, list_shape: tuple[int, ...] = ()) -> pa.Data
         if len(list_shape) > 1:
             return pa.fixed_shape_tensor(element, list_shape)
         return pa.list_(element, *list_shape)
-    type_id = column.type().id()
-    return pa.type_for_alias("bool" if type_id == plc.TypeId.BOOL8 else type_id.name.lower())
+    return column.type().to_arrow()

@@ -135,8 +135,8 @@ cdef class BufferSharer:
 cdef object attached_to(object column, object column_dtype, Column shared, str name):
     # The attribute of most objects is missing. An AttributeError would be slow.
     cdef object span = main_span_of(shared)
-    if span is not None:
-        return (<SharedSpan?>span).owner.__dict__.get(name)
+    if isinstance(span, SharedSpan):
+        return (<SharedSpan>span).owner.__dict__.get(name)
     dtype, attachment = column.__dict__.get(name, (None, None))
     # If the dtype differs, the column object was changed in place and has other data.
     return attachment if dtype is column_dtype else None
