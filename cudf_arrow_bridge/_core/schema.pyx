@@ -55,6 +55,15 @@ cdef int add_map_names(const core.ArrowSchema* schema, list names) except -1:
     return 0
 
 
+cdef bint has_null_type(const core.ArrowSchema* schema) noexcept:
+    if strcmp(schema.format, "n") == 0:
+        return True
+    for i in range(schema.n_children):
+        if has_null_type(schema.children[i]):
+            return True
+    return schema.dictionary != NULL and has_null_type(schema.dictionary)
+
+
 cdef class Schema:
     """An Arrow schema that can be exported any number of times."""
 
@@ -86,6 +95,11 @@ cdef class Schema:
         cdef core.unique_schema schema = move(self.schema.to_arrow())
         add_map_names(schema.get(), names)
         return names
+
+    def has_nulls(self) -> bool:
+        """Return whether a type at any level is Arrow's null type."""
+        cdef core.unique_schema schema = move(self.schema.to_arrow())
+        return has_null_type(schema.get())
 
     def shares(self, Schema other not None) -> bool:
         """Return whether both are the same schema object. Equal schemas can be different."""

@@ -80,7 +80,7 @@ def with_types_for_nulls(own: Schema, other: Schema) -> pa.Schema | pa.Field | N
 
     Return None if there are none.
     """
-    if own.shares(other):
+    if own.shares(other) or not own.has_nulls():
         return None
     mine, theirs = as_schema_or_field(own), as_schema_or_field(other)
     if isinstance(mine, pa.Field) and isinstance(theirs, pa.Field):
