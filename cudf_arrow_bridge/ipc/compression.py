@@ -15,10 +15,9 @@ import pyarrow as pa
 
 from .._core.ipc.body import BodyBuffer, IpcBody
 from ..arrow.options import check_option
-from .metadata import Pairs, pairs_of
+from .metadata import Header, Pairs, pairs_of
 
 if TYPE_CHECKING:
-    from .._core.ipc.metadata import Header
     from .._core.protocols import Codec
 
 Compression = Literal["lz4", "zstd"]
@@ -63,7 +62,7 @@ def decompress(
     body, or does not match its size or its codec.
     """
     assert header.codec is not None
-    pairs = pairs_of(header, header.buffers, header.num_buffers)
+    pairs = pairs_of(header.buffers)
     if len(buffers) not in (1, len(pairs)):
         raise ValueError(
             f"expected {len(pairs)} buffers or a packed body, got {len(buffers)} buffers"

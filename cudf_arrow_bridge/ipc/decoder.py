@@ -14,7 +14,6 @@ import pyarrow as pa
 from .._core.export.array_exporter import BatchSource, ExportArguments, single_batch
 from .._core.ipc.body_decoder import BatchParts
 from .._core.ipc.body_transfer import DeviceMemory, upload_memory
-from .._core.ipc.metadata import read_header
 from .._core.tensor import memory_of_dlpack
 from ..arrow.device_array import DeviceArray
 from ..arrow.options import check_max_bytes, check_option
@@ -25,21 +24,20 @@ from ..cuda.streams import Stream, resolve_stream
 from ..export.streams import StreamExporter
 from ..import_.tensors import producing_handle, request_capsule
 from .compression import decompress
-from .metadata import StoredSchema
+from .metadata import Header, StoredSchema, read_header
 from .transport.framing import CHUNK_SIZE, check_chunk_size
 from .transport.sources import Source
 
 if TYPE_CHECKING:
     from .._core.export.exported_array import ExportedArray
     from .._core.ipc.body_decoder import BodyDecoder
-    from .._core.ipc.metadata import Header
     from .._core.stream.stream_export import StreamState
 
 #: The checks of a batch before it is used; see `from_messages`.
 Checks = Literal["sizes", "minimal", "full"]
 #: A message: its metadata, and the buffers of its body, one with the packed body, or the source at
 #: whose position the body is.
-Received = tuple["Header", list[Any] | Source]
+Received = tuple[Header, list[Any] | Source]
 #: Arrow's device type, and the device id.
 Location = tuple[int, int]
 _CPU: Location = (DeviceType.CPU, -1)
@@ -201,7 +199,7 @@ def dictionary_of(
     body = message.body
     if location != _CPU and body:
         body = upload_memory(body, stream, mr, CHUNK_SIZE)
-    adopt = partial(_adopt_device_memory, stream)
+    adopt = partial(_adopt, stream)
     parts = BatchParts(read_header(message.metadata), [body], adopt)
     return decoder.decode(parts, within, "sizes", stream, location, index)
 
@@ -220,7 +218,7 @@ class MessageDecoder:
             found = len(stored.dictionary_ids)
             raise ValueError(f"schema: expected {count} dictionary ids, got {found}")
         self._dictionaries = ReadDictionaries(self._decoder, stored.dictionary_ids, options)
-        self._adopt = partial(_adopt_device_memory, options.stream)
+        self._adopt = partial(_adopt, options.stream)
         #: The location of the memory so far; without bytes so far, that of the first message.
         self._location: Location | None = None
         #: The bytes of the dictionary with each id, and of its deltas.
@@ -326,11 +324,19 @@ class MessageDecoder:
         )
 
 
-def _adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
-    """Return the address, the size in bytes, and the owner of memory without the buffer protocol.
+def _adopt(stream: Stream, obj: Any) -> tuple[int, int, Any, bool]:
+    """Return the address, size and owner of memory, and whether it has the buffer protocol.
 
-    `stream` waits for the work that writes the memory.
+    `stream` waits for the work that writes device memory.
     """
+    try:
+        memory = pa.py_buffer(obj)
+    except TypeError:
+        return (*_adopt_device_memory(stream, obj), False)
+    return memory.address, memory.size, memory, True
+
+
+def _adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is not None:
         owner, address = obj, interface["data"][0] or 0

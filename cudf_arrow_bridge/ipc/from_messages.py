@@ -8,12 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from .._core.ipc.metadata import read_header
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
-from .metadata import read_schema
+from .metadata import read_header, read_schema
 
 #: Reads the first message and returns the decoder and the messages after the schema.
 Start = Callable[[], tuple[MessageDecoder, Iterator[Received]]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flatbuffers of Arrow IPC: messages of schemas, record batches and dictionaries, and footers.
+"""The metadata of Arrow IPC: messages of schemas, record batches and dictionaries, and footers.
 
 Input is untrusted. pyarrow writes and reads schemas, except the ids of dictionaries. References to
 tables in a flatbuffer are relative to their position, so a table in the bytes of one flatbuffer can
@@ -15,29 +15,44 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from struct import pack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body_decoder import BodyDecoder
-from .._core.ipc.metadata import CODECS, V4, V5, Flatbuffer, bytes_of, schema_table
+from .._core.ipc.flatbuffer import Flatbuffer, Table, read_fields
 from ..arrow.schemas import with_map_names
 from .transport.framing import Block
 
 if TYPE_CHECKING:
-    from .._core.ipc.metadata import Header, Table
     from .._core.protocols import BytesLike, Codec
 
 #: Two numbers for each row: offset and size of buffers, or length and null count of nodes.
 Pairs = np.ndarray[Any, np.dtype[np.int64]]
 
-#: Slots of the table Schema.
-ENDIANNESS, FIELDS, CUSTOM_METADATA = range(3)
+#: Metadata versions, as numbers in flatbuffers.
+V4, V5 = 3, 4
+#: The types of messages, and those of other messages, which cuDF does not support.
+KINDS: dict[int, Literal["schema", "dictionary", "batch"]] = {
+    1: "schema",
+    2: "dictionary",
+    3: "batch",
+}
+TENSORS = {4: "a tensor", 5: "a sparse tensor"}
+#: The codecs of compressed bodies, in the order of their numbers.
+CODECS: tuple[Codec, ...] = ("lz4_frame", "zstd")
+#: The key with which Arrow 0.17 marked compressed bodies, before the format supported them.
+EXPERIMENTAL_COMPRESSION = b"ARROW:experimental_compression"
 
 #: The prefix of the metadata of a message in a stream, and its length.
 PREFIX = struct.Struct("<Ii")
 CONTINUATION = 0xFFFFFFFF
+#: The size of the structs FieldNode and Buffer: two numbers of 64 bits.
+PAIR_BYTES = 16
+#: The struct Block.
+BLOCK = struct.Struct("<qi4xq")
 
 #: The maximum size in bytes of a schema message in the cache.
 MAX_CACHED_SIZE = 1 << 20
@@ -73,54 +88,209 @@ def read_schema(metadata: BytesLike) -> StoredSchema:
     TypeError
         If the data is big-endian.
     ValueError
-        If it is not the metadata of a schema.
+        If it is not the metadata of a schema, or fields are too deep, are shared by several
+        parents, or their strings overlap, because a reader would need far more memory than the
+        bytes.
     """
-    metadata = bytes_of(metadata)
+    metadata = bytes(metadata)
     is_small = len(metadata) <= MAX_CACHED_SIZE
     return (_read_schema if is_small else _read_schema.__wrapped__)(metadata)
 
 
 @lru_cache(maxsize=32)
 def _read_schema(metadata: bytes) -> StoredSchema:
-    return stored_schema_of(schema_table(metadata), metadata)
+    return _stored_schema(_schema_table(metadata), metadata)
 
 
-def stored_schema_of(table: Table, metadata: bytes) -> StoredSchema:
-    """Return the schema in the message `metadata`, whose table is also `table`."""
-    if table.number(ENDIANNESS, 2):
+def _schema_table(metadata: bytes) -> Table:
+    """Return the table of a schema in the metadata of a message."""
+    kind, _, header = _read_message(Flatbuffer(metadata, "metadata"))
+    if kind != "schema":
+        raise ValueError(f"the message is a {kind}, not a schema")
+    return header
+
+
+def _stored_schema(found: Table, metadata: bytes) -> StoredSchema:
+    """Return the schema in the message `metadata`, whose table is also `found`."""
+    endianness, fields, custom_metadata = range(3)
+    if found.number(endianness, 2):
         raise TypeError("schema: the data is big-endian, and only little-endian data is supported")
     # Read the ids first, because this limits the memory that pyarrow needs.
-    table.key_values(CUSTOM_METADATA)
+    found.key_values(custom_metadata)
+    ids: list[int] = []
     map_names: list[tuple[str, ...]] = []
-    ids = table.dictionary_ids(FIELDS, map_names)
+    read_fields(found.tables(fields), ids, map_names)
     message = pa.py_buffer(PREFIX.pack(CONTINUATION, len(metadata)) + metadata)
     try:
         schema = with_map_names(pa.ipc.read_schema(message), map_names)
     except Exception as error:
         # Errors of pyarrow, and of extension types that read their metadata.
         raise ValueError(f"schema: {error}") from error
-    return StoredSchema(schema, ids)
+    return StoredSchema(schema, tuple(ids))
 
 
-def pairs_of(header: Header, first: int, count: int) -> Pairs:
-    """Return the pairs of numbers at a position in the metadata of a message."""
-    return np.frombuffer(header.metadata, "<i8", 2 * count, first).reshape(-1, 2)
+class Header(NamedTuple):
+    """The contents of a message's metadata."""
+
+    metadata: bytes
+    """The flatbuffer without the preceding length."""
+    kind: Literal["schema", "dictionary", "batch"]
+    """The type of the message."""
+    body_length: int = 0
+    """The size of the body in bytes."""
+    length: int = 0
+    """The number of rows."""
+    nodes: bytes = b""
+    """The length and null count of each node, as numbers of 64 bits."""
+    buffers: bytes = b""
+    """The offset in the body and the length of each buffer, as numbers of 64 bits."""
+    variadic_counts: tuple[int, ...] = ()
+    """The number of data buffers of each array of views."""
+    codec: Codec | None = None
+    """The compression codec of the buffers."""
+    dictionary_id: int = 0
+    """For a dictionary: its id."""
+    is_delta: bool = False
+    """For a dictionary: whether it is appended to the previous one."""
 
 
-#: All tables of a message, each after its vtable: Message, DictionaryBatch, RecordBatch and
-#: BodyCompression.
-TABLES = struct.Struct("<I 6H iHBxqI 5H2x iIqB3x 7H2x iq4I 3H2x iB3x")
-#: The positions of the tables.
-MESSAGE, DICTIONARY, BATCH, COMPRESSION = 16, 48, 84, 120
-#: The numbers of the tables that differ between batches, and their positions.
-LENGTH = struct.Struct("<q")
-DICTIONARY_NUMBERS = struct.Struct("<qB")
-BODY_LENGTH_AT, DICTIONARY_NUMBERS_AT, LENGTH_AT = MESSAGE + 8, DICTIONARY + 8, BATCH + 4
-#: The bytes before the items of a vector: their count, after padding, because numbers of 64 bits
-#: and blocks are at multiples of 8.
-VECTOR = struct.Struct("<4xI")
-#: The types of messages in flatbuffers.
-DICTIONARY_TYPE, BATCH_TYPE = 2, 3
+def pairs_of(numbers: bytes) -> Pairs:
+    """Return the pairs of numbers of nodes or buffers."""
+    return np.frombuffer(numbers, "<i8").reshape(-1, 2)
+
+
+def read_header(metadata: BytesLike) -> Header:
+    """Read the metadata of a message.
+
+    Parameters
+    ----------
+    metadata : bytes-like
+        The flatbuffer without the preceding length. It is untrusted.
+
+    Raises
+    ------
+    ValueError
+        If it is not the metadata of a schema, dictionary or record batch in the format of Arrow 0.8
+        or newer, with the position.
+    """
+    buffer = Flatbuffer(metadata, "metadata")
+    kind, body_length, batch = _read_message(buffer)
+    header = Header(buffer.data, kind, body_length)
+    if kind == "schema":
+        return header
+    if kind == "dictionary":
+        dictionary = batch
+        header = header._replace(
+            dictionary_id=dictionary.number(0, 8), is_delta=dictionary.number(2, 1) != 0
+        )
+        found = dictionary.table(1)
+        if found is None:
+            raise buffer.error(dictionary.position, "a dictionary without data", "a record batch")
+        batch = found
+    length, nodes, buffers, compression, variadic_counts = range(5)
+    _, pairs = batch.items(buffers, PAIR_BYTES)
+    first, counts = batch.items(variadic_counts, 8)
+    found_counts = struct.unpack(f"<{len(counts) // 8}q", counts)
+    most = len(pairs) // PAIR_BYTES
+    if not all(0 <= count <= most for count in found_counts):
+        found_range = f"{min(found_counts)} to {max(found_counts)}"
+        raise buffer.error(first, found_range, f"counts of view buffers from 0 to {most}")
+    return header._replace(
+        length=_size_in(batch, length, "length"),
+        nodes=batch.items(nodes, PAIR_BYTES)[1],
+        buffers=pairs,
+        variadic_counts=found_counts,
+        codec=_codec_of(batch.table(compression)),
+    )
+
+
+def _read_message(
+    buffer: Flatbuffer,
+) -> tuple[Literal["schema", "dictionary", "batch"], int, Table]:
+    """Return the type of a message, the size of its body, and its header."""
+    version_slot, header_type, header_slot, body_length, custom_metadata = range(5)
+    message = buffer.root()
+    version = _checked_version(message, version_slot)
+    code = message.number(header_type, 1)
+    kind = KINDS.get(code)
+    if kind is None:
+        found = TENSORS.get(code, f"a message of type {code}")
+        raise buffer.error(message.position, found, "a schema, dictionary or record batch")
+    if version == V4 and EXPERIMENTAL_COMPRESSION in message.key_values(custom_metadata):
+        found = "a body compressed by Arrow 0.17"
+        raise buffer.error(message.position, found, "a body that names its codec")
+    header = message.table(header_slot)
+    if header is None:
+        raise buffer.error(message.position, "no header", f"a {kind}")
+    return kind, _size_in(message, body_length, "body length"), header
+
+
+def _checked_version(found: Table, slot: int, *others: int) -> int:
+    """Return the metadata version in a slot, which must be V4, V5 or one of the others."""
+    version = found.number(slot, 2)
+    if version not in (V4, V5, *others):
+        found_version = f"metadata version V{version + 1}"
+        raise found.buffer.error(found.position, found_version, "V4 or V5")
+    return version
+
+
+def _size_in(found: Table, slot: int, what: str) -> int:
+    """Return the number in a slot, which must not be negative."""
+    number = found.number(slot, 8)
+    if number < 0:
+        raise found.buffer.error(found.place(slot), str(number), f"a {what} of at least 0")
+    return number
+
+
+def _codec_of(compression: Table | None) -> Codec | None:
+    if compression is None:
+        return None
+    codec, method = compression.number(0, 1), compression.number(1, 1)
+    if method or not 0 <= codec < len(CODECS):
+        found = f"codec {codec} by method {method}"
+        raise compression.buffer.error(compression.position, found, "LZ4 or ZSTD by buffer")
+    return CODECS[codec]
+
+
+class Item(NamedTuple):
+    """A written table or vector with all that it refers to; its size is a multiple of 8."""
+
+    data: bytes
+    target: int
+    """The position of the table or vector in the bytes."""
+
+
+def vector(data: bytes, count: int) -> Item:
+    """Write a vector of items, whose size is a multiple of 8."""
+    return Item(pack("<4xI", count) + data, 4)
+
+
+def table(*slots: bytes | Item | None) -> Item:
+    """Write a table. A slot is a number as bytes, an item, or not stored."""
+    # The table starts with the distance from its vtable; each slot takes 8 bytes.
+    offsets = (0 if slot is None else 8 + 8 * i for i, slot in enumerate(slots))
+    vtable = pack(f"<{2 + len(slots)}H", 4 + 2 * len(slots), 8 + 8 * len(slots), *offsets)
+    vtable += bytes(-len(vtable) % 8)
+    data, items = pack("<q", len(vtable)), b""
+    end = 8 + 8 * len(slots)
+    for slot in slots:
+        if isinstance(slot, Item):
+            # A reference is the distance from itself.
+            data += pack("<q", end + len(items) + slot.target - len(data))
+            items += slot.data
+        else:
+            data += (slot or b"").ljust(8, b"\0")
+    return Item(vtable + data + items, len(vtable))
+
+
+def flatbuffer(root: Item) -> bytes:
+    """Write a flatbuffer with a root table."""
+    return pack("<q", 8 + root.target) + root.data
+
+
+def _message(code: int, header: Item, body_length: int = 0) -> bytes:
+    """Return the metadata of a message of version 5."""
+    return flatbuffer(table(pack("<h", V5), pack("<B", code), header, pack("<q", body_length)))
 
 
 def batch_message(
@@ -137,66 +307,18 @@ def batch_message(
     Nodes, buffers and counts consist of numbers of 64 bits; see `IpcBody.numbers`. A dictionary is
     given by its id, and whether it is appended to the previous one.
     """
-    start, before_buffers, before_counts = _structure(
-        len(nodes) // 16, len(buffers) // 16, len(variadic_counts) // 8, codec, dictionary is None
+    header = table(
+        pack("<q", length),
+        vector(nodes, len(nodes) // PAIR_BYTES),
+        vector(buffers, len(buffers) // PAIR_BYTES),
+        None if codec is None else table(pack("<b", CODECS.index(codec))),
+        vector(variadic_counts, len(variadic_counts) // 8) if variadic_counts else None,
     )
-    tables = bytearray(start)
-    LENGTH.pack_into(tables, BODY_LENGTH_AT, body_length)
-    LENGTH.pack_into(tables, LENGTH_AT, length)
-    if dictionary is not None:
-        DICTIONARY_NUMBERS.pack_into(tables, DICTIONARY_NUMBERS_AT, *dictionary)
-    return b"".join((tables, nodes, before_buffers, buffers, before_counts, variadic_counts))
-
-
-@lru_cache(maxsize=64)
-def _structure(
-    num_nodes: int, num_buffers: int, num_counts: int, codec: Codec | None, is_batch: bool
-) -> tuple[bytes, bytes, bytes]:
-    """Return the bytes before the nodes, buffers and counts, without the numbers of the batch."""
-    # The position of a vector is that of its count.
-    first = TABLES.size + 4
-    second = first + VECTOR.size + 16 * num_nodes
-    third = second + VECTOR.size + 16 * num_buffers
-    # Each vtable has its size, the size of its table, and the offset in the table of each slot; 0
-    # for a slot that is not stored. A table starts with the distance from its vtable, and refers to
-    # another table or a vector by the distance from the reference.
-    # fmt: off
-    tables = TABLES.pack(
-        MESSAGE,
-        12, 20, 4, 6, 16, 8,
-        12, V5, BATCH_TYPE if is_batch else DICTIONARY_TYPE, 0,
-        (BATCH if is_batch else DICTIONARY) - (MESSAGE + 16),
-        10, 20, 8, 4, 16,
-        12, BATCH - (DICTIONARY + 4), 0, 0,
-        14, 28, 4, 12, 16, 20 if codec else 0, 24 if num_counts else 0,
-        16, 0, first - (BATCH + 12), second - (BATCH + 16), COMPRESSION - (BATCH + 20),
-        third - (BATCH + 24),
-        6, 8, 4,
-        8, CODECS.index(codec) if codec else 0,
-    )
-    # fmt: on
-    before_counts = VECTOR.pack(num_counts) if num_counts else b""
-    return tables + VECTOR.pack(num_nodes), VECTOR.pack(num_buffers), before_counts
-
-
-#: Slots of the table Footer.
-VERSION, SCHEMA, DICTIONARIES, RECORD_BATCHES = range(4)
-
-#: The struct Block.
-BLOCK = np.dtype(
-    {
-        "names": ["offset", "metadata_length", "body_length"],
-        "formats": ["<i8", "<i4", "<i8"],
-        "offsets": [0, 8, 16],
-        "itemsize": 24,
-    }
-)
-
-#: A message of version 5 with a schema: root, vtable and table, which ends with the reference to
-#: the schema.
-MESSAGE_START = struct.Struct("<I 4x HHHHH 2x i hBx I")
-#: A footer of version 5: root, vtable and table, before the vectors of blocks.
-FOOTER_START = struct.Struct("<I 6H i H2x 3I 4x")
+    if dictionary is None:
+        return _message(3, header, body_length)
+    dictionary_id, is_delta = dictionary
+    header = table(pack("<q", dictionary_id), header, pack("<B", is_delta))
+    return _message(2, header, body_length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,18 +334,12 @@ def make_footer(
     schema_message: bytes, dictionaries: Sequence[Block], batches: Sequence[Block]
 ) -> bytes:
     """Return the flatbuffer of a footer. It must be written at a multiple of 8."""
-    vectors = _vector_of(dictionaries) + _vector_of(batches)
-    # The table is at 16, its vtable of 12 bytes at 4: version at 4 of the table's 20 bytes, the
-    # schema at 8, the dictionaries at 12, the batches at 16. A reference is the distance from it.
-    table = 16
-    first = FOOTER_START.size + 4
-    second = first + VECTOR.size + BLOCK.itemsize * len(dictionaries)
-    schema = FOOTER_START.size + len(vectors) + schema_table(schema_message).position
-    start = FOOTER_START.pack(
-        table, 12, 20, 4, 8, 12, 16, table - 4, V5,
-        schema - (table + 8), first - (table + 12), second - (table + 16),
-    )  # fmt: skip
-    return start + vectors + schema_message
+    schema = Item(schema_message, _schema_table(schema_message).position)
+    lists = (
+        vector(b"".join(BLOCK.pack(*block) for block in blocks), len(blocks))
+        for blocks in (dictionaries, batches)
+    )
+    return flatbuffer(table(pack("<h", V5), schema, *lists))
 
 
 def read_footer(footer: BytesLike, file_size: int) -> Footer:
@@ -232,54 +348,28 @@ def read_footer(footer: BytesLike, file_size: int) -> Footer:
     Raise ValueError if it is not a footer of Arrow 0.8 or newer, or refers to positions outside of
     these bytes; TypeError if the data is big-endian.
     """
-    buffer = Flatbuffer(footer, "footer")
-    table = buffer.root()
+    version, schema_slot, dictionaries, record_batches = range(4)
+    root = Flatbuffer(footer, "footer").root()
     # Arrow 0.14.1 omits the version, which reads as V1; each message has its own version.
-    version = table.number(VERSION, 2)
-    if version not in (0, V4, V5):
-        raise buffer.error(table.position, f"metadata version V{version + 1}", "V4 or V5")
-    schema = table.table(SCHEMA)
+    _checked_version(root, version, 0)
+    schema = root.table(schema_slot)
     if schema is None:
-        raise buffer.error(table.position, "no schema", "one")
-    message = _message_start(schema.position) + buffer.data
+        raise root.buffer.error(root.position, "no schema", "one")
     return Footer(
-        stored_schema_of(schema, message),
-        _blocks(buffer, *table.vector(DICTIONARIES, BLOCK.itemsize, 8), file_size),
-        _blocks(buffer, *table.vector(RECORD_BATCHES, BLOCK.itemsize, 8), file_size),
+        _stored_schema(schema, _message(1, Item(root.buffer.data, schema.position))),
+        _blocks(root, dictionaries, file_size),
+        _blocks(root, record_batches, file_size),
     )
 
 
-def _message_start(schema: int) -> bytes:
-    """Return the bytes that, placed before a schema table, form a schema message."""
-    # Root: the table is at 20, its vtable of 10 bytes at 8: version at 4 of the table's 12 bytes,
-    # the header's type at 6, the header at 8.
-    vtable, table, header = 8, 20, 8
-    to_schema = MESSAGE_START.size + schema - (table + header)
-    return MESSAGE_START.pack(table, 10, 12, 4, 6, header, table - vtable, V5, 1, to_schema)
-
-
-def _vector_of(blocks: Sequence[Block]) -> bytes:
-    numbers = np.zeros(len(blocks), BLOCK)
-    numbers[:] = list(blocks)
-    return VECTOR.pack(len(blocks)) + numbers.tobytes()
-
-
-def _blocks(buffer: Flatbuffer, first: int, count: int, file_size: int) -> list[Block]:
+def _blocks(footer: Table, slot: int, file_size: int) -> list[Block]:
     """Read blocks that must lie within a file."""
-    blocks = np.frombuffer(buffer.data, BLOCK, count, first)
-    offsets = blocks["offset"]
-    metadata_lengths = blocks["metadata_length"].astype(np.int64)
-    body_lengths = blocks["body_length"]
-    # Compare differences, because sums may overflow. The values do not matter for a message that is
-    # already outside.
-    inside = (offsets >= 0) & (offsets <= file_size) & (offsets % 8 == 0)
-    rest = file_size - offsets
-    inside &= (metadata_lengths > 0) & (metadata_lengths <= rest)
-    inside &= (body_lengths >= 0) & (body_lengths <= rest - metadata_lengths)
-    if not inside.all():
-        wrong = int(inside.argmin())
-        offset, metadata_length, body_length = blocks[wrong].tolist()
-        found = f"a message of {metadata_length}+{body_length} bytes at {offset}"
-        where = first + BLOCK.itemsize * wrong
-        raise buffer.error(where, found, f"a message at a multiple of 8 in {file_size} bytes")
-    return [Block(*block) for block in blocks.tolist()]
+    first, numbers = footer.items(slot, BLOCK.size)
+    blocks = list(map(Block._make, BLOCK.iter_unpack(numbers)))
+    for i, (offset, metadata_length, body_length) in enumerate(blocks):
+        is_valid = offset >= 0 and offset % 8 == 0 and metadata_length > 0 and body_length >= 0
+        if not is_valid or offset + metadata_length + body_length > file_size:
+            found = f"a message of {metadata_length}+{body_length} bytes at {offset}"
+            expected = f"a message at a multiple of 8 in {file_size} bytes"
+            raise footer.buffer.error(first + BLOCK.size * i, found, expected)
+    return blocks

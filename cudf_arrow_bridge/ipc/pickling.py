@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from .._core.ipc.body_decoder import aligned, take_buffers
 from .._core.ipc.body_transfer import download_to, upload_memory
-from .._core.ipc.metadata import read_header
 from .._core.schema import Schema
 from ..arrow.device_array import DeviceArray
 from ..cuda.residency import DeviceType, has_gpu
 from ..cuda.streams import resolve_stream
 from .decoder import MessageDecoder, ReadOptions
 from .encoder import MessageEncoder
-from .metadata import read_schema
+from .metadata import pairs_of, read_header, read_schema
 from .transport.framing import CHUNK_SIZE
 from .transport.sources import copy_bytes
 
@@ -110,13 +108,17 @@ def unpack(
     array, position = None, 0
     for metadata in messages:
         message = read_header(metadata)
-        if not is_packed:
-            body, position = take_buffers(buffers, position, message)
-        elif message.body_length:
-            body = list(map(aligned, buffers[position : position + 1]))
-            position += 1
-        else:
-            body = [None]
+        # Absent buffers, and packed bodies without bytes, are not sent.
+        sizes = [message.body_length] if is_packed else pairs_of(message.buffers)[:, 1].tolist()
+        body: list[Any] = []
+        for size in sizes:
+            if size and position == len(buffers):
+                raise ValueError(
+                    f"the messages need more buffers than these {len(buffers)}: expected "
+                    f"{position + 1} or more, got {len(buffers)}"
+                )
+            body.append(_aligned(buffers[position]) if size else None)
+            position += size != 0
         array = decoder.read_array(message, body)
     if array is None:
         raise ValueError("header: the last message is not a record batch")
@@ -141,6 +143,15 @@ def reduce(array: DeviceArray, protocol: int) -> tuple[Callable[..., Any], Any]:
 def restore(header: tuple[Any, ...], labels: tuple[Any, ...], *buffers: Any) -> DeviceArray:
     """Return the array of a pickle; see `unpack`."""
     return unpack(header, list(buffers), labels)
+
+
+def _aligned(buffer: Any) -> Any:
+    """Return a buffer, or a copy of host memory whose address is not a multiple of 8."""
+    try:
+        memory = pa.py_buffer(buffer)
+    except TypeError:  # in device memory
+        return buffer
+    return memory if memory.address % 8 == 0 else memory.to_pybytes()
 
 
 def _download(body: IpcBody) -> memoryview:

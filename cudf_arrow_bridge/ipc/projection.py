@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body import ALIGNMENT
-from .._core.ipc.metadata import Header, read_header
 from ..frames.selected_columns import selected_positions
-from .metadata import Pairs, StoredSchema, batch_message, pairs_of
+from .metadata import Header, Pairs, StoredSchema, pairs_of
 from .transport.sources import Source
 
 
@@ -94,7 +93,8 @@ class Projection:
 
     def reduce(self, header: Header) -> Header:
         """Return the metadata of a batch of the selected columns in the same body."""
-        return _header_of(header, *self._select(header), header.body_length)
+        nodes, pairs, counts = self._select(header)
+        return header._replace(nodes=nodes, buffers=pairs.tobytes(), variadic_counts=counts)
 
     def pack(self, header: Header) -> tuple[Header, list[tuple[int, int]]]:
         """Return the metadata of a batch of the selected columns in a body of only their buffers.
@@ -122,21 +122,23 @@ class Projection:
             ranges.append((start, stop))
             moved[i, 0] += length - start
             length += stop - start
-        return _header_of(header, nodes, moved, counts, length), ranges
+        packed = header._replace(
+            nodes=nodes, buffers=moved.tobytes(), variadic_counts=counts, body_length=length
+        )
+        return packed, ranges
 
-    def _select(self, header: Header) -> tuple[Pairs, Pairs, list[int]]:
+    def _select(self, header: Header) -> tuple[bytes, Pairs, tuple[int, ...]]:
         """Return the nodes, buffers and variadic buffer counts of the selected columns."""
         fields, chosen = self._fields, self._positions
         views = [field.views for field in fields]
         own = _slices(header.variadic_counts, views, range(len(fields)), "variadic buffer counts")
         counts = [field.buffers + sum(found) for field, found in zip(fields, own, strict=True)]
-        nodes = pairs_of(header, header.nodes, header.num_nodes)
-        buffers = pairs_of(header, header.buffers, header.num_buffers)
+        nodes, buffers = pairs_of(header.nodes), pairs_of(header.buffers)
         node_slices = _slices(nodes, [field.nodes for field in fields], chosen, "nodes")
         return (
-            np.concatenate([nodes[:0], *node_slices]),
+            np.concatenate([nodes[:0], *node_slices]).tobytes(),
             np.concatenate([buffers[:0], *_slices(buffers, counts, chosen, "buffers")]),
-            [count for i in chosen for count in own[i]],
+            tuple(count for i in chosen for count in own[i]),
         )
 
 
@@ -146,11 +148,3 @@ def _slices(numbers: Any, counts: Sequence[int], positions: Iterable[int], what:
     if len(numbers) != ends[-1]:
         raise ValueError(f"expected {ends[-1]} {what} by the schema, got {len(numbers)}")
     return [numbers[ends[i] : ends[i + 1]] for i in positions]
-
-
-def _header_of(
-    header: Header, nodes: Pairs, buffers: Pairs, counts: list[int], body_length: int
-) -> Header:
-    """Return the metadata of a batch with the rows and the codec of another."""
-    numbers = nodes.tobytes(), buffers.tobytes(), np.array(counts, "<i8").tobytes()
-    return read_header(batch_message(header.length, *numbers, body_length, header.codec))

@@ -10,13 +10,12 @@ from typing import Any, Literal, overload
 
 import pyarrow as pa
 
-from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
 from .from_messages import MessageStreamSource
-from .metadata import Footer, read_footer
+from .metadata import Footer, Header, read_footer, read_header
 from .projection import PartialBody, Projection
 from .transport.framing import (
     CHUNK_SIZE,

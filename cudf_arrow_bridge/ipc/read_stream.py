@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from .._core.ipc.metadata import Header, read_header
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from .decoder import Checks, ReadOptions, Received
 from .from_messages import stream_of_messages
-from .metadata import read_schema
+from .metadata import Header, read_header, read_schema
 from .transport.framing import CHUNK_SIZE, read_message
 from .transport.sources import Source, is_read_once, open_source
 

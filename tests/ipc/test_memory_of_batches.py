@@ -13,11 +13,10 @@ import rmm
 
 import cudf_arrow_bridge as cab
 from cudf_arrow_bridge._core.ipc.body_decoder import BodyDecoder
-from cudf_arrow_bridge._core.ipc.metadata import read_header
 from cudf_arrow_bridge.cuda.residency import DeviceType
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc import decoder
-from cudf_arrow_bridge.ipc.metadata import StoredSchema, read_schema
+from cudf_arrow_bridge.ipc.metadata import StoredSchema, read_header, read_schema
 from testing.ipc.metadata import messages_of
 from testing.ipc.samples import written
 from testing.peers.dlpack import Producer

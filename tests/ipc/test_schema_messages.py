@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
-from cudf_arrow_bridge._core.ipc.metadata import read_header
-from cudf_arrow_bridge.ipc.metadata import read_schema, schema_message
+from cudf_arrow_bridge.ipc.metadata import read_header, read_schema, schema_message
 from testing.ipc.metadata import messages_of
 from testing.ipc.samples import TYPES, UNUSUAL, batch_of, written
 

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decoding of IPC message bodies into arrays that share the received buffers."""
 
-from cpython.buffer cimport (
-    PyBUF_SIMPLE,
-    PyBuffer_Release,
-    PyObject_CheckBuffer,
-    PyObject_GetBuffer,
-)
-from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AsString
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
 from libcpp.memory cimport unique_ptr
@@ -29,60 +23,6 @@ cdef dict CHECKS = {
 }
 
 
-cdef class HeldBuffer:
-    """A view of an object with the buffer protocol. It prevents the object from being resized."""
-
-    cdef Py_buffer view
-    cdef bint is_held
-
-    @staticmethod
-    cdef HeldBuffer of(object obj):
-        cdef HeldBuffer self = HeldBuffer.__new__(HeldBuffer)
-        PyObject_GetBuffer(obj, &self.view, PyBUF_SIMPLE)
-        self.is_held = True
-        return self
-
-    def __dealloc__(self):
-        if self.is_held:
-            PyBuffer_Release(&self.view)
-
-
-cpdef aligned(buffer):  # type: Any
-    """Return a buffer, or a copy of host memory whose address is not a multiple of 8."""
-    cdef HeldBuffer held
-    if isinstance(buffer, BodyBuffer) or not PyObject_CheckBuffer(buffer):
-        return buffer
-    held = HeldBuffer.of(buffer)
-    if <uintptr_t>held.view.buf % 8 == 0:
-        return buffer
-    return PyBytes_FromStringAndSize(<const char*>held.view.buf, held.view.len)
-
-
-def take_buffers(list buffers not None, size_t position, header: Header) -> tuple[list[Any], int]:
-    """List the buffers of a message, with None for absent buffers, which were not sent.
-
-    Those of earlier messages are before `position`. Also return the position of the next message.
-    Host memory whose address is not a multiple of 8 is copied.
-    """
-    cdef bytes metadata = header.metadata
-    cdef int64_t first = header.buffers
-    cdef const char* sizes = PyBytes_AsString(metadata) + first + sizeof(int64_t)
-    cdef int64_t num_buffers = header.num_buffers
-    cdef int64_t size
-    cdef int64_t i
-    cdef list taken = []
-    for i in range(num_buffers):
-        memcpy(&size, sizes + i * sizeof(int64_t[2]), sizeof(size))
-        if size == 0:
-            taken.append(None)
-            continue
-        if position == <size_t>len(buffers):
-            raise ValueError(f"the messages need more buffers than these {len(buffers)}")
-        taken.append(aligned(buffers[position]))
-        position += 1
-    return taken, position
-
-
 cdef class BatchParts:
     """The metadata and the received buffers of a record batch or dictionary.
 
@@ -93,11 +33,12 @@ cdef class BatchParts:
     header
         The metadata of the message.
     buffers
-        Objects with the buffer protocol, or that `adopt_device` supports: all buffers, or one with
-        the packed body. An absent buffer is None or empty. Buffers of a message with a codec are
-        decompressed; the metadata has their compressed sizes.
-    adopt_device
-        A function that returns the address, size and owner of device memory.
+        Objects that `adopt` supports: all buffers, or one with the packed body. An absent buffer is
+        None or empty. Buffers of a message with a codec are decompressed; the metadata has their
+        compressed sizes.
+    adopt
+        A function that returns the address, size and owner of memory, and whether it has the buffer
+        protocol.
     on_device
         Whether memory without bytes counts as memory of the current device if all buffers are
         absent.
@@ -111,8 +52,7 @@ cdef class BatchParts:
         of 8 bytes in the body, as the specification requires (Columnar Format, IPC).
     """
 
-    #: The metadata, with the nodes of the batch.
-    cdef bytes metadata
+    cdef bytes nodes
     cdef vector[core.ipc_buffer] buffers
     cdef vector[int64_t] variadic_counts
     cdef core.ipc_batch batch
@@ -124,29 +64,27 @@ cdef class BatchParts:
 
     def __init__(
         self,
-        header: Header,
+        header,
         list buffers not None,
-        adopt_device not None: Callable[[Any], tuple[int, int, Any]],
+        adopt not None: Callable[[Any], tuple[int, int, Any, bool]],
         bint on_device=False,
         bint frees_on_stream=False,
     ):
         cdef vector[core.ipc_buffer] received
         cdef list owners = []
-        self.metadata = header.metadata
-        cdef const char* data = PyBytes_AsString(self.metadata)
+        self.nodes = header.nodes
         for buffer in buffers:
-            received.push_back(self.adopt(buffer, adopt_device, owners))
+            received.push_back(self.adopt(buffer, adopt, owners))
         if on_device and not (self.has_bytes or self.is_guessed):
             self.memory.location.device_type = core.ARROW_DEVICE_CUDA
             self.memory.location.device_id = core.get_current_cuda_device().value()
-        self.find_buffers(
-            data + <int64_t>header.buffers, header.num_buffers, received, header.codec is not None
-        )
+        self.find_buffers(header.buffers, received, header.codec is not None)
         self.variadic_counts = header.variadic_counts
         self.batch.length = header.length
-        # Numbers in metadata are at multiples of 8, as is the memory of a bytes object.
+        # The memory of a bytes object is at a multiple of 8.
         self.batch.nodes = core.node_span(
-            <const core.ipc_node*>(data + <int64_t>header.nodes), header.num_nodes
+            <const core.ipc_node*>PyBytes_AsString(self.nodes),
+            len(self.nodes) // sizeof(core.ipc_node),
         )
         self.batch.buffers = core.buffer_span(self.buffers.data(), self.buffers.size())
         self.batch.variadic_counts = core.count_span(
@@ -160,12 +98,12 @@ cdef class BatchParts:
         """Arrow's device type and the device id of the memory."""
         return self.memory.location.device_type, self.memory.location.device_id
 
-    cdef core.ipc_buffer adopt(self, object obj, object adopt_device, list owners) except *:
+    cdef core.ipc_buffer adopt(self, object obj, object adopt, list owners) except *:
         """Return the memory of an object, and check that it is where the memory before is."""
-        cdef HeldBuffer held
         cdef core.ipc_buffer buffer
         cdef core.memory_location location
         cdef uintptr_t address
+        cdef bint is_known = True
         buffer.address = NULL
         buffer.size = 0
         if obj is None:
@@ -175,15 +113,11 @@ cdef class BatchParts:
             buffer.size = (<BodyBuffer>obj).size
             location = (<BodyBuffer>obj).location
             owners.append(obj)
-        elif PyObject_CheckBuffer(obj):
-            held = HeldBuffer.of(obj)
-            buffer.address = held.view.buf
-            buffer.size = held.view.len
-            owners.append(held)
         else:
-            address, buffer.size, owner = adopt_device(obj)
+            address, buffer.size, owner, is_known = adopt(obj)
             buffer.address = <const void*>address
-            location = core.locate(buffer.address)
+            if not is_known:
+                location = core.locate(buffer.address)
             owners.append(owner)
         if buffer.size > 0:
             if not self.has_bytes:
@@ -194,18 +128,19 @@ cdef class BatchParts:
                     f"the buffers are in {core.to_string(self.memory.location).decode()} and in "
                     f"{core.to_string(location).decode()}"
                 )
-        elif not self.has_bytes and PyObject_CheckBuffer(obj):
+        elif not self.has_bytes and is_known:
             self.memory.location = location
             self.is_guessed = True
         return buffer
 
     cdef int find_buffers(
         self,
-        const char* pairs,
-        int64_t count,
+        bytes pairs,
         vector[core.ipc_buffer]& received,
         bint is_decompressed,
     ) except -1:
+        cdef const char* numbers = PyBytes_AsString(pairs)
+        cdef int64_t count = len(pairs) // sizeof(int64_t[2])
         cdef bint is_packed = received.size() == 1 and not is_decompressed
         cdef int64_t[2] pair
         cdef core.ipc_buffer buffer
@@ -218,7 +153,7 @@ cdef class BatchParts:
             )
         self.buffers.reserve(count)
         for i in range(count):
-            memcpy(pair, pairs + i * sizeof(pair), sizeof(pair))
+            memcpy(pair, numbers + i * sizeof(pair), sizeof(pair))
             found = received[0 if is_packed else i]
             if not is_packed:
                 pair[0] = 0
