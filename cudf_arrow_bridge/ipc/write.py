@@ -31,9 +31,8 @@ def write_stream(
 ) -> None:
     """Write cuDF data as an Arrow IPC stream.
 
-    Host buffers are written in place: to files, pipes and sockets through their descriptor, and to
-    objects with ``write`` one by one, with small buffers joined. Device memory is copied through
-    two pieces of pinned memory: while one is written, the next one is copied.
+    Host buffers are written in place, one by one, with small buffers joined. Device memory is
+    copied through two pieces of pinned memory: while one is written, the next one is copied.
 
     Parameters
     ----------

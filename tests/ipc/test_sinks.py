@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from cudf_arrow_bridge.ipc import write_file, write_stream
-from cudf_arrow_bridge.ipc.transport import files
 from cudf_arrow_bridge.ipc.transport.sinks import MANY, SMALL, open_sink
 from testing.ipc.bytes import (
     ReadingThread,
@@ -206,16 +205,17 @@ def test_bodies_start_at_multiples_of_64_bytes(length):
 
 @pytest.mark.parametrize("blocks", [True, False])
 @pytest.mark.parametrize("connect", [os.pipe, lambda: [end.detach() for end in narrow_sockets()]])
-def test_any_number_of_pieces_passes_through_a_small_connection(connect, blocks):
-    """There are more pieces than one system call accepts, and partial writes within pieces."""
+def test_pieces_of_any_size_pass_through_a_small_connection(connect, blocks):
+    """There are partial writes within pieces."""
     ends = connect()
     reader, writer = ends if connect is os.pipe else reversed(ends)
     os.set_blocking(writer, blocks)
-    sizes = [0, 5000, 1, 64, 300_000, 63, *[70] * 3000, 0]
+    sizes = [0, 5000, 1, 64, 300_000, 63, 0]
     pieces = [bytes([i % 251]) * size for i, size in enumerate(sizes)]
     thread = ReadingThread(reader)
-    files.write_all(writer, pieces)
-    os.close(writer)
+    with open(writer, "wb", buffering=0) as file, open_sink(file) as sink:
+        for piece in pieces:
+            sink.write(piece)
     assert thread.result() == b"".join(pieces)
     os.close(reader)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection, reading, writing and atomic replacement of operating system files."""
+"""Detection and atomic replacement of operating system files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import io
 import os
 import secrets
 import select
-import socket
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 # Exactly these classes: a subclass may change the bytes that it reads and writes.
 _BUFFERED = (io.BufferedWriter, io.BufferedReader, io.BufferedRandom)
-#: The maximum number of buffers of a system call.
-_MAX_PIECES = os.sysconf("SC_IOV_MAX")
 
 
 def raw_file_of(file: Any) -> io.FileIO | None:
@@ -28,15 +25,14 @@ def raw_file_of(file: Any) -> io.FileIO | None:
     return raw if type(raw) is io.FileIO else None
 
 
-def socket_descriptor(file: Any) -> int | None:
-    """Return the descriptor of a socket without a timeout; None for other objects.
-
-    Python implements the timeout itself, so the descriptor does not have it. Subclasses, such as
-    TLS sockets, may change the bytes that they send.
-    """
-    if type(file) is socket.socket and file.gettimeout() is None:
-        return file.fileno()
-    return None
+def wait_for(file: Any, event: int) -> bool:
+    """Wait for an event of a raw file that does not block; return False for other objects."""
+    if type(file) is not io.FileIO:
+        return False
+    poll = select.poll()
+    poll.register(file, event)
+    poll.poll()
+    return True
 
 
 def check_binary(file: Any, method: str, what: str) -> None:
@@ -50,61 +46,9 @@ def check_binary(file: Any, method: str, what: str) -> None:
         )
 
 
-def read_some(fd: int, view: memoryview) -> int:
-    """Fill the beginning of writable memory from a descriptor; return 0 only at the end.
-
-    A descriptor that does not block is waited for.
-    """
-    while True:
-        try:
-            return os.readv(fd, [view])
-        except BlockingIOError:
-            _wait(fd, select.POLLIN)
-
-
-def write_all(fd: int, pieces: Sequence[Any]) -> None:
-    """Write buffers to a descriptor, many with each system call.
-
-    A descriptor that does not block is waited for.
-    """
-    for start in range(0, len(pieces), _MAX_PIECES):
-        rest = pieces[start : start + _MAX_PIECES]
-        while size := sum(map(len, rest)):
-            try:
-                written = os.writev(fd, rest)
-            except BlockingIOError:
-                _wait(fd, select.POLLOUT)
-                continue
-            rest = [] if written == size else _without_start(rest, written)
-
-
-def _without_start(pieces: Sequence[Any], size: int) -> Sequence[Any]:
-    """Return buffers without their first bytes."""
-    first = 0
-    while size >= len(pieces[first]):
-        size -= len(pieces[first])
-        first += 1
-    return [memoryview(pieces[first])[size:], *pieces[first + 1 :]]
-
-
-def _wait(fd: int, event: int) -> None:
-    poll = select.poll()
-    poll.register(fd, event)
-    poll.poll()
-
-
-def follow_descriptor(file: Any, raw: io.FileIO) -> None:
-    """Set the position of a buffered file object to that of its descriptor."""
-    if file is not raw and not file.closed and raw.seekable():
-        # Only a seek from the end makes the system call even if the buffer contains the target.
-        position = raw.tell()
-        file.seek(0, os.SEEK_END)
-        file.seek(position)
-
-
 @contextlib.contextmanager
-def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
-    """Yield the descriptor of a new file that replaces the file at `path` on exit.
+def replace_file(path: str | os.PathLike[str]) -> Iterator[io.FileIO]:
+    """Yield a new file that replaces the file at `path` on exit.
 
     The new file is written to a temporary name in the same directory, flushed to disk and renamed.
     The path therefore has either the old or the new content, and readers of the old file keep it.
@@ -122,7 +66,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
     if old is not None:
         with file:
             if not stat.S_ISREG(old.st_mode):
-                yield file.fileno()
+                yield file
                 return
     folder = os.path.dirname(path)
     temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
@@ -134,7 +78,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[int]:
                 with contextlib.suppress(PermissionError):
                     os.chown(new, old.st_uid, old.st_gid)
                 os.fchmod(new, old.st_mode & 0o777)
-            yield file.fileno()
+            yield file
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:

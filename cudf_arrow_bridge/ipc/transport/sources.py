@@ -8,8 +8,8 @@ source. If that size is unknown, it is at most a small multiple of the bytes rec
 from __future__ import annotations
 
 import io
-import mmap
 import os
+import select
 import stat
 from abc import abstractmethod
 from collections.abc import Callable
@@ -22,7 +22,7 @@ import pyarrow as pa
 from ..._core.ipc.body_transfer import upload_from, upload_memory
 from ...arrow.errors import check_process
 from ...arrow.options import path_of
-from .files import check_binary, follow_descriptor, raw_file_of, read_some, socket_descriptor
+from .files import check_binary, raw_file_of, wait_for
 
 if TYPE_CHECKING:
     from ..._core.ipc.body_transfer import DeviceMemory
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 #: The size in bytes of the first allocation if the size of the source is unknown.
 STEP = 1 << 24
-#: The size in bytes of reads that are tried without a look at the size of the source, which may
-#: be a system call.
-SMALL = 4096
 
 
 class Source(AbstractContextManager["Source"]):
@@ -77,8 +74,7 @@ class Source(AbstractContextManager["Source"]):
 
         Raise ValueError as `read_exact` does.
         """
-        if n > SMALL:
-            self._check(n, what)
+        self._check(n, what)
         start = self.position
         memory = _allocate(n if n <= STEP or self._end() is not None else STEP)
         found = self._fill(memory)
@@ -194,12 +190,6 @@ class _Memory(Source):
     def size(self) -> int:
         return len(self._memory)
 
-    def read_up_to(self, n: int) -> bytes:
-        self._check_open()
-        data = bytes(self._memory[self.position : self.position + n])
-        self.position += len(data)
-        return data
-
     def take(self, n: int, what: str = "a body") -> memoryview:
         start = self.position
         if n > len(self._memory) - start:
@@ -245,42 +235,42 @@ class _Reader(Source):
         return self._known_size
 
     def _read(self, view: memoryview) -> int | None:
-        return self._read_some(view)
+        while (count := self._read_some(view)) is None:
+            if not wait_for(self._file, select.POLLIN):
+                break
+        return count
 
     def _seek(self, position: int) -> None:
         self._file.seek(position - self.position, os.SEEK_CUR)
 
 
-class _Descriptor(Source):
-    """A file, pipe or socket; its descriptor is read directly into the destination.
+class _RegularFile(Source):
+    """A regular file, read at positions, because forks of the process share its position.
 
-    A regular file is read at positions, because forks of the process share that of the descriptor.
+    `file` has the position, and may buffer the raw file.
     """
 
-    def __init__(self, file: Any, close: Callable[[], object]) -> None:
+    survives_fork = True
+
+    def __init__(self, raw: io.FileIO, file: Any, close: Callable[[], object]) -> None:
         super().__init__(close)
         # The caller may close the file, and another file may get the same descriptor.
+        self._raw = raw
         self._file = file
-        is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-        self._origin = os.lseek(file.fileno(), 0, os.SEEK_CUR) if is_regular else None
-        self.survives_fork = is_regular
+        self._origin = file.tell()
 
     @property
-    def size(self) -> int | None:
-        if self._origin is None:
-            return None
-        return max(os.fstat(self._file.fileno()).st_size - self._origin, 0)
+    def size(self) -> int:
+        return max(os.fstat(self._raw.fileno()).st_size - self._origin, 0)
 
     def close(self) -> None:
         is_mine = self._close is not None and os.getpid() == self._process
-        if is_mine and self._origin is not None and not self._file.closed:
-            os.lseek(self._file.fileno(), self._origin + self.position, os.SEEK_SET)
+        if is_mine and not self._file.closed:
+            self._file.seek(self._origin + self.position)
         super().close()
 
     def _read(self, view: memoryview) -> int:
-        if self._origin is None:
-            return read_some(self._file.fileno(), view)
-        return os.preadv(self._file.fileno(), [view], self._origin + self.position)
+        return os.preadv(self._raw.fileno(), [view], self._origin + self.position)
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:
@@ -297,10 +287,9 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
     """Open a path, host memory, a binary file, a socket, or an object to read from.
 
     Such an object has ``readinto`` or ``read``. Memory is not copied, including that of
-    ``io.BytesIO``, ``pa.BufferReader`` and ``pa.MemoryMappedFile``. Operating system files and
-    sockets without a timeout are read through their descriptor; closing the source updates the
-    position of the file object. A file that is memory-mapped must not shrink while slices of the
-    mapping are in use.
+    ``io.BytesIO``, ``pa.BufferReader`` and ``pa.MemoryMappedFile``. Regular files are read at
+    positions; closing the source updates the position of the file object. A file that is
+    memory-mapped must not shrink while slices of the mapping are in use.
     """
     if _has_buffer(source):
         return _Memory(memoryview(pa.py_buffer(source)))
@@ -312,8 +301,6 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
         # getvalue returns the bytes object that BytesIO holds. A later write to it makes a copy.
         memory = memoryview(source.getvalue())[start:] if is_bytes_io else source.read_buffer()
         return _Memory(memoryview(memory), lambda end: source.closed or source.seek(start + end))
-    if socket_descriptor(source) is not None:
-        return _Descriptor(source, lambda: None)
     if callable(getattr(source, "recv_into", None)):
         return _Reader(source.recv_into, source)
     if callable(getattr(source, "readinto", None)):
@@ -337,21 +324,16 @@ def _has_buffer(source: Any) -> bool:
 
 def _open_path(path: str | os.PathLike[str], memory_map: bool) -> Source:
     path = os.path.expanduser(path_of(path))
+    if memory_map:
+        return open_source(pa.memory_map(os.fsencode(path)))
     file = open(path, "rb", buffering=0)  # noqa: SIM115  # closed by the source
-    if not memory_map:
-        return _Descriptor(file, file.close)
-    with file:
-        if os.fstat(file.fileno()).st_size == 0:  # cannot be mapped
-            return _Memory(memoryview(b""))
-        return _Memory(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+    return _open_file(file, file.close)
 
 
-def _open_file(file: Any) -> Source:
+def _open_file(file: Any, close: Callable[[], object] = lambda: None) -> Source:
     raw = raw_file_of(file)
-    if raw is None or (raw is not file and not raw.seekable()):
-        return _Reader(file.readinto, file)
+    if raw is None or not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        return _Reader(file.readinto, file, close)
     if raw is not file:
-        # Move the descriptor back to the logical position, so that buffered bytes are read again.
         file.flush()
-        raw.seek(file.tell())
-    return _Descriptor(raw, lambda: follow_descriptor(file, raw))
+    return _RegularFile(raw, file, close)
