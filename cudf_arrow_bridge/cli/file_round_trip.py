@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from cudf_arrow_bridge.arrow import display
-from cudf_arrow_bridge.arrow.buffers import BufferInfo
 from cudf_arrow_bridge.arrow.device_array import DeviceArray
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream
 from cudf_arrow_bridge.arrow.report import report_column
@@ -24,11 +23,9 @@ from cudf_arrow_bridge.cli.report import one_line
 from cudf_arrow_bridge.from_arrow import from_arrow_device, from_arrow_device_stream
 from cudf_arrow_bridge.to_arrow import to_arrow_device, to_arrow_device_stream
 
-STEPS = ("read", "frame", "export", "consume", "back", "compare")
 LIMITS = (NotImplementedError, OverflowError)
 
-Step = Callable[[str], None]
-#: Announces and times the step of a name.
+#: Times the step of a name.
 Timed = Callable[[str], AbstractContextManager[None]]
 
 
@@ -71,20 +68,16 @@ class Stages:
     consumer: str
 
 
-def round_trip(
-    source: SourceFile, rows: int | None, step: Step, max_rows: int | None = None
-) -> FileResult:
+def round_trip(source: SourceFile, rows: int | None, max_rows: int | None = None) -> FileResult:
     """Import a file to cuDF, export it, import it again, and compare.
 
-    `step` is called with the name of each step at its start. With `max_rows`, the stream interfaces
-    exchange batches of at most this many rows. Raises a `ReadError` if the file cannot be read or
-    does not fit into one frame.
+    With `max_rows`, the stream interfaces exchange batches of at most this many rows. Raises a
+    `ReadError` if the file cannot be read or does not fit into one frame.
     """
     seconds: dict[str, float] = {}
 
     @contextmanager
     def timed(name: str) -> Iterator[None]:
-        step(name)
         start = time.perf_counter()
         yield
         seconds[name] = time.perf_counter() - start
@@ -213,7 +206,8 @@ def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     consumed = stages.consumed.column(position)
     arrays = stages.exported[position]
     buffers = [buffer for array in arrays for buffer in array.buffers()]
-    column.bytes = distinct_bytes(buffers)
+    # Batches may share a dictionary.
+    column.bytes = sum({buffer.address: buffer.size for buffer in buffers}.values())
     column.device = display.device(arrays[0])
     column.cudf_type = support_of(consumed.type).cudf_type
     exported = report_column(name, str(consumed.type), buffers).reason
@@ -228,16 +222,6 @@ def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     if not compare.same_type(source.type, consumed.type):
         reasons.insert(0, f"leaves as {consumed.type}")
     column.note = difference or "; ".join(reasons)
-
-
-def distinct_bytes(buffers: Iterable[BufferInfo]) -> int:
-    """Return the size of buffers; bytes that several share, such as a dictionary, count once."""
-    size = end = 0
-    for buffer in sorted(buffers, key=lambda buffer: buffer.address):
-        begin = max(buffer.address, end)
-        end = max(buffer.address + buffer.size, begin)
-        size += end - begin
-    return size
 
 
 def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) -> list[str]:

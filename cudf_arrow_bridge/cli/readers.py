@@ -84,22 +84,29 @@ class SourceFile:
             return one_batch(table)
 
     def _table(self, rows: int | None) -> pa.Table:
+        if self.format in ("csv", "tsv") and rows is None:
+            # This infers types from the whole file; csv.open_csv only from the first block.
+            return csv.read_csv(self._open_text(), parse_options=parse_options(self.format))
+        schema, batches = self._batches(rows)
+        taken: list[pa.RecordBatch] = []
+        num_rows = 0
+        for batch in batches:
+            taken.append(batch)
+            num_rows += batch.num_rows
+            if rows is not None and num_rows >= rows:
+                break
+        return pa.Table.from_batches(taken, schema)
+
+    def _batches(self, rows: int | None) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
         if self.format == "parquet":
-            with pq.ParquetFile(self._open()) as file:
-                batches = file.iter_batches(batch_size=min(rows or 2**20, 2**20))
-                return first_rows(batches, file.schema_arrow, rows)
-        if self.format in ("csv", "tsv"):
-            if rows is None:
-                # This infers types from the whole file; csv.open_csv only from the first block.
-                return csv.read_csv(self._open_text(), parse_options=parse_options(self.format))
-            with self._open_csv() as reader:
-                return first_rows(reader, reader.schema, rows)
-        if self.format == "arrow-stream":
-            reader = pa.ipc.open_stream(self._open())
-            return first_rows(reader, reader.schema, rows)
-        reader = pa.ipc.open_file(self._open())
-        batches = map(reader.get_batch, range(reader.num_record_batches))
-        return first_rows(batches, reader.schema, rows)
+            file = pq.ParquetFile(self._open())
+            return file.schema_arrow, file.iter_batches(batch_size=min(rows or 2**20, 2**20))
+        if self.format == "arrow-file":
+            reader = pa.ipc.open_file(self._open())
+            return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
+        is_csv = self.format in ("csv", "tsv")
+        reader = self._open_csv() if is_csv else pa.ipc.open_stream(self._open())
+        return reader.schema, reader
 
     def _open_csv(self) -> csv.CSVStreamingReader:
         return csv.open_csv(self._open_text(), parse_options=parse_options(self.format))
@@ -127,18 +134,6 @@ def open_file(name: str) -> SourceFile:
             raise ValueError("it is not a regular file")
         with path.open("rb") as file:
             return SourceFile(path, format_of(path.name, file.read(8)))
-
-
-def first_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int | None) -> pa.Table:
-    """Read batches until there are at least `rows` rows."""
-    taken: list[pa.RecordBatch] = []
-    num_rows = 0
-    for batch in batches:
-        taken.append(batch)
-        num_rows += batch.num_rows
-        if rows is not None and num_rows >= rows:
-            break
-    return pa.Table.from_batches(taken, schema)
 
 
 @contextmanager

@@ -8,12 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import Progress
 
-from cudf_arrow_bridge.arrow.text import count, printable, size
+from cudf_arrow_bridge.arrow.text import count, size
 from cudf_arrow_bridge.cli import exits, report
-from cudf_arrow_bridge.cli.file_round_trip import STEPS, Column, FileResult, round_trip
+from cudf_arrow_bridge.cli.file_round_trip import Column, FileResult, round_trip
 from cudf_arrow_bridge.cli.readers import ReadError, open_file
 
 HEADINGS = ("Column", *report.TYPES, "Rows", "Nulls", "Bytes", "Device", "Support", "Result")
@@ -40,27 +38,18 @@ def run(
     codes: list[int] = []
     documents: list[dict[str, Any]] = []
     out = report.console()
-    with Progress(console=out, transient=True, disable=as_json or not out.is_terminal) as progress:
-        task = progress.add_task("", total=len(files))
-        for number, name in enumerate(files):
-
-            def step(step: str, done: int = number, file: str = name) -> None:
-                completed = done + STEPS.index(step) / len(STEPS)
-                progress.update(
-                    task, completed=completed, description=escape(printable(f"{file}: {step}"))
-                )
-
-            try:
-                result = round_trip(open_file(name), rows, step, max_rows)
-            except ReadError as error:
-                report.print_error(str(error))
-                codes.append(exits.UNREADABLE)
-                documents.append({"file": name, "error": str(error)})
-                continue
-            codes.append(code_of(result.columns))
-            documents.append(asdict(result) | {"error": None})
-            if not as_json:
-                print_result(out, result)
+    for name in files:
+        try:
+            result = round_trip(open_file(name), rows, max_rows)
+        except ReadError as error:
+            report.print_error(str(error))
+            codes.append(exits.UNREADABLE)
+            documents.append({"file": name, "error": str(error)})
+            continue
+        codes.append(code_of(result.columns))
+        documents.append(asdict(result) | {"error": None})
+        if not as_json:
+            print_result(out, result)
     code = min(filter(None, codes), default=exits.OK)
     if as_json:
         report.print_json({"exit_code": code, "files": documents})

@@ -74,10 +74,7 @@ def on_terminal(monkeypatch):
 
     def run_on_terminal(width, *arguments):
         out = io.StringIO()
-        # rich shows no progress on a dumb terminal.
-        console = Console(
-            file=out, width=width, height=50, force_terminal=True, _environ={"TERM": "dumb"}
-        )
+        console = Console(file=out, width=width, height=50, force_terminal=True)
         monkeypatch.setattr(report, "console", lambda: console)
         assert main([*map(str, arguments)]) == 0
         return re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()

@@ -74,7 +74,7 @@ def test_round_trip_of_the_sample_file_matches(options, capsys):
     table = pq.read_table(SAMPLE)
     assert code == 0
     assert (file["format"], file["rows"], file["error"]) == ("parquet", table.num_rows, None)
-    assert list(file["seconds"]) == list(file_round_trip.STEPS)
+    assert list(file["seconds"]) == ["read", "frame", "export", "consume", "back", "compare"]
     assert [c["name"] for c in file["columns"]] == table.column_names
     for column, theirs in zip(file["columns"], table.columns, strict=True):
         assert column["result"] == "match", column
