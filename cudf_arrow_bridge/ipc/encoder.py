@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .._core.ipc.body import IpcBody, describe_body
 from .._core.schema import Schema, marks_table
@@ -22,6 +20,7 @@ from ..cuda.streams import Stream, resolve_stream
 from ..export.inputs import kind_and_schema
 from ..to_arrow import to_arrow_device_stream
 from .decoder import dictionary_of
+from .equality import same_values
 from .metadata import batch_message, read_schema, schema_message
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class MessageEncoder:
                 return None
             # Dictionaries of a device are read only if they must be equal.
             if self._is_file or values.device_type == DeviceType.CPU:
-                if _are_equal(self._on_host(index, new), self._on_host(index, known)):
+                if same_values(self._on_host(index, new), self._on_host(index, known)):
                     return None
                 if (delta := self._delta(index, known, new)) is not None:
                     body, is_delta = delta, True
@@ -126,7 +125,7 @@ class MessageEncoder:
         if not self._is_file and self._stored.decoder.end_of_dictionary(index) > index + 1:
             return None  # pyarrow does not read deltas whose values contain dictionaries
         before, after = self._on_host(index, known), self._on_host(index, new)
-        if not (len(before) < len(after) and _are_equal(after.slice(0, len(before)), before)):
+        if not (len(before) < len(after) and same_values(after.slice(0, len(before)), before)):
             return None
         written = map(self._written.get, range(self._stored.decoder.num_dictionaries))
         within = [None if known is None else known.values for known in written]
@@ -172,22 +171,6 @@ def _kind_of(source: Any) -> Kind | None:
     # Frames, whose description is slow, have two dimensions.
     described = None if getattr(source, "ndim", 1) == 2 else kind_and_schema(source)
     return None if described is None else described[0]
-
-
-def _are_equal(one: pa.Array, other: pa.Array) -> bool:
-    """Return whether values are equal. NaN equals NaN, and -0.0 differs from 0.0."""
-    if pa.types.is_floating(one.type):
-        bits = f"uint{one.type.bit_width}"
-        one, other = one.view(bits), other.view(bits)
-    is_struct = pa.types.is_struct(one.type)
-    if is_struct or type(one) in (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray):
-        if not one.is_valid().equals(other.is_valid()):
-            return False
-        if is_struct:
-            return all(map(_are_equal, one.flatten(), other.flatten()))
-        lengths = map(pc.list_value_length, (one, other))
-        return eq(*lengths) and _are_equal(one.flatten(), other.flatten())
-    return bool(one.equals(other))
 
 
 def _metadata_of(schema: Any, kind: Kind | None) -> tuple[bytes, bool]:
