@@ -548,9 +548,11 @@ cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil
         size_t num_dictionaries() noexcept
         shared_schema dictionary_schema(size_t) except +libcudf_exception_handler
         size_t end_of_dictionary(size_t) except +libcudf_exception_handler
-        device_array batch(
-            const ipc_batch&, array_span, const ipc_memory&, body_checks, stream_ref
-        ) except +libcudf_exception_handler
-        device_array dictionary(
-            size_t, const ipc_batch&, array_span, const ipc_memory&, body_checks, stream_ref
+        device_array decode(
+            const ipc_batch&,
+            array_span,
+            const ipc_memory&,
+            body_checks,
+            stream_ref,
+            optional[size_t],
         ) except +libcudf_exception_handler

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -151,39 +152,25 @@ class CUDF_ARROW_BRIDGE_EXPORT body_decoder {
   [[nodiscard]] std::size_t end_of_dictionary(std::size_t index) const;
 
   /**
-   * @brief Creates a record batch, a struct array.
+   * @brief Creates a record batch, a struct array, or the values of a dictionary.
    *
    * @throws std::invalid_argument if metadata, buffers and schema contradict each other, or for
    *   contents that `checks` rejects
    *
    * @param batch Metadata and buffers
-   * @param dictionaries Values of all dictionaries, depth first, in the batch's kind of memory
+   * @param dictionaries Values of all dictionaries, depth first, in the batch's kind of memory; for
+   *   a dictionary, those within its values are used
    * @param memory Location and owner of the buffers
    * @param checks The checks
    * @param stream Stream whose enqueued work writes the buffers
+   * @param dictionary Index of the dictionary; without a value, a record batch is created
    */
-  [[nodiscard]] device_array batch(ipc_batch const& batch,
-                                   std::span<device_array const> dictionaries,
-                                   ipc_memory const& memory,
-                                   body_checks checks,
-                                   cuda::stream_ref stream) const;
-
-  /**
-   * @brief Creates the values of a dictionary; see `batch`.
-   *
-   * @param index Index of the dictionary
-   * @param batch Metadata and buffers of the values
-   * @param dictionaries As in `batch`; those within the values of this one are used
-   * @param memory Location and owner of the buffers
-   * @param checks The checks
-   * @param stream Stream whose enqueued work writes the buffers
-   */
-  [[nodiscard]] device_array dictionary(std::size_t index,
-                                        ipc_batch const& batch,
-                                        std::span<device_array const> dictionaries,
-                                        ipc_memory const& memory,
-                                        body_checks checks,
-                                        cuda::stream_ref stream) const;
+  [[nodiscard]] device_array decode(ipc_batch const& batch,
+                                    std::span<device_array const> dictionaries,
+                                    ipc_memory const& memory,
+                                    body_checks checks,
+                                    cuda::stream_ref stream,
+                                    std::optional<std::size_t> dictionary = std::nullopt) const;
 
  private:
   struct state;

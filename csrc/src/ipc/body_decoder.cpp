@@ -12,6 +12,7 @@
 #include <cudf_arrow_bridge/ipc.hpp>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -55,34 +56,6 @@ struct body_decoder::state {
     return dictionaries[index];
   }
 
-  /// Reads a batch of some of the types.
-  ///
-  /// @param next The first dictionary that the batch may refer to
-  [[nodiscard]] device_array read(ipc_batch const& batch,
-                                  std::span<device_array const> values,
-                                  std::size_t next,
-                                  ipc_memory const& memory,
-                                  parsed_tree const& batch_types,
-                                  bool is_table,
-                                  column_path const& path,
-                                  body_checks checks,
-                                  cuda::stream_ref stream) const
-  {
-    auto const guard = detail::guard_device(memory.location);
-    if (memory.location.device_type != ARROW_DEVICE_CPU) { detail::require_no_capture(stream); }
-    auto const tree = detail::read_batch(batch,
-                                         {dictionaries, values, next},
-                                         memory,
-                                         batch_types,
-                                         is_table,
-                                         checks == body_checks::all,
-                                         path,
-                                         stream);
-    detail::check_contents(tree, batch_types, checks, path, stream);
-    if (tree->location.device_type != ARROW_DEVICE_CPU) { tree->record_ready(stream); }
-    return detail::array_tree::handle(tree);
-  }
-
   shared_schema handle;
   ArrowSchema const& held{detail::schema_access::struct_of(handle)};
   column_path top;
@@ -105,29 +78,32 @@ shared_schema body_decoder::dictionary_schema(std::size_t index) const
 std::size_t body_decoder::end_of_dictionary(std::size_t index) const
 { return state_->dictionary(index).end; }
 
-device_array body_decoder::batch(ipc_batch const& batch,
-                                 std::span<device_array const> dictionaries,
-                                 ipc_memory const& memory,
-                                 body_checks checks,
-                                 cuda::stream_ref stream) const
+device_array body_decoder::decode(ipc_batch const& batch,
+                                  std::span<device_array const> dictionaries,
+                                  ipc_memory const& memory,
+                                  body_checks checks,
+                                  cuda::stream_ref stream,
+                                  std::optional<std::size_t> dictionary) const
 {
   detail::nvtx_range const range{__func__};
-  return state_->read(
-    batch, dictionaries, 0, memory, state_->types, true, state_->top, checks, stream);
-}
-
-device_array body_decoder::dictionary(std::size_t index,
-                                      ipc_batch const& batch,
-                                      std::span<device_array const> dictionaries,
-                                      ipc_memory const& memory,
-                                      body_checks checks,
-                                      cuda::stream_ref stream) const
-{
-  detail::nvtx_range const range{__func__};
-  auto const& types = state_->dictionary(index);
-  auto const path   = column_path{state_->top, types.path.c_str()};
-  return state_->read(
-    batch, dictionaries, index + 1, memory, *types.values, false, path, checks, stream);
+  auto const guard = detail::guard_device(memory.location);
+  if (memory.location.device_type != ARROW_DEVICE_CPU) { detail::require_no_capture(stream); }
+  auto const* values = dictionary ? &state_->dictionary(*dictionary) : nullptr;
+  auto const& types  = values == nullptr ? state_->types : *values->values;
+  auto const path =
+    values == nullptr ? state_->top : column_path{state_->top, values->path.c_str()};
+  auto const next = dictionary ? *dictionary + 1 : 0;
+  auto const tree = detail::read_batch(batch,
+                                       {state_->dictionaries, dictionaries, next},
+                                       memory,
+                                       types,
+                                       values == nullptr,
+                                       checks == body_checks::all,
+                                       path,
+                                       stream);
+  detail::check_contents(tree, types, checks, path, stream);
+  if (tree->location.device_type != ARROW_DEVICE_CPU) { tree->record_ready(stream); }
+  return detail::array_tree::handle(tree);
 }
 
 }  // namespace cudf_arrow_bridge

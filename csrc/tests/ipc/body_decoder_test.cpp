@@ -88,7 +88,7 @@ TEST(BodyDecoder, ListsTheDictionariesOfItsSchema)
   EXPECT_THROW((void)reader.dictionary_schema(4), std::out_of_range);
   EXPECT_THROW((void)reader.end_of_dictionary(4), std::out_of_range);
   auto const none = ipc_batch{};
-  EXPECT_THROW((void)reader.dictionary(4, none, {}, source.memory(), body_checks::sizes, stream()),
+  EXPECT_THROW((void)reader.decode(none, {}, source.memory(), body_checks::sizes, stream(), 4),
                std::out_of_range);
   EXPECT_TRUE(equal_schemas(*reader.schema().to_arrow().get(), *make_schema(source.type).get()));
 }
@@ -106,8 +106,8 @@ TEST(BodyDecoder, KeepsTheMemory)
     auto const reader = source.decoder();
     auto values       = std::vector<device_array>(1);
     values[0] =
-      reader.dictionary(0, source.dictionaries[0].view(), {}, memory, body_checks::all, stream());
-    array = reader.batch(source.parts.view(), values, source.memory(), body_checks::all, stream())
+      reader.decode(source.dictionaries[0].view(), {}, memory, body_checks::all, stream(), 0);
+    array = reader.decode(source.parts.view(), values, source.memory(), body_checks::all, stream())
               .to_arrow();
   }
   EXPECT_FALSE(alive.expired());
@@ -124,7 +124,7 @@ TEST(BodyDecoder, DescribedBodiesKeepTheMemory)
     auto const owner = std::make_shared<int>(0);
     alive            = owner;
     body             = describe_body(
-      source.decoder().batch(
+      source.decoder().decode(
         source.parts.view(), {}, {memory_location{}, owner}, body_checks::all, stream()),
       true,
       stream(),

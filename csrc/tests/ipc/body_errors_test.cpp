@@ -229,7 +229,7 @@ TEST(BodyErrors, ReportMissingDictionariesAndOtherDevices)
   auto const decode = [&](std::vector<device_array> const& dictionaries,
                           ipc_memory const& memory) -> std::string {
     try {
-      (void)reader.batch(source.parts.view(), dictionaries, memory, body_checks::sizes, stream());
+      (void)reader.decode(source.parts.view(), dictionaries, memory, body_checks::sizes, stream());
     } catch (std::invalid_argument const& error) {
       return error.what();
     }

@@ -38,11 +38,11 @@ class DescribedSlices : public ::testing::TestWithParam<shape> {
     auto values        = std::vector<device_array>{};
     add_dictionaries(body, values);
     auto const decoded =
-      decoder.batch({body.length, body.nodes, body.buffers, body.variadic_counts},
-                    values,
-                    {body.location, body.owner},
-                    body_checks::all,
-                    stream());
+      decoder.decode({body.length, body.nodes, body.buffers, body.variadic_counts},
+                     values,
+                     {body.location, body.owner},
+                     body_checks::all,
+                     stream());
     return read_arrow(decoded.to_arrow()->array, table);
   }
 
@@ -184,12 +184,12 @@ TEST(DescribeBody, OfViewsHasTheirData)
   EXPECT_EQ(body.variadic_counts, std::vector<std::int64_t>{1});
   ASSERT_EQ(body.buffers.size(), 3U);
   EXPECT_EQ(body.buffers[1].size, 32);
-  auto const decoded =
-    body_decoder{*wanted.get()}.batch({body.length, body.nodes, body.buffers, body.variadic_counts},
-                                      {},
-                                      {body.location, body.owner},
-                                      body_checks::all,
-                                      stream());
+  auto const decoded = body_decoder{*wanted.get()}.decode(
+    {body.length, body.nodes, body.buffers, body.variadic_counts},
+    {},
+    {body.location, body.owner},
+    body_checks::all,
+    stream());
   EXPECT_EQ(read_arrow(decoded.to_arrow()->array, struct_of({view})),
             (rows{{rows{values[1]}}, {rows{values[2]}}}));
 }

@@ -72,14 +72,14 @@ class produced_batch {
     auto values       = std::vector<device_array>(dictionaries.size());
     // A dictionary within the values of another has a higher position, so decode in reverse.
     for (auto i = dictionaries.size(); i-- > 0;) {
-      values[i] = reader.dictionary(i, dictionaries[i].view(), values, memory_, checks, stream());
+      values[i] = reader.decode(dictionaries[i].view(), values, memory_, checks, stream(), i);
     }
     return values;
   }
 
   /// Decodes the batch, after its dictionaries.
   [[nodiscard]] device_array decode(body_checks checks = body_checks::all) const
-  { return decoder().batch(parts.view(), decode_dictionaries(checks), memory_, checks, stream()); }
+  { return decoder().decode(parts.view(), decode_dictionaries(checks), memory_, checks, stream()); }
 
   shape type;                             ///< of the table
   batch_parts parts;                      ///< to be changed by tests

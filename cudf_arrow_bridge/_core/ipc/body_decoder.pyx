@@ -5,6 +5,7 @@ from cpython.bytes cimport PyBytes_AsString
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
 from libcpp.memory cimport unique_ptr
+from libcpp.optional cimport optional
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
@@ -232,11 +233,11 @@ cdef class BodyDecoder:
         cdef core.array_span c_values = core.array_span(values.data(), values.size())
         if not parts.has_bytes:
             memory.location.device_type, memory.location.device_id = location
+        cdef optional[size_t] dictionary
+        if index >= 0:
+            dictionary = <size_t>index
         with nogil:
-            if index < 0:
-                array = self.decoder.get().batch(batch, c_values, memory, c_checks, c_stream)
-            else:
-                array = self.decoder.get().dictionary(
-                    index, batch, c_values, memory, c_checks, c_stream
-                )
+            array = self.decoder.get().decode(
+                batch, c_values, memory, c_checks, c_stream, dictionary
+            )
         return ExportedArray.wrap(move(array), stream)

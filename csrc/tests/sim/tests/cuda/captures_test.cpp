@@ -94,11 +94,11 @@ class GraphCaptures : public bridge_test {
          auto const source = filled_body{{0, 64}, other};
          auto const nodes  = std::array{ipc_node{3, 0}};
          sim::drain();
-         (void)body_decoder{*schema.get()}.batch({3, nodes, source.body.buffers, {}},
-                                                 {},
-                                                 {source.body.location, source.body.owner},
-                                                 body_checks::sizes,
-                                                 stream);
+         (void)body_decoder{*schema.get()}.decode({3, nodes, source.body.buffers, {}},
+                                                  {},
+                                                  {source.body.location, source.body.owner},
+                                                  body_checks::sizes,
+                                                  stream);
        }}};
   }
 };

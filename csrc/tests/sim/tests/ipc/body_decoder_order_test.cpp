@@ -245,11 +245,11 @@ TEST_F(IpcDecoder, CopiesOfViewsReadTheSizesOfTheirDataFromHostMemory)
   auto const source = filled_body{{0, 48, 100}, stream.get()};
   auto const nodes  = std::array{ipc_node{3, 0}};
   auto const counts = std::array{std::int64_t{1}};
-  auto const array  = body_decoder{*schema.get()}.batch({3, nodes, source.body.buffers, counts},
-                                                        {},
-                                                        {source.body.location, source.body.owner},
-                                                        body_checks::sizes,
-                                                        stream.get());
+  auto const array  = body_decoder{*schema.get()}.decode({3, nodes, source.body.buffers, counts},
+                                                         {},
+                                                         {source.body.location, source.body.owner},
+                                                         body_checks::sizes,
+                                                         stream.get());
   auto const before = sim::host_syncs_here();
   auto const copy   = array.copy(nullptr, stream.get(), pool_);
   // The copy of the sizes to the device may wait, because they are in pageable memory.

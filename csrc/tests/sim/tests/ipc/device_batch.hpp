@@ -41,7 +41,7 @@ class device_batch {
   {
     auto values = std::vector<device_array>(dictionaries.size());
     for (auto i = dictionaries.size(); i-- > 0;) {
-      values[i] = decoder_.dictionary(i, dictionaries[i].view(), values, memory, checks, stream);
+      values[i] = decoder_.decode(dictionaries[i].view(), values, memory, checks, stream, i);
     }
     return values;
   }
@@ -50,7 +50,7 @@ class device_batch {
   [[nodiscard]] device_array decode(std::vector<device_array> const& values,
                                     body_checks checks,
                                     cudaStream_t stream) const
-  { return decoder_.batch(parts.view(), values, memory, checks, stream); }
+  { return decoder_.decode(parts.view(), values, memory, checks, stream); }
 
   [[nodiscard]] device_array decode(body_checks checks, cudaStream_t stream) const
   { return decode(decode_dictionaries(checks, stream), checks, stream); }
