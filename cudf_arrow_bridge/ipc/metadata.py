@@ -175,32 +175,35 @@ def read_header(metadata: BytesLike) -> Header:
     """
     buffer = Flatbuffer(metadata, "metadata")
     kind, body_length, batch = _read_message(buffer)
-    header = Header(buffer.data, kind, body_length)
     if kind == "schema":
-        return header
+        return Header(buffer.data, kind, body_length)
+    dictionary_id, is_delta = 0, False
     if kind == "dictionary":
         dictionary = batch
-        header = header._replace(
-            dictionary_id=dictionary.number(0, 8), is_delta=dictionary.number(2, 1) != 0
-        )
+        dictionary_id, is_delta = dictionary.number(0, 8), dictionary.number(2, 1) != 0
         found = dictionary.table(1)
         if found is None:
             raise buffer.error(dictionary.position, "a dictionary without data", "a record batch")
         batch = found
     length, nodes, buffers, compression, variadic_counts = range(5)
     _, pairs = batch.items(buffers, PAIR_BYTES)
-    first, counts = batch.items(variadic_counts, 8)
-    found_counts = struct.unpack(f"<{len(counts) // 8}q", counts)
+    first, numbers = batch.items(variadic_counts, 8)
+    counts = struct.unpack(f"<{len(numbers) // 8}q", numbers)
     most = len(pairs) // PAIR_BYTES
-    if not all(0 <= count <= most for count in found_counts):
-        found_range = f"{min(found_counts)} to {max(found_counts)}"
+    if not all(0 <= count <= most for count in counts):
+        found_range = f"{min(counts)} to {max(counts)}"
         raise buffer.error(first, found_range, f"counts of view buffers from 0 to {most}")
-    return header._replace(
-        length=_size_in(batch, length, "length"),
-        nodes=batch.items(nodes, PAIR_BYTES)[1],
-        buffers=pairs,
-        variadic_counts=found_counts,
-        codec=_codec_of(batch.table(compression)),
+    return Header(
+        buffer.data,
+        kind,
+        body_length,
+        _size_in(batch, length, "length"),
+        batch.items(nodes, PAIR_BYTES)[1],
+        pairs,
+        counts,
+        _codec_of(batch.table(compression)),
+        dictionary_id,
+        is_delta,
     )
 
 
