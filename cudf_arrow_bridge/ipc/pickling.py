@@ -149,7 +149,7 @@ def _aligned(buffer: Any) -> Any:
     """Return a buffer, or a copy of host memory whose address is not a multiple of 8."""
     try:
         memory = pa.py_buffer(buffer)
-    except TypeError:  # in device memory
+    except (BufferError, TypeError):  # in device memory
         return buffer
     return memory if memory.address % 8 == 0 else memory.to_pybytes()
 
