@@ -18,11 +18,9 @@ def run(file: str, *, as_json: bool = False) -> int:
     """
     try:
         source = open_file(file)
-        summary = source.summary()
+        schema, rows, codecs = source.summary()
         with readable(source.path):  # Names may be invalid.
-            cells = [
-                (field.name, str(field.type), *support_of(field.type)) for field in summary.schema
-            ]
+            cells = [(field.name, str(field.type), *support_of(field.type)) for field in schema]
     except ReadError as error:
         report.print_error(str(error))
         return exits.UNREADABLE
@@ -30,12 +28,11 @@ def run(file: str, *, as_json: bool = False) -> int:
         keys = ("name", "arrow_type", "cudf_type", "support", "note")
         columns = [dict(zip(keys, row, strict=True)) for row in cells]
         report.print_json(
-            {"file": file, "format": source.format, "rows": summary.rows,
-             "codecs": summary.codecs, "columns": columns}
+            {"file": file, "format": source.format, "rows": rows,
+             "codecs": codecs, "columns": columns}
         )  # fmt: skip
         return exits.OK
-    rows = summary.rows
     size = "rows not known before reading" if rows is None else count(rows, "row")
-    title = f"{file} ({', '.join((source.format, size, *(summary.codecs or ())))})"
+    title = f"{file} ({', '.join((source.format, size, *(codecs or ())))})"
     report.print_table(report.console(), title, HEADINGS, cells)
     return exits.OK

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import fsspec
 import pyarrow as pa
@@ -25,14 +25,6 @@ from cudf_arrow_bridge.ipc.read_stream import stream_headers
 
 class ReadError(Exception):
     """A file that cannot be used; the message is one line."""
-
-
-class Summary(NamedTuple):
-    """The metadata of a file; `codecs` has those of Arrow IPC bodies."""
-
-    schema: pa.Schema
-    rows: int | None
-    codecs: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,20 +44,20 @@ class SourceFile:
             return self.path
         return fsspec.open(self.path, compression="infer").open()
 
-    def summary(self) -> Summary:
-        """Read the metadata of the file without its data."""
+    def summary(self) -> tuple[pa.Schema, int | None, tuple[str, ...] | None]:
+        """Return the schema, the rows and the codecs of Arrow IPC bodies, without reading data."""
         with readable(self.path):
             if self.format == "parquet":
                 with pq.ParquetFile(self._open()) as file:
-                    return Summary(file.schema_arrow, file.metadata.num_rows)
+                    return file.schema_arrow, file.metadata.num_rows, None
             if self.format in ("csv", "tsv"):
                 with self._open_csv() as reader:
-                    return Summary(reader.schema, None)
+                    return reader.schema, None, None
             read_headers = file_headers if self.format == "arrow-file" else stream_headers
             schema, headers = read_headers(self._open())
             codecs = {header.codec for header in headers if header.codec}
             rows = sum(header.length for header in headers)
-            return Summary(schema, rows, tuple(sorted(codecs)))
+            return schema, rows, tuple(sorted(codecs))
 
     def batch(self, rows: int | None = None) -> pa.RecordBatch:
         """Read the first `rows` rows, or all of them, as one batch."""

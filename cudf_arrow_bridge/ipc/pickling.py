@@ -21,7 +21,6 @@ from .decoder import MessageDecoder, ReadOptions
 from .encoder import MessageEncoder
 from .metadata import pairs_of, read_header, read_schema
 from .transport.framing import CHUNK_SIZE
-from .transport.sources import copy_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,13 +155,7 @@ def _aligned(buffer: Any) -> Any:
 
 def _download(body: IpcBody) -> memoryview:
     """Copy a packed body to host memory."""
-    memory = memoryview(pa.allocate_buffer(body.packed_size)).cast("B")
-    rest = memory
-
-    def write(piece: memoryview) -> None:
-        nonlocal rest
-        copy_bytes(rest[: len(piece)], piece)
-        rest = rest[len(piece) :]
-
-    download_to(write, body, CHUNK_SIZE)
-    return memory.toreadonly()
+    memory = pa.allocate_buffer(body.packed_size)
+    with pa.FixedSizeBufferWriter(memory) as writer:
+        download_to(writer.write, body, CHUNK_SIZE)
+    return memoryview(memory).cast("B").toreadonly()
