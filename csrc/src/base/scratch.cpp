@@ -23,44 +23,20 @@ std::size_t round_up(std::size_t bytes)
 
 }  // namespace
 
-void scratch_resource::state::add_free(range freed) noexcept
-{
-  auto const goes_on = [&](range const& left, range const& right) {
-    return left.first + left.size == right.first &&
-           std::ranges::none_of(blocks, [&](auto& block) { return block.data() == right.first; });
-  };
-  auto next = std::ranges::lower_bound(free, freed.first, {}, &range::first);
-  if (next != free.end() && goes_on(freed, *next)) {
-    freed.size += next->size;
-    next = free.erase(next);
-  }
-  if (next != free.begin() && goes_on(*std::prev(next), freed)) {
-    std::prev(next)->size += freed.size;
-  } else {
-    free.insert(next, freed);
-  }
-}
-
 void* scratch_resource::allocate(cuda::stream_ref stream, std::size_t bytes, std::size_t)
 {
-  auto& [blocks, free, num_taken] = *state_;
-  // Reserve the elements that `deallocate` adds, because it must not fail.
-  auto const most_free = num_taken + blocks.size() + 2;
-  if (free.capacity() < most_free) { free.reserve(2 * most_free); }
   auto const size = round_up(bytes);
-  auto const fits = [&](range const& one) { return one.size >= size; };
-  auto found      = std::ranges::find_if(free, fits);
-  if (found == free.end()) {
+  auto const fits = [&](block const& one) { return one.memory.size() - one.used >= size; };
+  auto found      = std::ranges::find_if(*blocks_, fits);
+  if (found == blocks_->end()) {
     auto const whole = size + std::clamp(size, least_reserve, most_reserve);
-    auto& block = blocks.emplace_back(whole, stream, rmm::mr::get_current_device_resource_ref());
-    state_->add_free({static_cast<std::byte*>(block.data()), whole});
-    found = std::ranges::find_if(free, fits);
+    blocks_->push_back(
+      {rmm::device_buffer{whole, stream, rmm::mr::get_current_device_resource_ref()}});
+    found = std::prev(blocks_->end());
   }
-  auto* const result = found->first;
-  found->first += size;
-  found->size -= size;
-  if (found->size == 0) { free.erase(found); }
-  ++num_taken;
+  auto* const result = static_cast<std::byte*>(found->memory.data()) + found->used;
+  found->used += size;
+  ++found->num_allocations;
   return result;
 }
 
@@ -69,8 +45,19 @@ void scratch_resource::deallocate(cuda::stream_ref,
                                   std::size_t bytes,
                                   std::size_t) noexcept
 {
-  state_->add_free({static_cast<std::byte*>(memory), round_up(bytes)});
-  --state_->num_taken;
+  auto* const freed = static_cast<std::byte*>(memory);
+  auto const holds  = [&](block const& one) {
+    auto const* first = static_cast<std::byte const*>(one.memory.data());
+    return first <= freed && freed < first + one.memory.size();
+  };
+  auto const found = std::ranges::find_if(*blocks_, holds);
+  auto const begin =
+    static_cast<std::size_t>(freed - static_cast<std::byte*>(found->memory.data()));
+  if (--found->num_allocations == 0) {
+    found->used = 0;
+  } else if (begin + round_up(bytes) == found->used) {
+    found->used = begin;
+  }
 }
 
 void* scratch_resource::allocate_sync(std::size_t, std::size_t)

@@ -42,20 +42,15 @@ class scratch_resource {
   friend void get_property(scratch_resource const&, cuda::mr::device_accessible) noexcept {}
 
  private:
-  struct range {
-    std::byte* first;
-    std::size_t size;
+  /// Its memory is used from the start. Freed memory is used again if it is the last that was
+  /// allocated, or if nothing is left in the block.
+  struct block {
+    rmm::device_buffer memory;
+    std::size_t used{0};
+    std::size_t num_allocations{0};
   };
 
-  struct state {
-    std::vector<rmm::device_buffer> blocks;
-    std::vector<range> free;    ///< sorted by address; adjacent ranges of a block are merged
-    std::size_t num_taken = 0;  ///< allocations
-
-    void add_free(range freed) noexcept;
-  };
-
-  std::shared_ptr<state> state_{std::make_shared<state>()};
+  std::shared_ptr<std::vector<block>> blocks_{std::make_shared<std::vector<block>>()};
 };
 
 }  // namespace cudf_arrow_bridge::detail
