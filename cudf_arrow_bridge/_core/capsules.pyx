@@ -1,19 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyCapsules of the Arrow PyCapsule interface.
+"""PyCapsules of the Arrow PyCapsule interface."""
 
-Capsules are created with an empty struct, which is filled last: a failure in between leaks nothing.
-"""
-
-from cpython.pycapsule cimport (
-    PyCapsule_GetContext,
-    PyCapsule_GetDestructor,
-    PyCapsule_GetPointer,
-    PyCapsule_IsValid,
-    PyCapsule_New,
-    PyCapsule_SetContext,
-)
-from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
-from libcpp.utility cimport move
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.ref cimport PyObject
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.interpreter cimport ensure_gil_in_release
@@ -24,6 +13,12 @@ import pylibcudf.column
 import pylibcudf.table
 
 from cudf_arrow_bridge._core.interpreter import add_release_without_gil
+
+
+cdef extern from "interpreter.hpp" namespace "cudf_arrow_bridge":
+    object to_capsule[Owner](Owner&, const char*, PyObject*) except +
+    PyObject* attached_object[Owner](object) noexcept
+
 
 cdef const char* SCHEMA = "arrow_schema"
 cdef const char* ARRAY = "arrow_array"
@@ -44,89 +39,36 @@ def _add_releases_of_pylibcudf():
 _add_releases_of_pylibcudf()
 
 
-cdef void destroy_schema(object capsule) noexcept:
-    cdef core.unique_schema* owner = <core.unique_schema*>PyCapsule_GetPointer(capsule, SCHEMA)
-    del owner
-
-
-cdef void destroy_array(object capsule) noexcept:
-    cdef core.unique_array* owner = <core.unique_array*>PyCapsule_GetPointer(capsule, ARRAY)
-    del owner
-
-
-cdef void destroy_device_array(object capsule) noexcept:
-    cdef core.unique_device_array* owner = (
-        <core.unique_device_array*>PyCapsule_GetPointer(capsule, DEVICE_ARRAY)
-    )
-    del owner
-
-
-cdef void destroy_stream(object capsule) noexcept:
-    cdef core.unique_array_stream* owner = (
-        <core.unique_array_stream*>PyCapsule_GetPointer(capsule, STREAM)
-    )
-    del owner
-    Py_XDECREF(<PyObject*>PyCapsule_GetContext(capsule))
-
-
-cdef void destroy_device_stream(object capsule) noexcept:
-    cdef core.unique_device_array_stream* owner = (
-        <core.unique_device_array_stream*>PyCapsule_GetPointer(capsule, DEVICE_STREAM)
-    )
-    del owner
-    Py_XDECREF(<PyObject*>PyCapsule_GetContext(capsule))
-
-
 cdef object schema_to_capsule(core.unique_schema& schema):
-    cdef core.unique_schema* target = new core.unique_schema()
-    capsule = PyCapsule_New(target, SCHEMA, destroy_schema)
-    target[0] = move(schema)
-    return capsule
+    return to_capsule[core.unique_schema](schema, SCHEMA, NULL)
 
 
 cdef object device_array_to_capsule(core.unique_device_array& array):
-    cdef core.unique_device_array* target = new core.unique_device_array()
-    capsule = PyCapsule_New(target, DEVICE_ARRAY, destroy_device_array)
-    target[0] = move(array)
-    return capsule
+    return to_capsule[core.unique_device_array](array, DEVICE_ARRAY, NULL)
 
 
 cdef object array_to_capsule(core.unique_array& array):
-    cdef core.unique_array* target = new core.unique_array()
-    capsule = PyCapsule_New(target, ARRAY, destroy_array)
-    target[0] = move(array)
-    return capsule
-
-
-cdef void attach(object capsule, object state) except *:
-    Py_INCREF(state)
-    PyCapsule_SetContext(capsule, <void*>state)
+    return to_capsule[core.unique_array](array, ARRAY, NULL)
 
 
 cdef object device_stream_to_capsule(core.unique_device_array_stream& stream, object state):
     """Move a stream into a capsule. `stream_state_of` returns `state` for it in this process."""
-    cdef core.unique_device_array_stream* target = new core.unique_device_array_stream()
-    capsule = PyCapsule_New(target, DEVICE_STREAM, destroy_device_stream)
-    attach(capsule, state)
-    target[0] = move(stream)
-    return capsule
+    return to_capsule[core.unique_device_array_stream](
+        stream, DEVICE_STREAM, <PyObject*>state
+    )
 
 
 cdef object stream_to_capsule(core.unique_array_stream& stream, object state):
     """Move a stream of host arrays into a capsule. `stream_state_of` returns `state` for it."""
-    cdef core.unique_array_stream* target = new core.unique_array_stream()
-    capsule = PyCapsule_New(target, STREAM, destroy_stream)
-    attach(capsule, state)
-    target[0] = move(stream)
-    return capsule
+    return to_capsule[core.unique_array_stream](stream, STREAM, <PyObject*>state)
 
 
 cdef object stream_state_of(object capsule):
     """Return the `StreamState` of a stream that this package exported, None for any other."""
-    cdef bint is_device = PyCapsule_IsValid(capsule, DEVICE_STREAM)
-    if PyCapsule_GetDestructor(capsule) != (destroy_device_stream if is_device else destroy_stream):
-        return None
-    return <object>PyCapsule_GetContext(capsule)
+    cdef PyObject* state = attached_object[core.unique_device_array_stream](capsule)
+    if state == NULL:
+        state = attached_object[core.unique_array_stream](capsule)
+    return None if state == NULL else <object>state
 
 
 cdef void* pointer_of(object capsule, const char* name) except NULL:

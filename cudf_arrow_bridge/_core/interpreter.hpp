@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// References of C++ to Python objects, and their release when the interpreter is finalized.
+/// References of C++ to Python objects, their release when the interpreter is finalized, and
+/// capsules.
 #pragma once
 
 #include "finalization.hpp"
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <utility>
 
 namespace cudf_arrow_bridge {
 
@@ -117,6 +119,36 @@ inline void release_with_gil(ArrowArray& array)
     });
     interpreter_gate::leave();
   };
+}
+
+/// Destructor of the capsules of a C struct.
+template <typename Owner>
+void destroy_capsule(PyObject* capsule)
+{
+  delete static_cast<Owner*>(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
+  Py_XDECREF(static_cast<PyObject*>(PyCapsule_GetContext(capsule)));
+}
+
+/// Moves a C struct to a new capsule. The struct is moved last, so that a failure leaks nothing.
+/// @param attached Object that the capsule references; null: none
+template <typename Owner>
+PyObject* to_capsule(Owner& source, char const* name, PyObject* attached)
+{
+  auto target         = std::make_unique<Owner>();
+  auto* const capsule = PyCapsule_New(target.get(), name, &destroy_capsule<Owner>);
+  if (capsule == nullptr) { return nullptr; }
+  *target.release() = std::move(source);
+  Py_XINCREF(attached);
+  PyCapsule_SetContext(capsule, attached);
+  return capsule;
+}
+
+/// @return The object that `to_capsule` attached to a capsule of an `Owner`; null for any other
+template <typename Owner>
+PyObject* attached_object(PyObject* capsule)
+{
+  if (PyCapsule_GetDestructor(capsule) != &destroy_capsule<Owner>) { return nullptr; }
+  return static_cast<PyObject*>(PyCapsule_GetContext(capsule));
 }
 
 }  // namespace cudf_arrow_bridge
