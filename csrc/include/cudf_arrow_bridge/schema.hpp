@@ -42,10 +42,10 @@ struct column_metadata {
   key_value_metadata metadata{};  ///< the field's own metadata, extension types included
   std::vector<column_metadata> children{};  ///< of the fields or elements, in order
 
-  /// Schema that the column was imported with, or null. The column is exported with the same Arrow
-  /// types where its libcudf type still allows it; its values are not checked for that. Plain
-  /// values become a dictionary again only with indices of 32 or 64 bits, which hold any number of
-  /// values. Read only during the call.
+  /// Schema that the column was imported with, or null. It is not checked again; see `copy_schema`.
+  /// The column is exported with the same Arrow types where its libcudf type still allows it; its
+  /// values are not checked for that. Plain values become a dictionary again only with indices of
+  /// 32 or 64 bits, which hold any number of values. Read only during the call.
   ArrowSchema const* origin{nullptr};
 };
 
@@ -85,15 +85,6 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  private:
   /// @cond
   friend struct detail::schema_access;
-  friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::column_view const&,
-                                                            column_metadata const&,
-                                                            ArrowSchema const*);
-  friend CUDF_ARROW_BRIDGE_EXPORT shared_schema make_schema(cudf::table_view const&,
-                                                            std::vector<column_metadata> const&,
-                                                            key_value_metadata const&,
-                                                            ArrowSchema const*);
-  friend CUDF_ARROW_BRIDGE_EXPORT shared_schema copy_schema(ArrowSchema const&);
-  /// @endcond
   explicit shared_schema(std::shared_ptr<detail::schema_tree const> tree) noexcept
     : tree_{std::move(tree)}
   {
@@ -186,16 +177,6 @@ CUDF_ARROW_BRIDGE_EXPORT void check_same_schema(ArrowSchema const& expected,
  */
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT bool equal_schemas(ArrowSchema const& one,
                                                           ArrowSchema const& other);
-
-/// Creates one C struct of the result of `make_schema`, with the same exceptions.
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
-to_arrow_schema(cudf::column_view const& column, column_metadata const& metadata);
-
-/// @copydoc to_arrow_schema(cudf::column_view const&, column_metadata const&)
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT unique_schema
-to_arrow_schema(cudf::table_view const& table,
-                std::vector<column_metadata> const& columns,
-                key_value_metadata const& metadata);
 
 /// @}
 

@@ -16,6 +16,7 @@
 #include <cudf/column/column.hpp>
 
 #include <rmm/device_buffer.hpp>
+#include <rmm/resource_ref.hpp>
 
 #include <cuda/stream>
 
@@ -28,6 +29,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -37,7 +39,8 @@ namespace cudf_arrow_bridge::detail {
 /// array of Arrow's null type.
 struct array_node : tree_links {
   array_layout layout;
-  std::array<copy_reason, 3> copied;  ///< for each buffer, why it is not shared with the source
+  std::array<std::string_view, 3>
+    copied;  ///< for each buffer, why it is not shared with the source
   std::uint32_t num_view_buffers;
   std::int64_t length;
   std::int64_t null_count;
@@ -174,5 +177,41 @@ std::shared_ptr<array_tree const> select_children(std::shared_ptr<array_tree con
 std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
                                             ArrowArray const& array,
                                             memory_location const& location);
+
+/**
+ * @brief Copies a tree within host memory, to host memory from a device, or to a device.
+ *
+ * Copies the rows of the tree, starting at a byte boundary of its masks, with all elements and
+ * dictionary values that they may refer to. The size of strings is in their last offsets. In device
+ * memory these are read first, all together, with one synchronization. Copies to the host
+ * synchronize and are done when this returns. Other copies are only enqueued.
+ *
+ * @throws std::invalid_argument for negative string offsets
+ *
+ * @param node Node of the source that becomes the root
+ * @param target CPU memory, or CUDA memory of the current device
+ */
+std::shared_ptr<array_tree> copy_tree(array_tree const& source,
+                                      std::size_t node,
+                                      memory_location const& target,
+                                      cuda::stream_ref stream,
+                                      rmm::device_async_resource_ref mr);
+
+/**
+ * @brief Copies a tree within host memory or within a device, as an independent array.
+ *
+ * The copy is ready after the work that is then enqueued on the stream. The source is kept alive
+ * until the copies are done.
+ *
+ * @throws std::invalid_argument as `copy_tree`
+ *
+ * @param source Tree to copy, ready on the stream
+ * @param owner What the copy keeps, such as the owner of its memory resource
+ * @param exec Where to work: on the host, or on the current device, which has the source
+ */
+std::shared_ptr<array_tree> copy_on_same_device(std::shared_ptr<array_tree const> const& source,
+                                                std::size_t node,
+                                                std::shared_ptr<void const> owner,
+                                                execution const& exec);
 
 }  // namespace cudf_arrow_bridge::detail

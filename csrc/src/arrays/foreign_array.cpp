@@ -10,11 +10,22 @@
 
 namespace cudf_arrow_bridge::detail {
 
-foreign_array::foreign_array(ArrowDeviceArray* array, bool host, cuda::stream_ref stream)
-  : deferred_release{!host}, array_{array}, host_{host}, stream_{stream}
+std::shared_ptr<foreign_array> foreign_array::own(ArrowDeviceArray* array,
+                                                  bool host,
+                                                  cuda::stream_ref stream)
 {
-  auto const* tree = array_tree::tree_of(array_->array);
-  if (tree != nullptr && tree->is_freed_in_order) { tree_ = tree; }
+  // The struct is moved last, because the caller keeps it if an allocation fails.
+  auto result      = std::shared_ptr<foreign_array>{new foreign_array{host, stream},
+                                                    [](auto* last) { last->release(); }};
+  result->array_   = unique_device_array{array};
+  auto const* tree = array_tree::tree_of(result->array_->array);
+  if (tree != nullptr && tree->is_freed_in_order) { result->tree_ = tree; }
+  return result;
+}
+
+foreign_array::foreign_array(bool host, cuda::stream_ref stream)
+  : deferred_release{!host}, host_{host}, stream_{stream}
+{
 }
 
 foreign_array::~foreign_array()
@@ -26,19 +37,19 @@ foreign_array::~foreign_array()
   array_.reset();
 }
 
-void foreign_array::drop_share(cuda::stream_ref stream) noexcept
+void foreign_array::keep_for(cuda::stream_ref stream) noexcept
+{
+  if (host_ || !creator_process_.is_of_this_process()) { return; }
+  if (auto const here = creator_thread_.resolve(stream); here != stream_) { release_after(here); }
+}
+
+void foreign_array::release() noexcept
 {
   if (!host_) {
     if (!creator_process_.is_of_this_process()) { return; }
-    if (auto const here = creator_thread_.resolve(stream); here != stream_) {
-      release_after(here);
-    } else {
-      is_freed_on_stream_.store(true, std::memory_order_relaxed);
-    }
+    // Once for all shares: this is after the work that was enqueued when they were dropped.
+    release_after(creator_thread_.resolve(stream_), true);
   }
-  if (shares_.fetch_sub(1, std::memory_order_acq_rel) != 1) { return; }
-  // Once for all shares: this is after the work that was enqueued when they were dropped.
-  if (is_freed_on_stream_) { release_after(creator_thread_.resolve(stream_), true); }
   if (tree_ != nullptr && tree_->ready.is_usable()) {
     release_in_order(tree_->stream_here(), tree_->ready.device());
   } else {
@@ -48,14 +59,6 @@ void foreign_array::drop_share(cuda::stream_ref stream) noexcept
 
 namespace {
 
-/// State shared by all copies of one `adopting_resource`.
-struct adoption {
-  foreign_share share;
-  void* memory;
-  rmm::device_async_resource_ref upstream;
-  bool handed_out{false};
-};
-
 /**
  * @brief Memory resource whose first allocation returns the producer's memory.
  *
@@ -64,15 +67,17 @@ struct adoption {
  */
 class adopting_resource {
  public:
-  explicit adopting_resource(adoption&& state)
-    : state_{std::make_shared<adoption>(std::move(state))}
+  adopting_resource(std::shared_ptr<foreign_array> share,
+                    void* memory,
+                    rmm::device_async_resource_ref upstream)
+    : share_{std::move(share)}, memory_{memory}, upstream_{upstream}
   {
   }
 
   void* allocate(cuda::stream_ref stream, std::size_t bytes, std::size_t alignment)
   {
-    if (!std::exchange(state_->handed_out, true)) { return state_->memory; }
-    return state_->upstream.allocate(stream, bytes, alignment);
+    if (!std::exchange(is_handed_out_, true)) { return memory_; }
+    return upstream_.allocate(stream, bytes, alignment);
   }
 
   void deallocate(cuda::stream_ref stream,
@@ -80,14 +85,15 @@ class adopting_resource {
                   std::size_t bytes,
                   std::size_t alignment) noexcept
   {
-    if (memory != state_->memory) {
-      state_->upstream.deallocate(stream, memory, bytes, alignment);
+    if (memory != memory_) {
+      upstream_.deallocate(stream, memory, bytes, alignment);
       return;
     }
     // After the producer has freed its memory, upstream may allocate at the same address; that
     // allocation must go back to upstream.
-    state_->memory = nullptr;
-    state_->share.drop(stream);
+    memory_ = nullptr;
+    share_->keep_for(stream);
+    share_.reset();
   }
 
   void* allocate_sync(std::size_t bytes, std::size_t alignment)
@@ -96,17 +102,20 @@ class adopting_resource {
   void deallocate_sync(void* memory, std::size_t bytes, std::size_t alignment) noexcept
   { deallocate(cuda::stream_ref{cudaStream_t{}}, memory, bytes, alignment); }
 
-  bool operator==(adopting_resource const& other) const noexcept { return state_ == other.state_; }
+  bool operator==(adopting_resource const& other) const noexcept { return this == &other; }
 
   friend void get_property(adopting_resource const&, cuda::mr::device_accessible) noexcept {}
 
  private:
-  std::shared_ptr<adoption> state_;
+  std::shared_ptr<foreign_array> share_;
+  void* memory_;
+  rmm::device_async_resource_ref upstream_;
+  bool is_handed_out_{false};
 };
 
 }  // namespace
 
-rmm::device_buffer adopt(foreign_share&& share,
+rmm::device_buffer adopt(std::shared_ptr<foreign_array> share,
                          void const* memory,
                          std::int64_t size,
                          cuda::stream_ref stream,
@@ -115,8 +124,8 @@ rmm::device_buffer adopt(foreign_share&& share,
   if (size == 0) { return rmm::device_buffer{0, stream, mr}; }
   return rmm::device_buffer{static_cast<std::size_t>(size),
                             stream,
-                            cuda::mr::any_resource<cuda::mr::device_accessible>{adopting_resource{
-                              adoption{std::move(share), const_cast<void*>(memory), mr}}}};
+                            cuda::mr::make_shared_resource<adopting_resource>(
+                              std::move(share), const_cast<void*>(memory), mr)};
 }
 
 }  // namespace cudf_arrow_bridge::detail

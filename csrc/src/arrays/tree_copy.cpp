@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arrays/tree_copy.hpp"
-
+#include "arrays/array_tree.hpp"
 #include "arrays/foreign_array.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
@@ -297,7 +296,7 @@ std::shared_ptr<array_tree> copy_on_same_device(std::shared_ptr<array_tree const
   if (!exec.host) { target = {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
   // Copies may still be reading the source when this returns.
   auto structs     = array_tree::to_arrow(source, node);
-  auto const share = foreign_share{structs.get(), exec.host, exec.stream};
+  auto const share = foreign_array::own(structs.get(), exec.host, exec.stream);
   auto copy        = copy_tree(*source, node, target, exec.stream, exec.mr);
   copy->count_unknown_nulls(exec);
   copy->owner = std::move(owner);

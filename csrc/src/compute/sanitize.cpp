@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -46,7 +47,7 @@ struct copy_permit {
   copy_log const& copies;
   column_path const& path;
 
-  void need(copy_reason reason) const { copies.need(reason, path); }
+  void need(std::string_view reason) const { copies.need(reason, path); }
 };
 
 void push_struct_nulls(cudf::column& column, copy_permit const& permit, execution const& exec)

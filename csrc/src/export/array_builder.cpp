@@ -2,17 +2,19 @@
 #include "export/array_builder.hpp"
 
 #include "base/child_column.hpp"
+#include "base/parsed_type.hpp"
 #include "compute/cast.hpp"
 #include "compute/dictionary.hpp"
 #include "export/export_checks.hpp"
 #include "schema/negotiate.hpp"
 
+#include <cudf/dictionary/dictionary_column_view.hpp>
 #include <cudf/lists/lists_column_view.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -36,7 +38,7 @@ array_validity array_builder::validity_of(cudf::column_view const& column,
   auto const begin  = rows.begin - before;
   auto const* mask  = reinterpret_cast<std::byte const*>(column.null_mask());
   if (mask == nullptr || rows.null_count == 0 || rows.size == 0) {
-    return {nullptr, copy_reason::none, 0, before, begin};
+    return {nullptr, {}, 0, before, begin};
   }
   if (compact && !is_on_mask_block(begin)) {
     copies_.need(copy_reason::mask_position, path);
@@ -48,9 +50,9 @@ array_validity array_builder::validity_of(cudf::column_view const& column,
 
 void array_builder::add_column(cudf::column_view const& column)
 {
-  auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
+  auto const& target = schema_.nodes.front();
   auto const top     = column_path{};
-  auto const path    = target == nullptr ? top : column_path{top, target->schema->name};
+  auto const path    = column_path{top, target.schema->name};
   copies_.collect([&] { fill(tree_.add_nodes(1), column, own_rows(column), target, path); });
   copies_.check();
   count_unknown_nulls();
@@ -58,14 +60,14 @@ void array_builder::add_column(cudf::column_view const& column)
 
 void array_builder::add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows)
 {
-  auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
-  if (target != nullptr && std::string_view{target->schema->format} != "+s") {
-    throw std::invalid_argument{"the schema has the format '" +
-                                std::string{target->schema->format} + "', not that of a table"};
+  auto const& target = schema_.nodes.front();
+  auto const format  = std::string{target.schema->format};
+  if (format != "+s") {
+    throw std::invalid_argument{"the schema has the format '" + format + "', not that of a table"};
   }
-  if (target != nullptr && target->num_children != columns.size()) {
+  if (target.num_children != columns.size()) {
     throw std::invalid_argument{"expected a schema of " + std::to_string(columns.size()) +
-                                " fields, got " + std::to_string(target->num_children)};
+                                " fields, got " + std::to_string(target.num_children)};
   }
   auto& root = tree_.nodes[tree_.add_nodes(1)] = {};
   root.layout                                  = array_layout::validity;
@@ -76,8 +78,9 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
   for (std::size_t i = 0; i < columns.size(); ++i) {
     auto const& column = columns[i];
     copies_.collect([&] {
-      auto const* field = level_below(target, i);
-      fill(root.first_child + i, column, own_rows(column), field, path_of(top, field, i));
+      auto const& field = level_below(target, i);
+      auto const path   = column_path{top, field.schema->name};
+      fill(root.first_child + i, column, own_rows(column), field, path);
     });
   }
   copies_.check();
@@ -97,14 +100,10 @@ void array_builder::count_unknown_nulls()
 void array_builder::fill(std::size_t index,
                          cudf::column_view const& column,
                          column_rows const& rows,
-                         schema_node const* target,
+                         schema_node const& target,
                          column_path const& path)
 {
-  if (target == nullptr) {
-    fill_rows(index, {column, rows, plain_step(column, path), target, path});
-    return;
-  }
-  auto const& step = target->step;
+  auto const& step = target.step;
   if (column.type() != step.column) {
     fail_invalid(path, "the column's type is not the one of the schema");
   }
@@ -121,7 +120,7 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
 
   auto made       = std::unique_ptr<cudf::column>{};
   auto reason     = in_copy_;
-  auto const need = [&](copy_reason why) {
+  auto const need = [&](std::string_view why) {
     reason = why;
     if (rows.size > 0) { copies_.need(why, path); }
   };
@@ -204,7 +203,9 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
 void const* array_builder::keep(rmm::device_buffer&& buffer)
 { return tree_.conversions.emplace_back(std::move(buffer)).data(); }
 
-void array_builder::set_copied(array_node& node, copy_reason reason, rmm::device_buffer&& buffer)
+void array_builder::set_copied(array_node& node,
+                               std::string_view reason,
+                               rmm::device_buffer&& buffer)
 {
   node.buffers[1] = keep(std::move(buffer));
   node.copied[1]  = reason;
@@ -239,10 +240,10 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
 
   auto const size     = node.offset + node.length;
   auto const children = std::span{column.child_begin(), column.child_end()};
-  if (target != nullptr && target->num_children != children.size()) {
+  if (target.num_children != children.size()) {
     fail_invalid(path,
-                 "expected " + std::to_string(target->num_children) +
-                   " fields by the schema, got " + std::to_string(children.size()));
+                 "expected " + std::to_string(target.num_children) + " fields by the schema, got " +
+                   std::to_string(children.size()));
   }
   node.num_children = children.size();
   node.first_child  = tree_.add_nodes(children.size());
@@ -253,15 +254,113 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
   auto const* outer   = no_nulls ? rows.outer : &own;
   for (std::size_t i = 0; i < children.size(); ++i) {
     auto const& child = children[i];
-    auto const* field = level_below(target, i);
+    auto const& field = level_below(target, i);
+    auto const below  = column_path{path, field.schema->name};
     if (child.size() < begin + size) {
-      fail_invalid(path_of(path, field, i),
+      fail_invalid(below,
                    "expected at least " + std::to_string(begin + size) +
                      " rows, as many as the struct has, got " + std::to_string(child.size()));
     }
     auto const child_rows = field_rows(child, begin, size, rows, outer);
-    fill(node.first_child + i, child, child_rows, field, path_of(path, field, i));
+    fill(node.first_child + i, child, child_rows, field, below);
   }
+}
+
+namespace {
+
+using cudf::type_id;
+
+/// @return The type that values are cast to for Arrow; `EMPTY` if Arrow has the same values
+///
+/// @param column libcudf's type
+/// @param bits Width of a value in Arrow
+type_id stored_as(type_id column, std::int64_t bits)
+{
+  switch (column) {
+    case type_id::DURATION_DAYS: return type_id::DURATION_SECONDS;
+    case type_id::DURATION_SECONDS:
+    case type_id::DURATION_MILLISECONDS:
+    case type_id::DURATION_MICROSECONDS:
+    case type_id::DURATION_NANOSECONDS:
+      return bits == 32 ? type_id::INT32 : type_id::EMPTY;  // time32: less than a day, so it fits
+    default: return type_id::EMPTY;
+  }
+}
+
+}  // namespace
+
+void array_builder::fill_values(array_node& node, export_level const& level, std::int64_t begin)
+{
+  auto const& column = level.column;
+  auto const id      = column.type().id();
+  if (id == type_id::DICTIONARY32) {
+    fill_dictionary(node, level, begin);
+    return;
+  }
+  node.per_row    = level.step.element_bits;
+  auto const size = static_cast<cudf::size_type>(node.offset + node.length);
+
+  if (id == type_id::BOOL8 && node.per_row == 1) {
+    set_converted(node, copy_reason::bools, level.path, [&] {
+      return pack_bools(row_of(column, begin, 8), size, exec_);
+    });
+  } else if (auto const stored = stored_as(id, node.per_row); stored != type_id::EMPTY) {
+    auto const* values = row_of(column, begin, bits_of(column.type()));
+    auto const from    = id == type_id::DURATION_DAYS ? id : type_id::INT64;
+    auto const reason  = id == type_id::DURATION_DAYS ? copy_reason::days : copy_reason::times;
+    set_converted(
+      node, reason, level.path, [&] { return cast_values(values, size, from, stored, exec_); });
+  } else {
+    node.buffers[1] = row_of(column, begin, node.per_row);
+  }
+}
+
+void array_builder::fill_dictionary(array_node& node, export_level const& level, std::int64_t begin)
+{
+  auto const& [column, rows, step, target, path] = level;
+
+  constexpr auto indices_index = cudf::dictionary_column_view::indices_column_index;
+  constexpr auto keys_index    = cudf::dictionary_column_view::keys_column_index;
+  auto const size              = node.offset + node.length;
+  auto const& indices          = child_of(column, indices_index, path);
+  if (indices.size() < begin + size) {
+    fail_invalid(path,
+                 "expected at least " + std::to_string(begin + size) + " dictionary indices, got " +
+                   std::to_string(indices.size()));
+  }
+  auto const& keys = child_of(column, keys_index, path);
+  fill_indices(node, indices, begin, keys.size(), level);
+  node.dictionary = tree_.add_nodes(1);
+  fill(node.dictionary, keys, own_rows(keys), schema_.nodes[target.dictionary], path);
+}
+
+/// Fills in the indices in the schema's index type. They are shared if only signedness differs:
+/// indices are not negative and less than `num_keys`, so their bits are the same.
+void array_builder::fill_indices(array_node& node,
+                                 cudf::column_view const& indices,
+                                 std::int64_t begin,
+                                 std::int64_t num_keys,
+                                 export_level const& level)
+{
+  auto const& step  = level.step;
+  auto const bits   = bits_of(indices.type());
+  auto const* first = row_of(indices, begin, bits);
+  node.per_row      = step.element_bits;
+  if (indices.type().id() != step.index && num_keys > max_keys(step.index)) {
+    fail_too_many(level.path,
+                  num_keys,
+                  max_keys(step.index),
+                  "dictionary values by the requested index type",
+                  "request a wider type");
+  }
+  if (bits == step.element_bits) {
+    node.buffers[1] = first;
+    return;
+  }
+  auto const size = static_cast<cudf::size_type>(node.offset + node.length);
+  set_converted(node, copy_reason::index_width, level.path, [&] {
+    return cast_values(first, size, indices.type().id(), step.index, exec_);
+  });
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -6,7 +6,6 @@
 #include "base/errors.hpp"
 #include "compute/buffers.hpp"
 #include "export/column_rows.hpp"
-#include "export/null_counts.hpp"
 #include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
@@ -15,6 +14,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace cudf_arrow_bridge::detail {
 
@@ -23,14 +23,14 @@ struct export_level {
   cudf::column_view const& column;
   column_rows rows;
   export_step const& step;
-  schema_node const* target;  ///< level of the schema to export as; null: the column's plain type
+  schema_node const& target;  ///< level of the schema to export as
   column_path const& path;
 };
 
 /// Validity buffer of an array, and the array offset that follows from it.
 struct array_validity {
   void const* mask;         ///< null: no row is null
-  copy_reason copied;       ///< why the mask is a copy, if it is
+  std::string_view copied;  ///< why the mask is a copy, if it is
   std::int64_t null_count;  ///< -1: unknown
   std::int64_t offset;      ///< of the array: rows before the first one
   std::int64_t begin;       ///< row of the column at which the array's other buffers begin
@@ -51,11 +51,12 @@ class array_builder {
  public:
   /// @param tree Tree to fill, without nodes yet
   array_builder(array_tree& tree,
+                schema_tree const& schema,
                 export_options const& options,
                 null_counts const& known,
                 execution const& exec)
     : tree_{tree},
-      schema_{options.schema.is_empty() ? nullptr : &schema_access::tree_of(options.schema)},
+      schema_{schema},
       options_{options},
       known_{known},
       exec_{exec},
@@ -74,7 +75,7 @@ class array_builder {
   void fill(std::size_t index,
             cudf::column_view const& column,
             column_rows const& rows,
-            schema_node const* target,
+            schema_node const& target,
             column_path const& path);
 
   /// Checks and casts a column as its step says, then fills the node from the result.
@@ -106,38 +107,29 @@ class array_builder {
                     std::int64_t num_keys,
                     export_level const& level);
 
-  [[nodiscard]] schema_node const* level_below(schema_node const* target, std::size_t index) const
-  { return target == nullptr ? nullptr : &schema_->nodes[target->first_child + index]; }
-
-  /// Errors name a field by its name in the schema, or without a schema by its position.
-  static column_path path_of(column_path const& parent,
-                             schema_node const* target,
-                             std::size_t index)
-  {
-    return target == nullptr ? column_path{parent, index}
-                             : column_path{parent, target->schema->name};
-  }
+  [[nodiscard]] schema_node const& level_below(schema_node const& target, std::size_t index) const
+  { return schema_.nodes[target.first_child + index]; }
 
   /// Moves a buffer to the tree. @return Its address
   void const* keep(rmm::device_buffer&& buffer);
   /// Sets the second buffer to one that was created.
-  void set_copied(array_node& node, copy_reason reason, rmm::device_buffer&& buffer);
+  void set_copied(array_node& node, std::string_view reason, rmm::device_buffer&& buffer);
 
   /// Sets the second buffer to the result of `make`. It is a copy if the array has rows.
   template <typename Make>
-  void set_converted(array_node& node, copy_reason reason, column_path const& path, Make make)
+  void set_converted(array_node& node, std::string_view reason, column_path const& path, Make make)
   {
     if (node.offset + node.length > 0) { copies_.need(reason, path); }
     set_copied(node, reason, make());
   }
 
   array_tree& tree_;
-  schema_tree const* schema_;
+  schema_tree const& schema_;
   export_options const& options_;
   null_counts const& known_;
   execution const& exec_;
   copy_log copies_;
-  copy_reason in_copy_{};  ///< why the current level belongs to a created column, if it does
+  std::string_view in_copy_{};  ///< why the current level belongs to a created column, if it does
 };
 
 }  // namespace cudf_arrow_bridge::detail

@@ -2,11 +2,14 @@
 #include "base/child_column.hpp"
 #include "compute/cast.hpp"
 #include "compute/gather.hpp"
+#include "compute/sanitize.hpp"
 #include "export/array_builder.hpp"
 #include "export/export_checks.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
+#include <cudf/strings/strings_column_view.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -77,6 +80,185 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
   auto const& kept    = *tree_.columns.emplace_back(std::move(made));
   fill(node.first_child, kept.view(), elements, level_below(target, 0), column_path{path, "[]"});
   in_copy_ = outer;
+}
+
+namespace {
+
+void check_bytes(std::int64_t size, column_path const& path)
+{
+  if (size > max_offset) {
+    fail_too_many(path, size, max_offset, "bytes by the requested schema", "ask for large_string");
+  }
+}
+
+std::int64_t width_of(cudf::column_view const& offsets)
+{ return offsets.type().id() == cudf::type_id::INT64 ? 8 : 4; }
+
+/// Offsets and the bytes they index: chars of STRING, or elements of LIST<UINT8>.
+struct byte_data {
+  cudf::column_view const* offsets;  ///< null for a string column without children (no rows)
+  std::byte const* head;
+};
+
+/// Whether an element of LIST<UINT8> is null in a used row. Other rows are not read.
+bool has_null_bytes(cudf::column_view const& column, column_rows const& rows, execution const& exec)
+{
+  auto const& element = child_of(column, cudf::lists_column_view::child_column_index);
+  if (element.null_count() == 0 || rows.used_size == 0) { return false; }
+  auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index);
+  auto const ends     = read_ends(
+    offsets.begin<std::int32_t>() + rows.used_begin, rows.used_size, sizeof(std::int32_t), exec);
+  auto const nulls =
+    count_nulls({element.null_mask(), element.offset() + ends.first, ends.last - ends.first}, exec);
+  if (nulls == 0) { return false; }
+  // All null elements may be in null lists, or below a null struct.
+  auto const checked = rows_to_check(column, rows, exec);
+  if (checked.view.null_count() == 0) { return true; }
+  auto const lists = empty_nulls(checked.view, exec.scratch());
+  return lists->child(cudf::lists_column_view::child_column_index).null_count() > 0;
+}
+
+byte_data bytes_of(cudf::column_view const& column,
+                   column_rows const& rows,
+                   column_path const& path,
+                   execution const& exec)
+{
+  if (column.type().id() == cudf::type_id::LIST) {
+    auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
+    if (element.type().id() != cudf::type_id::UINT8) {
+      fail_invalid(path, "the schema has lists of bytes, and the column has lists of another type");
+    }
+    if (has_null_bytes(column, rows, exec)) {
+      fail_invalid(path, "bytes are null, which a binary type cannot represent");
+    }
+    auto const* head = element.head<std::byte>();
+    return {&child_of(column, cudf::lists_column_view::offsets_column_index, path),
+            head == nullptr ? nullptr : head + element.offset()};
+  }
+  auto const* offsets = column.num_children() > 0
+                          ? &child_of(column, cudf::strings_column_view::offsets_column_index, path)
+                          : nullptr;
+  return {offsets, column.head<std::byte>()};
+}
+
+std::byte const* offset_address(cudf::column_view const& offsets, std::int64_t index)
+{ return offsets.head<std::byte>() + (offsets.offset() + index) * width_of(offsets); }
+
+}  // namespace
+
+/// @return Bytes to skip in the data buffer. It is not 0 if 64-bit offsets are narrowed and the
+/// last one exceeds 32 bits: offsets {5'000'000'000, 5'000'000'003} are exported as {0, 3}, and
+/// 5'000'000'000 is returned.
+///
+/// In Arrow an array without rows has one offset, which consumers expect to be 0. libcudf may have
+/// no offsets buffer, and an empty slice may begin at another offset, so a zero is allocated.
+std::int64_t array_builder::fill_offsets(array_node& node,
+                                         cudf::column_view const* offsets,
+                                         std::int64_t begin,
+                                         column_path const& path)
+{
+  auto const size  = node.offset + node.length;
+  auto const width = offset_width(node.layout);
+  if (size == 0) {
+    // 8 bytes are enough for both widths; a column without an offsets child has no width.
+    set_copied(node, copy_reason::no_rows, zeros(8, exec_));
+    return 0;
+  }
+  auto const& present = checked_offsets(offsets, begin + size, path);
+  auto const* first   = offset_address(present, begin);
+  if (width == width_of(present)) {
+    node.buffers[1] = first;
+    return 0;
+  }
+  if (width == 8) {
+    set_converted(node, copy_reason::offset_width, path, [&] {
+      auto const count = static_cast<cudf::size_type>(size + 1);
+      return cast_values(first, count, cudf::type_id::INT32, cudf::type_id::INT64, exec_);
+    });
+    return 0;
+  }
+  copies_.need(copy_reason::offset_width, path);
+  auto const ends = read_ends(first, size, 8, exec_);
+  auto const base = ends.last > max_offset ? ends.first : 0;
+  check_bytes(ends.last - base, path);
+  set_copied(
+    node,
+    copy_reason::offset_width,
+    rebase_offsets({first, size + 1, cudf::type_id::INT64}, base, cudf::type_id::INT32, exec_));
+  return base;
+}
+
+void array_builder::fill_string(array_node& node, export_level const& level, std::int64_t begin)
+{
+  auto const bytes = bytes_of(level.column, level.rows, level.path, exec_);
+  auto const skip  = fill_offsets(node, bytes.offsets, begin, level.path);
+  node.buffers[2]  = bytes.head == nullptr ? nullptr : bytes.head + skip;
+}
+
+void array_builder::fill_views(array_node& node, export_level const& level, std::int64_t begin)
+{
+  if (!exec_.host) {
+    fail_invalid(
+      level.path,
+      "the schema has views, which cannot be created in device memory: export to the host");
+  }
+  auto const bytes = bytes_of(level.column, level.rows, level.path, exec_);
+  auto const size  = node.offset + node.length;
+  auto strings     = byte_strings{};
+  auto view_bytes  = std::int64_t{0};
+  if (size > 0) {
+    auto const& offsets = checked_offsets(bytes.offsets, begin + size, level.path);
+    auto const* last    = offset_address(offsets, begin + size);
+    view_bytes          = read_offset(last, 0, width_of(offsets), exec_.host, exec_.stream);
+    check_bytes(view_bytes, level.path);
+    strings = {offset_address(offsets, begin),
+               width_of(offsets),
+               bytes.head,
+               node.buffers[0],
+               static_cast<cudf::size_type>(size)};
+  }
+  set_converted(node, copy_reason::views, level.path, [&] { return make_views(strings, exec_); });
+  node.buffers[2] = bytes.head;
+  tree_.add_view_buffers(node, node.buffers.size() + 1);
+  std::copy(node.buffers.begin(), node.buffers.end(), node.view_buffers);
+  node.view_buffers[3] = keep(copy_bytes(&view_bytes, sizeof(view_bytes), exec_));
+}
+
+/// Unused rows, mostly those before a slice, may be lists of any length. Only used rows are
+/// checked; for the others the array has arbitrary bytes of the buffer, or zeros.
+void array_builder::fill_fixed_size(array_node& node, export_level const& level)
+{
+  auto const& [column, rows, step, target, path] = level;
+
+  auto const bytes    = bytes_of(column, rows, path, exec_);
+  auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
+  auto const width    = std::int64_t{step.element_bits} / 8;
+  node.per_row        = step.element_bits;
+  if (rows.size == 0) { return; }
+  checked_offsets(bytes.offsets, rows.begin + rows.size, path);
+  auto used = used_rows(rows);
+  // A non-nullable field may be null in rows in which its parent struct is null. Such rows are
+  // empty lists, which need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
+  if (step.forbids_nulls()) { used.null_count = -1; }
+  if (used.size == 0) {
+    set_copied(node, copy_reason::no_rows, zeros(rows.size * width, exec_));
+    return;
+  }
+  auto const size   = static_cast<cudf::size_type>(width);
+  auto const lists  = check_list_sizes(column, used, step, size, "bytes", path, exec_);
+  auto const before = (used.begin - rows.begin) * width;
+  auto const first  = lists.ends.first - before;
+  if (lists.in_place && first >= 0 && first + rows.size * width <= element.size()) {
+    node.buffers[1] = bytes.head == nullptr ? nullptr : bytes.head + first;
+    return;
+  }
+  copies_.need(copy_reason::lengths, path);
+  auto const is_part = used.size < rows.size;
+  auto padded        = pad_lists(lists.rows.view, size, is_part ? exec_.scratch() : exec_);
+  if (is_part) {
+    padded = copy_zero_padded(padded.data(), used.size * width, before, rows.size * width, exec_);
+  }
+  set_copied(node, copy_reason::lengths, std::move(padded));
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
-#include "arrays/tree_copy.hpp"
 #include "base/nvtx.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
@@ -243,9 +242,7 @@ std::vector<buffer_info> device_array::buffers() const
     auto const* address = node.first_buffer()[i];
     // All data buffers of views have the properties of the first one.
     auto const copied = node.copied[std::min(i, node.copied.size() - 1)];
-    auto const reason = copied == detail::copy_reason::none
-                          ? reason_of(address, tree_->copied.get())
-                          : detail::text_of(copied);
+    auto const reason = copied.empty() ? reason_of(address, tree_->copied.get()) : copied;
     result.push_back({name, address, address == nullptr ? 0 : size, reason});
   };
   auto const add_data = [&](void const* size, std::int64_t bytes) {
@@ -282,7 +279,7 @@ std::vector<buffer_info> device_array::buffers() const
       visit_sizes(node, add_data);
       auto const last = std::size_t{node.num_view_buffers} - 1;
       auto const size = static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t));
-      result.push_back({"sizes", node.view_buffers[last], size, detail::text_of(node.copied[1])});
+      result.push_back({"sizes", node.view_buffers[last], size, node.copied[1]});
       break;
     }
     default: break;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arrays/tree_copy.hpp"
+#include "arrays/array_tree.hpp"
 #include "base/nvtx.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "export/array_builder.hpp"
+#include "export/column_rows.hpp"
 #include "export/export_checks.hpp"
-#include "export/null_counts.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 
@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace cudf_arrow_bridge {
 namespace detail {
@@ -54,12 +55,20 @@ memory_location location_of_all(array_tree const& tree)
   for (std::size_t index = 0; index < tree.nodes.size(); ++index) {
     auto const& node = tree.nodes[index];
     for (std::size_t i = 0; i < node.copied.size(); ++i) {
-      if (node.copied[i] == copy_reason::none || node.buffers[i] == nullptr) { continue; }
+      if (node.copied[i].empty() || node.buffers[i] == nullptr) { continue; }
       auto const made = locate(node.buffers[i]);
       if (made.device_type == ARROW_DEVICE_CUDA) { return made; }
     }
   }
   return tree.location;
+}
+
+/// The schema of columns that are exported with their plain types.
+shared_schema plain_schema(export_input const& input)
+{
+  if (!input.is_table) { return make_schema(input.columns.front(), {}); }
+  auto const columns = std::vector<cudf::column_view>(input.columns.begin(), input.columns.end());
+  return make_schema(cudf::table_view{columns}, {}, {});
 }
 
 /// The execution for columns on their device, which is current during its lifetime.
@@ -110,7 +119,8 @@ device_array export_counted(export_input const& input,
   tree->location          = place.location;
   auto const& exec        = place.exec;
   auto const host         = exec.host;
-  auto builder            = array_builder{*tree, options, known, exec};
+  auto const schema       = options.schema.is_empty() ? plain_schema(input) : options.schema;
+  auto builder = array_builder{*tree, schema_access::tree_of(schema), options, known, exec};
   if (input.is_table) {
     builder.add_table(input.columns, input.num_rows);
   } else {

@@ -183,7 +183,7 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
 }
 
 rmm::device_buffer column_importer::take(void const* memory, std::int64_t size) const
-{ return adopt(share_.copy(), memory, size, exec_.stream, exec_.mr); }
+{ return adopt(share_, memory, size, exec_.stream, exec_.mr); }
 
 /// On the host 8 bytes are enough also for decimal128, which some Arrow producers align to 8.
 bool column_importer::is_aligned(void const* memory, std::int64_t width) const

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -139,7 +140,7 @@ class column_importer {
  public:
   /// Each adopted buffer takes another share of the producer's struct. Missing facts are read, with
   /// a wait for device memory. `copies` rejects or records buffers that are created.
-  column_importer(foreign_share const& share,
+  column_importer(std::shared_ptr<foreign_array> const& share,
                   execution const& exec,
                   import_facts const& facts,
                   copy_log& copies)
@@ -191,7 +192,7 @@ class column_importer {
   /// Creates a buffer, or a column with all its buffers, that cannot be adopted. Throws
   /// `copy_refused` if copies are forbidden; nothing is made then.
   template <typename Make>
-  [[nodiscard]] auto make(copy_reason reason, column_path const& path, Make make) const
+  [[nodiscard]] auto make(std::string_view reason, column_path const& path, Make make) const
   {
     copies_.need(reason, path);
     auto result = make();
@@ -200,18 +201,16 @@ class column_importer {
   }
 
   /// Records the created buffers after `copy_log::need`.
-  void note(rmm::device_buffer const& made, copy_reason reason) const
+  void note(rmm::device_buffer const& made, std::string_view reason) const
   { copies_.note(made.data(), made.size(), reason); }
 
-  void note(std::unique_ptr<cudf::column> const& made, copy_reason reason) const
+  void note(std::unique_ptr<cudf::column> const& made, std::string_view reason) const
   { copies_.note(made->view(), reason); }
 
   /// Creates a fixed-width column without nulls from a buffer.
   [[nodiscard]] std::unique_ptr<cudf::column> flat_column(cudf::type_id type,
                                                           std::int64_t size,
                                                           rmm::device_buffer&& data) const;
-
-  // offsets.cpp
 
   /// The first and last offset of a level's stored rows; zeros if there are none. Rejects offsets
   /// that are negative or descend. For device memory this waits, unless the facts have them.
@@ -254,8 +253,6 @@ class column_importer {
                                                row_range const& elements) const;
   [[nodiscard]] std::unique_ptr<cudf::column> decode_runs(import_level const& level) const;
 
-  // arrow_views.cpp
-
   /// String views, or binary views as LIST<UINT8>, whose bytes are copied to one buffer.
   [[nodiscard]] column_parts import_views(import_level const& level, row_mask const& mask) const;
   /// List views; the elements are gathered unless the lists are contiguous and in order.
@@ -270,7 +267,7 @@ class column_importer {
   [[nodiscard]] std::unique_ptr<cudf::column> import_indices(import_level const& level) const;
   [[nodiscard]] std::unique_ptr<cudf::column> import_keys(import_level const& level) const;
 
-  foreign_share const& share_;
+  std::shared_ptr<foreign_array> const& share_;
   execution const& exec_;
   import_facts const& facts_;
   copy_log& copies_;
@@ -298,5 +295,29 @@ row_range choose_rows(parsed_tree const& types,
 /// The rows of a child that belong to the stored rows of its parent, a struct or a list of fixed
 /// size.
 row_range child_rows(parsed_type const& type, ArrowArray const& child, row_range const& rows);
+
+/**
+ * @brief Reads the facts that an import needs from device memory, for all columns with one
+ *   synchronization.
+ *
+ * The facts are the first and last offsets, null counts that the producer did not state, and
+ * whether null rows have to be rewritten. All reads are enqueued, then the host synchronizes once.
+ * The used elements of a list depend on its offsets, which are not known yet, so all elements are
+ * read. If the offsets refer to fewer (a slice of lists whose elements have nulls or are
+ * lists), the child is read again: one more synchronization for each level of lists.
+ *
+ * String views, list views and run ends are read during the import, with separate synchronizations.
+ *
+ * @param columns The rows of each column
+ * @param table The types and the array of the table, whose own nulls are counted; null: none
+ * @param sanitize Whether to search for null rows that have to be rewritten
+ */
+import_facts read_device_facts(std::span<import_level const> columns,
+                               import_level const* table,
+                               bool sanitize,
+                               execution const& exec);
+
+/// @return Whether `sanitize` has nothing to rewrite at any level of the rows
+bool is_clean(parsed_tree const& types, import_facts const& facts);
 
 }  // namespace cudf_arrow_bridge::detail

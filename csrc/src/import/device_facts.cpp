@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import/device_facts.hpp"
-
 #include "compute/bits_on_device.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/read_back.hpp"
+#include "import/column_importer.hpp"
 
 #include <cudf/null_mask.hpp>
 

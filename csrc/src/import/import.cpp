@@ -5,7 +5,6 @@
 #include "base/parsed_type.hpp"
 #include "compute/sanitize.hpp"
 #include "import/column_importer.hpp"
-#include "import/device_facts.hpp"
 #include "import/source_array.hpp"
 #include "schema/schema_tree.hpp"
 #include "validate/validate.hpp"
@@ -25,18 +24,11 @@
 namespace cudf_arrow_bridge {
 namespace {
 
-ArrowArray const& live_array(ArrowDeviceArray const* array, column_path const& path)
-{
-  if (array == nullptr || array->array.release == nullptr) {
-    fail_invalid(path, "the array is released");
-  }
-  return array->array;
-}
-
 /// Validates the array. No pointer in it may be followed before.
 void validate(detail::import_call const& call)
 {
-  detail::validate(call.types, live_array(call.array, call.path), call.path);
+  if (call.array == nullptr) { fail_invalid(call.path, "the array is null"); }
+  detail::validate(call.types, call.array->array, call.path);
   if (call.array->device_type == ARROW_DEVICE_CPU) {
     auto const all_rows = call.options.validate == validation::full;
     detail::validate_contents(call.types, call.array->array, all_rows, call.path);
@@ -77,9 +69,7 @@ class array_import {
   {
     if (!source_.exec.host) { find_facts(); }
     // Columns that are uploaded leave the producer's memory.
-    if (call.options.borrow && !source_.to_upload) {
-      owner_ = std::make_shared<detail::foreign_share>(source_.share.copy());
-    }
+    if (call.options.borrow && !source_.to_upload) { owner_ = source_.share; }
   }
 
   array_import(array_import const&)            = delete;
@@ -187,10 +177,6 @@ imported_table import(detail::import_call const& call)
 imported_column import_column(detail::import_call const& call)
 { return std::move(import(call).columns.front()); }
 
-/// Column name for errors; null for a released schema, whose pointers are invalid.
-char const* name_of(ArrowSchema const& schema)
-{ return schema.release == nullptr ? nullptr : schema.name; }
-
 }  // namespace
 
 cudf::column_view imported_column::view() const
@@ -226,25 +212,14 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          import_options const& options,
                                          cuda::stream_ref stream,
                                          rmm::device_async_resource_ref mr)
-{
-  detail::nvtx_range const range{__func__};
-  auto const top   = column_path{};
-  auto const path  = column_path{top, name_of(schema)};
-  auto const types = detail::parse_types(schema, &live_array(array, path), path);
-  return import_column({types, detail::import_kind::column, array, options, path, stream, mr});
-}
+{ return array_importer{schema}.column(array, options, stream, mr); }
 
 imported_table from_arrow_device_table(ArrowSchema const& schema,
                                        ArrowDeviceArray* array,
                                        import_options const& options,
                                        cuda::stream_ref stream,
                                        rmm::device_async_resource_ref mr)
-{
-  detail::nvtx_range const range{__func__};
-  auto const top   = column_path{};
-  auto const types = detail::parse_types(schema, &live_array(array, top), top);
-  return import({types, detail::import_kind::table, array, options, top, stream, mr});
-}
+{ return array_importer{schema}.table(array, options, stream, mr); }
 
 struct array_importer::state {
   explicit state(ArrowSchema const& schema) : handle{copy_schema(schema)} {}
@@ -255,7 +230,7 @@ struct array_importer::state {
   column_path path{top, held.name};
   // The name of a struct may be the name of a table, such as duckdb's "duckdb_query_result".
   detail::parsed_tree types{
-    detail::parse_types(held, nullptr, std::string_view{held.format} == "+s" ? top : path)};
+    detail::parse_types(held, std::string_view{held.format} == "+s" ? top : path)};
 };
 
 array_importer::array_importer(ArrowSchema const& schema)

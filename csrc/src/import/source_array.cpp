@@ -3,7 +3,6 @@
 
 #include "arrays/array_tree.hpp"
 #include "arrays/foreign_array.hpp"
-#include "arrays/tree_copy.hpp"
 #include "base/errors.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
@@ -180,7 +179,7 @@ class uploader {
     left_ -= taken;
     to_pack_ -= taken;
     copies_->copy(target, source.data(), source.size(), taken);
-    return adopt(share_->copy(), target, static_cast<std::int64_t>(size), stream_, mr_);
+    return adopt(share_, target, static_cast<std::int64_t>(size), stream_, mr_);
   }
 
   /// Allocates a block for the buffers that are not packed yet. An array owns it.
@@ -195,14 +194,14 @@ class uploader {
     tree->record_ready(stream_);
     tree->nodes[tree->add_nodes(1)] = {};
     auto array                      = array_tree::to_arrow(tree, 0);
-    share_                          = std::make_unique<foreign_share>(array.get(), false, stream_);
+    share_                          = foreign_array::own(array.get(), false, stream_);
   }
 
   std::vector<host_level>::const_iterator next_;
   cuda::stream_ref stream_;
   rmm::device_async_resource_ref mr_;
   std::unique_ptr<host_upload> copies_;
-  std::unique_ptr<foreign_share> share_;  ///< of the newest block
+  std::shared_ptr<foreign_array> share_;  ///< of the newest block
   std::byte* block_{nullptr};             ///< its unused bytes
   std::size_t left_{0};                   ///< number of these
   std::size_t to_pack_{0};                ///< bytes of the buffers that are not packed yet
@@ -241,7 +240,7 @@ source_array open_source(import_call const& call)
   }
   auto const exec = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
   auto const root = array->array;  // copied first, because the struct is moved below
-  auto share      = foreign_share{array, on_host, stream};
+  auto share      = foreign_array::own(array, on_host, stream);
   if (!copy_all || to_upload) { return {root, std::move(share), exec, to_upload}; }
 
   auto const tree = copy_tree(*view_tree(call.types, root, location), 0, current, stream, mr);
@@ -249,7 +248,7 @@ source_array open_source(import_call const& call)
   tree->is_freed_in_order = true;
   auto copy               = array_tree::to_arrow(tree, 0);
   auto const copied_root  = copy->array;
-  return {copied_root, foreign_share{copy.get(), on_host, stream}, exec, false};
+  return {copied_root, foreign_array::own(copy.get(), on_host, stream), exec, false};
 }
 
 void upload(std::span<imported_column> columns,

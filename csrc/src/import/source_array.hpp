@@ -33,10 +33,10 @@ struct import_call {
 
 /// A producer's array, or a copy of it, in memory from which columns can be made.
 struct source_array {
-  ArrowArray root;      ///< copy of the struct; its pointers are valid as long as `share`
-  foreign_share share;  ///< share of the struct
-  execution exec;       ///< location of the buffers, and stream and resource of conversions
-  bool to_upload;       ///< whether the columns are created on the host and then uploaded
+  ArrowArray root;  ///< copy of the struct; its pointers are valid as long as `share`
+  std::shared_ptr<foreign_array> share;
+  execution exec;  ///< location of the buffers, and stream and resource of conversions
+  bool to_upload;  ///< whether the columns are created on the host and then uploaded
 };
 
 /**

@@ -59,7 +59,7 @@ struct body_decoder::state {
   shared_schema handle;
   ArrowSchema const& held{detail::schema_access::struct_of(handle)};
   column_path top;
-  parsed_tree types{detail::parse_types(held, nullptr, top)};
+  parsed_tree types{detail::parse_types(held, top)};
   std::vector<detail::dictionary_types> dictionaries;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arrays/tree_copy.hpp"
+#include "arrays/array_tree.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
 #include "compute/host_access.hpp"

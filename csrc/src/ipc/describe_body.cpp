@@ -345,7 +345,7 @@ void keep_until_done(std::shared_ptr<array_tree const> const& tree,
                      cuda::stream_ref stream)
 {
   auto structs = array_tree::to_arrow(tree, node);
-  foreign_share{structs.get(), false, stream}.drop(stream);
+  foreign_array::own(structs.get(), false, stream);
 }
 
 }  // namespace

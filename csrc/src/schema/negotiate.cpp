@@ -184,8 +184,7 @@ bool holds_indices(cudf::column_view const& column, export_step const& step)
   return keys <= max_keys(step.index);
 }
 
-}  // namespace
-
+/// The step that exports a column with its plain type.
 export_step plain_step(cudf::column_view const& column, column_path const& path)
 {
   auto const type = column.type();
@@ -210,6 +209,8 @@ export_step plain_step(cudf::column_view const& column, column_path const& path)
   }
   return step;
 }
+
+}  // namespace
 
 chosen_type plain_type(cudf::column_view const& column,
                        column_metadata const& metadata,

@@ -11,6 +11,7 @@
 #include <cudf_arrow_bridge/schema.hpp>
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
+#include <cudf/lists/lists_column_view.hpp>
 
 #include <nanoarrow/nanoarrow.hpp>
 
@@ -36,19 +37,10 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
 {
   switch (column.type().id()) {
     case cudf::type_id::LIST:
-      if (column.num_children() != 2) {
-        fail_invalid(path,
-                     "expected a LIST of 2 children, got " + std::to_string(column.num_children()));
-      }
-      return {child_of(column, 1)};
+      return {child_of(column, cudf::lists_column_view::child_column_index, path)};
     case cudf::type_id::STRUCT: return {column.child_begin(), column.child_end()};
     case cudf::type_id::DICTIONARY32:
-      if (column.num_children() != 2) {
-        fail_invalid(
-          path,
-          "expected a DICTIONARY32 of 2 children, got " + std::to_string(column.num_children()));
-      }
-      return {child_of(column, cudf::dictionary_column_view::keys_column_index)};
+      return {child_of(column, cudf::dictionary_column_view::keys_column_index, path)};
     default: return {};
   }
 }
@@ -295,38 +287,14 @@ class schema_builder {
   std::shared_ptr<schema_tree> tree_{std::make_shared<schema_tree>()};
 };
 
-/// No pointer in a foreign schema is used before this check.
-void check_schema(ArrowSchema const& schema, schema_source source, column_path const& path)
-{
-  try {
-    check_traversable(schema, nullptr, path);
-  } catch (std::invalid_argument const& error) {
-    throw std::invalid_argument{in_schema(source, error)};
-  }
-}
-
+/// No pointer in a requested schema is used before this check.
 void check_request(ArrowSchema const* requested)
 {
-  if (requested != nullptr) { check_schema(*requested, schema_source::requested, column_path{}); }
-}
-
-/// Checks the schemas that a column and its children were imported with. A child's is mostly part
-/// of its parent's, and then checked with it.
-/// @param checked The part of the parent's schema for this column; null: none
-void check_origins(column_metadata const& metadata,
-                   ArrowSchema const* checked,
-                   column_path const& path)
-{
-  auto const* origin = metadata.origin;
-  if (origin != nullptr && origin != checked) {
-    check_schema(*origin, schema_source::imported, path);
-  }
-  for (std::size_t i = 0; i < metadata.children.size(); ++i) {
-    auto const& child  = metadata.children[i];
-    auto const* values = origin == nullptr ? nullptr : origin->dictionary;
-    auto const* below =
-      values != nullptr ? values : child_schema(origin, static_cast<std::int64_t>(i));
-    check_origins(child, below, column_path{path, child.name.c_str()});
+  if (requested == nullptr) { return; }
+  try {
+    check_traversable(*requested, column_path{});
+  } catch (std::invalid_argument const& error) {
+    throw std::invalid_argument{in_schema(schema_source::requested, error)};
   }
 }
 
@@ -353,11 +321,9 @@ shared_schema make_schema(cudf::column_view const& column,
 {
   detail::nvtx_range const range{__func__};
   detail::check_request(requested);
-  auto const top = column_path{};
-  detail::check_origins(metadata, nullptr, column_path{top, metadata.name.c_str()});
   auto builder = detail::schema_builder{0};
   builder.set_column(column, metadata, requested);
-  return shared_schema{std::move(builder).build()};
+  return detail::schema_access::handle(std::move(builder).build());
 }
 
 shared_schema make_schema(cudf::table_view const& table,
@@ -373,13 +339,9 @@ shared_schema make_schema(cudf::table_view const& table,
   }
   detail::check_request(requested);
   detail::check_table_request(table, requested);
-  auto const top = column_path{};
-  for (auto const& column : columns) {
-    detail::check_origins(column, nullptr, column_path{top, column.name.c_str()});
-  }
   auto builder = detail::schema_builder{views.size()};
   builder.set_table(views, columns, metadata, requested);
-  return shared_schema{std::move(builder).build()};
+  return detail::schema_access::handle(std::move(builder).build());
 }
 
 }  // namespace cudf_arrow_bridge

@@ -11,7 +11,9 @@
 #include <nanoarrow/nanoarrow.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -71,6 +73,9 @@ struct schema_tree {
 
 /// The access of imports and exports to the internals of a schema.
 struct schema_access {
+  static shared_schema handle(std::shared_ptr<schema_tree const> tree) noexcept
+  { return shared_schema{std::move(tree)}; }
+
   /// The struct of a handle, which keeps ownership. Throws std::invalid_argument for an empty one.
   static ArrowSchema const& struct_of(shared_schema const& schema)
   {

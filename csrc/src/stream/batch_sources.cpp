@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.hpp"
 #include "cuda/ordering/process.hpp"
+#include "export/column_rows.hpp"
 #include "export/export_checks.hpp"
-#include "export/null_counts.hpp"
 
 #include <cudf_arrow_bridge/stream.hpp>
 

@@ -406,7 +406,7 @@ shared_tensor to_tensor(ArrowSchema const& schema,
   if (!exec.host) { detail::require_no_capture(stream); }
   check_resource(columns, exec);
   // Copies may still be reading the source when this returns.
-  auto const source = detail::foreign_share{array, exec.host, stream};
+  auto const source = detail::foreign_array::own(array, exec.host, stream);
   auto copy         = copy_columns(columns, order, *array, std::move(owner), exec);
   view.data         = copy->array.buffers[1];
   return {std::move(view), std::move(copy), true};

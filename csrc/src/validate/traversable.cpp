@@ -42,19 +42,18 @@ void check_metadata(char const* metadata, column_path const& path)
 
 class traversal {
  public:
-  void check(ArrowSchema const* schema, ArrowArray const* array, column_path const& path, int depth)
+  void check(ArrowSchema const& schema, column_path const& path, int depth)
   {
     if (depth > max_depth) {
       fail_invalid(path, "the schema has more than " + std::to_string(max_depth) + " levels");
     }
     if (--levels_left_ < 0) { fail_too_many(path); }
-    check_texts(*schema, path);
-    check_metadata(schema->metadata, path);
-    if (array != nullptr) { check_counterpart(*schema, *array, path); }
-    check_children(*schema, array, path, depth);
-    if (schema->dictionary != nullptr) {
-      if (schema->dictionary->release == nullptr) { fail_released(path); }
-      check(schema->dictionary, array == nullptr ? nullptr : array->dictionary, path, depth + 1);
+    check_texts(schema, path);
+    check_metadata(schema.metadata, path);
+    check_children(schema, path, depth);
+    if (schema.dictionary != nullptr) {
+      if (schema.dictionary->release == nullptr) { fail_released(path); }
+      check(*schema.dictionary, path, depth + 1);
     }
   }
 
@@ -68,10 +67,7 @@ class traversal {
                  "the schema has more than " + std::to_string(max_levels) + " columns in all");
   }
 
-  void check_children(ArrowSchema const& schema,
-                      ArrowArray const* array,
-                      column_path const& path,
-                      int depth)
+  void check_children(ArrowSchema const& schema, column_path const& path, int depth)
   {
     if (schema.n_children < 0) {
       fail_invalid(path, "n_children is negative: " + std::to_string(schema.n_children));
@@ -84,18 +80,13 @@ class traversal {
     // Checked before reading the first pointer: `n_children` may exceed what was allocated.
     if (schema.n_children > levels_left_) { fail_too_many(path); }
     for (std::int64_t i = 0; i < schema.n_children; ++i) {
-      auto const* child_schema = schema.children[i];
-      if (child_schema == nullptr) {
+      auto const* child = schema.children[i];
+      if (child == nullptr) {
         fail_invalid(path, "the schema of child " + std::to_string(i) + " is null");
       }
       // The name of a released schema is freed, so the error names the parent.
-      if (child_schema->release == nullptr) { fail_released(path); }
-      auto const child_path = column_path{path, name_of_child(schema, i)};
-      auto const* child     = array == nullptr ? nullptr : array->children[i];
-      if (array != nullptr && child == nullptr) {
-        fail_invalid(child_path, "the pointer to the child is null");
-      }
-      check(child_schema, child, child_path, depth + 1);
+      if (child->release == nullptr) { fail_released(path); }
+      check(*child, column_path{path, name_of_child(schema, i)}, depth + 1);
     }
   }
 
@@ -104,28 +95,10 @@ class traversal {
 
 }  // namespace
 
-void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
-{
-  if (array.release == nullptr) { fail_invalid(path, "the array is released"); }
-  if (array.n_children != schema.n_children) {
-    fail_invalid(path,
-                 "expected " + std::to_string(schema.n_children) + " children, got " +
-                   std::to_string(array.n_children));
-  }
-  if (array.n_children > 0 && array.children == nullptr) {
-    fail_invalid(path, "the pointer to the children is null");
-  }
-  if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
-    fail_invalid(path,
-                 array.dictionary == nullptr ? "the array has no dictionary"
-                                             : "the array has a dictionary, and its type has none");
-  }
-}
-
-void check_traversable(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
+void check_traversable(ArrowSchema const& schema, column_path const& path)
 {
   if (schema.release == nullptr) { fail_invalid(path, "the schema is released"); }
-  traversal{}.check(&schema, array, path, 0);
+  traversal{}.check(schema, path, 0);
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -35,7 +35,7 @@ parsed_type supported_type(ArrowSchema const& schema, column_path const& path)
   return type;
 }
 
-void check_sizes(ArrowArray const& array, column_path const& path)
+void check_sizes(parsed_type const& type, ArrowArray const& array, column_path const& path)
 {
   if (array.length < 0) {
     fail_invalid(path, "the length is negative: " + std::to_string(array.length));
@@ -43,7 +43,10 @@ void check_sizes(ArrowArray const& array, column_path const& path)
   if (array.offset < 0) {
     fail_invalid(path, "the offset is negative: " + std::to_string(array.offset));
   }
-  if (array.offset > max_end - array.length) {
+  // Positions in bytes must fit 64 bits.
+  auto const width = type.layout == array_layout::fixed ? type.element_bits / 8 : 0;
+  auto const most  = max_end / std::max((width + 31) / 32, std::int64_t{1});
+  if (array.offset > most - array.length) {
     fail_invalid(path,
                  "the rows do not fit into an address space: offset " +
                    std::to_string(array.offset) + ", length " + std::to_string(array.length));
@@ -52,19 +55,6 @@ void check_sizes(ArrowArray const& array, column_path const& path)
     fail_invalid(path,
                  "expected a null count of -1 to " + std::to_string(array.length) + ", got " +
                    std::to_string(array.null_count));
-  }
-}
-
-/// Checks that the size in bytes of a fixed-width buffer fits 64 bits.
-void check_width(parsed_type const& type, ArrowArray const& array, column_path const& path)
-{
-  auto const width = std::max(type.element_bits / 8, std::int64_t{1});
-  if (type.layout == array_layout::fixed &&
-      array.offset + array.length > std::numeric_limits<std::int64_t>::max() / width) {
-    fail_invalid(
-      path,
-      "the rows do not fit into an address space: " + std::to_string(array.offset + array.length) +
-        " of " + std::to_string(width) + " bytes");
   }
 }
 
@@ -203,9 +193,8 @@ void check_tree(parsed_tree const& types,
 {
   auto const& type = types.type;
   check_counterpart(*types.schema, array, path);
-  check_sizes(array, path);
+  check_sizes(type, array, path);
   check_rows(rows, path);
-  check_width(type, array, path);
   check_buffers(type, array, path);
 
   auto const child_rows = type.layout == array_layout::validity ? rows : 0;
@@ -224,6 +213,24 @@ void check_tree(parsed_tree const& types,
 }
 
 }  // namespace
+
+void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, column_path const& path)
+{
+  if (array.release == nullptr) { fail_invalid(path, "the array is released"); }
+  if (array.n_children != schema.n_children) {
+    fail_invalid(path,
+                 "expected " + std::to_string(schema.n_children) + " children, got " +
+                   std::to_string(array.n_children));
+  }
+  if (array.n_children > 0 && array.children == nullptr) {
+    fail_invalid(path, "the pointer to the children is null");
+  }
+  if ((array.dictionary == nullptr) != (schema.dictionary == nullptr)) {
+    fail_invalid(path,
+                 array.dictionary == nullptr ? "the array has no dictionary"
+                                             : "the array has a dictionary, and its type has none");
+  }
+}
 
 void check_rows(std::int64_t rows, column_path const& path)
 {
@@ -249,9 +256,9 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
   }
 }
 
-parsed_tree parse_types(ArrowSchema const& schema, ArrowArray const* array, column_path const& path)
+parsed_tree parse_types(ArrowSchema const& schema, column_path const& path)
 {
-  check_traversable(schema, array, path);
+  check_traversable(schema, path);
   return parse_level(schema, path);
 }
 
@@ -264,7 +271,7 @@ namespace cudf_arrow_bridge {
 
 type_row const& import_row(ArrowSchema const& schema)
 {
-  detail::check_traversable(schema, nullptr, column_path{});
+  detail::check_traversable(schema, column_path{});
   return *detail::parse_type(schema).row;
 }
 

@@ -15,17 +15,15 @@ namespace cudf_arrow_bridge::detail {
 constexpr std::int64_t max_levels = std::int64_t{1} << 20;
 
 /**
- * @brief Checks that a schema, and an array with it, can be traversed.
+ * @brief Checks that a schema can be traversed.
  *
- * Pointers that will be followed are not null; nothing has been released; schema and array have the
- * same children and dictionaries, at most `max_depth` deep and `max_levels` in total; names and
- * format strings are UTF-8; no size in the metadata is negative. nanoarrow checks none of this.
+ * Pointers that will be followed are not null; nothing has been released; there are at most
+ * `max_depth` levels below each other and `max_levels` in total; names and format strings are
+ * UTF-8; no size in the metadata is negative. nanoarrow checks none of this.
  *
  * @throws std::invalid_argument if a check fails
- *
- * @param array Array to check against the schema; null: none
  */
-void check_traversable(ArrowSchema const& schema, ArrowArray const* array, column_path const& path);
+void check_traversable(ArrowSchema const& schema, column_path const& path);
 
 /// @throws std::invalid_argument for a released array, or unless one level of an array has the
 ///   children and dictionary of its schema
@@ -38,12 +36,8 @@ void check_counterpart(ArrowSchema const& schema, ArrowArray const& array, colum
  *
  * @throws cudf::data_type_error for a type that the type table does not support
  * @throws std::invalid_argument for a schema that is malformed or contradicts itself
- *
- * @param array Array for `check_traversable`; null: none
  */
-parsed_tree parse_types(ArrowSchema const& schema,
-                        ArrowArray const* array,
-                        column_path const& path);
+parsed_tree parse_types(ArrowSchema const& schema, column_path const& path);
 
 /**
  * @brief Checks all levels of an array against its types, before any pointer in it is followed.

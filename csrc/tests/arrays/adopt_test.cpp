@@ -40,12 +40,13 @@ class Adopt : public ::testing::Test {
   std::array<int, 4> more{};
   scripted_resource upstream{.next = &more};
   tracked source{produce(flat("int32"), {number(1)})};
-  detail::foreign_share share{source.array.get(), true, stream()};
+  std::shared_ptr<detail::foreign_array> share{
+    detail::foreign_array::own(source.array.get(), true, stream())};
 
   rmm::device_buffer take(std::int64_t size)
   {
     return detail::adopt(
-      share.copy(), foreign.data(), size, stream(), rmm::device_async_resource_ref{upstream});
+      share, foreign.data(), size, stream(), rmm::device_async_resource_ref{upstream});
   }
 };
 
@@ -53,7 +54,7 @@ TEST_F(Adopt, KeepsTheProducerUntilTheBufferIsFreed)
 {
   {
     auto const buffer = take(16);
-    share.drop(stream());
+    share.reset();
     EXPECT_EQ(buffer.data(), foreign.data());
     EXPECT_EQ(buffer.size(), 16U);
     EXPECT_EQ(source.released, 0);
@@ -66,7 +67,7 @@ TEST_F(Adopt, KeepsTheProducerUntilTheBufferIsFreed)
 TEST_F(Adopt, OfZeroBytesDoesNotKeepTheProducer)
 {
   auto const buffer = take(0);
-  share.drop(stream());
+  share.reset();
   EXPECT_EQ(buffer.data(), nullptr);
   EXPECT_EQ(source.released, 1);
 }
@@ -76,7 +77,7 @@ TEST_F(Adopt, AllocatesNewMemoryFromUpstream)
 {
   auto buffer   = take(16);
   auto resource = buffer.memory_resource();
-  share.drop(stream());
+  share.reset();
   auto* const grown = resource.allocate(stream(), 32, 8);
   EXPECT_EQ(grown, more.data());
   EXPECT_EQ(upstream.live.size(), 1U);
@@ -91,7 +92,7 @@ TEST_F(Adopt, FreesAnAddressReusedByUpstreamWithUpstream)
 {
   auto buffer   = take(16);
   auto resource = cuda::mr::any_resource<cuda::mr::device_accessible>{buffer.memory_resource()};
-  share.drop(stream());
+  share.reset();
   buffer = rmm::device_buffer{};
   ASSERT_EQ(source.released, 1);
 

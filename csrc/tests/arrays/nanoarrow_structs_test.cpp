@@ -41,7 +41,7 @@ TEST_P(NanoarrowStructs, HaveNanoarrowsReleaseCallbackAtEachLevel)
 
   auto schema = nanoarrow::UniqueSchema{};
   ArrowSchemaInit(schema.get());
-  auto const made = to_arrow_schema(*column, {});
+  auto const made = cudf_arrow_bridge::make_schema(*column, {}).to_arrow();
   EXPECT_TRUE(is_nanoarrows(*made.get(), schema->release));
   EXPECT_TRUE(is_nanoarrows(*copy_schema(*made.get()).to_arrow().get(), schema->release));
 }
@@ -128,7 +128,7 @@ TEST(CopiedSchemas, EqualTheSourceAndNameEachLevel)
 TEST(CopiedSchemas, AreRejectedAsExportSchemas)
 {
   auto const column = make_column(flat("int8"), samples(flat("int8"), 3, 0));
-  auto const copied = copy_schema(*to_arrow_schema(*column, {}).get());
+  auto const copied = copy_schema(*cudf_arrow_bridge::make_schema(*column, {}).to_arrow().get());
   EXPECT_THROW((void)to_arrow_device(
                  column->view(), nullptr, {.schema = copied}, stream(), host_memory_resource()),
                std::invalid_argument);

@@ -285,7 +285,7 @@ TEST(ExportErrors, NameFieldsByTheirPosition)
       cudf::table_view{{good, outer}}, nullptr, {}, stream(), host_memory_resource());
     ADD_FAILURE();
   } catch (std::invalid_argument const& error) {
-    EXPECT_STREQ(error.what(), "column '1.1': expected at least 1 children, got 0");
+    EXPECT_STREQ(error.what(), "column '1.1': expected at least 2 children, got 0");
   }
 }
 

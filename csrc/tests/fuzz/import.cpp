@@ -119,15 +119,15 @@ outcome import_and_compare(tree& target,
     return compare(target, setup, columns);
   };
   auto const mr = rmm::device_async_resource_ref{host_memory_resource()};
-  // Without an array to compare with, missing child pointers of a schema cannot be detected.
-  auto const prepared = setup.prepared && has_claimed_children(target);
+  // Missing child pointers of a schema cannot be detected.
+  if (!has_claimed_children(target)) { return outcome::not_provided; }
   if (setup.as_table) {
-    auto const table = prepared
+    auto const table = setup.prepared
                          ? array_importer{schema}.table(&device, setup.options, stream, mr)
                          : from_arrow_device_table(schema, &device, setup.options, stream, mr);
     return examine(table.columns);
   }
-  auto const column = prepared
+  auto const column = setup.prepared
                         ? array_importer{schema}.column(&device, setup.options, stream, mr)
                         : from_arrow_device_column(schema, &device, setup.options, stream, mr);
   return examine(std::span{&column, 1});

@@ -60,7 +60,7 @@ TEST_P(RoundTrip, KeepsRowsFromLibcudf)
   auto const part =
     test::part(values, static_cast<std::size_t>(begin), static_cast<std::size_t>(end));
   auto const view   = slice(*column, begin, end);
-  auto const schema = to_arrow_schema(view, {});
+  auto const schema = cudf_arrow_bridge::make_schema(view, {}).to_arrow();
   auto array        = export_view(view, below(random, 2) == 0, column);
   column.reset();
   EXPECT_EQ(read_arrow(array->array, type), part);

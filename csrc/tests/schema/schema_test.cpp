@@ -21,8 +21,11 @@
 namespace cudf_arrow_bridge::test {
 namespace {
 
+using cudf_arrow_bridge::make_schema;
+using test::make_schema;
+
 std::string format_of(shape const& type, column_metadata const& metadata)
-{ return to_arrow_schema(*make_column(type, {}), metadata)->format; }
+{ return make_schema(*make_column(type, {}), metadata).to_arrow()->format; }
 
 void expect_same_formats(ArrowSchema const& schema, shape const& type)
 {
@@ -46,7 +49,7 @@ TEST_P(Schema, HasTheFormatOfTheTypeAtEachLevel)
   auto const& type = GetParam();
   // Not empty: an empty string column need not have offsets, whose width decides the type.
   auto const column = make_column(type, samples(type, 20, 0));
-  auto const schema = to_arrow_schema(*column, {});
+  auto const schema = make_schema(*column, {}).to_arrow();
   expect_same_formats(*schema.get(), type);
 
   auto view  = ArrowSchemaView{};
@@ -59,7 +62,7 @@ TEST_P(Schema, IsTheSameWithAndWithoutNulls)
   auto const& type    = GetParam();
   auto const describe = [&](int null_percent) {
     auto const column = make_column(type, samples(type, 40, null_percent));
-    auto const schema = to_arrow_schema(*column, {});
+    auto const schema = make_schema(*column, {}).to_arrow();
     auto text         = std::string(1000, '\0');
     (void)ArrowSchemaToString(schema.get(), text.data(), std::ssize(text), 1);
     return text + std::to_string(schema->flags);
@@ -74,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Types, Schema, ::testing::ValuesIn(nested_shapes()), []
 TEST(SchemaOfDurationDays, IsInSeconds)
 {
   auto const days = integers(cudf::type_id::DURATION_DAYS, std::vector<std::int32_t>{1});
-  EXPECT_STREQ(to_arrow_schema(*days, {})->format, "tDs");
+  EXPECT_STREQ(make_schema(*days, {}).to_arrow()->format, "tDs");
 }
 
 TEST(SchemaParameters, DecimalPrecisionMustFitTheWidth)
@@ -115,21 +118,23 @@ TEST(SchemaFlags, FollowNullableAndOrderedOfTheMetadata)
   auto const dictionary = make_column(type, {});
   for (auto const nullable : {true, false}) {
     for (auto const ordered : {true, false}) {
-      auto const schema = to_arrow_schema(*dictionary, {.nullable = nullable, .ordered = ordered});
+      auto const schema =
+        make_schema(*dictionary, {.nullable = nullable, .ordered = ordered}).to_arrow();
       EXPECT_EQ(
         schema->flags,
         (nullable ? ARROW_FLAG_NULLABLE : 0) | (ordered ? ARROW_FLAG_DICTIONARY_ORDERED : 0));
     }
   }
-  EXPECT_EQ(to_arrow_schema(*make_column(flat("int8"), {}), {.ordered = true})->flags,
+  EXPECT_EQ(make_schema(*make_column(flat("int8"), {}), {.ordered = true}).to_arrow()->flags,
             ARROW_FLAG_NULLABLE)
     << "only dictionaries are ordered";
 }
 
 TEST(SchemaNames, HaveDefaults)
 {
-  auto const type   = struct_of({flat("int8"), list_of(flat("int8"))});
-  auto const schema = to_arrow_schema(*make_column(type, {}), {.children = {{.name = "given"}}});
+  auto const type = struct_of({flat("int8"), list_of(flat("int8"))});
+  auto const schema =
+    make_schema(*make_column(type, {}), {.children = {{.name = "given"}}}).to_arrow();
   EXPECT_STREQ(schema->name, "");
   EXPECT_STREQ(schema->children[0]->name, "given");
   EXPECT_STREQ(schema->children[1]->name, "1");
@@ -145,11 +150,12 @@ std::string metadata_value(ArrowSchema const& schema, char const* key)
 
 TEST(SchemaOfATable, IsAStructThatIsNotNullable)
 {
-  auto const ids    = make_column(flat("int32"), {});
-  auto const names  = make_column(flat("string"), {});
-  auto const table  = cudf::table_view{{*ids, *names, *ids}};
-  auto const schema = to_arrow_schema(
-    table, {{.name = "id"}, {.name = "name", .nullable = false}}, {{"pandas", "{}"}});
+  auto const ids   = make_column(flat("int32"), {});
+  auto const names = make_column(flat("string"), {});
+  auto const table = cudf::table_view{{*ids, *names, *ids}};
+  auto const schema =
+    make_schema(table, {{.name = "id"}, {.name = "name", .nullable = false}}, {{"pandas", "{}"}})
+      .to_arrow();
   EXPECT_STREQ(schema->format, "+s");
   EXPECT_STREQ(schema->name, "");
   EXPECT_EQ(schema->flags, 0);
@@ -160,27 +166,27 @@ TEST(SchemaOfATable, IsAStructThatIsNotNullable)
   EXPECT_STREQ(schema->children[1]->name, "name");
   EXPECT_EQ(schema->children[1]->flags, 0);
   EXPECT_STREQ(schema->children[2]->name, "2");
-  EXPECT_EQ(to_arrow_schema(cudf::table_view{}, {}, {})->n_children, 0);
+  EXPECT_EQ(make_schema(cudf::table_view{}, {}, {}).to_arrow()->n_children, 0);
 }
 
 TEST(SharedSchemas, AreThoseOfTablesIfTheyAreStructsThatAreNotNullable)
 {
   auto const fields   = make_column(struct_of({flat("int8")}), {});
   auto const is_table = [](cudf::column_view const& column, bool nullable) {
-    return cudf_arrow_bridge::make_schema(column, {.nullable = nullable}).is_table();
+    return make_schema(column, {.nullable = nullable}).is_table();
   };
   EXPECT_TRUE(is_table(*fields, false));
   EXPECT_FALSE(is_table(*fields, true));
   EXPECT_FALSE(is_table(*make_column(flat("int8"), {}), false));
-  EXPECT_TRUE(copy_schema(*to_arrow_schema(cudf::table_view{}, {}, {}).get()).is_table());
+  EXPECT_TRUE(copy_schema(*make_schema(cudf::table_view{}, {}, {}).to_arrow().get()).is_table());
   EXPECT_THROW((void)shared_schema{}.is_table(), std::invalid_argument);
 }
 
 class SharedSchema : public ::testing::Test {
  protected:
   shape type{struct_of({flat("int8"), list_of(flat("string")), dictionary_of(flat("string"))})};
-  shared_schema shared{cudf_arrow_bridge::make_schema(*make_column(type, samples(type, 5, 0)),
-                                                      {.metadata = {{"a", "1"}}})};
+  shared_schema shared{
+    make_schema(*make_column(type, samples(type, 5, 0)), {.metadata = {{"a", "1"}}})};
 };
 
 TEST_F(SharedSchema, StructsStayValidAfterTheHandleIsReset)
@@ -320,40 +326,6 @@ TEST(EqualSchemas, IsFalseForAMalformedSchema)
   EXPECT_TRUE(equal_schemas(*one.get(), *other.get()));
 }
 
-/// @return The error of `make_schema` for a column of a type; empty if there is none
-std::string schema_error(shape const& type, column_metadata const& metadata)
-{
-  auto const column = make_column(type, {});
-  try {
-    (void)cudf_arrow_bridge::make_schema(column->view(), metadata);
-  } catch (std::invalid_argument const& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(SchemaErrors, NameTheFieldOfAnInvalidOrigin)
-{
-  auto const type = struct_of({flat("int32")});
-  auto origin     = make_schema(type);
-  auto const meta = column_metadata{.name     = "s",
-                                    .children = {{.name = "a", .origin = origin->children[0]}},
-                                    .origin   = origin.get()};
-  EXPECT_EQ(schema_error(type, meta), "");
-  auto* const format          = origin->children[0]->format;
-  origin->children[0]->format = nullptr;
-  EXPECT_EQ(schema_error(type, meta),
-            "in the imported schema: column 's.f0': the schema has no format string");
-  auto const parent = column_metadata{.name = "s", .children = meta.children};
-  EXPECT_EQ(schema_error(type, parent),
-            "in the imported schema: column 's.a': the schema has no format string");
-  auto const column = make_column(flat("int32"), {});
-  EXPECT_THROW(
-    (void)cudf_arrow_bridge::make_schema(cudf::table_view{{column->view()}}, meta.children, {}),
-    std::invalid_argument);
-  origin->children[0]->format = format;
-}
-
 TEST(SchemaErrors, NameTheColumn)
 {
   auto const number             = make_column(flat("int8"), {});
@@ -365,17 +337,17 @@ TEST(SchemaErrors, NameTheColumn)
   too_many.children[0].children = {{}};
   for (auto const& [metadata, path] : {std::pair{precise, "'a.b[]'"}, {too_many, "'a.c'"}}) {
     try {
-      (void)to_arrow_schema(*nested, metadata);
+      (void)make_schema(*nested, metadata).to_arrow();
       FAIL() << path;
     } catch (std::invalid_argument const& error) {
       EXPECT_NE(std::string_view{error.what()}.find(path), std::string_view::npos) << error.what();
     }
   }
-  EXPECT_THROW((void)to_arrow_schema(cudf::table_view{{*number}}, {{}, {}}, {}),
+  EXPECT_THROW((void)make_schema(cudf::table_view{{*number}}, {{}, {}}, {}).to_arrow(),
                std::invalid_argument);
   for (auto const id : {cudf::type_id::LIST, cudf::type_id::DICTIONARY32}) {
     auto const childless = cudf::column_view{cudf::data_type{id}, 0, nullptr, nullptr, 0};
-    EXPECT_THROW((void)to_arrow_schema(childless, {}), std::invalid_argument);
+    EXPECT_THROW((void)make_schema(childless, {}).to_arrow(), std::invalid_argument);
   }
 }
 

@@ -292,7 +292,7 @@ TEST(Tensor, OfAMissingBufferIsRejected)
   auto const column = make_column(flat("int32"), {number(1)});
   auto array =
     to_arrow_device(column->view(), nullptr, {}, stream(), host_memory_resource()).to_arrow();
-  auto const schema = to_arrow_schema(*column, {});
+  auto const schema = cudf_arrow_bridge::make_schema(*column, {}).to_arrow();
   EXPECT_THROW((void)buffer_tensor(*schema.get(), array.get(), 2, 0), std::out_of_range);
   EXPECT_FALSE(array.is_released());
 }

@@ -119,9 +119,6 @@ TEST_F(Traversable, RejectsTooManyChildrenBeforeItReadsTheirPointers)
   auto& top            = add_chain(1, 3);
   top.array.n_children = top.schema.n_children = std::int64_t{1} << 40;
   expect_refused(top, "the schema has more than 1048576 columns");
-  // The import reads no more pointers than the array has children.
-  top.array.n_children = 3;
-  expect_refused(top, "expected 1099511627776 children, got 3");
 }
 
 TEST_F(Traversable, DoesNotReadReleasedSchemas)
@@ -143,7 +140,7 @@ TEST_F(Traversable, RejectsTextThatIsNotUtf8)
 {
   auto& top       = add("n", 0);
   top.schema.name = "\xe9t\xe9";
-  expect_refused(top, "'\\xe9t\\xe9': the name is not UTF-8");
+  expect_refused(top, "the name is not UTF-8");
   top.schema.name   = "x";
   top.schema.format = "\xff";
   expect_refused(top, "the format string is not UTF-8");

@@ -77,7 +77,7 @@ TEST_F(CudaCalls, OfEachWay)
     auto const view     = column->view();
     auto const views    = std::vector<cudf::column_view>{view.child_begin(), view.child_end()};
     auto const input    = export_input{views, column->size()};
-    auto const schema   = to_arrow_schema(column->view(), {});
+    auto const schema   = cudf_arrow_bridge::make_schema(column->view(), {}).to_arrow();
     auto const importer = array_importer{*schema.get()};
     auto export_table = [&] { return to_arrow_device(input, nullptr, {}, ref, pool_).to_arrow(); };
     auto import_table = [&](ArrowDeviceArray* array) {

@@ -128,7 +128,7 @@ class schedule {
   /// Exports a column and imports it on another stream; copies it if that is on another device.
   item pass_on(item one, engine& random)
   {
-    auto const schema = to_arrow_schema(one.view, {});
+    auto const schema = cudf_arrow_bridge::make_schema(one.view, {}).to_arrow();
     auto array        = to_arrow(one, below(random, 2) == 0, one.owner).to_arrow();
     one.owner         = nullptr;
     return from_arrow(
@@ -137,7 +137,7 @@ class schedule {
 
   item pass_through_host(item one, engine& random)
   {
-    auto const schema = to_arrow_schema(one.view, {});
+    auto const schema = cudf_arrow_bridge::make_schema(one.view, {}).to_arrow();
     auto array = to_arrow(one, false, one.owner).to_host(any_stream(one.device, random)).to_arrow();
     one.owner  = nullptr;
     return from_arrow(std::move(array), *schema.get(), std::move(one), random, true);

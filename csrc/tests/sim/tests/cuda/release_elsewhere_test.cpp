@@ -14,8 +14,8 @@ namespace {
 class ReleaseElsewhere : public bridge_test {
  protected:
   /// A share of an array of four integers on device 1, as a borrowed table holds it.
-  static std::optional<detail::foreign_share> borrow(producer& source, cudaStream_t stream)
-  { return std::optional<detail::foreign_share>{std::in_place, &source.array, false, stream}; }
+  static std::shared_ptr<detail::foreign_array> borrow(producer& source, cudaStream_t stream)
+  { return detail::foreign_array::own(&source.array, false, stream); }
 
   /// Imports and reads a column on this thread's default stream, and frees it on another thread.
   template <typename Free>
