@@ -262,7 +262,6 @@ cdef extern from "cudf_arrow_bridge/export.hpp" namespace "cudf_arrow_bridge" no
         device_array child(int64_t) except +libcudf_exception_handler
         device_array slice(int64_t, int64_t, bool) except +libcudf_exception_handler
         device_array select(const vector[size_t]&) except +libcudf_exception_handler
-        bool has_dictionary() except +libcudf_exception_handler
         device_array dictionary() except +libcudf_exception_handler
         vector[buffer_info] buffers() except +libcudf_exception_handler
 

@@ -235,13 +235,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array {
    */
   [[nodiscard]] device_array select(std::span<std::size_t const> indices) const;
 
-  [[nodiscard]] bool has_dictionary() const;  ///< Whether there are dictionary values
-
-  /**
-   * @brief Returns a handle of the values of the dictionary.
-   *
-   * @throws std::invalid_argument if there is no dictionary
-   */
+  /// @return A handle of the values of the dictionary; an empty one if there is none
   [[nodiscard]] device_array dictionary() const;
 
   /**

@@ -37,7 +37,7 @@ std::int64_t rows_kept_before(array_node const& node,
   return is_field && node.offset == 0 ? start % 8 : (start - 1) % 32 + 1;
 }
 
-/// Copies the nodes of a tree, then the contents of their buffers.
+/// Copies the nodes of a tree and their buffers, last those whose size has to be read.
 class tree_copier {
  public:
   tree_copier(array_tree const& source, array_tree& target, execution const& exec)
@@ -94,13 +94,13 @@ class tree_copier {
       node.dictionary    = target_.add_nodes(1);
       add(node.dictionary, values, 0, values.length, false);
     }
-    plan(to, first, count);
+    copy_buffers(to, first, count);
   }
 
-  void run()
+  /// Copies the buffers whose size is stored in memory, after it has been read.
+  void finish()
   {
-    read_sizes();
-    for (auto const& copy : copies_) { run(copy); }
+    copy_sized();
     if (!from_host_ && to_host_) {
       auto const relaxed = relaxed_captures{};
       RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get()));
@@ -108,14 +108,6 @@ class tree_copier {
   }
 
  private:
-  /// One buffer to copy.
-  struct buffer_copy {
-    std::size_t node;
-    std::size_t slot;
-    std::byte const* source;
-    std::size_t size;
-  };
-
   /// A buffer whose size is stored in memory: in the last offset of strings, or in the sizes of
   /// views.
   struct sized_buffer {
@@ -126,13 +118,13 @@ class tree_copier {
     bool is_on_host;     ///< where the size is
   };
 
-  void plan(std::size_t to, std::int64_t first, std::int64_t count)
+  /// Copies the buffers whose size is known.
+  void copy_buffers(std::size_t to, std::int64_t first, std::int64_t count)
   {
     auto& node          = target_.nodes[to];
     auto const add_copy = [&](std::size_t slot, std::int64_t skip, std::int64_t size) {
       auto const* source = static_cast<std::byte const*>(std::exchange(node.buffer(slot), nullptr));
-      if (source == nullptr || size == 0) { return; }
-      copies_.push_back({to, slot, source + skip, static_cast<std::size_t>(size)});
+      if (source != nullptr && size > 0) { copy_buffer(to, slot, source + skip, size); }
     };
     auto const add_offsets = [&](std::int64_t width) {
       if (count > 0) {
@@ -184,7 +176,7 @@ class tree_copier {
     }
   }
 
-  void read_sizes()
+  void copy_sized()
   {
     // The stream of this device cannot read all memory of another device, so its sizes are copied.
     auto const size_of_near = is_far_ ? sized_.size() * sizeof(std::int64_t) : 0;
@@ -212,9 +204,7 @@ class tree_copier {
       auto& pointer      = target_.nodes[buffer.node].buffer(buffer.slot);
       auto const* source = static_cast<std::byte const*>(std::exchange(pointer, nullptr));
       check_string_data(size, source, column_path{});
-      if (size > 0) {
-        copies_.push_back({buffer.node, buffer.slot, source, static_cast<std::size_t>(size)});
-      }
+      if (size > 0) { copy_buffer(buffer.node, buffer.slot, source, size); }
     }
   }
 
@@ -236,18 +226,18 @@ class tree_copier {
                                      stream));
   }
 
-  void run(buffer_copy const& planned)
+  void copy_buffer(std::size_t node, std::size_t slot, std::byte const* source, std::int64_t bytes)
   {
+    auto const size = static_cast<std::size_t>(bytes);
     // libcudf copies masks in whole blocks.
     auto& buffer = target_.conversions.emplace_back(
-      planned.slot == 0
-        ? zeros(padded_mask_size(static_cast<std::int64_t>(planned.size) * 8), exec_)
-        : rmm::device_buffer{planned.size, exec_.stream, exec_.mr});
-    target_.nodes[planned.node].buffer(planned.slot) = buffer.data();
+      slot == 0 ? zeros(padded_mask_size(bytes * 8), exec_)
+                : rmm::device_buffer{size, exec_.stream, exec_.mr});
+    target_.nodes[node].buffer(slot) = buffer.data();
     if (from_host_) {
-      std::memcpy(buffer.data(), planned.source, planned.size);
+      std::memcpy(buffer.data(), source, size);
     } else {
-      copy(buffer.data(), planned.source, planned.size);
+      copy(buffer.data(), source, size);
     }
   }
 
@@ -257,7 +247,6 @@ class tree_copier {
   bool from_host_;
   bool to_host_;
   bool is_far_;  ///< whether the source is in memory of another device than the target
-  std::vector<buffer_copy> copies_;
   std::vector<sized_buffer> sized_;
 };
 
@@ -275,9 +264,9 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
   auto const exec  = execution{host, stream, host ? resource_of_host(mr) : mr};
   auto copier      = tree_copier{source, *tree, exec};
   auto const& root = source.nodes[node];
-  copier.add(tree->add_nodes(1), root, 0, root.length, false);
   try {
-    copier.run();
+    copier.add(tree->add_nodes(1), root, 0, root.length, false);
+    copier.finish();
   } catch (...) {
     // Copies before the failed one may still write to host memory that is about to be freed.
     auto const relaxed = relaxed_captures{};

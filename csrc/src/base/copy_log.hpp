@@ -56,10 +56,6 @@ struct copy_refused : std::runtime_error {
   using std::runtime_error::runtime_error;  ///< of the path and the reason
 };
 
-/// Rejects one copy. Kept out of line, because most imports and exports never call it.
-[[noreturn]] inline void refuse_copy(std::string_view reason, column_path const& path)
-{ throw copy_refused{"'" + path.to_string() + "' (" + std::string{reason} + ")"}; }
-
 /**
  * @brief The copies of one import or export. Rejects them if the caller forbids copies.
  *
@@ -70,8 +66,6 @@ class copy_log {
  public:
   explicit copy_log(copy_policy policy) : policy_{policy} {}
 
-  [[nodiscard]] bool are_forbidden() const noexcept { return policy_ == copy_policy::never; }
-
   /**
    * @brief Call this before a buffer is created rather than shared.
    *
@@ -79,7 +73,9 @@ class copy_log {
    */
   void need(std::string_view reason, column_path const& path) const
   {
-    if (are_forbidden()) { refuse_copy(reason, path); }
+    if (policy_ == copy_policy::never) {
+      throw copy_refused{"'" + path.to_string() + "' (" + std::string{reason} + ")"};
+    }
   }
 
   /// Records a buffer that was created rather than shared.

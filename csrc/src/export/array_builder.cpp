@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -50,9 +51,9 @@ array_validity array_builder::validity_of(cudf::column_view const& column,
 
 void array_builder::add_column(cudf::column_view const& column)
 {
-  auto const& target = schema_.nodes.front();
+  auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
   auto const top     = column_path{};
-  auto const path    = column_path{top, target.schema->name};
+  auto const path    = target == nullptr ? top : column_path{top, target->schema->name};
   copies_.collect([&] { fill(tree_.add_nodes(1), column, own_rows(column), target, path); });
   copies_.check();
   count_unknown_nulls();
@@ -60,14 +61,14 @@ void array_builder::add_column(cudf::column_view const& column)
 
 void array_builder::add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows)
 {
-  auto const& target = schema_.nodes.front();
-  auto const format  = std::string{target.schema->format};
-  if (format != "+s") {
-    throw std::invalid_argument{"the schema has the format '" + format + "', not that of a table"};
+  auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
+  if (target != nullptr && std::string_view{target->schema->format} != "+s") {
+    throw std::invalid_argument{"the schema has the format '" +
+                                std::string{target->schema->format} + "', not that of a table"};
   }
-  if (target.num_children != columns.size()) {
+  if (target != nullptr && target->num_children != columns.size()) {
     throw std::invalid_argument{"expected a schema of " + std::to_string(columns.size()) +
-                                " fields, got " + std::to_string(target.num_children)};
+                                " fields, got " + std::to_string(target->num_children)};
   }
   auto& root = tree_.nodes[tree_.add_nodes(1)] = {};
   root.layout                                  = array_layout::validity;
@@ -78,9 +79,8 @@ void array_builder::add_table(std::span<cudf::column_view const> columns, std::i
   for (std::size_t i = 0; i < columns.size(); ++i) {
     auto const& column = columns[i];
     copies_.collect([&] {
-      auto const& field = level_below(target, i);
-      auto const path   = column_path{top, field.schema->name};
-      fill(root.first_child + i, column, own_rows(column), field, path);
+      auto const* field = level_below(target, i);
+      fill(root.first_child + i, column, own_rows(column), field, path_of(top, field, i));
     });
   }
   copies_.check();
@@ -100,10 +100,14 @@ void array_builder::count_unknown_nulls()
 void array_builder::fill(std::size_t index,
                          cudf::column_view const& column,
                          column_rows const& rows,
-                         schema_node const& target,
+                         schema_node const* target,
                          column_path const& path)
 {
-  auto const& step = target.step;
+  if (target == nullptr) {
+    fill_rows(index, {column, rows, plain_step(column, path), target, path});
+    return;
+  }
+  auto const& step = target->step;
   if (column.type() != step.column) {
     fail_invalid(path, "the column's type is not the one of the schema");
   }
@@ -240,10 +244,10 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
 
   auto const size     = node.offset + node.length;
   auto const children = std::span{column.child_begin(), column.child_end()};
-  if (target.num_children != children.size()) {
+  if (target != nullptr && target->num_children != children.size()) {
     fail_invalid(path,
-                 "expected " + std::to_string(target.num_children) + " fields by the schema, got " +
-                   std::to_string(children.size()));
+                 "expected " + std::to_string(target->num_children) +
+                   " fields by the schema, got " + std::to_string(children.size()));
   }
   node.num_children = children.size();
   node.first_child  = tree_.add_nodes(children.size());
@@ -254,15 +258,14 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
   auto const* outer   = no_nulls ? rows.outer : &own;
   for (std::size_t i = 0; i < children.size(); ++i) {
     auto const& child = children[i];
-    auto const& field = level_below(target, i);
-    auto const below  = column_path{path, field.schema->name};
+    auto const* field = level_below(target, i);
     if (child.size() < begin + size) {
-      fail_invalid(below,
+      fail_invalid(path_of(path, field, i),
                    "expected at least " + std::to_string(begin + size) +
                      " rows, as many as the struct has, got " + std::to_string(child.size()));
     }
     auto const child_rows = field_rows(child, begin, size, rows, outer);
-    fill(node.first_child + i, child, child_rows, field, below);
+    fill(node.first_child + i, child, child_rows, field, path_of(path, field, i));
   }
 }
 
@@ -330,8 +333,9 @@ void array_builder::fill_dictionary(array_node& node, export_level const& level,
   }
   auto const& keys = child_of(column, keys_index, path);
   fill_indices(node, indices, begin, keys.size(), level);
-  node.dictionary = tree_.add_nodes(1);
-  fill(node.dictionary, keys, own_rows(keys), schema_.nodes[target.dictionary], path);
+  node.dictionary    = tree_.add_nodes(1);
+  auto const* values = target == nullptr ? nullptr : &schema_->nodes[target->dictionary];
+  fill(node.dictionary, keys, own_rows(keys), values, path);
 }
 
 /// Fills in the indices in the schema's index type. They are shared if only signedness differs:

@@ -23,7 +23,7 @@ struct export_level {
   cudf::column_view const& column;
   column_rows rows;
   export_step const& step;
-  schema_node const& target;  ///< level of the schema to export as
+  schema_node const* target;  ///< level of the schema to export as; null: the column's plain type
   column_path const& path;
 };
 
@@ -51,12 +51,11 @@ class array_builder {
  public:
   /// @param tree Tree to fill, without nodes yet
   array_builder(array_tree& tree,
-                schema_tree const& schema,
                 export_options const& options,
                 null_counts const& known,
                 execution const& exec)
     : tree_{tree},
-      schema_{schema},
+      schema_{options.schema.is_empty() ? nullptr : &schema_access::tree_of(options.schema)},
       options_{options},
       known_{known},
       exec_{exec},
@@ -75,7 +74,7 @@ class array_builder {
   void fill(std::size_t index,
             cudf::column_view const& column,
             column_rows const& rows,
-            schema_node const& target,
+            schema_node const* target,
             column_path const& path);
 
   /// Checks and casts a column as its step says, then fills the node from the result.
@@ -107,8 +106,17 @@ class array_builder {
                     std::int64_t num_keys,
                     export_level const& level);
 
-  [[nodiscard]] schema_node const& level_below(schema_node const& target, std::size_t index) const
-  { return schema_.nodes[target.first_child + index]; }
+  [[nodiscard]] schema_node const* level_below(schema_node const* target, std::size_t index) const
+  { return target == nullptr ? nullptr : &schema_->nodes[target->first_child + index]; }
+
+  /// Errors name a field by its name in the schema, or without a schema by its position.
+  static column_path path_of(column_path const& parent,
+                             schema_node const* target,
+                             std::size_t index)
+  {
+    return target == nullptr ? column_path{parent, index}
+                             : column_path{parent, target->schema->name};
+  }
 
   /// Moves a buffer to the tree. @return Its address
   void const* keep(rmm::device_buffer&& buffer);
@@ -124,7 +132,7 @@ class array_builder {
   }
 
   array_tree& tree_;
-  schema_tree const& schema_;
+  schema_tree const* schema_;
   export_options const& options_;
   null_counts const& known_;
   execution const& exec_;

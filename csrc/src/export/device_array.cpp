@@ -222,13 +222,10 @@ device_array device_array::select(std::span<std::size_t const> indices) const
   return {detail::select_children(tree_, node_, indices), node_};
 }
 
-bool device_array::has_dictionary() const
-{ return node_of(tree_, node_).dictionary != array_node::no_dictionary; }
-
 device_array device_array::dictionary() const
 {
-  if (!has_dictionary()) { throw std::invalid_argument{"the array has no dictionary"}; }
-  return {tree_, node_of(tree_, node_).dictionary};
+  auto const values = node_of(tree_, node_).dictionary;
+  return values == array_node::no_dictionary ? device_array{} : device_array{tree_, values};
 }
 
 std::vector<buffer_info> device_array::buffers() const

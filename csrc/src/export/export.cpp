@@ -16,7 +16,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace cudf_arrow_bridge {
 namespace detail {
@@ -61,14 +60,6 @@ memory_location location_of_all(array_tree const& tree)
     }
   }
   return tree.location;
-}
-
-/// The schema of columns that are exported with their plain types.
-shared_schema plain_schema(export_input const& input)
-{
-  if (!input.is_table) { return make_schema(input.columns.front(), {}); }
-  auto const columns = std::vector<cudf::column_view>(input.columns.begin(), input.columns.end());
-  return make_schema(cudf::table_view{columns}, {}, {});
 }
 
 /// The execution for columns on their device, which is current during its lifetime.
@@ -119,8 +110,7 @@ device_array export_counted(export_input const& input,
   tree->location          = place.location;
   auto const& exec        = place.exec;
   auto const host         = exec.host;
-  auto const schema       = options.schema.is_empty() ? plain_schema(input) : options.schema;
-  auto builder = array_builder{*tree, schema_access::tree_of(schema), options, known, exec};
+  auto builder            = array_builder{*tree, options, known, exec};
   if (input.is_table) {
     builder.add_table(input.columns, input.num_rows);
   } else {

@@ -259,8 +259,6 @@ class column_importer {
   [[nodiscard]] column_parts import_list_views(import_level const& level,
                                                row_mask const& mask) const;
 
-  // dictionary.cpp
-
   /// Indices and keys of a dictionary. Null keys are removed, with the mask set accordingly.
   [[nodiscard]] column_parts import_dictionary(import_level const& level,
                                                row_mask const& mask) const;

@@ -97,13 +97,13 @@ class array_import {
 
  private:
   [[nodiscard]] std::size_t num_columns() const
-  { return call_.kind == detail::import_kind::table ? call_.types.children.size() : 1; }
+  { return call_.is_table ? call_.types.children.size() : 1; }
 
   /// Plans one column. The offset and the length of a table apply to each of its columns.
   [[nodiscard]] detail::import_level plan(std::size_t index) const
   {
     auto const& root = source_.root;
-    if (call_.kind == detail::import_kind::column) {
+    if (!call_.is_table) {
       return {call_.types, root, choose_rows(call_.types, root, 0), call_.path};
     }
     auto const& types = call_.types.children[index];
@@ -128,11 +128,10 @@ class array_import {
   {
     auto planned = std::vector<detail::import_level>{};
     for (std::size_t i = 0; i < num_columns(); ++i) { planned.push_back(plan(i)); }
-    auto const is_table = call_.kind == detail::import_kind::table;
-    auto const root     = detail::import_level{call_.types, source_.root, {}, call_.path};
-    facts_              = detail::read_device_facts(
-      planned, is_table ? &root : nullptr, call_.options.sanitize, source_.exec);
-    if (is_table) {
+    auto const root = detail::import_level{call_.types, source_.root, {}, call_.path};
+    facts_          = detail::read_device_facts(
+      planned, call_.is_table ? &root : nullptr, call_.options.sanitize, source_.exec);
+    if (call_.is_table) {
       check_no_null_rows(detail::find_facts(facts_, call_.types)->null_count, call_.path);
     }
   }
@@ -170,12 +169,9 @@ class array_import {
 imported_table import(detail::import_call const& call)
 {
   validate(call);
-  if (call.kind == detail::import_kind::table) { check_table(call); }
+  if (call.is_table) { check_table(call); }
   return array_import{call}.table();
 }
-
-imported_column import_column(detail::import_call const& call)
-{ return std::move(import(call).columns.front()); }
 
 }  // namespace
 
@@ -212,14 +208,26 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
                                          import_options const& options,
                                          cuda::stream_ref stream,
                                          rmm::device_async_resource_ref mr)
-{ return array_importer{schema}.column(array, options, stream, mr); }
+{
+  detail::nvtx_range const range{__func__};
+  auto const top   = column_path{};
+  auto const types = detail::parse_types(schema, top);
+  auto const path  = column_path{top, schema.name};
+  auto result      = import({types, false, array, options, path, stream, mr});
+  return std::move(result.columns.front());
+}
 
 imported_table from_arrow_device_table(ArrowSchema const& schema,
                                        ArrowDeviceArray* array,
                                        import_options const& options,
                                        cuda::stream_ref stream,
                                        rmm::device_async_resource_ref mr)
-{ return array_importer{schema}.table(array, options, stream, mr); }
+{
+  detail::nvtx_range const range{__func__};
+  auto const top   = column_path{};
+  auto const types = detail::parse_types(schema, top);
+  return import({types, true, array, options, top, stream, mr});
+}
 
 struct array_importer::state {
   explicit state(ArrowSchema const& schema) : handle{copy_schema(schema)} {}
@@ -249,8 +257,8 @@ imported_column array_importer::column(ArrowDeviceArray* array,
                                        rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return import_column(
-    {state_->types, detail::import_kind::column, array, options, state_->path, stream, mr});
+  auto result = import({state_->types, false, array, options, state_->path, stream, mr});
+  return std::move(result.columns.front());
 }
 
 imported_table array_importer::table(ArrowDeviceArray* array,
@@ -259,8 +267,7 @@ imported_table array_importer::table(ArrowDeviceArray* array,
                                      rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  return import(
-    {state_->types, detail::import_kind::table, array, options, state_->top, stream, mr});
+  return import({state_->types, true, array, options, state_->top, stream, mr});
 }
 
 }  // namespace cudf_arrow_bridge

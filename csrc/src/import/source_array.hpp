@@ -17,13 +17,10 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// What an array is imported as.
-enum class import_kind : std::uint8_t { column, table };
-
 /// Arguments of an import, with the schema's types.
 struct import_call {
   parsed_tree const& types;  ///< types that the array was validated against
-  import_kind kind;
+  bool is_table;             ///< whether the array is imported as a table, otherwise as a column
   ArrowDeviceArray* array;
   import_options const& options;
   column_path const& path;  ///< names the top level in errors

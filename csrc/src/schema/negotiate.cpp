@@ -3,7 +3,7 @@
 
 #include "base/child_column.hpp"
 #include "base/parsed_type.hpp"
-#include "schema/schema_structs.hpp"
+#include "schema/schema_tree.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>
 
@@ -20,11 +20,6 @@ namespace cudf_arrow_bridge::detail {
 namespace {
 
 using cudf::type_id;
-
-column_metadata const no_metadata{};
-
-column_metadata const& values_metadata(column_metadata const& metadata)
-{ return metadata.children.empty() ? no_metadata : metadata.children.front(); }
 
 bool has_large_offsets(cudf::column_view const& column)
 {
@@ -184,7 +179,14 @@ bool holds_indices(cudf::column_view const& column, export_step const& step)
   return keys <= max_keys(step.index);
 }
 
-/// The step that exports a column with its plain type.
+}  // namespace
+
+column_metadata const& values_metadata(column_metadata const& metadata)
+{
+  static auto const none = column_metadata{};
+  return metadata.children.empty() ? none : metadata.children.front();
+}
+
 export_step plain_step(cudf::column_view const& column, column_path const& path)
 {
   auto const type = column.type();
@@ -209,8 +211,6 @@ export_step plain_step(cudf::column_view const& column, column_path const& path)
   }
   return step;
 }
-
-}  // namespace
 
 chosen_type plain_type(cudf::column_view const& column,
                        column_metadata const& metadata,

@@ -26,10 +26,15 @@ struct chosen_type {
   export_step step;
 };
 
+/// @return The metadata of a dictionary's values; default metadata if there is none
+column_metadata const& values_metadata(column_metadata const& metadata);
+
+/// The step that exports a column with its plain type, which depends on `cudf::data_type` and the
+/// widths of offsets and indices. It describes only this level, not its children.
+export_step plain_step(cudf::column_view const& column, column_path const& path);
+
 /**
  * @brief The plain Arrow type of a column, which is exported if no schema is requested.
- *
- * It depends on `cudf::data_type`, the widths of offsets and indices, and the metadata.
  *
  * @throws std::invalid_argument for a precision that the decimal's width cannot hold
  * @throws cudf::data_type_error for a type that Arrow lacks

@@ -4,7 +4,6 @@
 #include "base/nvtx.hpp"
 #include "cuda/location/location.hpp"
 #include "schema/negotiate.hpp"
-#include "schema/schema_structs.hpp"
 #include "schema/schema_tree.hpp"
 #include "validate/validate.hpp"
 
@@ -222,17 +221,13 @@ class schema_builder {
     tree_->nodes[index].dictionary = values;
     tree_->nodes[values].schema    = schema.dictionary;
     if (column.type().id() == cudf::type_id::DICTIONARY32) {
-      static auto const unknown = column_metadata{};
-      auto below                = asked.dictionary();
-      if (metadata.children.empty()) {
-        return fill(values, children.front(), unknown, below, path);
-      }
-      below.origin = metadata.children.front().origin;
-      return fill(values, children.front(), metadata.children.front(), below, path);
+      auto below            = asked.dictionary();
+      auto const& of_values = values_metadata(metadata);
+      if (!metadata.children.empty()) { below.origin = of_values.origin; }
+      return fill(values, children.front(), of_values, below, path);
     }
-    auto of_values      = column_metadata{};
-    of_values.timezone  = metadata.timezone;
-    of_values.precision = metadata.precision;
+    auto const of_values =
+      column_metadata{.timezone = metadata.timezone, .precision = metadata.precision};
     return fill(values, column, of_values, asked.dictionary(), path);
   }
 

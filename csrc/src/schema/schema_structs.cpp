@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "schema/schema_structs.hpp"
 
 #include "base/errors.hpp"
 #include "base/nvtx.hpp"
@@ -63,23 +62,17 @@ void add_dictionary(ArrowSchema& schema)
 void copy_struct(ArrowSchema const& source, ArrowSchema& target)
 { check(ArrowSchemaDeepCopy(&source, &target)); }
 
-namespace {
-
-void check_metadata(ArrowErrorCode code) { check_nanoarrow(code, "a schema's metadata"); }
-
-}  // namespace
-
 void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
 {
   if (metadata.empty()) { return; }
   nanoarrow::UniqueBuffer buffer;
-  check_metadata(ArrowMetadataBuilderInit(buffer.get(), nullptr));
+  check(ArrowMetadataBuilderInit(buffer.get(), nullptr));
   for (auto const& [key, value] : metadata) {
-    check_metadata(ArrowMetadataBuilderAppend(buffer.get(),
-                                              {key.data(), static_cast<int64_t>(key.size())},
-                                              {value.data(), static_cast<int64_t>(value.size())}));
+    check(ArrowMetadataBuilderAppend(buffer.get(),
+                                     {key.data(), static_cast<int64_t>(key.size())},
+                                     {value.data(), static_cast<int64_t>(value.size())}));
   }
-  check_metadata(ArrowSchemaSetMetadata(&schema, reinterpret_cast<char const*>(buffer->data)));
+  check(ArrowSchemaSetMetadata(&schema, reinterpret_cast<char const*>(buffer->data)));
 }
 
 namespace {
@@ -89,11 +82,11 @@ key_value_metadata parse_metadata(char const* metadata)
 {
   auto result = key_value_metadata{};
   auto reader = ArrowMetadataReader{};
-  check_metadata(ArrowMetadataReaderInit(&reader, metadata));
+  check(ArrowMetadataReaderInit(&reader, metadata));
   ArrowStringView key;
   ArrowStringView value;
   while (reader.remaining_keys > 0) {
-    check_metadata(ArrowMetadataReaderRead(&reader, &key, &value));
+    check(ArrowMetadataReaderRead(&reader, &key, &value));
     result.emplace_back(std::string{key.data, static_cast<std::size_t>(key.size_bytes)},
                         std::string{value.data, static_cast<std::size_t>(value.size_bytes)});
   }

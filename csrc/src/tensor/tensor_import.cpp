@@ -3,7 +3,7 @@
 #include "base/nvtx.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
-#include "schema/schema_structs.hpp"
+#include "schema/schema_tree.hpp"
 #include "tensor/element_type.hpp"
 #include "validate/validate.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parsed_type.hpp"
-#include "schema/schema_structs.hpp"
+#include "schema/schema_tree.hpp"
 #include "testing/arrow_schema.hpp"
 
 #include <cudf_arrow_bridge/types.hpp>

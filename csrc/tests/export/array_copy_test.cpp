@@ -132,7 +132,9 @@ class CopyOfBatch : public ::testing::TestWithParam<shape> {
     for (std::int64_t i = 0; i < array.num_children(); ++i) {
       copy_all(array.child(i), type_of_child(type, i));
     }
-    if (array.has_dictionary()) { copy_all(array.dictionary(), type.children[0]); }
+    if (auto const values = array.dictionary(); !values.is_released()) {
+      copy_all(values, type.children[0]);
+    }
   }
 
   counting_resource memory;

@@ -104,7 +104,9 @@ void visit_buffers(device_array const& array, Visit visit)
     if (array.length() > 0 && buffer.address != nullptr && buffer.size > 0) { visit(buffer); }
   }
   for (std::int64_t i = 0; i < array.num_children(); ++i) { visit_buffers(array.child(i), visit); }
-  if (array.has_dictionary()) { visit_buffers(array.dictionary(), visit); }
+  if (auto const values = array.dictionary(); !values.is_released()) {
+    visit_buffers(values, visit);
+  }
 }
 
 }  // namespace cudf_arrow_bridge::test

@@ -146,9 +146,8 @@ cdef class ExportedArray:
 
     @property
     def dictionary(self) -> ExportedArray | None:
-        if not self.array.has_dictionary():
-            return None
-        return ExportedArray.wrap(self.array.dictionary(), self.stream)
+        cdef core.device_array values = self.array.dictionary()
+        return None if values.is_released() else ExportedArray.wrap(values, self.stream)
 
     def buffers(self) -> list[tuple[str, int, int, str]]:
         """List the name, address, size in bytes and reason of the copy (or "") of each buffer."""

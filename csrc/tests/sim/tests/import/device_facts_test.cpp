@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
 /// Imports read offsets and null counts from device memory with one wait.
-#include "schema/schema_structs.hpp"
+#include "schema/schema_tree.hpp"
 #include "sim/tests/bridge_test.hpp"
 
 #include <algorithm>
