@@ -145,6 +145,7 @@ cdef extern from "cudf_arrow_bridge/schema.hpp" namespace "cudf_arrow_bridge" no
         const ArrowSchema*,
     ) except +libcudf_exception_handler
     shared_schema copy_schema(const ArrowSchema&) except +libcudf_exception_handler
+    vector[pair[string, string]] parse_metadata(const char*) except +libcudf_exception_handler
     void check_same_schema(
         const ArrowSchema&, const ArrowSchema&, bool
     ) except +libcudf_exception_handler

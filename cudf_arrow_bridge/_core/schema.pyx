@@ -3,8 +3,7 @@
 
 from cpython.pycapsule cimport PyCapsule_CheckExact
 from cython.operator cimport dereference
-from libc.stdint cimport int32_t
-from libc.string cimport memcpy, strcmp
+from libc.string cimport strcmp
 from libcpp.pair cimport pair
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -225,40 +224,14 @@ cpdef bint is_struct(object capsule) except -1:
     return schema.format != NULL and strcmp(schema.format, "+s") == 0
 
 
-cdef int32_t read_size(const char** cursor) noexcept:
-    """Read a number that can be unaligned, and advance the cursor past it."""
-    cdef int32_t size
-    memcpy(&size, cursor[0], sizeof(size))
-    cursor[0] += sizeof(size)
-    return size
-
-
-cdef bytes read_text(const char** cursor):
-    cdef int32_t size = read_size(cursor)
-    cdef bytes text = cursor[0][:size]
-    cursor[0] += size
-    return text
-
-
-cdef dict decode(const char* cursor):
-    """Decode metadata in the encoding of ``ArrowSchema.metadata``; NULL means none."""
-    cdef int32_t _i
-    result = {}
-    if cursor != NULL:
-        for _i in range(read_size(&cursor)):
-            key = read_text(&cursor)
-            result[key] = read_text(&cursor)
-    return result
-
-
 def metadata_of(object capsule) -> dict[bytes, bytes]:
     """Return the metadata of a schema, such as the name and parameters of an extension type."""
-    return decode(schema_from_capsule(capsule).metadata)
+    return dict(core.parse_metadata(schema_from_capsule(capsule).metadata))
 
 
 def decode_metadata(bytes encoded not None) -> dict[bytes, bytes]:
     """Decode a valid copy of the metadata of a producer; empty means none."""
-    return decode(encoded) if encoded else {}
+    return dict(core.parse_metadata(<const char*>encoded)) if encoded else {}
 
 
 cdef str support_name(core.type_support support):

@@ -169,6 +169,9 @@ CUDF_ARROW_BRIDGE_EXPORT void check_same_schema(ArrowSchema const& expected,
                                                 ArrowSchema const& found,
                                                 bool any_nullability = false);
 
+/// @return The entries of metadata in the encoding of `ArrowSchema`; none for null
+[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT key_value_metadata parse_metadata(char const* encoded);
+
 /**
  * @brief Returns whether two schemas are equal: types, names, flags and metadata at every level.
  *

@@ -119,7 +119,6 @@ column_parts column_importer::import_strings(import_level const& level) const
   }
   auto const ends   = find_ends(level);
   auto const origin = origin_of(level.type(), level.rows, ends);
-  check_string_data(ends.last, level.array.buffers[2], level.path);
   auto const* bytes = static_cast<std::byte const*>(level.array.buffers[2]);
   auto const type   = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
   result.children.push_back(import_offsets(level, origin, type));
@@ -128,12 +127,7 @@ column_parts column_importer::import_strings(import_level const& level) const
 }
 
 column_parts column_importer::import_binary(import_level const& level) const
-{
-  auto offsets      = import_list_offsets(level);
-  auto const* bytes = level.array.buffers[2];
-  check_string_data(offsets.size, bytes, level.path);
-  return bytes_in_lists(std::move(offsets), bytes);
-}
+{ return bytes_in_lists(import_list_offsets(level), level.array.buffers[2]); }
 
 column_parts column_importer::import_fixed_size_binary(import_level const& level) const
 {
@@ -144,11 +138,6 @@ column_parts column_importer::import_lists(import_level const& level) const
 {
   auto offsets        = import_list_offsets(level);
   auto const& element = *level.array.children[0];
-  if (offsets.begin + offsets.size > element.length) {
-    fail_invalid(level.path,
-                 "expected at least " + std::to_string(offsets.begin + offsets.size) +
-                   " list elements by the offsets, got " + std::to_string(element.length));
-  }
   return elements_in_lists(
     level, std::move(offsets.column), {element.offset + offsets.begin, offsets.size, 0});
 }
@@ -198,7 +187,7 @@ offset_ends column_importer::find_ends(import_level const& level) const
     known != nullptr && known->ends
       ? *known->ends
       : read_ends(first_offset(level), size, offset_width(level.type().layout), exec_);
-  check_offset_ends(ends.first, ends.last, level.path);
+  check_ends(level.type().layout, level.array, ends.first, ends.last, level.path);
   return ends;
 }
 

@@ -77,22 +77,6 @@ void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
 
 namespace {
 
-/// Parses the packed metadata of an `ArrowSchema`.
-key_value_metadata parse_metadata(char const* metadata)
-{
-  auto result = key_value_metadata{};
-  auto reader = ArrowMetadataReader{};
-  check(ArrowMetadataReaderInit(&reader, metadata));
-  ArrowStringView key;
-  ArrowStringView value;
-  while (reader.remaining_keys > 0) {
-    check(ArrowMetadataReaderRead(&reader, &key, &value));
-    result.emplace_back(std::string{key.data, static_cast<std::size_t>(key.size_bytes)},
-                        std::string{value.data, static_cast<std::size_t>(value.size_bytes)});
-  }
-  return result;
-}
-
 bool is_extension(std::pair<std::string, std::string> const& entry)
 {
   return std::find(extension_keys.begin(), extension_keys.end(), entry.first) !=
@@ -229,6 +213,21 @@ void check_level(ArrowSchema const& expected,
 }
 
 }  // namespace
+
+key_value_metadata parse_metadata(char const* encoded)
+{
+  auto result = key_value_metadata{};
+  auto reader = ArrowMetadataReader{};
+  detail::check(ArrowMetadataReaderInit(&reader, encoded));
+  ArrowStringView key;
+  ArrowStringView value;
+  while (reader.remaining_keys > 0) {
+    detail::check(ArrowMetadataReaderRead(&reader, &key, &value));
+    result.emplace_back(std::string{key.data, static_cast<std::size_t>(key.size_bytes)},
+                        std::string{value.data, static_cast<std::size_t>(value.size_bytes)});
+  }
+  return result;
+}
 
 unique_schema shared_schema::to_arrow() const
 {

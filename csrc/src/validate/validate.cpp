@@ -350,6 +350,21 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
   }
 }
 
+void check_ends(array_layout layout,
+                ArrowArray const& array,
+                std::int64_t first,
+                std::int64_t last,
+                column_path const& path)
+{
+  check_offset_ends(first, last, path);
+  if (!has_child_by_offsets(layout)) { return check_string_data(last, array.buffers[2], path); }
+  if (auto const elements = array.children[0]->length; last > elements) {
+    fail_invalid(path,
+                 "expected at least " + std::to_string(last) +
+                   " list elements by the offsets, got " + std::to_string(elements));
+  }
+}
+
 parsed_tree parse_types(ArrowSchema const& schema, column_path const& path)
 {
   check_traversable(schema, path);

@@ -75,6 +75,14 @@ level_rows rows_of_child(parsed_type const& type,
 /// Rejects a first offset that is negative or greater than the last.
 void check_offset_ends(std::int64_t first, std::int64_t last, column_path const& path);
 
+/// Rejects the first and last offset of strings or lists, unless they ascend, are not negative, and
+/// the bytes or elements exist.
+void check_ends(array_layout layout,
+                ArrowArray const& array,
+                std::int64_t first,
+                std::int64_t last,
+                column_path const& path);
+
 /// Rejects a last offset of strings, the size of their data, that is negative, or greater than 0 if
 /// there is no data buffer.
 void check_string_data(std::int64_t size, void const* data, column_path const& path);

@@ -34,14 +34,7 @@ class level_checker {
     auto const layout = types_.type.layout;
     if (!has_offsets(layout) || rows_.size == 0) { return; }
     auto const width = offset_width(layout);
-    auto const last  = number(1, rows_.size, width);
-    check_offset_ends(number(1, 0, width), last, path_);
-    if (!has_child_by_offsets(layout)) { return check_string_data(last, array_.buffers[2], path_); }
-    if (auto const elements = array_.children[0]->length; last > elements) {
-      fail_invalid(path_,
-                   "expected at least " + std::to_string(last) +
-                     " list elements by the offsets, got " + std::to_string(elements));
-    }
+    detail::check_ends(layout, array_, number(1, 0, width), number(1, rows_.size, width), path_);
   }
 
   void check_all_rows() const
