@@ -196,6 +196,9 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
   /// @return The number of arrays that are requested and not written; 0 after `is_over`
   [[nodiscard]] std::int64_t num_wanted() const noexcept;
 
+  /// Blocks until `num_wanted` is positive or `is_over`.
+  void wait() const;
+
   /// @return Whether nothing more can be written: the stream has ended, or the consumer cancelled
   [[nodiscard]] bool is_over() const noexcept;
 
@@ -222,16 +225,14 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
 };
 
 /**
- * @brief Reads a stream on threads of the library and sends its arrays to a handler.
+ * @brief Reads a stream on a thread of its own and sends its arrays to a handler.
  *
- * Arrays are created when they are requested, and before `on_next_task`. All streams share the
- * threads. One is added when all others wait for a source, up to the number in the environment
- * variable `CUDF_ARROW_BRIDGE_MAX_THREADS`, 256 by default. The device that is current at the call
- * is current on the thread while an array is created. An exception of the source becomes
- * `on_error`, with the codes of `device_array_stream::to_arrow`.
+ * Arrays are created when they are requested, and before `on_next_task`. The device that is current
+ * at the call is current on the thread. An exception of the source becomes `on_error`, with the
+ * codes of `device_array_stream::to_arrow`.
  *
  * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
- * @throws std::system_error if no thread can be started; the caller then still owns it
+ * @throws std::system_error if the thread cannot be started; the caller then still owns it
  *
  * @param source Read to its end, or until the consumer cancels
  * @param handler A consumer's handler, which will be released

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -86,6 +87,7 @@ class async_producer {
     note();
     auto const wanted = wanted_;
     lock.unlock();
+    changed_.notify_all();
     if (wanted != nullptr) { (*wanted)(); }
   }
 
@@ -93,6 +95,13 @@ class async_producer {
   {
     auto const lock = std::lock_guard{mutex_};
     return is_cancelled_ || is_closed_;
+  }
+
+  /// Call this with the lock.
+  [[nodiscard]] std::int64_t num_wanted() const noexcept
+  {
+    if (is_cancelled_ || is_closed_) { return 0; }
+    return std::max(num_requested_, std::int64_t{is_request_bad_});
   }
 
   void finish() noexcept
@@ -136,7 +145,8 @@ class async_producer {
   std::string metadata_;
   ArrowAsyncDeviceStreamHandler* handler_;  ///< null: released; used only by the writer
 
-  mutable std::mutex mutex_;       ///< guards the members below
+  mutable std::mutex mutex_;  ///< guards the members below
+  mutable std::condition_variable changed_;
   shared_callback wanted_;         ///< null: not set, or after `release`
   std::int64_t num_requested_{0};  ///< and not written
   bool is_request_bad_{false};
@@ -187,10 +197,16 @@ bool async_stream_writer::open(unique_schema schema,
 
 std::int64_t async_stream_writer::num_wanted() const noexcept
 {
+  auto const lock = std::lock_guard{producer_->mutex_};
+  return producer_->num_wanted();
+}
+
+void async_stream_writer::wait() const
+{
   auto const& self = *producer_;
-  auto const lock  = std::lock_guard{self.mutex_};
-  if (self.is_cancelled_ || self.is_closed_) { return 0; }
-  return std::max(self.num_requested_, std::int64_t{self.is_request_bad_});
+  auto lock        = std::unique_lock{self.mutex_};
+  self.changed_.wait(
+    lock, [&] { return self.num_wanted() > 0 || self.is_cancelled_ || self.is_closed_; });
 }
 
 bool async_stream_writer::is_over() const noexcept { return producer_->is_over(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "async/worker_pool.hpp"
+#include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
+#include "cuda/ordering/process.hpp"
 #include "stream/exception_code.hpp"
 
 #include <cudf_arrow_bridge/async.hpp>
@@ -9,12 +10,77 @@
 
 #include <rmm/cuda_device.hpp>
 
-#include <memory>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdlib>
+#include <future>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace cudf_arrow_bridge {
 namespace {
+
+/// A source that blocks forever must not prevent the process from exiting.
+constexpr auto stop_timeout = std::chrono::seconds{1};
+
+/// The steps of all streams: calls of their sources and handlers. A forked child has its own.
+class stream_steps {
+ public:
+  stream_steps() { std::atexit(stop_async); }
+
+  static stream_steps& instance()
+  {
+    static constinit detail::per_process<stream_steps> steps;
+    return steps.get();
+  }
+
+  /// A running step of this thread.
+  class step {
+   public:
+    /// After `stop` it blocks until the process ends.
+    explicit step(stream_steps& steps) : steps_{steps}
+    {
+      auto lock = std::unique_lock{steps_.mutex_};
+      steps_.changed_.wait(lock, [&] { return !steps_.is_stopped_; });
+      ++steps_.num_running_;
+      is_in_step_ = true;
+    }
+
+    step(step const&)            = delete;
+    step& operator=(step const&) = delete;
+
+    ~step()
+    {
+      auto const lock = std::lock_guard{steps_.mutex_};
+      --steps_.num_running_;
+      is_in_step_ = false;
+      steps_.changed_.notify_all();
+    }
+
+   private:
+    stream_steps& steps_;
+  };
+
+  /// Starts no more steps, and waits for the running ones.
+  void stop() noexcept
+  {
+    auto lock      = std::unique_lock{mutex_};
+    is_stopped_    = true;
+    auto const own = std::size_t{is_in_step_};
+    changed_.wait_for(lock, stop_timeout, [&] { return num_running_ <= own; });
+  }
+
+ private:
+  static inline thread_local bool is_in_step_{false};
+
+  std::mutex mutex_;  ///< guards the members below; not held during a step
+  std::condition_variable changed_;
+  std::size_t num_running_{0};
+  bool is_stopped_{false};
+};
 
 unique_schema schema_of(device_array_stream& source) { return source.schema().to_arrow(); }
 
@@ -29,77 +95,64 @@ unique_device_array next_of(device_array_stream& source)
 
 unique_device_array next_of(array_stream_reader& source) { return source.next(); }
 
-/// The export of a stream to a handler, one array for each step.
+/// Reads a source on the thread of its stream: the schema, and an array in each later step.
 template <typename Source>
-class driven_stream : public detail::pooled_work {
- public:
-  explicit driven_stream(Source source) : source_{std::move(source)}
-  {
-    if (has_gpu()) { device_ = rmm::get_current_cuda_device(); }
-  }
-
-  /// The handler keeps this object alive until it is released.
-  void begin(ArrowAsyncDeviceStreamHandler* handler)
-  {
-    auto const self = std::static_pointer_cast<driven_stream>(this->shared_from_this());
-    writer_         = async_stream_writer{handler, [self] { self->schedule(); }};
-    this->schedule();
-  }
-
- protected:
-  bool take_step() noexcept override
-  {
-    // Default streams, and allocations of the source, are those of the current device.
-    auto guard = std::optional<rmm::cuda_set_device_raii>{};
-    // Sources may wait and allocate while other threads are capturing.
-    auto relaxed = std::optional<detail::relaxed_captures>{};
-    if (device_) {
-      guard.emplace(*device_);
-      relaxed.emplace();
+void send(Source source, async_stream_writer writer) noexcept
+{
+  auto is_open = false;
+  for (;;) {
+    if (is_open) { writer.wait(); }
+    auto const step = stream_steps::step{stream_steps::instance()};
+    if (writer.is_over()) {
+      writer.finish();  // after a cancel: releases the handler
+      source = Source{};
+      return;
     }
     try {
-      if (!std::exchange(is_open_, true)) {
-        if (!writer_.is_over()) { writer_.open(schema_of(source_), source_.device_type(), {}); }
-      } else if (writer_.num_wanted() > 0) {
-        auto array = next_of(source_);
-        if (array.is_released()) {
-          writer_.finish();
-        } else {
-          writer_.write(std::move(array), {});
-        }
+      if (!std::exchange(is_open, true)) {
+        writer.open(schema_of(source), source.device_type(), {});
+      } else if (auto array = next_of(source); array.is_released()) {
+        writer.finish();
+      } else {
+        writer.write(std::move(array), {});
       }
     } catch (...) {
       detail::report_exception(
-        [this](int code, char const* message) { writer_.fail(code, message, {}); });
+        [&](int code, char const* message) { writer.fail(code, message, {}); });
     }
-    if (writer_.is_over()) {
-      // After a cancel: releases the handler, which keeps this object alive.
-      writer_.finish();
-      source_ = Source{};
-    }
-    return writer_.num_wanted() > 0;
   }
-
- private:
-  Source source_;
-  std::optional<rmm::cuda_device_id> device_;  ///< current when the export started
-  async_stream_writer writer_;
-  bool is_open_{false};
-};
+}
 
 template <typename Source>
-void drive(Source source, ArrowAsyncDeviceStreamHandler* handler)
+void start(Source source, ArrowAsyncDeviceStreamHandler* handler)
 {
-  detail::worker_pool::instance().start();
-  std::make_shared<driven_stream<Source>>(std::move(source))->begin(handler);
+  (void)stream_steps::instance();  // registers its function for the exit of the process
+  auto const device = has_gpu() ? rmm::get_current_cuda_device() : rmm::cuda_device_id{-1};
+  auto writer       = std::promise<async_stream_writer>{};
+  // The thread starts before the writer takes the handler, which the caller keeps if this throws.
+  std::thread{[device, source = std::move(source), given = writer.get_future()]() mutable {
+    // Default streams, and allocations of the source, are those of the current device.
+    auto const guard = detail::guard_device(device);
+    // Sources may wait and allocate while other threads are capturing.
+    auto relaxed = std::optional<detail::relaxed_captures>{};
+    if (guard) { relaxed.emplace(); }
+    try {
+      send(std::move(source), given.get());
+    } catch (std::future_error const&) {
+      return;  // the handler was rejected
+    }
+  }}.detach();
+  writer.set_value(async_stream_writer{handler, {}});
 }
 
 }  // namespace
 
 void to_arrow_async(device_array_stream source, ArrowAsyncDeviceStreamHandler* handler)
-{ drive(std::move(source), handler); }
+{ start(std::move(source), handler); }
 
 void to_arrow_async(array_stream_reader source, ArrowAsyncDeviceStreamHandler* handler)
-{ drive(std::move(source), handler); }
+{ start(std::move(source), handler); }
+
+void stop_async() noexcept { stream_steps::instance().stop(); }
 
 }  // namespace cudf_arrow_bridge

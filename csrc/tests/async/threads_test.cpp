@@ -10,9 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -21,29 +18,6 @@ namespace cudf_arrow_bridge::test {
 namespace {
 
 constexpr auto num_races = 1'000U;
-
-/// Wakes the owner of a writer.
-class bell {
- public:
-  void ring()
-  {
-    auto const lock = std::lock_guard{mutex_};
-    is_rung_        = true;
-    rung_.notify_one();
-  }
-
-  void wait()
-  {
-    auto lock = std::unique_lock{mutex_};
-    rung_.wait(lock, [this] { return is_rung_; });
-    is_rung_ = false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable rung_;
-  bool is_rung_{false};
-};
 
 /// The parameters of a run, from its seed.
 struct plan {
@@ -64,18 +38,16 @@ struct plan {
 
 void produce(ArrowAsyncDeviceStreamHandler* handler, counted_arrays& arrays, plan const& todo)
 {
-  auto wanted = std::make_shared<bell>();
-  auto writer = std::optional<async_stream_writer>{};
-  writer.emplace(handler, [wanted] { wanted->ring(); });
-  if (todo.ending == 3) { return writer->fail(EIO, "boom", {}); }
-  if (!writer->open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {})) { return; }
+  auto writer = async_stream_writer{handler, {}};
+  if (todo.ending == 3) { return writer.fail(EIO, "boom", {}); }
+  if (!writer.open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {})) { return; }
   for (auto i = 0; i < todo.num_arrays; ++i) {
-    while (writer->num_wanted() == 0 && !writer->is_over()) { wanted->wait(); }
+    writer.wait();
     // A writer that was cancelled in the meantime accepts no more arrays.
-    if (writer->is_over() || !writer->write(arrays.make(), {})) { break; }
+    if (writer.is_over() || !writer.write(arrays.make(), {})) { break; }
   }
-  if (todo.ending == 0) { writer->finish(); }
-  if (todo.ending == 1) { writer->fail(EIO, "boom", {}); }
+  if (todo.ending == 0) { writer.finish(); }
+  if (todo.ending == 1) { writer.fail(EIO, "boom", {}); }
 }
 
 void consume(async_stream_reader& reader, plan const& todo)

@@ -203,7 +203,7 @@ std::shared_ptr<std::atomic<int>> run_endless(async_stream_reader& reader)
 [[noreturn]] void exit_with_an_endless_stream()
 {
   static auto num_made = std::shared_ptr<std::atomic<int>>{};
-  // Registered before the pool starts, so it runs after the pool is stopped.
+  // Registered before the stream starts, so it runs after the stream is stopped.
   std::atexit([] {
     auto const at_stop = num_made->load();
     std::this_thread::sleep_for(20ms);

@@ -367,7 +367,6 @@ def run(seconds, seed):
 
 if __name__ == "__main__":
     # Idle threads of pools stay, so each pool has to start all of its threads in the warm-up.
-    os.environ["CUDF_ARROW_BRIDGE_MAX_THREADS"] = "1"
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns()
