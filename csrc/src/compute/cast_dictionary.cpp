@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/child_column.hpp"
 #include "compute/cast.hpp"
+#include "compute/gather.hpp"
 #include "compute/host_access.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -61,7 +61,7 @@ class numbering {
     return number;
   }
 
-  [[nodiscard]] std::vector<Value> const& values() const { return values_; }
+  [[nodiscard]] std::size_t size() const { return values_.size(); }
 
  private:
   static constexpr std::int32_t none = -1;
@@ -88,103 +88,55 @@ class numbering {
   std::vector<Value> values_;
 };
 
-/// A fixed-width column.
-template <typename T>
-std::unique_ptr<cudf::column> make_integers(cudf::data_type type,
-                                            std::vector<T> const& values,
-                                            execution const& exec)
-{
-  auto const size = static_cast<std::int64_t>(values.size() * sizeof(T));
-  return make_column(type, std::ssize(values), copy_bytes(values.data(), size, exec), exec);
-}
-
-/// A string column with one row for each entry.
-std::unique_ptr<cudf::column> make_strings(std::vector<std::string_view> const& entries,
-                                           execution const& exec)
-{
-  auto size    = std::int64_t{0};
-  auto offsets = std::vector<std::int64_t>{0};
-  for (auto const& entry : entries) { offsets.push_back(size += std::ssize(entry)); }
-  auto data = allocate(size, exec);
-  auto* out = static_cast<char*>(data.data());
-  for (auto const& entry : entries) { out += entry.copy(out, entry.size()); }
-  auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  children.push_back(size > std::numeric_limits<std::int32_t>::max()
-                       ? make_integers(cudf::data_type{cudf::type_id::INT64}, offsets, exec)
-                       : make_integers(cudf::data_type{cudf::type_id::INT32},
-                                       std::vector<std::int32_t>(offsets.begin(), offsets.end()),
-                                       exec));
-  return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::STRING},
-                                        static_cast<cudf::size_type>(entries.size()),
-                                        std::move(data),
-                                        rmm::device_buffer{0, exec.stream, exec.mr},
-                                        0,
-                                        std::move(children));
-}
-
-struct encoded {
-  rmm::device_buffer indices;  ///< INT32
-  std::unique_ptr<cudf::column> keys;
-};
-
+/// Numbers the distinct values of the valid rows.
+///
 /// @param value_at Returns the value of a row, counted from the column's offset
-/// @param make_keys Creates the column of the distinct values
-template <typename ValueAt, typename MakeKeys>
-encoded encode(cudf::column_view const& column,
-               execution const& exec,
-               ValueAt value_at,
-               MakeKeys make_keys)
+/// @param numbers Receives the number of each row; 0 for null rows
+/// @return The first row of each distinct value
+template <typename ValueAt>
+std::vector<cudf::size_type> number_rows(cudf::column_view const& column,
+                                         std::int32_t* numbers,
+                                         ValueAt value_at)
 {
-  auto keys    = numbering<decltype(value_at(std::int64_t{}))>{};
-  auto indices = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(std::int32_t)}, exec);
-  auto* out    = static_cast<std::int32_t*>(indices.data());
+  auto values      = numbering<decltype(value_at(std::int64_t{}))>{};
+  auto first_rows  = std::vector<cudf::size_type>{};
   auto const* mask = column.null_count() == 0 ? nullptr : column.null_mask();
-  for (std::int64_t row = 0; row < column.size(); ++row) {
+  for (cudf::size_type row = 0; row < column.size(); ++row) {
     auto const is_null = mask != nullptr && !bit_at(mask, column.offset() + row);
-    out[row]           = is_null ? 0 : keys.number_of(value_at(row));
+    numbers[row]       = is_null ? 0 : values.number_of(value_at(row));
+    if (values.size() > first_rows.size()) { first_rows.push_back(row); }
   }
-  return {std::move(indices), make_keys(keys.values())};
-}
-
-encoded encode_values(cudf::column_view const& column, execution const& exec)
-{
-  return with_width(column.type(), [&]<typename Key>(Key) {
-    using value_type    = std::conditional_t<sizeof(Key) == 16, __uint128_t, std::uint64_t>;
-    auto const* values  = column.head<Key>() + column.offset();
-    auto const value_at = [&](std::int64_t row) {
-      return static_cast<value_type>(load<Key>(values, row));
-    };
-    return encode(column, exec, value_at, [&](std::vector<value_type> const& keys) {
-      return make_integers(column.type(), std::vector<Key>(keys.begin(), keys.end()), exec);
-    });
-  });
+  return first_rows;
 }
 
 template <typename Offset>
-encoded encode_strings(cudf::column_view const& column, execution const& exec)
+std::vector<cudf::size_type> number_strings(cudf::column_view const& column, std::int32_t* numbers)
 {
   auto const* chars = column.head<char>();
   void const* offsets =
     column.size() == 0 ? nullptr : child_of(column, 0).begin<Offset>() + column.offset();
-  auto const value_at = [&](std::int64_t row) {
+  return number_rows(column, numbers, [&](std::int64_t row) {
     auto const first = load<Offset>(offsets, row);
     auto const size  = static_cast<std::size_t>(load<Offset>(offsets, row + 1) - first);
     return size == 0 ? std::string_view{} : std::string_view{chars + first, size};
-  };
-  return encode(column, exec, value_at, [&](std::vector<std::string_view> const& keys) {
-    return make_strings(keys, exec);
   });
 }
 
-encoded encode(cudf::column_view const& column, execution const& exec)
+std::vector<cudf::size_type> number_rows(cudf::column_view const& column, std::int32_t* numbers)
 {
   if (column.type().id() == cudf::type_id::STRING) {
     auto const large =
       column.num_children() > 0 && child_of(column, 0).type().id() == cudf::type_id::INT64;
-    return large ? encode_strings<std::int64_t>(column, exec)
-                 : encode_strings<std::int32_t>(column, exec);
+    return large ? number_strings<std::int64_t>(column, numbers)
+                 : number_strings<std::int32_t>(column, numbers);
   }
-  return encode_values(column, exec);
+  return with_width(column.type(), [&]<typename T>(T) {
+    using value_type   = std::conditional_t<sizeof(T) == 16, __uint128_t, std::uint64_t>;
+    auto const* values = column.head<T>() + column.offset();
+    return number_rows(column, numbers, [&](std::int64_t row) {
+      return static_cast<value_type>(load<T>(values, row));
+    });
+  });
 }
 
 }  // namespace
@@ -193,11 +145,13 @@ std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec)
 {
   if (!exec.host) { return device::encode_dictionary(column, exec); }
-  auto made     = encode(column, exec);
-  auto children = std::vector<std::unique_ptr<cudf::column>>{};
-  children.push_back(make_column(
-    cudf::data_type{cudf::type_id::INT32}, column.size(), std::move(made.indices), exec));
-  children.push_back(std::move(made.keys));
+  auto const int32 = cudf::type_id::INT32;
+  auto indices = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(std::int32_t)}, exec);
+  auto const rows = number_rows(column, static_cast<std::int32_t*>(indices.data()));
+  auto const keys = flat_view(int32, std::ssize(rows), rows.data());
+  auto children   = std::vector<std::unique_ptr<cudf::column>>{};
+  children.push_back(make_column(cudf::data_type{int32}, column.size(), std::move(indices), exec));
+  children.push_back(gather_rows(column, keys, column_path{}, exec));
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, exec.stream, exec.mr}
                 : copy_bits({column.null_mask(), column.offset(), column.size()}, exec);

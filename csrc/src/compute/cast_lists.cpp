@@ -49,19 +49,12 @@ struct string_view_entry {
   std::uint64_t high;  ///< bytes 4 to 11 of a short string; else buffer index, offset
 };
 
-/// The bytes of `low` and `high` that belong to a string, by its size; for a long string the
-/// prefix.
-constexpr auto used_bytes = [] {
-  auto result = std::array<string_view_entry, string_view_entry::inlined + 2>{};
-  for (std::int64_t size = 0; size <= string_view_entry::inlined; ++size) {
-    auto& used = result[static_cast<std::size_t>(size)];
-    for (std::int64_t i = 0; i < size; ++i) {
-      (i < 4 ? used.low : used.high) |= std::uint64_t{0xff} << (8 * ((i + 4) % 8));
-    }
-  }
-  result.back() = {result[4].low, 0};
-  return result;
-}();
+/// A word whose lowest `count` bytes have all bits, and the others none.
+constexpr std::uint64_t low_bytes(std::int64_t count)
+{
+  auto const bits = static_cast<unsigned>(std::clamp<std::int64_t>(count, 0, 8) * 8);
+  return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+}
 
 /// @param end End of the data, which may be after the end of the string
 inline string_view_entry entry_of(char const* data,
@@ -76,11 +69,10 @@ inline string_view_entry entry_of(char const* data,
   } else if (size > 0) {
     std::memcpy(first.data(), bytes, static_cast<std::size_t>(size));
   }
-  auto const is_long = size > string_view_entry::inlined;
-  auto const& used   = is_long ? used_bytes.back() : used_bytes[static_cast<std::size_t>(size)];
-  auto const offset  = is_long ? static_cast<std::uint64_t>(begin) << 32 : 0;
-  return {static_cast<std::uint64_t>(size) | (first[0] << 32 & used.low),
-          ((first[0] >> 32 | first[1] << 32) & used.high) | offset};
+  auto const prefix = first[0] & low_bytes(std::min<std::int64_t>(size, 4));
+  auto const rest   = (first[0] >> 32 | first[1] << 32) & low_bytes(size - 4);
+  return {static_cast<std::uint64_t>(size) | prefix << 32,
+          size > string_view_entry::inlined ? static_cast<std::uint64_t>(begin) << 32 : rest};
 }
 
 template <typename Offset>
