@@ -260,8 +260,8 @@ void check_on_device(list_view_rows const& rows, column_path const& path, execut
   auto const sizes     = aligned_bytes{first_of(rows.sizes), size, rows.width, exec};
   auto const extent_of = [&](binary_operator operation) {
     auto const result = device::combine(operation,
-                                        device::flat_view(type, rows.size, offsets.data()),
-                                        device::flat_view(type, rows.size, sizes.data()),
+                                        flat_view(type, rows.size, offsets.data()),
+                                        flat_view(type, rows.size, sizes.data()),
                                         type,
                                         exec.scratch());
     auto const* bits  = static_cast<cudf::bitmask_type const*>(rows.mask.bits);

@@ -63,7 +63,7 @@ cudf::column_view as(type_id type, rmm::device_buffer const& buffer)
 /// is allocated in such blocks.
 rmm::device_buffer to_bytes(void const* bools, cudf::size_type size, execution const& exec)
 {
-  auto result = device::cast_values(bools, size, type_id::UINT8, type_id::BOOL8, exec.scratch());
+  auto result     = cast_values(bools, size, type_id::UINT8, type_id::BOOL8, exec.scratch());
   auto* const end = static_cast<std::byte*>(result.data()) + size;
   RMM_CUDA_TRY(cudaMemsetAsync(end, 0, padded_bools(size) - result.size(), exec.stream.get()));
   return result;

@@ -4,6 +4,7 @@
 
 #include "compute/bits.hpp"
 #include "compute/bits_on_device.hpp"
+#include "compute/cast.hpp"
 #include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"
@@ -25,6 +26,7 @@
 #include <cstring>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -55,21 +57,14 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
   if (!exec.host) { return device::unpack_bools(range, exec); }
-  auto result       = allocate(range.size, exec);
-  auto* bools       = static_cast<std::byte*>(result.data());
-  auto const words  = bit_words{range};
-  auto const unpack = [](std::uint64_t word, std::byte* out) {
-    for (int i = 0; i < 8; ++i, word >>= 8, out += 8) {
-      std::memcpy(out, &bools_of_byte[word & 0xff], 8);
-    }
-  };
-  auto const whole = range.size / word_bits;
-  for (std::int64_t i = 0; i < whole; ++i) { unpack(words[i], bools + i * word_bits); }
-  if (whole < words.size()) {
-    auto last = std::array<std::byte, word_bits>{};
-    unpack(words[whole], last.data());
-    std::copy_n(last.data(), range.size - whole * word_bits, bools + whole * word_bits);
+  auto const words = bit_words{range};
+  auto result      = allocate(words.size() * word_bits, exec);
+  auto* out        = static_cast<std::uint64_t*>(result.data());
+  for (std::int64_t i = 0; i < words.size(); ++i) {
+    auto word = words[i];
+    for (int byte = 0; byte < 8; ++byte, word >>= 8) { *out++ = bools_of_byte[word & 0xff]; }
   }
+  result.resize(static_cast<std::size_t>(range.size), exec.stream);
   return result;
 }
 
@@ -126,17 +121,6 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
   return result;
 }
 
-bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
-{
-  if (!exec.host) { return device::nulls_within(inner, outer, exec); }
-  auto const inner_words = bit_words{inner};
-  auto const outer_words = bit_words{outer};
-  for (std::int64_t i = 0; i < inner_words.size(); ++i) {
-    if ((outer_words[i] & ~inner_words[i]) != 0) { return false; }
-  }
-  return true;
-}
-
 rmm::device_buffer cast_values(void const* values,
                                cudf::size_type size,
                                cudf::type_id from,
@@ -147,7 +131,9 @@ rmm::device_buffer cast_values(void const* values,
   if (!exec.host) {
     auto const width   = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{from}));
     auto const aligned = aligned_bytes{values, size * width, width, exec};
-    return device::cast_values(aligned.data(), size, from, to, exec);
+    auto column =
+      device::cast_column(flat_view(from, size, aligned.data()), cudf::data_type{to}, exec);
+    return std::move(*column->release().data);
   }
   if (to == type_id::BOOL8) {
     return map_values<std::uint8_t, bool>(
@@ -313,6 +299,10 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
                                   cudf::type_id to,
                                   execution const& exec)
 {
+  if (base == 0) {
+    return cast_values(
+      offsets.first, static_cast<cudf::size_type>(offsets.count), offsets.type, to, exec);
+  }
   if (!exec.host) { return device::rebase_offsets(offsets, base, to, exec); }
   return with_integer(offsets.type, [&](auto source) {
     return with_integer(to, [&](auto target) {

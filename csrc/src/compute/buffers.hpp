@@ -49,6 +49,10 @@ struct execution {
   std::shared_ptr<scratch_resource> temporary;  ///< null on the host
 };
 
+/// A buffer as a column without nulls.
+inline cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
+{ return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
+
 /// A range of bits in a bitmask.
 struct bit_range {
   void const* bits;    ///< first byte of the mask
@@ -91,10 +95,6 @@ cudf::size_type count_nulls(bit_range const& range, execution const& exec);
 /// @return The number of bits of each range that are 0. Waits once on device memory, whatever the
 /// number of ranges (once for each 2^31 bits, if there are more).
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
-
-/// @return Whether each bit that is 0 in `inner` is also 0 in `outer`, a range of the same size.
-/// Waits for the result on device memory.
-bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec);
 
 /// Casts values of a fixed-width type to another type, as `cudf::cast` does.
 rmm::device_buffer cast_values(void const* values,

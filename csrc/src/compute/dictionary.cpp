@@ -7,6 +7,8 @@
 #include "compute/gather.hpp"
 #include "compute/host_access.hpp"
 
+#include <cudf_arrow_bridge/memory.hpp>
+
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <algorithm>
@@ -37,24 +39,29 @@ struct dictionary_rows {
   { return mask.bits != nullptr && !bit_at(mask.bits, begin + row); }
 };
 
-/// The index of each row; `no_key` for null rows.
-struct row_keys {
-  rmm::device_buffer made;  ///< empty if `keys` are the indices themselves
-  std::span<size_type const> keys;
-};
-
+/// The index of each row as INT32; `no_key` for null rows.
+///
 /// @throws std::invalid_argument for the first index that is out of bounds
-void check_indices(dictionary_rows const& rows, column_path const& path)
+rmm::device_buffer keys_of_rows(dictionary_rows const& rows,
+                                column_path const& path,
+                                execution const& exec)
 {
-  auto const width       = static_cast<std::int64_t>(cudf::size_of(rows.indices.type()));
-  auto const is_unsigned = cudf::is_unsigned(rows.indices.type());
-  for (size_type row = 0; row < rows.size; ++row) {
-    if (rows.is_null(row)) { continue; }
-    auto const* address = rows.indices.head<std::byte>() + (rows.begin + row) * width;
-    (void)read_index(address, width, is_unsigned, rows.num_keys, [&](std::string const& what) {
-      fail_invalid(path, "row " + std::to_string(row) + ": " + what);
-    });
-  }
+  auto result = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(size_type)}, exec);
+  auto* keys  = static_cast<size_type*>(result.data());
+  with_integer(rows.indices.type().id(), [&]<typename Index>(Index) {
+    auto const* first = rows.indices.head<Index>() + rows.begin;
+    for (size_type row = 0; row < rows.size; ++row) {
+      auto const fail = [&](std::string const& what) {
+        fail_invalid(path, "row " + std::to_string(row) + ": " + what);
+      };
+      constexpr auto width       = std::int64_t{sizeof(Index)};
+      constexpr auto is_unsigned = std::is_unsigned_v<Index>;
+      keys[row] = rows.is_null(row) ? no_key
+                                    : static_cast<size_type>(read_index(
+                                        first + row, width, is_unsigned, rows.num_keys, fail));
+    }
+  });
+  return result;
 }
 
 /// Checks indices in device memory. Copies them to the host only to find the first wrong row.
@@ -73,61 +80,10 @@ void check_on_device(dictionary_rows const& rows, column_path const& path, execu
   auto const bits    = rows.mask.null_count == 0 ? 0 : bytes_for_bits(end);
   auto const numbers = copy_to_host(rows.indices.head<void>(), end * width, exec.stream);
   auto const mask    = copy_to_host(rows.mask.bits, bits, exec.stream);
-  auto const copied =
-    cudf::column_view{rows.indices.type(), static_cast<size_type>(end), numbers.data(), nullptr, 0};
-  check_indices({copied, rows.begin, rows.size, rows.num_keys, {mask.data(), 0}}, path);
-}
-
-/// The index that is out of bounds is searched only if there is one, so that these loops can be
-/// vectorised.
-template <typename Index>
-row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, execution const& exec)
-{
-  // Negative indices become numbers above all bounds.
-  using wide            = std::conditional_t<sizeof(Index) == 8, std::uint64_t, std::uint32_t>;
-  auto const bound      = static_cast<wide>(rows.num_keys);
-  auto const begin      = rows.begin;
-  auto const* first     = rows.indices.head<Index>() + begin;
-  auto const count      = std::int64_t{rows.size};
-  auto outside          = wide{0};
-  auto const index_at   = [=](std::int64_t row) { return load<Index>(first, row); };
-  auto const is_outside = [=](Index index) { return static_cast<wide>(index) >= bound ? 1U : 0U; };
-  if constexpr (std::is_same_v<Index, size_type>) {
-    if (rows.mask.bits == nullptr) {
-      for (std::int64_t row = 0; row < count; ++row) { outside |= is_outside(index_at(row)); }
-      if (outside != 0) { check_indices(rows, path); }
-      return {allocate(0, exec), {first, static_cast<std::size_t>(count)}};
-    }
-  }
-  auto result      = allocate(count * std::int64_t{sizeof(size_type)}, exec);
-  auto* keys       = static_cast<size_type*>(result.data());
-  auto const* bits = rows.mask.bits;
-  for (std::int64_t row = 0; row < count; ++row) {
-    auto const is_null = bits != nullptr && !bit_at(bits, begin + row);
-    outside |= is_null ? 0U : is_outside(index_at(row));
-    keys[row] = is_null ? no_key : static_cast<size_type>(index_at(row));
-  }
-  if (outside != 0) { check_indices(rows, path); }
-  return {std::move(result), {keys, static_cast<std::size_t>(count)}};
-}
-
-row_keys keys_of_rows(dictionary_rows const& rows, column_path const& path, execution const& exec)
-{
-  return with_integer(rows.indices.type().id(),
-                      [&](auto index) { return keys_of_rows<decltype(index)>(rows, path, exec); });
-}
-
-std::unique_ptr<cudf::column> gather(cudf::column_view const& source,
-                                     std::span<size_type const> map,
-                                     column_path const& path,
-                                     execution const& exec)
-{
-  auto const view = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
-                                      static_cast<size_type>(map.size()),
-                                      map.data(),
-                                      nullptr,
-                                      0};
-  return gather_rows(source, view, path, exec);
+  auto const copied  = flat_view(rows.indices.type().id(), end, numbers.data());
+  auto const on_host = execution{true, exec.stream, host_memory_resource()};
+  (void)keys_of_rows(
+    {copied, rows.begin, rows.size, rows.num_keys, {mask.data(), 0}}, path, on_host);
 }
 
 }  // namespace
@@ -150,26 +106,24 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
     valid_keys.push_back(key);
   }
   auto const size = indices.size();
-  auto const old  = keys_of_rows({indices, 0, size, keys.size(), mask}, path, exec);
-  auto buffer     = allocate(std::int64_t{size} * std::int64_t{sizeof(size_type)}, exec);
+  auto buffer     = keys_of_rows({indices, 0, size, keys.size(), mask}, path, exec);
   auto const rows = values_of<size_type>(buffer);
-  std::transform(old.keys.begin(), old.keys.end(), rows.begin(), [&](size_type key) {
-    return key == no_key ? no_key : new_index_of_key[static_cast<std::size_t>(key)];
-  });
+  for (auto& key : rows) {
+    if (key != no_key) { key = new_index_of_key[static_cast<std::size_t>(key)]; }
+  }
   auto new_indices = with_integer(indices.type().id(), [&]<typename Index>(Index) {
-    auto result = allocate(std::int64_t{size} * std::int64_t{sizeof(Index)}, exec);
-    std::transform(rows.begin(), rows.end(), static_cast<Index*>(result.data()), [](size_type key) {
-      return static_cast<Index>(std::max(key, 0));
-    });
-    return result;
+    return map_values<size_type, Index>(
+      rows.data(), size, exec, [](size_type key) { return std::max(key, 0); });
   });
   auto bits        = make_bits_of(
     size, exec, [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)] != no_key; });
   auto const nulls = count_nulls({bits.data(), 0, size}, exec);
-  return {make_column(indices.type(), size, std::move(new_indices), exec),
-          gather(keys, valid_keys, path, exec),
-          nulls == 0 ? allocate(0, exec) : std::move(bits),
-          nulls};
+  return {
+    make_column(indices.type(), size, std::move(new_indices), exec),
+    gather_rows(
+      keys, flat_view(cudf::type_id::INT32, std::ssize(valid_keys), valid_keys.data()), path, exec),
+    nulls == 0 ? allocate(0, exec) : std::move(bits),
+    nulls};
 }
 
 void check_indices_on_device(cudf::column_view const& dictionary,
@@ -189,11 +143,12 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
   if (!exec.host) { return device::decode_dictionary(dictionary, exec); }
   auto const& indices = child_of(dictionary, 0);
   auto const& keys    = child_of(dictionary, 1);
+  auto const size     = dictionary.size();
   auto const mask     = row_mask{dictionary.null_count() == 0 ? nullptr : dictionary.null_mask(),
                                  dictionary.null_count()};
   auto const rows =
-    keys_of_rows({indices, dictionary.offset(), dictionary.size(), keys.size(), mask}, path, exec);
-  return gather(keys, rows.keys, path, exec);
+    keys_of_rows({indices, dictionary.offset(), size, keys.size(), mask}, path, exec);
+  return gather_rows(keys, flat_view(cudf::type_id::INT32, size, rows.data()), path, exec);
 }
 
 }  // namespace cudf_arrow_bridge::detail

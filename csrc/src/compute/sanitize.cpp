@@ -109,8 +109,7 @@ std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execu
 {
   if (!exec.host) { return device::empty_nulls(column, exec); }
   auto const rows = count_up(column.size(), 1, exec);
-  auto const map =
-    cudf::column_view{cudf::data_type{type_id::INT32}, column.size(), rows.data(), nullptr, 0};
+  auto const map  = flat_view(type_id::INT32, column.size(), rows.data());
   return gather_rows(column, map, column_path{}, exec);
 }
 
@@ -122,14 +121,12 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
   if (!exec.host) { return device::push_nulls(parent, child, exec); }
   auto const size        = std::int64_t{child.size()};
   auto const parent_bits = bit_range{parent.null_mask(), 0, size};
-  if (child.null_mask() == nullptr) {
-    return counted_mask{copy_bits(parent_bits, exec), count_nulls(parent_bits, exec)};
-  }
-  auto const child_bits = bit_range{child.null_mask(), 0, size};
-  if (nulls_within(parent_bits, child_bits, exec)) { return std::nullopt; }
-  auto result           = valid_in_both(child_bits, parent_bits, exec);
-  auto const null_count = count_nulls({result.data(), 0, size}, exec);
-  return counted_mask{std::move(result), null_count};
+  auto const is_nullable = child.null_mask() != nullptr;
+  auto mask = is_nullable ? valid_in_both({child.null_mask(), 0, size}, parent_bits, exec)
+                          : copy_bits(parent_bits, exec);
+  auto const null_count = count_nulls({mask.data(), 0, size}, exec);
+  if (is_nullable && null_count == child.null_count()) { return std::nullopt; }
+  return counted_mask{std::move(mask), null_count};
 }
 
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,

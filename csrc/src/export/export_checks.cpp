@@ -10,6 +10,7 @@
 
 #include <rmm/device_buffer.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -195,7 +196,10 @@ bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, exe
   if (rows.outer != nullptr) {
     auto const outer = join(*rows.outer, exec);
     if (is_always) { return count_nulls(outer.range, exec) < used.size; }
-    if (nulls_within(mask, outer.range, exec)) { return false; }
+    auto const both   = valid_in_both(mask, outer.range, exec.scratch());
+    auto const ranges = std::array{bit_range{both.data(), 0, used.size}, outer.range};
+    auto const nulls  = count_nulls(ranges, exec);
+    if (nulls.front() == nulls.back()) { return false; }
   }
   return is_always || used.null_count > 0 || count_nulls(mask, exec) > 0;
 }

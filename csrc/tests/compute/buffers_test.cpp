@@ -89,25 +89,6 @@ TEST_P(HostBits, ValidInBothIsTheAndOfTwoMasks)
   }
 }
 
-TEST_P(HostBits, NullsWithinIsFalseIfOneNullIsOutside)
-{
-  for (std::int64_t begin = 0; begin < last_begin; ++begin) {
-    auto outer = random_bits(begin);
-    auto inner = random_bits(last_begin - begin);
-    for (std::int64_t i = 0; i < outer.size; ++i) { outer.set(i, outer.at(i) && inner.at(i)); }
-    EXPECT_TRUE(detail::nulls_within(inner.range(), outer.range(), on_host()));
-    for (auto const alone : {std::int64_t{0}, outer.size / 2, outer.size - 1}) {
-      if (outer.size == 0) { continue; }
-      auto const before = std::pair{inner.at(alone), outer.at(alone)};
-      inner.set(alone, false);
-      outer.set(alone, true);
-      EXPECT_FALSE(detail::nulls_within(inner.range(), outer.range(), on_host())) << alone;
-      inner.set(alone, before.first);
-      outer.set(alone, before.second);
-    }
-  }
-}
-
 TEST_P(HostBits, CountNullsCountsZeroBits)
 {
   for (std::int64_t begin = 0; begin < last_begin; ++begin) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/device/buffers.hpp"
 
+#include "base/errors.hpp"
 #include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
 #include "compute/device/aligned_bytes.hpp"
-#include "compute/device/mask_words.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/staging.hpp"
 
@@ -39,6 +39,8 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -129,57 +131,56 @@ std::unique_ptr<cudf::column> sequence(cudf::size_type begin,
   return cudf::sequence(count, scalar(begin), scalar(step), exec.stream, exec.mr);
 }
 
-/// The words of a mask. They are copied if the allocation ends within the last word, because
+/// A range of bits as libcudf requires it: in aligned words, with 32-bit bit indices. Arrow
+/// guarantees neither. The words are copied if the allocation ends within the last word, because
 /// libcudf reads it whole.
 class whole_words {
  public:
-  whole_words(mask_words const& mask, execution const& exec)
-    : copy_{0, exec.stream, exec.scratch().mr}, first_{mask.words}
+  /// @throws std::overflow_error if the index of the last bit exceeds `cudf::size_type`
+  whole_words(bit_range const& range, execution const& exec)
+    : copy_{0, exec.stream, exec.scratch().mr}
   {
     constexpr auto width = std::int64_t{sizeof(cudf::bitmask_type)};
-    auto const size      = bytes_for_bits(mask.end());
-    auto const whole     = (size + width - 1) / width * width;
-    if (!ends_before(first_, static_cast<std::size_t>(whole))) { return; }
-    copy_  = copy_zero_padded(first_, size, 0, whole, exec.scratch());
-    first_ = static_cast<cudf::bitmask_type const*>(copy_.data());
+    auto const* first    = static_cast<std::byte const*>(range.bits) + range.begin / 8;
+    auto const before =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % std::size_t{width});
+    auto const end = before * 8 + range.begin % 8 + range.size;
+    if (end > max_offset) {
+      throw std::overflow_error{"libcudf reads bitmaps of at most " + std::to_string(max_offset) +
+                                " bits from an aligned address, and this one has " +
+                                std::to_string(end) + ": exchange fewer rows at a time"};
+    }
+    end_             = static_cast<cudf::size_type>(end);
+    begin_           = static_cast<cudf::size_type>(end - range.size);
+    words_           = first - before;
+    auto const size  = bytes_for_bits(end);
+    auto const whole = (size + width - 1) / width * width;
+    if (!ends_before(words_, static_cast<std::size_t>(whole))) { return; }
+    copy_  = copy_zero_padded(words_, size, 0, whole, exec.scratch());
+    words_ = copy_.data();
   }
 
-  [[nodiscard]] cudf::bitmask_type const* data() const { return first_; }
+  [[nodiscard]] cudf::bitmask_type const* data() const
+  { return static_cast<cudf::bitmask_type const*>(words_); }
+
+  /// @return The first bit, counted from `data`; less than 32
+  [[nodiscard]] cudf::size_type begin() const { return begin_; }
+  [[nodiscard]] cudf::size_type end() const { return end_; }
 
  private:
   rmm::device_buffer copy_;
-  cudf::bitmask_type const* first_;
+  void const* words_;
+  cudf::size_type begin_;
+  cudf::size_type end_;
 };
-
-/// Calls `make` for each part of a range, and concatenates the results.
-template <typename Make>
-rmm::device_buffer join_parts(bit_range const& range, execution const& exec, Make make)
-{
-  auto const parts = mask_words_of(range);
-  if (parts.size() == 1) { return make(parts.front(), exec); }
-  auto buffers = std::vector<rmm::device_buffer>{};
-  auto size    = std::size_t{0};
-  for (auto const& part : parts) {
-    size += buffers.emplace_back(make(part, exec.scratch())).size();
-  }
-  auto result = rmm::device_buffer{size, exec.stream, exec.mr};
-  auto* next  = static_cast<std::byte*>(result.data());
-  for (auto const& part : buffers) {
-    RMM_CUDA_TRY(
-      cudaMemcpyAsync(next, part.data(), part.size(), cudaMemcpyDefault, exec.stream.get()));
-    next += part.size();
-  }
-  return result;
-}
 
 }  // namespace
 
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
-  return join_parts(range, exec, [](mask_words const& mask, execution const& at) {
-    auto const words = whole_words{mask, at};
-    return take_data(cudf::mask_to_bools(words.data(), mask.begin, mask.end(), at.stream, at.mr));
-  });
+  auto const words = whole_words{range, exec};
+  return take_data(
+    cudf::mask_to_bools(words.data(), words.begin(), words.end(), exec.stream, exec.mr));
 }
 
 rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execution const& exec)
@@ -225,15 +226,14 @@ rmm::device_buffer length_range(offset_range const& offsets, execution const& ex
 
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
-  return join_parts(range, exec, [](mask_words const& mask, execution const& at) {
-    if (mask.begin > 0) {
-      auto const words = whole_words{mask, at};
-      return cudf::copy_bitmask(words.data(), mask.begin, mask.end(), at.stream, at.mr);
-    }
+  if (range.begin % 8 == 0) {
     // libcudf would read whole blocks of 64 bytes, which the producer may not have allocated.
+    auto const* first = static_cast<std::byte const*>(range.bits) + range.begin / 8;
     return copy_zero_padded(
-      mask.words, bytes_for_bits(mask.size), 0, padded_mask_size(mask.size), at);
-  });
+      first, bytes_for_bits(range.size), 0, padded_mask_size(range.size), exec);
+  }
+  auto const words = whole_words{range, exec};
+  return cudf::copy_bitmask(words.data(), words.begin(), words.end(), exec.stream, exec.mr);
 }
 
 void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution const& exec)
@@ -247,12 +247,8 @@ void clear_bits_after(rmm::device_buffer& bits, std::int64_t size, execution con
 
 cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 {
-  auto count = cudf::size_type{0};
-  for (auto const& mask : mask_words_of(range)) {
-    auto const words = whole_words{mask, exec};
-    count += cudf::null_count(words.data(), mask.begin, mask.end(), exec.stream);
-  }
-  return count;
+  auto const words = whole_words{range, exec};
+  return cudf::null_count(words.data(), words.begin(), words.end(), exec.stream);
 }
 
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
@@ -272,39 +268,6 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
     result.insert(result.end(), counts.begin(), counts.end());
   }
   return result;
-}
-
-bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
-{
-  using masks  = cudf::host_span<cudf::bitmask_type const* const>;
-  using begins = cudf::host_span<cudf::size_type const>;
-  auto both    = cudf::size_type{0};
-  for (auto done = std::int64_t{0}; done < inner.size; done += most_bits_of_part) {
-    auto const size  = std::min(inner.size - done, most_bits_of_part);
-    auto const left  = mask_words_of({inner.bits, inner.begin + done, size}).front();
-    auto const right = mask_words_of({outer.bits, outer.begin + done, size}).front();
-    auto const first = whole_words{left, exec};
-    auto const other = whole_words{right, exec};
-    auto const words = std::array{first.data(), other.data()};
-    auto const bits  = std::array{left.begin, right.begin};
-    both += cudf::bitmask_and(masks{words.data(), words.size()},
-                              begins{bits.data(), bits.size()},
-                              left.size,
-                              exec.stream,
-                              exec.scratch().mr)
-              .second;
-  }
-  return both == device::count_nulls(outer, exec);
-}
-
-rmm::device_buffer cast_values(void const* values,
-                               cudf::size_type size,
-                               cudf::type_id from,
-                               cudf::type_id to,
-                               execution const& exec)
-{
-  auto const view = flat_view(from, size, values);
-  return take_data(cudf::cast(view, cudf::data_type{to}, exec.stream, exec.mr));
 }
 
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
@@ -401,11 +364,9 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
   auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
   auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
   auto const view   = flat_view(offsets.type, offsets.count, copied.data());
-  auto const result = cudf::data_type{to};
-  if (base == 0) { return take_data(cudf::cast(view, result, exec.stream, exec.mr)); }
-  auto const bases = offsets.type == cudf::type_id::INT64
-                       ? constant(base, offsets.count, exec.scratch())
-                       : constant(static_cast<std::int32_t>(base), offsets.count, exec.scratch());
+  auto const bases  = offsets.type == cudf::type_id::INT64
+                        ? constant(base, offsets.count, exec.scratch())
+                        : constant(static_cast<std::int32_t>(base), offsets.count, exec.scratch());
   return combine(cudf::binary_operator::SUB, view, bases->view(), to, exec);
 }
 

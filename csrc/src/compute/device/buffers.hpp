@@ -9,21 +9,11 @@
 /// The operations of compute/buffers.hpp on device memory, enqueued on the execution's stream.
 namespace cudf_arrow_bridge::detail::device {
 
-/// A buffer as a column without nulls.
-inline cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
-{ return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
-
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec);
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec);
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec);
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
 
-bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec);
-rmm::device_buffer cast_values(void const* values,
-                               cudf::size_type size,
-                               cudf::type_id from,
-                               cudf::type_id to,
-                               execution const& exec);
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec);
 rmm::device_buffer gather_strided(strided_values const& range, execution const& exec);
 rmm::device_buffer interleave(plain_columns const& columns, execution const& exec);

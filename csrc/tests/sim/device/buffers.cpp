@@ -117,36 +117,6 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
   return counts;
 }
 
-bool nulls_within(bit_range const& inner, bit_range const& outer, execution const& exec)
-{
-  auto within = false;
-  sim::enqueue(exec.stream.get(),
-               [&] { within = detail::nulls_within(inner, outer, sim::on_host(exec.stream)); });
-  RMM_CUDA_TRY(cudaStreamSynchronize(exec.stream.get()));
-  return within;
-}
-
-rmm::device_buffer cast_values(void const* values,
-                               cudf::size_type size,
-                               cudf::type_id from,
-                               cudf::type_id to,
-                               execution const& exec)
-{
-  check_alignment(values, cudf::size_of(cudf::data_type{from}));
-  if (to == cudf::type_id::BOOL8) {
-    return fill_later(static_cast<std::size_t>(size), exec, [=](execution const& on_host) {
-      auto result      = detail::copy_bytes(values, size, on_host);
-      auto const bytes = std::span{static_cast<std::uint8_t*>(result.data()), result.size()};
-      for (auto& byte : bytes) { byte = byte != 0 ? 1 : 0; }
-      return result;
-    });
-  }
-  auto const bytes = static_cast<std::size_t>(size) * cudf::size_of(cudf::data_type{to});
-  return fill_later(bytes, exec, [=](execution const& on_host) {
-    return detail::cast_values(values, size, from, to, on_host);
-  });
-}
-
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
 {
   check_alignment(halves, sizeof(std::uint16_t));

@@ -9,9 +9,12 @@
 #include "sim/kernels.hpp"
 #include "sim/upload_column.hpp"
 
-#include <cudf_arrow_bridge/memory.hpp>
+#include <cudf/utilities/traits.hpp>
+#include <cudf/utilities/type_dispatcher.hpp>
 
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
@@ -28,14 +31,18 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
                                           execution const& exec)
 {
+  auto const width = cudf::size_of(column.type());
+  if (reinterpret_cast<std::uintptr_t>(column.head<void>()) % width != 0) {
+    throw std::invalid_argument{"a kernel reads values that are not aligned for their type"};
+  }
   auto const bytes = static_cast<std::size_t>(column.size()) * cudf::size_of(type);
-  auto data        = rmm::device_buffer{bytes, exec.stream, exec.mr};
-  sim::enqueue(exec.stream.get(),
-               [column, type, bytes, stream = exec.stream, target = data.data()] {
-                 auto const on_host = execution{true, stream, host_memory_resource()};
-                 auto const made    = detail::cast_column(column, type, on_host);
-                 if (bytes > 0) { std::memcpy(target, made->view().head<void>(), bytes); }
-               });
+  auto data        = sim::fill_later(bytes, exec, [=](execution const& on_host) {
+    auto const* first =
+      column.head<std::byte>() + column.offset() * static_cast<std::ptrdiff_t>(width);
+    return cudf::is_fixed_point(type) || cudf::is_timestamp(type)
+             ? std::move(*detail::cast_column(column, type, on_host)->release().data)
+             : detail::cast_values(first, column.size(), column.type().id(), type.id(), on_host);
+  });
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, exec.stream, exec.mr}
                 : device::copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
