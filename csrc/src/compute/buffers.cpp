@@ -45,6 +45,17 @@ constexpr auto bools_of_byte = [] {
   return result;
 }();
 
+void copy_memory(void* target, void const* source, std::int64_t size, execution const& exec)
+{
+  auto const bytes = static_cast<std::size_t>(size);
+  if (bytes == 0) { return; }
+  if (exec.host) {
+    std::memcpy(target, source, bytes);
+  } else {
+    RMM_CUDA_TRY(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, exec.stream.get()));
+  }
+}
+
 }  // namespace
 
 rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution const& exec)
@@ -164,9 +175,8 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
 
 rmm::device_buffer copy_bytes(void const* bytes, std::int64_t size, execution const& exec)
 {
-  if (!exec.host) { return {bytes, static_cast<std::size_t>(size), exec.stream, exec.mr}; }
   auto result = allocate(size, exec);
-  std::copy_n(static_cast<std::byte const*>(bytes), size, static_cast<std::byte*>(result.data()));
+  copy_memory(result.data(), bytes, size, exec);
   return result;
 }
 
@@ -201,14 +211,17 @@ rmm::device_buffer gather_strided(strided_values const& range, execution const& 
 
 rmm::device_buffer interleave(plain_columns const& columns, execution const& exec)
 {
-  if (!exec.host) { return device::interleave(columns, exec); }
+  auto const width = static_cast<std::uint64_t>(columns.width);
+  if (!exec.host && width <= 8 && std::has_single_bit(width)) {
+    return device::interleave(columns, exec);
+  }
   auto const count = std::ssize(columns.data);
   auto result      = allocate(count * columns.rows * columns.width, exec);
   for (std::int64_t i = 0; i < count; ++i) {
     auto const* source = static_cast<std::byte const*>(columns.data[static_cast<std::size_t>(i)]);
     auto* target       = static_cast<std::byte*>(result.data()) + i * columns.width;
     for (cudf::size_type row = 0; row < columns.rows; ++row) {
-      std::copy_n(source, columns.width, target);
+      copy_memory(target, source, columns.width, exec);
       source += columns.width;
       target += count * columns.width;
     }
@@ -233,15 +246,9 @@ rmm::device_buffer copy_zero_padded(void const* bytes,
                                     std::int64_t size,
                                     execution const& exec)
 {
-  auto result      = zeros(size, exec);
-  auto* target     = static_cast<std::byte*>(result.data()) + begin;
-  auto const taken = static_cast<std::size_t>(count);
-  if (taken == 0) { return result; }
-  if (exec.host) {
-    std::memcpy(target, bytes, taken);
-  } else {
-    RMM_CUDA_TRY(cudaMemcpyAsync(target, bytes, taken, cudaMemcpyDefault, exec.stream.get()));
-  }
+  auto result  = zeros(size, exec);
+  auto* target = static_cast<std::byte*>(result.data()) + begin;
+  copy_memory(target, bytes, count, exec);
   return result;
 }
 

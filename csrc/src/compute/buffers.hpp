@@ -7,6 +7,7 @@
 
 #include "base/scratch.hpp"
 
+#include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>
 #include <cudf/types.hpp>
 
@@ -21,6 +22,7 @@
 #include <memory>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -52,6 +54,17 @@ struct execution {
 /// A buffer as a column without nulls.
 inline cudf::column_view flat_view(cudf::type_id type, std::int64_t size, void const* data)
 { return {cudf::data_type{type}, static_cast<cudf::size_type>(size), data, nullptr, 0}; }
+
+/// A column of `size` fixed-width values without nulls.
+inline std::unique_ptr<cudf::column> make_column(cudf::data_type type,
+                                                 std::int64_t size,
+                                                 rmm::device_buffer&& values,
+                                                 execution const& exec)
+{
+  auto no_mask = rmm::device_buffer{0, exec.stream, exec.mr};
+  return std::make_unique<cudf::column>(
+    type, static_cast<cudf::size_type>(size), std::move(values), std::move(no_mask), 0);
+}
 
 /// A range of bits in a bitmask.
 struct bit_range {
@@ -128,14 +141,15 @@ struct strided_values {
 /// Gathers values into a contiguous buffer.
 rmm::device_buffer gather_strided(strided_values const& range, execution const& exec);
 
-/// Columns of `rows` values of `width` (1, 2, 4 or 8) bytes.
+/// Columns of `rows` values of `width` bytes.
 struct plain_columns {
   std::vector<void const*> data;
   cudf::size_type rows;
   std::int64_t width;
 };
 
-/// Copies columns to one buffer, row by row.
+/// Copies columns to one buffer, row by row. On a device, values of other widths than 1, 2, 4 and 8
+/// bytes are copied one by one.
 rmm::device_buffer interleave(plain_columns const& columns, execution const& exec);
 
 /// `size` bytes of zeros.

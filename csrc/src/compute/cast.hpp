@@ -31,6 +31,10 @@ struct value_range {
   bool any;  ///< whether there is a valid row; otherwise the others are 0
   __int128_t least;
   __int128_t greatest;
+
+  /// @return Whether all valid rows have this value
+  [[nodiscard]] bool is_only(__int128_t value) const
+  { return !any || (least == value && greatest == value); }
 };
 
 /// The range of signed integers, durations or decimals, as stored integers. Waits on device memory.
@@ -39,8 +43,9 @@ value_range range_of(cudf::column_view const& column, execution const& exec);
 /// Whether all valid rows of a timestamp column are at midnight. Waits on device memory.
 bool has_whole_days(cudf::column_view const& column, execution const& exec);
 
-/// Whether each valid row of a LIST column has `size` elements. Waits on device memory.
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec);
+/// The least and the greatest number of elements of the valid rows of a LIST column. Waits on
+/// device memory.
+value_range sizes_of_lists(cudf::column_view const& column, execution const& exec);
 
 /// The bytes of a LIST<UINT8> column whose valid rows have `size` elements, with `size` zeros for
 /// each null row. Waits on device memory.
@@ -81,7 +86,7 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           execution const& exec);
 value_range range_of(cudf::column_view const& column, execution const& exec);
 bool has_whole_days(cudf::column_view const& column, execution const& exec);
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec);
+value_range sizes_of_lists(cudf::column_view const& column, execution const& exec);
 rmm::device_buffer pad_lists(cudf::column_view const& column,
                              cudf::size_type size,
                              execution const& exec);

@@ -98,12 +98,10 @@ std::vector<cudf::size_type> number_rows(cudf::column_view const& column,
                                          std::int32_t* numbers,
                                          ValueAt value_at)
 {
-  auto values      = numbering<decltype(value_at(std::int64_t{}))>{};
-  auto first_rows  = std::vector<cudf::size_type>{};
-  auto const* mask = column.null_count() == 0 ? nullptr : column.null_mask();
+  auto values     = numbering<decltype(value_at(std::int64_t{}))>{};
+  auto first_rows = std::vector<cudf::size_type>{};
   for (cudf::size_type row = 0; row < column.size(); ++row) {
-    auto const is_null = mask != nullptr && !bit_at(mask, column.offset() + row);
-    numbers[row]       = is_null ? 0 : values.number_of(value_at(row));
+    numbers[row] = is_null_row(column, row) ? 0 : values.number_of(value_at(row));
     if (values.size() > first_rows.size()) { first_rows.push_back(row); }
   }
   return first_rows;

@@ -8,38 +8,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
 using host::bit_at;
+using host::is_null_row;
 using host::load;
 
-/// Rows of a LIST column in host memory; row 0 is at the column's offset.
-class list_rows {
- public:
-  explicit list_rows(cudf::column_view const& column) : column_{column}
-  {
-    if (column.null_count() > 0) {
-      mask_ = reinterpret_cast<std::uint8_t const*>(column.null_mask());
-    }
-    if (column.size() > 0) { offsets_ = child_of(column, 0).begin<std::int32_t>(); }
-  }
-
-  [[nodiscard]] bool is_valid(cudf::size_type row) const
-  { return mask_ == nullptr || bit_at(mask_, column_.offset() + row); }
-
-  [[nodiscard]] std::int32_t begin(cudf::size_type row) const
-  { return load<std::int32_t>(offsets_, column_.offset() + row); }
-
-  [[nodiscard]] std::int32_t size(cudf::size_type row) const { return begin(row + 1) - begin(row); }
-
- private:
-  cudf::column_view column_;
-  std::uint8_t const* mask_{nullptr};
-  void const* offsets_{nullptr};
-};
+/// The offsets of the rows of a LIST column.
+std::int32_t const* offsets_of(cudf::column_view const& column)
+{
+  return column.size() == 0 ? nullptr : child_of(column, 0).begin<std::int32_t>() + column.offset();
+}
 
 /// A string view in the specification's layout of 16 bytes, as two words.
 struct string_view_entry {
@@ -93,14 +76,19 @@ void fill_views(byte_strings const& strings, std::span<string_view_entry> views)
 
 }  // namespace
 
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
+value_range sizes_of_lists(cudf::column_view const& column, execution const& exec)
 {
-  if (!exec.host) { return device::has_lists_of(column, size, exec); }
-  auto const lists = list_rows{column};
+  if (!exec.host) { return device::sizes_of_lists(column, exec); }
+  auto const* offsets = offsets_of(column);
+  auto least          = std::numeric_limits<std::int32_t>::max();
+  auto greatest       = std::int32_t{-1};
   for (cudf::size_type row = 0; row < column.size(); ++row) {
-    if (lists.is_valid(row) && lists.size(row) != size) { return false; }
+    if (is_null_row(column, row)) { continue; }
+    auto const size = load<std::int32_t>(offsets, row + 1) - load<std::int32_t>(offsets, row);
+    least           = std::min(least, size);
+    greatest        = std::max(greatest, size);
   }
-  return true;
+  return greatest < 0 ? value_range{false, 0, 0} : value_range{true, least, greatest};
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,
@@ -108,12 +96,14 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
                              execution const& exec)
 {
   if (!exec.host) { return device::pad_lists(column, size, exec); }
-  auto const lists  = list_rows{column};
-  auto const* bytes = child_of(column, 1).head<std::byte>() + child_of(column, 1).offset();
-  auto result       = zeros(std::int64_t{column.size()} * size, exec);
-  auto* out         = static_cast<std::byte*>(result.data());
+  auto const* offsets = offsets_of(column);
+  auto const* bytes   = child_of(column, 1).head<std::byte>() + child_of(column, 1).offset();
+  auto result         = zeros(std::int64_t{column.size()} * size, exec);
+  auto* out           = static_cast<std::byte*>(result.data());
   for (cudf::size_type row = 0; row < column.size() && size > 0; ++row, out += size) {
-    if (lists.is_valid(row)) { std::copy_n(bytes + lists.begin(row), size, out); }
+    if (!is_null_row(column, row)) {
+      std::copy_n(bytes + load<std::int32_t>(offsets, row), size, out);
+    }
   }
   return result;
 }

@@ -50,9 +50,8 @@ template <typename T, typename Use>
 void visit_valid(cudf::column_view const& column, Use use)
 {
   auto const* values = column.head<T>() + column.offset();
-  auto const* mask   = column.null_count() == 0 ? nullptr : column.null_mask();
   for (std::int64_t i = 0; i < column.size(); ++i) {
-    if (mask == nullptr || bit_at(mask, column.offset() + i)) { use(load<T>(values, i)); }
+    if (!is_null_row(column, i)) { use(load<T>(values, i)); }
   }
 }
 

@@ -101,7 +101,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   auto valid_keys       = std::vector<size_type>{};
   auto new_index_of_key = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
   for (size_type key = 0; key < keys.size(); ++key) {
-    if (!bit_at(keys.null_mask(), keys.offset() + key)) { continue; }
+    if (is_null_row(keys, key)) { continue; }
     new_index_of_key[static_cast<std::size_t>(key)] = static_cast<size_type>(valid_keys.size());
     valid_keys.push_back(key);
   }

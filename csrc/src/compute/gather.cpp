@@ -65,9 +65,11 @@ class gatherer {
   {
     auto const size  = static_cast<size_type>(map.size());
     auto const begin = source.offset() + before;
-    if (source.type().id() == type_id::EMPTY) {
-      return std::make_unique<cudf::column>(source.type(), size, none(), none(), size);
+    // libcudf's empty string column has no offsets. All rows gathered from it are null.
+    if (source.type().id() == type_id::STRING && source.num_children() == 0) {
+      return null_rows_like(source, size, exec_);
     }
+    if (source.type().id() == type_id::EMPTY) { return null_rows_like(source, size, exec_); }
     auto children   = children_t{};
     auto data       = gather_data(source, begin, map, children);
     auto null_count = size_type{0};
@@ -121,15 +123,6 @@ class gatherer {
                              std::span<size_type const> map,
                              children_t& children)
   {
-    // libcudf's empty string column has no offsets. All rows gathered from it are null.
-    if (source.num_children() == 0) {
-      auto const count = std::ssize(map) + 1;
-      auto const int32 = cudf::data_type{type_id::INT32};
-      if (count > 1) {
-        children.push_back(make_column(int32, count, zeros(count * 4, exec_), exec_));
-      }
-      return none();
-    }
     return child_of(source, 0).type().id() == type_id::INT64
              ? strings<std::int64_t>(source, begin, map, children)
              : strings<std::int32_t>(source, begin, map, children);
@@ -240,6 +233,7 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           column_path const& path,
                                           execution const& exec)
 {
+  if (source.type().id() == type_id::EMPTY) { return null_rows_like(source, map.size(), exec); }
   if (!exec.host) { return device::gather_rows(source, map, path, exec); }
   return gatherer{path, exec}.rows(source,
                                    {map.data<size_type>(), static_cast<std::size_t>(map.size())});

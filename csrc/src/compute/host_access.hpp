@@ -67,6 +67,13 @@ std::int64_t read_index(
 inline bool bit_at(void const* bits, std::int64_t index)
 { return ((static_cast<std::uint8_t const*>(bits)[index / 8] >> (index % 8)) & 1) != 0; }
 
+/// @return Whether a row, counted from the column's offset, is null
+inline bool is_null_row(cudf::column_view const& column, std::int64_t row)
+{
+  auto const* mask = column.null_mask();
+  return mask != nullptr && !bit_at(mask, column.offset() + row);
+}
+
 inline rmm::device_buffer allocate(std::int64_t size, execution const& exec)
 { return rmm::device_buffer{static_cast<std::size_t>(size), exec.stream, exec.mr}; }
 
@@ -84,16 +91,6 @@ rmm::device_buffer map_values(void const* values,
     out[i] = static_cast<To>(convert(load<From>(values, i)));
   }
   return result;
-}
-
-/// A column of `size` fixed-width values without nulls.
-inline std::unique_ptr<cudf::column> make_column(cudf::data_type type,
-                                                 std::int64_t size,
-                                                 rmm::device_buffer&& values,
-                                                 execution const& exec)
-{
-  return std::make_unique<cudf::column>(
-    type, static_cast<cudf::size_type>(size), std::move(values), allocate(0, exec), 0);
 }
 
 /// A buffer as a span of values.

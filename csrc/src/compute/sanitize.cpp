@@ -34,7 +34,7 @@ template <typename Offset>
 bool has_nonempty_nulls(cudf::column_view const& column, void const* offsets)
 {
   for (cudf::size_type row = 0; row < column.size(); ++row) {
-    if (!host::bit_at(column.null_mask(), row) &&
+    if (host::is_null_row(column, row) &&
         host::load<Offset>(offsets, row) != host::load<Offset>(offsets, row + 1)) {
       return true;
     }

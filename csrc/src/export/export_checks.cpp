@@ -161,10 +161,10 @@ sized_lists check_list_sizes(cudf::column_view const& column,
   auto const all   = used.size * size;
   auto const valid = (used.size - rows.view.null_count()) * size;
   if (!step.trusted || (total != all && total != valid)) {
-    auto fits = has_lists_of(rows.view, size, exec);
+    auto fits = sizes_of_lists(rows.view, exec).is_only(size);
     if (!fits && used.outer != nullptr) {
       rows = rows_to_check(column, used, exec);
-      fits = has_lists_of(rows.view, size, exec);
+      fits = sizes_of_lists(rows.view, exec).is_only(size);
     }
     if (!fits) {
       fail_invalid(path,
@@ -181,7 +181,7 @@ sized_lists check_list_sizes(cudf::column_view const& column,
                                             0,
                                             rows.view.offset(),
                                             {rows.view.child_begin(), rows.view.child_end()}};
-    result.in_place     = has_lists_of(unmasked, size, exec);
+    result.in_place     = sizes_of_lists(unmasked, exec).is_only(size);
   }
   return result;
 }

@@ -5,7 +5,6 @@
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
 #include "compute/cast.hpp"
-#include "compute/host_access.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "import/column_importer.hpp"
@@ -22,7 +21,6 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <numeric>
 #include <stdexcept>
@@ -176,9 +174,14 @@ class tensor_reader {
       static_cast<std::byte const*>(rows.array.buffers[1]) + rows.first() * width;
     auto const type    = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
     auto const lengths = detail::read_lengths({offsets, rows.size + 1, type}, exec_);
-    auto const total   = lengths.ends.last - lengths.ends.first;
-    check_size(total, "list elements");
-    if (lengths.least != lengths.greatest) { fail_ragged(offsets, rows.size, width); }
+    check_size(lengths.ends.last - lengths.ends.first, "list elements");
+    if (lengths.least != lengths.greatest) {
+      throw cudf::data_type_error{
+        "the lists have " + std::to_string(lengths.least) + " to " +
+        std::to_string(lengths.greatest) +
+        " elements: a tensor needs lists of one length; export the elements and the buffer "
+        "'offsets' instead"};
+    }
     return lengths.ends;
   }
 
@@ -187,26 +190,6 @@ class tensor_reader {
     if (size <= detail::max_rows) { return; }
     throw cudf::data_type_error{"expected at most " + std::to_string(detail::max_rows) + ' ' +
                                 unit + " for a tensor, got " + std::to_string(size)};
-  }
-
-  /// Names the first list of another length than list 0.
-  [[noreturn]] void fail_ragged(void const* offsets, std::int64_t size, std::int64_t width) const
-  {
-    auto const bytes  = (size + 1) * width;
-    auto const copy   = exec_.host ? rmm::device_buffer{0, exec_.stream, exec_.mr}
-                                   : detail::copy_to_host(offsets, bytes, exec_.stream);
-    auto const* first = static_cast<std::byte const*>(exec_.host ? offsets : copy.data());
-    auto const length = [&](std::int64_t list) {
-      auto const* begin = first + list * width;
-      return detail::host::read_integer(begin + width, width) -
-             detail::host::read_integer(begin, width);
-    };
-    auto list = std::int64_t{1};
-    while (list + 1 < size && length(list) == length(0)) { ++list; }
-    throw cudf::data_type_error{
-      "list " + std::to_string(list) + " has " + std::to_string(length(list)) +
-      " elements and list 0 has " + std::to_string(length(0)) +
-      ": a tensor needs lists of one length; export the elements and the buffer 'offsets' instead"};
   }
 
   void add(number_columns& result, number_rows const& rows, bool is_field) const
@@ -260,24 +243,6 @@ void check_resource(number_columns const& columns, detail::execution const& exec
   }
 }
 
-/// Copies columns one after another.
-rmm::device_buffer join(number_columns const& columns, detail::execution const& exec)
-{
-  auto const size = static_cast<std::size_t>(columns.size());
-  auto copy       = rmm::device_buffer{size * columns.data.size(), exec.stream, exec.mr};
-  auto* target    = static_cast<std::byte*>(copy.data());
-  for (auto const* column : columns.data) {
-    if (size == 0) { break; }
-    if (exec.host) {
-      std::memcpy(target, column, size);
-    } else {
-      RMM_CUDA_TRY(cudaMemcpyAsync(target, column, size, cudaMemcpyDefault, exec.stream.get()));
-    }
-    target += size;
-  }
-  return copy;
-}
-
 /// Copies columns, one after another or row by row.
 unique_device_array copy_columns(number_columns const& columns,
                                  tensor_order order,
@@ -291,9 +256,10 @@ unique_device_array copy_columns(number_columns const& columns,
   if (!exec.host) { wait_on(exec.stream, source); }
   auto const rows = static_cast<cudf::size_type>(columns.rows());
   auto& copy      = tree->conversions.emplace_back(
-    order == tensor_order::row_major
-      ? detail::interleave({columns.data, rows, columns.type->bits / 8}, exec)
-      : join(columns, exec));
+    detail::interleave(order == tensor_order::row_major
+                         ? detail::plain_columns{columns.data, rows, columns.type->bits / 8}
+                         : detail::plain_columns{columns.data, 1, columns.size()},
+                       exec));
   if (!exec.host) { tree->record_ready(exec.stream); }
   auto& node = tree->nodes[tree->add_nodes(1)] = {};
   node.layout                                  = detail::array_layout::fixed;

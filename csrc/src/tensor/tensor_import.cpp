@@ -303,23 +303,11 @@ detail::strided_values merged(cudf::column_view const& values, tensor_layout con
   return result;
 }
 
-std::unique_ptr<cudf::column> column_of(cudf::data_type type,
-                                        std::int64_t size,
-                                        rmm::device_buffer data,
-                                        detail::execution const& exec)
-{
-  return std::make_unique<cudf::column>(type,
-                                        static_cast<cudf::size_type>(size),
-                                        std::move(data),
-                                        rmm::device_buffer{0, exec.stream, exec.mr},
-                                        0);
-}
-
 std::unique_ptr<cudf::column> gather(detail::strided_values const& range,
                                      detail::execution const& exec)
 {
   auto data = detail::gather_strided(range, exec);
-  return column_of(range.values.type(), range.size(), std::move(data), exec);
+  return detail::make_column(range.values.type(), range.size(), std::move(data), exec);
 }
 
 /// A LIST column with a list for each row of a tensor.
@@ -332,7 +320,7 @@ std::unique_ptr<cudf::column> lists_of(std::unique_ptr<cudf::column> elements,
   auto const int32    = cudf::data_type{cudf::type_id::INT32};
   auto const no_bytes = [&] { return rmm::device_buffer{0, exec.stream, exec.mr}; };
   auto children       = std::vector<std::unique_ptr<cudf::column>>{};
-  children.push_back(column_of(int32, count, detail::count_up(count, size, exec), exec));
+  children.push_back(detail::make_column(int32, count, detail::count_up(count, size, exec), exec));
   children.push_back(std::move(elements));
   return std::make_unique<cudf::column>(cudf::data_type{cudf::type_id::LIST},
                                         static_cast<cudf::size_type>(layout.rows()),

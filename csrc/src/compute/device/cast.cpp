@@ -87,12 +87,11 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec)
          static_cast<cudf::numeric_scalar<bool> const&>(*all).value(exec.stream);
 }
 
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
+value_range sizes_of_lists(cudf::column_view const& column, execution const& exec)
 {
   auto const counts =
     cudf::lists::count_elements(cudf::lists_column_view{column}, exec.stream, exec.scratch().mr);
-  auto const range = device::range_of(counts->view(), exec);
-  return !range.any || (range.least == size && range.greatest == size);
+  return device::range_of(counts->view(), exec);
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,

@@ -16,10 +16,6 @@ std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
                                           column_path const& path,
                                           execution const& exec)
 {
-  if (source.type().id() == cudf::type_id::EMPTY) {
-    auto const none = [&] { return rmm::device_buffer{0, exec.stream, exec.mr}; };
-    return std::make_unique<cudf::column>(source.type(), map.size(), none(), none(), map.size());
-  }
   if (has_null_column(source)) {
     fail<cudf::data_type_error>(
       path,

@@ -62,10 +62,10 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec)
     exec, [&](execution const& on_host) { return detail::has_whole_days(column, on_host); });
 }
 
-bool has_lists_of(cudf::column_view const& column, cudf::size_type size, execution const& exec)
+value_range sizes_of_lists(cudf::column_view const& column, execution const& exec)
 {
   return sim::wait_for(
-    exec, [&](execution const& on_host) { return detail::has_lists_of(column, size, on_host); });
+    exec, [&](execution const& on_host) { return detail::sizes_of_lists(column, on_host); });
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,
