@@ -344,7 +344,7 @@ string_buffers strings_from_views(view_rows const& rows,
 {
   if (!exec.host) {
     check_on_host(rows, path, exec);
-    return device::strings_from_views(rows, exec);
+    return device::strings_from_views(rows, path, exec);
   }
   auto made = offsets_of_views<std::int32_t>(rows, type_id::INT32, path, exec);
   if (made.total > max_offset) {

@@ -133,13 +133,11 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            execution const& exec);
 }  // namespace host
 
+/// The implementations for device memory, with the same signatures.
 namespace device {
-string_buffers strings_from_views(view_rows const& rows, execution const& exec);
-gathered_lists lists_from_views(list_view_rows const& rows,
-                                column_path const& path,
-                                execution const& exec);
-/// Index of the run of each row, as INT32. The last run must end after the last row.
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows, execution const& exec);
+decltype(detail::strings_from_views) strings_from_views;
+decltype(detail::lists_from_views) lists_from_views;
+decltype(host::runs_of_rows) runs_of_rows;  // the last run must end after the last row
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

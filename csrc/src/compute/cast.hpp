@@ -78,19 +78,15 @@ struct byte_strings {
 /// Makes Arrow string views that refer to `data` as data buffer 0. Host memory only.
 rmm::device_buffer make_views(byte_strings const& strings, execution const& exec);
 
+/// The implementations for device memory, with the same signatures.
 namespace device {
-std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
-                                                execution const& exec);
-std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
-                                          cudf::data_type type,
-                                          execution const& exec);
-value_range range_of(cudf::column_view const& column, execution const& exec);
-bool has_whole_days(cudf::column_view const& column, execution const& exec);
-value_range sizes_of_lists(cudf::column_view const& column, execution const& exec);
-rmm::device_buffer pad_lists(cudf::column_view const& column,
-                             cudf::size_type size,
-                             execution const& exec);
-rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec);
+decltype(detail::encode_dictionary) encode_dictionary;
+decltype(detail::cast_column) cast_column;
+decltype(detail::range_of) range_of;
+decltype(detail::has_whole_days) has_whole_days;
+decltype(detail::sizes_of_lists) sizes_of_lists;
+decltype(detail::pad_lists) pad_lists;
+decltype(detail::rows_of_lists) rows_of_lists;
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

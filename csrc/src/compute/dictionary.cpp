@@ -96,7 +96,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
 {
   if (!exec.host) {
     check_on_device({indices, 0, indices.size(), keys.size(), mask}, path, exec);
-    return device::drop_null_keys(indices, keys, mask, exec);
+    return device::drop_null_keys(indices, keys, mask, path, exec);
   }
   auto valid_keys       = std::vector<size_type>{};
   auto new_index_of_key = std::vector<size_type>(static_cast<std::size_t>(keys.size()), no_key);
@@ -140,7 +140,7 @@ std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& diction
                                                 column_path const& path,
                                                 execution const& exec)
 {
-  if (!exec.host) { return device::decode_dictionary(dictionary, exec); }
+  if (!exec.host) { return device::decode_dictionary(dictionary, path, exec); }
   auto const& indices = child_of(dictionary, 0);
   auto const& keys    = child_of(dictionary, 1);
   auto const size     = dictionary.size();

@@ -52,13 +52,10 @@ void check_indices_on_device(cudf::column_view const& dictionary,
                              column_path const& path,
                              execution const& exec);
 
+/// The implementations for device memory, with the same signatures.
 namespace device {
-dictionary_parts drop_null_keys(cudf::column_view const& indices,
-                                cudf::column_view const& keys,
-                                row_mask const& mask,
-                                execution const& exec);
-std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
-                                                execution const& exec);
+decltype(detail::drop_null_keys) drop_null_keys;
+decltype(detail::decode_dictionary) decode_dictionary;
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

@@ -35,11 +35,9 @@ std::unique_ptr<cudf::column> null_rows_like(cudf::column_view const& column,
                                              cudf::size_type size,
                                              execution const& exec);
 
+/// The implementations for device memory, with the same signatures.
 namespace device {
-std::unique_ptr<cudf::column> gather_rows(cudf::column_view const& source,
-                                          cudf::column_view const& map,
-                                          column_path const& path,
-                                          execution const& exec);
+decltype(detail::gather_rows) gather_rows;
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

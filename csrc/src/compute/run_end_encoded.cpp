@@ -120,7 +120,7 @@ std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
   }
   if (!exec.host || !cudf::is_fixed_width(values.type())) {
     auto const runs =
-      exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, exec);
+      exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, path, exec);
     return gather_rows(values, runs->view(), path, exec);
   }
   auto data = repeat_values(values, rows, path, exec);

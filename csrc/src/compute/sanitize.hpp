@@ -53,12 +53,11 @@ std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
                                        cudf::column_view const& child,
                                        execution const& exec);
 
+/// The implementations for device memory, with the same signatures.
 namespace device {
-std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
-                                       cudf::column_view const& child,
-                                       execution const& exec);
+decltype(detail::push_nulls) push_nulls;
+decltype(detail::empty_nulls) empty_nulls;
 bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec);
-std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec);
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

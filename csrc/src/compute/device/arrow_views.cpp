@@ -81,7 +81,9 @@ std::unique_ptr<cudf::scalar> scalar_of(type_id type, std::int64_t value, execut
 
 }  // namespace
 
-string_buffers strings_from_views(view_rows const& rows, execution const& exec)
+string_buffers strings_from_views(view_rows const& rows,
+                                  column_path const& /*path*/,
+                                  execution const& exec)
 {
   // In libcudf only `from_arrow_device_column` reads views. It truncates `ArrowArray.offset` to 32
   // bits, so pass a pointer to the first row instead. It does not read sizes of data buffers.
@@ -134,7 +136,9 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   return {std::move(lists[0]), std::move(lists[1]), 0, rows.num_elements};
 }
 
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows, execution const& exec)
+std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
+                                           column_path const& /*path*/,
+                                           execution const& exec)
 {
   auto const type      = rows.width == 2   ? type_id::INT16
                          : rows.width == 4 ? type_id::INT32

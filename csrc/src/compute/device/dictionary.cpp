@@ -51,6 +51,7 @@ std::unique_ptr<cudf::column> gather_values(cudf::column_view const& column,
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 row_mask const& mask,
+                                column_path const& /*path*/,
                                 execution const& exec)
 {
   // The new index of each key, null if the key is null.
@@ -93,6 +94,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
 }
 
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
+                                                column_path const& /*path*/,
                                                 execution const& exec)
 {
   if (dictionary.is_empty()) { return cudf::empty_like(child_of(dictionary, 1)); }

@@ -9,7 +9,9 @@
 
 namespace cudf_arrow_bridge::detail::device {
 
-string_buffers strings_from_views(view_rows const& rows, execution const& exec)
+string_buffers strings_from_views(view_rows const& rows,
+                                  column_path const& /*path*/,
+                                  execution const& exec)
 {
   auto made = sim::wait_for(exec, [&](execution const& on_host) {
     return detail::strings_from_views(rows, column_path{}, on_host);
@@ -29,7 +31,9 @@ gathered_lists lists_from_views(list_view_rows const& rows,
           made.num_elements};
 }
 
-std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows, execution const& exec)
+std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
+                                           column_path const& /*path*/,
+                                           execution const& exec)
 {
   auto runs = sim::fill_later(
     static_cast<std::size_t>(rows.size) * 4, exec, [rows](execution const& on_host) {

@@ -12,6 +12,7 @@ namespace cudf_arrow_bridge::detail::device {
 dictionary_parts drop_null_keys(cudf::column_view const& indices,
                                 cudf::column_view const& keys,
                                 row_mask const& mask,
+                                column_path const& /*path*/,
                                 execution const& exec)
 {
   auto made = sim::wait_for(exec, [&](execution const& on_host) {
@@ -24,6 +25,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
 }
 
 std::unique_ptr<cudf::column> decode_dictionary(cudf::column_view const& dictionary,
+                                                column_path const& /*path*/,
                                                 execution const& exec)
 {
   auto made = sim::wait_for(exec, [&](execution const& on_host) {
