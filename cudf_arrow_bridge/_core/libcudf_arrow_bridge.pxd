@@ -336,6 +336,9 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
     cdef cppclass batch_source:
         pass
 
+    cdef cppclass return_function:
+        pass
+
     cdef cppclass device_array_stream:
         device_array_stream() noexcept
         device_array_stream(unique_ptr[batch_source], shared_schema) except +
@@ -345,6 +348,8 @@ cdef extern from "cudf_arrow_bridge/stream.hpp" namespace "cudf_arrow_bridge" no
         stream_batch next() except +libcudf_exception_handler
         bool has_failed() noexcept
         void reset() noexcept
+        unique_device_array_stream to_arrow(return_function) except +libcudf_exception_handler
+        unique_array_stream to_arrow_host(return_function) except +libcudf_exception_handler
 
     cdef cppclass array_stream_reader:
         array_stream_reader() noexcept

@@ -187,7 +187,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    * @param give_back Receives the stream if it is released before the first call of `get_next`; if
    *   empty, the stream is destroyed
    */
-  [[nodiscard]] unique_device_array_stream to_arrow(return_function give_back = {}) &&;
+  [[nodiscard]] unique_device_array_stream to_arrow(return_function give_back = {});
 
   /**
    * @brief Moves the remaining batches to an `ArrowArrayStream`, in memory that the CPU can read.
@@ -196,7 +196,7 @@ class CUDF_ARROW_BRIDGE_EXPORT device_array_stream {
    *
    * @param give_back As in `to_arrow`
    */
-  [[nodiscard]] unique_array_stream to_arrow_host(return_function give_back = {}) &&;
+  [[nodiscard]] unique_array_stream to_arrow_host(return_function give_back = {});
 
  private:
   void peek();

@@ -50,14 +50,6 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     void drop() noexcept { (void)c.extract_data(&c, nullptr); }
   };
 
-  struct failure {
-    int code;
-    std::string message;
-    std::string metadata;
-
-    [[noreturn]] void raise() const { throw async_stream_error{code, message, metadata}; }
-  };
-
   static async_consumer& of(ArrowAsyncDeviceStreamHandler* handler) noexcept
   { return *static_cast<async_consumer*>(handler->private_data); }
 
@@ -210,16 +202,16 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   }
 
   /// Call these and `keep_failure` with the lock.
-  [[nodiscard]] bool is_over() const noexcept { return is_cancelled_ || has_ended_ || failure_; }
+  [[nodiscard]] bool is_over() const noexcept
+  { return is_cancelled_ || has_ended_ || failure_.has_value(); }
   [[nodiscard]] bool is_ready() const noexcept { return !tasks_.empty() || is_over(); }
 
   void keep_failure(int code, char const* message, std::string metadata) noexcept
   {
-    failure_.emplace(failure{code, {}, std::move(metadata)});
     try {
-      failure_->message = message;
+      failure_.emplace(code, message, std::move(metadata));
     } catch (std::bad_alloc const&) {
-      failure_->message.clear();
+      failure_.emplace(code, std::string{}, std::string{});
     }
   }
 
@@ -259,7 +251,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `keep_failure` sets it.
     auto const found = *failure_;
     stop(lock, !was_over);
-    found.raise();
+    throw async_stream_error{found};
   }
 
   /// Drops the tasks of the producer and cancels it.
@@ -298,7 +290,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
 
   bool has_ended_{false};
   bool is_cancelled_{false};
-  std::optional<failure> failure_;
+  std::optional<async_stream_error> failure_;
 };
 
 }  // namespace cudf_arrow_bridge::detail
@@ -350,7 +342,7 @@ ArrowSchema const& async_stream_reader::schema() const
 {
   auto const lock = std::lock_guard{consumer_->mutex_};
   if (consumer_->has_schema_) { return *consumer_->schema_.get(); }
-  if (consumer_->failure_) { consumer_->failure_->raise(); }
+  if (consumer_->failure_) { throw async_stream_error{*consumer_->failure_}; }
   throw std::logic_error{"the schema is not known yet: the stream has not begun"};
 }
 
@@ -386,7 +378,7 @@ std::optional<async_batch> async_stream_reader::next()
   auto lock  = std::unique_lock{self.mutex_};
   if (self.is_cancelled_) { return async_batch{}; }
   if (self.tasks_.empty()) {
-    if (self.failure_) { self.failure_->raise(); }
+    if (self.failure_) { throw async_stream_error{*self.failure_}; }
     return self.has_ended_ ? std::optional{async_batch{}} : std::nullopt;
   }
   auto taken = std::list<detail::async_consumer::task>{};

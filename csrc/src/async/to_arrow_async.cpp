@@ -14,6 +14,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -37,32 +38,22 @@ class stream_steps {
     return steps.get();
   }
 
-  /// A running step of this thread.
-  class step {
-   public:
-    /// After `stop` it blocks until the process ends.
-    explicit step(stream_steps& steps) : steps_{steps}
-    {
-      auto lock = std::unique_lock{steps_.mutex_};
-      steps_.changed_.wait(lock, [&] { return !steps_.is_stopped_; });
-      ++steps_.num_running_;
-      is_in_step_ = true;
-    }
-
-    step(step const&)            = delete;
-    step& operator=(step const&) = delete;
-
-    ~step()
-    {
-      auto const lock = std::lock_guard{steps_.mutex_};
-      --steps_.num_running_;
-      is_in_step_ = false;
-      steps_.changed_.notify_all();
-    }
-
-   private:
-    stream_steps& steps_;
-  };
+  /// Runs a step on this thread. After `stop` it blocks until the process ends.
+  /// @return The result of the step
+  bool run(std::function<bool()> const& step)
+  {
+    auto lock = std::unique_lock{mutex_};
+    changed_.wait(lock, [&] { return !is_stopped_; });
+    ++num_running_;
+    is_in_step_ = true;
+    lock.unlock();
+    auto const result = step();
+    lock.lock();
+    is_in_step_ = false;
+    --num_running_;
+    changed_.notify_all();
+    return result;
+  }
 
   /// Starts no more steps, and waits for the running ones.
   void stop() noexcept
@@ -99,14 +90,12 @@ unique_device_array next_of(array_stream_reader& source) { return source.next();
 template <typename Source>
 void send(Source source, async_stream_writer writer) noexcept
 {
-  auto is_open = false;
-  for (;;) {
-    if (is_open) { writer.wait(); }
-    auto const step = stream_steps::step{stream_steps::instance()};
+  auto is_open    = false;
+  auto const step = [&] {
     if (writer.is_over()) {
       writer.finish();  // after a cancel: releases the handler
       source = Source{};
-      return;
+      return false;
     }
     try {
       if (!std::exchange(is_open, true)) {
@@ -120,7 +109,9 @@ void send(Source source, async_stream_writer writer) noexcept
       detail::report_exception(
         [&](int code, char const* message) { writer.fail(code, message, {}); });
     }
-  }
+    return true;
+  };
+  while (stream_steps::instance().run(step)) { writer.wait(); }
 }
 
 template <typename Source>

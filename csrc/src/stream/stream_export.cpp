@@ -90,7 +90,7 @@ void export_stream(Stream& stream, device_array_stream&& batches, return_functio
 
 }  // namespace
 
-unique_device_array_stream device_array_stream::to_arrow(return_function give_back) &&
+unique_device_array_stream device_array_stream::to_arrow(return_function give_back)
 {
   detail::nvtx_range const range{__func__};
   auto stream         = unique_device_array_stream{};
@@ -100,7 +100,7 @@ unique_device_array_stream device_array_stream::to_arrow(return_function give_ba
   return stream;
 }
 
-unique_array_stream device_array_stream::to_arrow_host(return_function give_back) &&
+unique_array_stream device_array_stream::to_arrow_host(return_function give_back)
 {
   detail::nvtx_range const range{__func__};
   auto stream = unique_array_stream{};

@@ -67,14 +67,4 @@ inline return_function give_back_to(std::weak_ptr<returned_stream> owner)
   };
 }
 
-/// `device_array_stream::to_arrow`, which empties the stream.
-inline unique_device_array_stream move_to_arrow(device_array_stream& stream,
-                                                std::shared_ptr<returned_stream> const& owner)
-{ return std::move(stream).to_arrow(give_back_to(owner)); }
-
-/// `device_array_stream::to_arrow_host`, which empties the stream.
-inline unique_array_stream move_to_arrow_host(device_array_stream& stream,
-                                              std::shared_ptr<returned_stream> const& owner)
-{ return std::move(stream).to_arrow_host(give_back_to(owner)); }
-
 }  // namespace cudf_arrow_bridge

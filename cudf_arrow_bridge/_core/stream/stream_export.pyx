@@ -8,7 +8,6 @@ from libcpp cimport bool
 from libcpp.memory cimport make_shared, shared_ptr, unique_ptr
 from libcpp.string cimport string
 from libcpp.utility cimport move
-from pylibcudf.exception_handler cimport libcudf_exception_handler
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.capsules cimport device_stream_to_capsule, stream_to_capsule
@@ -27,12 +26,7 @@ cdef extern from "python_source.hpp" namespace "cudf_arrow_bridge" nogil:
     unique_ptr[core.batch_source] python_source(shared_ptr[const void], pull_function) except +
     cdef cppclass returned_stream:
         bool take(core.device_array_stream&) except +
-    core.unique_device_array_stream move_to_arrow(
-        core.device_array_stream&, const shared_ptr[returned_stream]&
-    ) except +libcudf_exception_handler
-    core.unique_array_stream move_to_arrow_host(
-        core.device_array_stream&, const shared_ptr[returned_stream]&
-    ) except +libcudf_exception_handler
+    core.return_function give_back_to(shared_ptr[returned_stream]) except +
 
 
 cdef class StreamState:
@@ -305,7 +299,7 @@ cdef class ExportedStream:
         try:
             self.returned = make_shared[returned_stream]()
             with nogil:
-                stream = move(move_to_arrow(self.stream, self.returned))
+                stream = move(self.stream.to_arrow(give_back_to(self.returned)))
         finally:
             self.end()
         return device_stream_to_capsule(stream, self.state)
@@ -318,7 +312,7 @@ cdef class ExportedStream:
         try:
             self.returned = make_shared[returned_stream]()
             with nogil:
-                stream = move(move_to_arrow_host(self.stream, self.returned))
+                stream = move(self.stream.to_arrow_host(give_back_to(self.returned)))
         finally:
             self.end()
         return stream_to_capsule(stream, self.state)

@@ -85,14 +85,6 @@ pooled_event pooled_event::acquire()
   return {event_pool::instance().take(device), device};
 }
 
-pooled_event::pooled_event(pooled_event&& other) noexcept
-  : event_{std::exchange(other.event_, nullptr)},
-    device_{other.device_},
-    creator_process_{other.creator_process_},
-    is_borrowed_{other.is_borrowed_}
-{
-}
-
 pooled_event& pooled_event::operator=(pooled_event&& other) noexcept
 {
   std::swap(event_, other.event_);

@@ -7,6 +7,8 @@
 #include <cuda/stream>
 #include <cuda_runtime_api.h>
 
+#include <utility>
+
 namespace cudf_arrow_bridge::detail {
 
 /**
@@ -28,7 +30,7 @@ class pooled_event {
    */
   [[nodiscard]] static pooled_event acquire();
 
-  pooled_event(pooled_event&& other) noexcept;
+  pooled_event(pooled_event&& other) noexcept { *this = std::move(other); }
   pooled_event& operator=(pooled_event&& other) noexcept;
   pooled_event(pooled_event const&)            = delete;
   pooled_event& operator=(pooled_event const&) = delete;
