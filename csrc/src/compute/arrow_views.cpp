@@ -247,21 +247,17 @@ host::list_range host::elements_of_view(list_view_rows const& rows,
 
 namespace {
 
-/// Checks list views in device memory. Copies them to the host only to find the first wrong row.
+/// Checks list views in device memory, aligned and from row 0. Copies them to the host only to find
+/// the first wrong row.
 void check_on_device(list_view_rows const& rows, column_path const& path, execution const& exec)
 {
   using cudf::binary_operator;
-  auto const type     = rows.width == 4 ? type_id::INT32 : type_id::INT64;
-  auto const first_of = [&](void const* numbers) {
-    return static_cast<std::byte const*>(numbers) + rows.begin * rows.width;
-  };
+  auto const type      = rows.width == 4 ? type_id::INT32 : type_id::INT64;
   auto const size      = rows.size * rows.width;
-  auto const offsets   = aligned_bytes{first_of(rows.offsets), size, rows.width, exec};
-  auto const sizes     = aligned_bytes{first_of(rows.sizes), size, rows.width, exec};
   auto const extent_of = [&](binary_operator operation) {
     auto const result = device::combine(operation,
-                                        flat_view(type, rows.size, offsets.data()),
-                                        flat_view(type, rows.size, sizes.data()),
+                                        flat_view(type, rows.size, rows.offsets),
+                                        flat_view(type, rows.size, rows.sizes),
                                         type,
                                         exec.scratch());
     auto const* bits  = static_cast<cudf::bitmask_type const*>(rows.mask.bits);
@@ -273,13 +269,12 @@ void check_on_device(list_view_rows const& rows, column_path const& path, execut
   auto const either = extent_of(binary_operator::BITWISE_OR);
   auto const ends   = extent_of(binary_operator::ADD);
   if (either.least >= 0 && ends.least >= 0 && ends.greatest <= rows.num_elements) { return; }
-  auto const host_offsets = copy_to_host(offsets.data(), size, exec.stream);
-  auto const host_sizes   = copy_to_host(sizes.data(), size, exec.stream);
+  auto const host_offsets = copy_to_host(rows.offsets, size, exec.stream);
+  auto const host_sizes   = copy_to_host(rows.sizes, size, exec.stream);
   auto const mask         = mask_on_host(rows.mask, rows.size, exec.stream);
   auto copied             = rows;
   copied.offsets          = host_offsets.data();
   copied.sizes            = host_sizes.data();
-  copied.begin            = 0;
   copied.mask.bits        = mask.data();
   for (size_type row = 0; row < rows.size; ++row) { (void)elements_of_view(copied, row, path); }
 }
@@ -361,8 +356,16 @@ gathered_lists lists_from_views(list_view_rows const& rows,
                                 execution const& exec)
 {
   if (!exec.host) {
-    check_on_device(rows, path, exec);
-    return device::lists_from_views(rows, path, exec);
+    auto const aligned = [&](void const* numbers) {
+      auto const* first = static_cast<std::byte const*>(numbers) + rows.begin * rows.width;
+      return aligned_bytes{first, rows.size * rows.width, rows.width, exec};
+    };
+    auto const offsets = aligned(rows.offsets);
+    auto const sizes   = aligned(rows.sizes);
+    auto const copied  = list_view_rows{
+      offsets.data(), sizes.data(), rows.width, 0, rows.size, rows.mask, rows.num_elements};
+    check_on_device(copied, path, exec);
+    return device::lists_from_views(copied, path, exec);
   }
   auto const count  = rows.size + 1;
   auto offsets      = allocate(std::int64_t{count} * 4, exec);

@@ -34,50 +34,14 @@ namespace {
 using cudf::size_type;
 using cudf::type_id;
 
-/// Values of a fixed-width type, copied if they are misaligned for kernels.
-class aligned_values {
- public:
-  aligned_values(
-    type_id type, void const* values, std::int64_t begin, size_type size, execution const& exec)
-    : type_{type},
-      size_{size},
-      bytes_{static_cast<std::byte const*>(values) + begin * width(), size * width(), width(), exec}
-  {
-  }
-
-  [[nodiscard]] cudf::column_view view(row_mask const& mask = {nullptr, 0}) const
-  {
-    auto const* bits = static_cast<cudf::bitmask_type const*>(mask.bits);
-    return {type_, size_, bytes_.data(), bits, mask.null_count};
-  }
-
- private:
-  [[nodiscard]] std::int64_t width() const
-  { return static_cast<std::int64_t>(cudf::size_of(type_)); }
-
-  cudf::data_type type_;
-  size_type size_;
-  aligned_bytes bytes_;
-};
-
 void keep_schema(ArrowSchema* /*self*/) {}
 void keep_array(ArrowArray* /*self*/) {}
 
-/// Casts list offsets or sizes of 32 or 64 bits to INT32, in temporary memory.
-std::unique_ptr<cudf::column> narrow(cudf::column_view const& values, execution const& exec)
-{ return cudf::cast(values, cudf::data_type{type_id::INT32}, exec.stream, exec.scratch().mr); }
-
-std::unique_ptr<cudf::scalar> scalar_of(type_id type, std::int64_t value, execution const& exec)
-{
-  auto const make = [&]<typename T>(T number) -> std::unique_ptr<cudf::scalar> {
-    return std::make_unique<cudf::numeric_scalar<T>>(number, true, exec.stream, exec.scratch().mr);
-  };
-  switch (type) {
-    case type_id::INT16: return make(static_cast<std::int16_t>(value));
-    case type_id::INT32: return make(static_cast<std::int32_t>(value));
-    default: return make(value);
-  }
-}
+/// Casts to another integer type, in temporary memory.
+std::unique_ptr<cudf::column> cast_to(type_id type,
+                                      cudf::column_view const& values,
+                                      execution const& exec)
+{ return cudf::cast(values, cudf::data_type{type}, exec.stream, exec.scratch().mr); }
 
 }  // namespace
 
@@ -121,15 +85,15 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   if (rows.num_elements > max_rows) {
     fail_too_many(path, rows.num_elements, max_rows, "list elements");
   }
-  auto const type    = rows.width == 4 ? type_id::INT32 : type_id::INT64;
-  auto const offsets = aligned_values{type, rows.offsets, rows.begin, rows.size, exec};
-  auto const sizes   = aligned_values{type, rows.sizes, rows.begin, rows.size, exec};
-  auto counts        = narrow(sizes.view(rows.mask), exec);
+  auto const type  = cudf::data_type{rows.width == 4 ? type_id::INT32 : type_id::INT64};
+  auto const* mask = static_cast<cudf::bitmask_type const*>(rows.mask.bits);
+  auto counts =
+    cast_to(type_id::INT32, {type, rows.size, rows.sizes, mask, rows.mask.null_count}, exec);
   if (rows.mask.null_count > 0) {
-    counts = cudf::replace_nulls(
-      counts->view(), *scalar_of(type_id::INT32, 0, exec), exec.stream, exec.scratch().mr);
+    auto const zero = cudf::numeric_scalar<size_type>{0, true, exec.stream, exec.scratch().mr};
+    counts          = cudf::replace_nulls(counts->view(), zero, exec.stream, exec.scratch().mr);
   }
-  auto const starts = narrow(offsets.view(), exec);
+  auto const starts = cast_to(type_id::INT32, flat_view(type.id(), rows.size, rows.offsets), exec);
   auto lists        = cudf::lists::sequences(starts->view(), counts->view(), exec.stream, exec.mr)
                         ->release()
                         .children;
@@ -140,15 +104,16 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
                                            column_path const& /*path*/,
                                            execution const& exec)
 {
-  auto const type      = rows.width == 2   ? type_id::INT16
-                         : rows.width == 4 ? type_id::INT32
-                                           : type_id::INT64;
-  auto const runs      = static_cast<size_type>(rows.num_runs);
-  auto const ends      = aligned_values{type, rows.ends, 0, runs, exec};
-  auto const first     = scalar_of(type, rows.begin, exec);
-  auto const positions = cudf::sequence(rows.size, *first, exec.stream, exec.scratch().mr);
+  auto const type    = rows.width == 2   ? type_id::INT16
+                       : rows.width == 4 ? type_id::INT32
+                                         : type_id::INT64;
+  auto const aligned = aligned_bytes{rows.ends, rows.num_runs * rows.width, rows.width, exec};
+  auto const ends = cast_to(type_id::INT64, flat_view(type, rows.num_runs, aligned.data()), exec);
+  auto const first =
+    cudf::numeric_scalar<std::int64_t>{rows.begin, true, exec.stream, exec.scratch().mr};
+  auto const positions = cudf::sequence(rows.size, first, exec.stream, exec.scratch().mr);
   // A row belongs to the first run whose end is greater than its position.
-  return cudf::upper_bound(cudf::table_view{{ends.view()}},
+  return cudf::upper_bound(cudf::table_view{{ends->view()}},
                            cudf::table_view{{positions->view()}},
                            {cudf::order::ASCENDING},
                            {cudf::null_order::AFTER},
