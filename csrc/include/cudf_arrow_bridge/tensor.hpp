@@ -290,26 +290,24 @@ from_tensor(tensor_view const& tensor,
  *
  * @throws std::exception the exceptions of `view_dlpack` and `from_tensor`
  *
+ * @tparam Managed DLManagedTensor or DLManagedTensorVersioned
  * @param tensor Tensor to import
  * @param policy Whether to copy
  * @param stream Stream that waits for the producer and runs copies; must outlive the columns
  * @param mr Resource for copies, and for adopted buffers that are resized later
  * @param kind Whether the result is a table or a column
  */
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
-from_dlpack(DLManagedTensorVersioned* tensor,
-            copy_policy policy,
-            cuda::stream_ref stream,
-            rmm::device_async_resource_ref mr,
-            tensor_kind kind = tensor_kind::table);
-
-/// Imports an unversioned tensor like a versioned one, with the same arguments and exceptions.
-[[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT imported_tensor
-from_dlpack(DLManagedTensor* tensor,
-            copy_policy policy,
-            cuda::stream_ref stream,
-            rmm::device_async_resource_ref mr,
-            tensor_kind kind = tensor_kind::table);
+template <typename Managed>
+[[nodiscard]] imported_tensor from_dlpack(Managed* tensor,
+                                          copy_policy policy,
+                                          cuda::stream_ref stream,
+                                          rmm::device_async_resource_ref mr,
+                                          tensor_kind kind = tensor_kind::table)
+{
+  auto const owner =
+    std::shared_ptr<Managed const>{tensor, [](Managed* owned) { delete_dlpack(owned); }};
+  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr, kind);
+}
 
 /// @}
 

@@ -122,13 +122,6 @@ tensor_view view_of(DLTensor const& tensor)
   return view;
 }
 
-/// Takes ownership of a tensor.
-template <typename Managed>
-std::shared_ptr<Managed const> own(Managed* tensor)
-{
-  return {tensor, [](Managed* owned) { delete_dlpack(owned); }};
-}
-
 }  // namespace
 
 void shared_tensor::describe(DLTensor* tensor, ArrowDeviceType device_type) const noexcept
@@ -222,26 +215,6 @@ DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
                        tensor->strides.data(),
                        0};
   return &tensor.release()->managed;
-}
-
-imported_tensor from_dlpack(DLManagedTensorVersioned* tensor,
-                            copy_policy policy,
-                            cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr,
-                            tensor_kind kind)
-{
-  auto const owner = own(tensor);
-  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr, kind);
-}
-
-imported_tensor from_dlpack(DLManagedTensor* tensor,
-                            copy_policy policy,
-                            cuda::stream_ref stream,
-                            rmm::device_async_resource_ref mr,
-                            tensor_kind kind)
-{
-  auto const owner = own(tensor);
-  return from_tensor(view_dlpack(owner.get()), owner, std::nullopt, policy, stream, mr, kind);
 }
 
 }  // namespace cudf_arrow_bridge
