@@ -75,6 +75,19 @@ class interpreter_gate {
     nullptr, nullptr, [] { state_.store((state_.load() & closed_) | std::uint64_t{depth_ > 0}); });
 };
 
+/// Runs a function with the GIL, or not at all during finalization.
+template <typename Function>
+void run_with_gil(Function const& function) noexcept
+{
+  if (!interpreter_gate::enter()) { return; }
+  call_with_gil([&] {
+    auto const state = PyGILState_Ensure();
+    function();
+    PyGILState_Release(state);
+  });
+  interpreter_gate::leave();
+}
+
 /**
  * @brief Shares ownership of a Python object with C++.
  *
@@ -86,15 +99,10 @@ class interpreter_gate {
 inline std::shared_ptr<void const> share_python_object(PyObject* object)
 {
   Py_INCREF(object);  // the deleter drops it, also if the next line throws
-  return std::shared_ptr<void const>{object, [](void const* held) {
-                                       if (!interpreter_gate::enter()) { return; }
-                                       call_with_gil([&] {
-                                         auto const state = PyGILState_Ensure();
-                                         Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
-                                         PyGILState_Release(state);
-                                       });
-                                       interpreter_gate::leave();
-                                     }};
+  return std::shared_ptr<void const>{
+    object, [](void const* held) {
+      run_with_gil([&] { Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held))); });
+    }};
 }
 
 /**
@@ -110,14 +118,11 @@ inline void release_with_gil(ArrowArray& array)
   array.private_data = std::make_unique<ArrowArray>(array).release();
   array.release      = [](ArrowArray* self) {
     self->release = nullptr;
-    if (!interpreter_gate::enter()) { return; }
-    auto const original = std::unique_ptr<ArrowArray>{static_cast<ArrowArray*>(self->private_data)};
-    call_with_gil([&] {
-      auto const state = PyGILState_Ensure();
+    run_with_gil([self] {
+      auto const original =
+        std::unique_ptr<ArrowArray>{static_cast<ArrowArray*>(self->private_data)};
       original->release(original.get());
-      PyGILState_Release(state);
     });
-    interpreter_gate::leave();
   };
 }
 
