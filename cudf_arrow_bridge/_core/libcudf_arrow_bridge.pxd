@@ -171,11 +171,6 @@ cdef extern from "cudf_arrow_bridge/ordering.hpp" namespace "cudf_arrow_bridge" 
     ) except +libcudf_exception_handler
 
 
-cdef extern from "<chrono>" namespace "std::chrono" nogil:
-    cdef cppclass nanoseconds:
-        nanoseconds(int64_t) noexcept
-
-
 cdef extern from "cudf_arrow_bridge/fences.hpp" namespace "cudf_arrow_bridge" nogil:
     ctypedef uint64_t fence_id
 
@@ -203,7 +198,7 @@ cdef extern from "cudf_arrow_bridge/fences.hpp" namespace "cudf_arrow_bridge" no
         void complete(fence_id) noexcept
         bool cancel(fence_id) noexcept
         size_t num_pending() noexcept
-        vector[fence_result] poll(optional[nanoseconds]) except +libcudf_exception_handler
+        vector[fence_result] poll() except +libcudf_exception_handler
         void wake() noexcept
 
     string error_text(cudaError_t) except +libcudf_exception_handler

@@ -8,11 +8,9 @@
 #include <cuda/stream>
 #include <cuda_runtime_api.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -117,14 +115,15 @@ class CUDF_ARROW_BRIDGE_EXPORT fence_set {
   [[nodiscard]] std::size_t num_pending() const noexcept;
 
   /**
-   * @brief Returns the results of all ended fences.
+   * @brief Returns the results of all ended fences, without waiting.
    *
-   * @param timeout The time to wait for a result or for `wake`; 0: do not wait, none: without limit
-   * @return Each result once; empty after a timeout or `wake`
+   * To wait for results, call `poll(2)` on the descriptor before.
+   *
+   * @return Each result once; empty if no fence has ended since the last call
    */
-  [[nodiscard]] std::vector<fence_result> poll(std::optional<std::chrono::nanoseconds> timeout);
+  [[nodiscard]] std::vector<fence_result> poll();
 
-  /// Makes the descriptor readable, and one current or later `poll` return immediately.
+  /// Makes the descriptor readable until the next `poll`.
   void wake() noexcept;
 
  private:

@@ -3,7 +3,6 @@
 
 from cuda.bindings.cyruntime cimport cudaEvent_t
 from libcpp.memory cimport shared_ptr
-from libcpp.optional cimport optional
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
@@ -85,8 +84,7 @@ cdef class FenceSet:
 
     def poll(self) -> list[tuple[int, int, str]]:
         """List the number, state and error message of each fence that has ended."""
-        cdef optional[core.nanoseconds] at_once = core.nanoseconds(0)
-        cdef vector[core.fence_result] ended = self.fences.poll(at_once)
+        cdef vector[core.fence_result] ended = self.fences.poll()
         return [
             (
                 result.fence,

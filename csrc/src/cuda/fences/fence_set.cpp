@@ -9,14 +9,12 @@
 
 #include <rmm/detail/error.hpp>
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <ctime>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
@@ -26,25 +24,11 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-using std::chrono::nanoseconds;
-
 int open_descriptor()
 {
   auto const descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (descriptor < 0) { throw std::system_error{errno, std::generic_category(), "eventfd"}; }
   return descriptor;
-}
-
-/// Blocks until a descriptor is readable, a signal was handled, or the timeout has passed.
-void wait_until_readable(int descriptor, std::optional<nanoseconds> time)
-{
-  auto polled = pollfd{descriptor, POLLIN, 0};
-  auto limit  = timespec{};
-  if (time) {
-    auto const seconds = std::chrono::floor<std::chrono::seconds>(*time);
-    limit              = {seconds.count(), (*time - seconds).count()};
-  }
-  (void)ppoll(&polled, 1, time ? &limit : nullptr, nullptr);
 }
 
 }  // namespace
@@ -101,17 +85,19 @@ class fence_board {
     return pending_.size();
   }
 
-  [[nodiscard]] std::vector<fence_result> poll(std::optional<nanoseconds> timeout)
+  [[nodiscard]] std::vector<fence_result> poll()
   {
     check_process();
-    auto const start = std::chrono::steady_clock::now();
-    for (;;) {
-      if (auto results = take()) { return *std::move(results); }
-      auto left = timeout;
-      if (left) { *left -= std::chrono::steady_clock::now() - start; }
-      if (left && *left <= nanoseconds::zero()) { return {}; }
-      wait_until_readable(descriptor_, left);
-    }
+    auto const lock = std::lock_guard{mutex_};
+    if (!is_signalled_) { return {}; }
+    // Copied, because the reserved memory is for the pending fences.
+    auto results = ended_;
+    ended_.clear();
+    is_signalled_ = false;
+    auto count    = std::uint64_t{};
+    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): the descriptor does not block.
+    (void)!read(descriptor_, &count, sizeof(count));
+    return results;
   }
 
   void wake() noexcept
@@ -122,18 +108,6 @@ class fence_board {
   }
 
  private:
-  /// The results that `poll` can return now; empty if it has to wait.
-  [[nodiscard]] std::optional<std::vector<fence_result>> take()
-  {
-    auto const lock = std::lock_guard{mutex_};
-    if (!is_signalled_) { return std::nullopt; }
-    // Copied, because the reserved memory is for the pending fences.
-    auto results = ended_;
-    ended_.clear();
-    reset_signal();
-    return results;
-  }
-
   /// Makes the descriptor readable. Called with the lock, so that it is readable only if there are
   /// results.
   void signal() noexcept
@@ -144,14 +118,6 @@ class fence_board {
     (void)!write(descriptor_, &one, sizeof(one));
   }
 
-  void reset_signal() noexcept
-  {
-    is_signalled_ = false;
-    auto count    = std::uint64_t{};
-    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): the descriptor does not block.
-    (void)!read(descriptor_, &count, sizeof(count));
-  }
-
   int const descriptor_{open_descriptor()};
   /// Checked before locking: the mutex may have been locked at the fork.
   process_id creator_process_;
@@ -159,7 +125,7 @@ class fence_board {
   fence_id newest_{0};
   std::unordered_set<fence_id> pending_;
   std::vector<fence_result> ended_;  ///< has room for the results of all pending fences
-  bool is_signalled_{false};  ///< whether the descriptor is readable, and `poll` returns at once
+  bool is_signalled_{false};         ///< whether the descriptor is readable
 };
 
 namespace {
@@ -281,8 +247,7 @@ bool fence_set::cancel(fence_id fence) noexcept
 
 std::size_t fence_set::num_pending() const noexcept { return board_->num_pending(); }
 
-std::vector<fence_result> fence_set::poll(std::optional<std::chrono::nanoseconds> timeout)
-{ return board_->poll(timeout); }
+std::vector<fence_result> fence_set::poll() { return board_->poll(); }
 
 void fence_set::wake() noexcept { board_->wake(); }
 

@@ -3,6 +3,7 @@
 /// A fence is reported once, after the work before it, and independent of other late work.
 #include "cuda/release/deferred_release.hpp"
 #include "sim/tests/bridge_test.hpp"
+#include "testing/poll_fences.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
 
@@ -31,7 +32,7 @@ results take(fence_set& fences, std::size_t count)
 {
   auto told = results{};
   while (told.size() < count) {
-    auto const more = fences.poll(long_enough_for_all);
+    auto const more = poll_for(fences, long_enough_for_all);
     if (more.empty()) { break; }
     told.insert(told.end(), more.begin(), more.end());
   }
@@ -82,7 +83,7 @@ TEST_F(Fences, AreReportedAfterTheWorkOfTheirStream)
   auto slow         = std::optional<sim::slow_stream>{stream.get()};
   sim::enqueue(stream.get(), [&] { done = true; });
   auto const fence = fences_.add(stream.get());
-  EXPECT_EQ(fences_.poll(30ms).size(), 0U);
+  EXPECT_EQ(poll_for(fences_, 30ms).size(), 0U);
   EXPECT_EQ(fences_.num_pending(), 1U);
   EXPECT_FALSE(is_readable(fences_));
   slow.reset();
@@ -103,7 +104,7 @@ TEST_F(Fences, OfOneStreamAreReportedAfterTheirWork)
     }
     auto num_told = std::size_t{0};
     while (num_told < expected.size()) {
-      auto const told = fences_.poll(long_enough_for_all);
+      auto const told = poll_for(fences_, long_enough_for_all);
       ASSERT_FALSE(told.empty());
       for (auto const& result : told) {
         auto const found = std::find(expected.begin(), expected.end(), result.fence);
@@ -209,7 +210,7 @@ TEST_F(Fences, AreReportedOnceAsCancelledOrReached)
       EXPECT_EQ(cancelled, told.at(fence) == fence_state::cancelled ? 1 : 0);
     }
     detail::drain_fences();
-    EXPECT_EQ(fences_.poll(0s).size(), 0U);
+    EXPECT_EQ(fences_.poll().size(), 0U);
   });
 }
 
@@ -233,7 +234,7 @@ TEST_F(Fences, AddFailsIfTheEventCannotBeRecorded)
   EXPECT_THROW((void)fences_.add(stream.get()), rmm::cuda_error);
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   EXPECT_EQ(fences_.num_pending(), 0U);
-  EXPECT_EQ(fences_.poll(0s).size(), 0U);
+  EXPECT_EQ(fences_.poll().size(), 0U);
   expect_reached(fences_, {fences_.add(stream.get())});
   sim::fail_next("cudaEventQuery", cudaErrorLaunchFailure);
   EXPECT_THROW((void)array.is_ready(), rmm::cuda_error);
@@ -280,7 +281,7 @@ TEST_F(Fences, WakeEndsPollWhileTheStreamIsLate)
     std::this_thread::sleep_for(20ms);
     fences_.wake();
   }};
-  EXPECT_EQ(fences_.poll(std::nullopt).size(), 0U);
+  EXPECT_EQ(poll_for(fences_, -1ms).size(), 0U);
   other.join();
   slow.reset();
   expect_reached(fences_, {fence});

@@ -3,6 +3,7 @@
 /// Forked children leave what their parent imported alone, and release what they import.
 #include "cuda/release/deferred_release.hpp"
 #include "sim/tests/bridge_test.hpp"
+#include "testing/poll_fences.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
 
@@ -119,7 +120,7 @@ bool has_no_fences(fence_set fences, fence_id pending, cudaStream_t stream)
   fences.complete(pending);
   fences.wake();
   return !was_pending && fences.num_pending() == 0 && refuses([&] { (void)fences.add(); }) &&
-         refuses([&] { (void)fences.add(stream); }) && refuses([&] { (void)fences.poll(0s); });
+         refuses([&] { (void)fences.add(stream); }) && refuses([&] { (void)fences.poll(); });
 }
 
 TEST_F(Forks, HaveNoFencesOfTheirParents)
@@ -134,7 +135,7 @@ TEST_F(Forks, HaveNoFencesOfTheirParents)
   EXPECT_EQ(::poll(&polled, 1, 0), 0);
   fences.complete(told);
   EXPECT_TRUE(ends_well([&] { return has_no_fences(fences, pending, stream.get()); }));
-  ASSERT_EQ(fences.poll(0s).size(), 1U);
+  ASSERT_EQ(fences.poll().size(), 1U);
   EXPECT_TRUE(fences.cancel(pending));
 }
 
@@ -145,7 +146,7 @@ TEST_F(Forks, HaveFencesOfTheirOwn)
     auto const stream = sim::stream{};
     auto fences       = fence_set::make();
     auto const fence  = fences.add(stream.get());
-    auto const told   = fences.poll(20s);
+    auto const told   = poll_for(fences, 20s);
     detail::drain_fences();
     return told.size() == 1 && told.front().fence == fence &&
            told.front().state == fence_state::reached && detail::events_in_use() == 0;

@@ -2,6 +2,7 @@
 /// @file
 /// Writes of the owner after a borrow are ordered after the work of the borrower.
 #include "sim/tests/bridge_test.hpp"
+#include "testing/poll_fences.hpp"
 
 #include <cudf_arrow_bridge/fences.hpp>
 #include <cudf_arrow_bridge/ordering.hpp>
@@ -94,7 +95,7 @@ TEST_F(Borrows, UseTheDeviceOfTheArrayAndNotTheCurrentDevice)
     there.emplace(device);
     exported.overwrite_later(owner->get());
     there.reset();
-    auto const results = fences.poll(std::nullopt);
+    auto const results = poll_for(fences, std::chrono::milliseconds{-1});
     ASSERT_EQ(results.size(), 1U);
     EXPECT_EQ(results[0].fence, fence);
     EXPECT_EQ(*seen, untouched);
