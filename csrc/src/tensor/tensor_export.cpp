@@ -77,8 +77,6 @@ struct number_columns {
   element_type const* type{nullptr};
   std::vector<void const*> data{};  ///< the first element of each
 
-  [[nodiscard]] bool is_on_host() const { return is_host(location); }
-
   [[nodiscard]] std::int64_t rows() const { return shape.front(); }
 
   /// Number of elements of one column.

@@ -263,28 +263,6 @@ class tensor_array {
   std::shared_ptr<detail::array_tree> tree_{std::make_shared<detail::array_tree>()};
 };
 
-/// The reason why the elements of a tensor have to be copied to columns; empty if they can be
-/// shared.
-std::optional<std::string> reason_to_copy(tensor_view const& tensor, tensor_layout const& layout)
-{
-  if (layout.elements == 0) { return std::nullopt; }
-  auto const width = static_cast<std::uintptr_t>(layout.type->bits / 8);
-  if (!layout.is_contiguous()) {
-    return layout.is_lists() ? "its elements are not in row-major (C) order"
-                             : "a column's elements do not follow one another";
-  }
-  if (layout.type->kind == element_kind::floating && layout.type->bits == 16) {
-    return "libcudf has no floats of 16 bits";
-  }
-  if (reinterpret_cast<std::uintptr_t>(tensor.data) % width != 0) {
-    return "its address is not aligned to the " + std::to_string(width) + " bytes of an element";
-  }
-  if (tensor.location.device_type == ARROW_DEVICE_CPU && has_gpu()) {
-    return "columns of it belong on the GPU";
-  }
-  return std::nullopt;
-}
-
 /// The strides of elements, with neighboring dimensions merged where one stride covers them.
 detail::strided_values merged(cudf::column_view const& values, tensor_layout const& layout)
 {
@@ -381,11 +359,13 @@ imported_tensor from_tensor(tensor_view const& tensor,
 {
   detail::nvtx_range const range{__func__};
   auto const layout = layout_of(tensor, kind);
-  if (policy == copy_policy::never) {
-    if (auto const reason = reason_to_copy(tensor, layout)) {
-      throw std::invalid_argument{"copy=False: the tensor in " + to_string(tensor.location) +
-                                  " has to be copied, since " + *reason + "; copy=None copies it"};
-    }
+  // The import below rejects copies for other reasons.
+  if (policy == copy_policy::never && !layout.is_contiguous()) {
+    throw std::invalid_argument{
+      "copy=False: the tensor in " + to_string(tensor.location) + " has to be copied, since " +
+      (layout.is_lists() ? "its elements are not in row-major (C) order"
+                         : "a column's elements do not follow one another") +
+      "; copy=None copies it"};
   }
   // Bools of tensors are 0 or 1 by DLPack and NumPy, so device memory is not searched for others.
   auto const options = import_options{.copy = policy, .sanitize = false};
