@@ -43,10 +43,12 @@ rmm::device_buffer mask_on_host(row_mask const& mask, size_type size, cuda::stre
 constexpr auto inlined_bytes = std::int64_t{NANOARROW_BINARY_VIEW_INLINE_SIZE};
 constexpr auto view_bytes    = std::int64_t{sizeof(ArrowBinaryView)};
 
+/// A view of more bytes than are inlined.
+using view_ref = decltype(ArrowBinaryView::ref);
+
 /// @param ref View of more bytes than are inlined
 /// @return Their address; null if they are not in a data buffer
-template <typename Ref>
-std::byte const* find_bytes(view_rows const& rows, Ref const& ref)
+std::byte const* find_bytes(view_rows const& rows, view_ref const& ref)
 {
   auto const buffer = std::int64_t{ref.buffer_index};
   auto const offset = std::int64_t{ref.offset};
@@ -57,10 +59,9 @@ std::byte const* find_bytes(view_rows const& rows, Ref const& ref)
 }
 
 /// @param ref View whose bytes are not in a data buffer
-template <typename Ref>
 [[noreturn]] void fail_view(view_rows const& rows,
                             std::int64_t row,
-                            Ref const& ref,
+                            view_ref const& ref,
                             column_path const& path)
 {
   auto const buffer = std::int64_t{ref.buffer_index};
@@ -121,15 +122,12 @@ class first_data {
 
   /// @param ref View of more bytes than are inlined
   /// @return Whether they are in this buffer
-  template <typename Ref>
-  [[nodiscard]] bool has(Ref const& ref) const
+  [[nodiscard]] bool has(view_ref const& ref) const
   {
     return ref.buffer_index == 0 && ref.offset >= 0 && std::int64_t{ref.offset} + ref.size <= size_;
   }
 
-  template <typename Ref>
-  [[nodiscard]] std::byte const* at(Ref const& ref) const
-  { return bytes_ + ref.offset; }
+  [[nodiscard]] std::byte const* at(view_ref const& ref) const { return bytes_ + ref.offset; }
 
  private:
   std::byte const* bytes_{nullptr};

@@ -66,10 +66,10 @@ class gatherer {
     auto const size  = static_cast<size_type>(map.size());
     auto const begin = source.offset() + before;
     // libcudf's empty string column has no offsets. All rows gathered from it are null.
-    if (source.type().id() == type_id::STRING && source.num_children() == 0) {
+    auto const is_empty = source.type().id() == type_id::STRING && source.num_children() == 0;
+    if (is_empty || source.type().id() == type_id::EMPTY) {
       return null_rows_like(source, size, exec_);
     }
-    if (source.type().id() == type_id::EMPTY) { return null_rows_like(source, size, exec_); }
     auto children   = children_t{};
     auto data       = gather_data(source, begin, map, children);
     auto null_count = size_type{0};

@@ -22,20 +22,6 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
-namespace {
-
-cudf::column_view as_type(cudf::column_view const& column, cudf::data_type type)
-{
-  return {type,
-          column.size(),
-          column.head<void>(),
-          column.null_mask(),
-          column.null_count(),
-          column.offset()};
-}
-
-}  // namespace
-
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec)
 {
@@ -52,7 +38,7 @@ value_range range_of(cudf::column_view const& column, execution const& exec)
 {
   auto const range = [&]<typename T>(cudf::data_type type) {
     auto const [least, greatest] =
-      cudf::minmax(as_type(column, type), exec.stream, exec.scratch().mr);
+      cudf::minmax(cudf::bit_cast(column, type), exec.stream, exec.scratch().mr);
     using scalar = cudf::scalar_type_t<T>;
     return value_range{true,
                        static_cast<scalar const&>(*least).value(exec.stream),
