@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "arrays/array_tree.hpp"
 #include "base/parsed_type.hpp"
 
 #include <cudf_arrow_bridge/tensor.hpp>
@@ -58,6 +59,17 @@ inline element_type const* find_element(parsed_type const& type, std::string_vie
   auto const* found = std::find_if(
     element_types.begin(), element_types.end(), [&](auto const& t) { return t.format == format; });
   return found == element_types.end() ? nullptr : found;
+}
+
+/// @return An array of `length` numbers without nulls
+inline array_node number_node(element_type const& type, void const* data, std::int64_t length)
+{
+  auto node       = array_node{};
+  node.layout     = array_layout::fixed;
+  node.length     = length;
+  node.buffers[1] = data;
+  node.per_row    = type.bits;
+  return node;
 }
 
 /// @return The strides of a tensor in row-major order, in elements

@@ -259,11 +259,8 @@ unique_device_array copy_columns(number_columns const& columns,
                          : detail::plain_columns{columns.data, 1, columns.size()},
                        exec));
   if (!exec.host) { tree->record_ready(exec.stream); }
-  auto& node = tree->nodes[tree->add_nodes(1)] = {};
-  node.layout                                  = detail::array_layout::fixed;
-  node.length                                  = columns.elements() * std::ssize(columns.data);
-  node.buffers[1]                              = copy.data();
-  node.per_row                                 = columns.type->bits;
+  auto const length               = columns.elements() * std::ssize(columns.data);
+  tree->nodes[tree->add_nodes(1)] = detail::number_node(*columns.type, copy.data(), length);
   return detail::array_tree::to_arrow(tree, 0);
 }
 

@@ -186,16 +186,6 @@ unique_schema schema_of(tensor_layout const& layout)
   return schema;
 }
 
-detail::array_node number_node(element_type const& type, void const* data, std::int64_t length)
-{
-  auto node       = detail::array_node{};
-  node.layout     = detail::array_layout::fixed;
-  node.length     = length;
-  node.buffers[1] = data;
-  node.per_row    = type.bits;
-  return node;
-}
-
 /// The array of a tensor, for the common import.
 class tensor_array {
  public:
@@ -223,7 +213,7 @@ class tensor_array {
     for (std::int64_t i = 0; i < layout_.columns(); ++i) {
       auto const* first =
         layout_.elements == 0 ? nullptr : element(i == 0 ? 0 : i * layout_.strides[1]);
-      add_node(number_node(*layout_.type, first, layout_.rows()));
+      add_node(detail::number_node(*layout_.type, first, layout_.rows()));
     }
     return detail::array_tree::to_arrow(tree_, 0);
   }
@@ -231,7 +221,8 @@ class tensor_array {
   /// The `span` elements from the lowest address on, as one column.
   unique_device_array whole(std::int64_t span)
   {
-    add_node(number_node(*layout_.type, span == 0 ? nullptr : element(layout_.lowest), span));
+    add_node(
+      detail::number_node(*layout_.type, span == 0 ? nullptr : element(layout_.lowest), span));
     return detail::array_tree::to_arrow(tree_, 0);
   }
 

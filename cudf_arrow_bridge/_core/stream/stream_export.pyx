@@ -293,29 +293,29 @@ cdef class ExportedStream:
 
         If its consumer releases it without reading a batch, they move back; see `is_at_start`.
         """
-        cdef core.unique_device_array_stream stream
-        self.device_type()
-        self.begin()
-        try:
-            self.returned = make_shared[returned_stream]()
-            with nogil:
-                stream = move(self.stream.to_arrow(give_back_to(self.returned)))
-        finally:
-            self.end()
-        return device_stream_to_capsule(stream, self.state)
+        return self.move_out(False)
 
     def stream_capsule(self):
         """Move the batches into a capsule of an `ArrowArrayStream`; see `device_stream_capsule`."""
-        cdef core.unique_array_stream stream
+        return self.move_out(True)
+
+    cdef object move_out(self, bint to_host):
+        cdef core.unique_device_array_stream stream
+        cdef core.unique_array_stream host_stream
         self.device_type()
         self.begin()
         try:
             self.returned = make_shared[returned_stream]()
             with nogil:
-                stream = move(self.stream.to_arrow_host(give_back_to(self.returned)))
+                if to_host:
+                    host_stream = move(self.stream.to_arrow_host(give_back_to(self.returned)))
+                else:
+                    stream = move(self.stream.to_arrow(give_back_to(self.returned)))
         finally:
             self.end()
-        return stream_to_capsule(stream, self.state)
+        if to_host:
+            return stream_to_capsule(host_stream, self.state)
+        return device_stream_to_capsule(stream, self.state)
 
     def drive(self, uintptr_t handler) -> None:
         """Send the remaining batches to a consumer, on threads of the library.

@@ -85,14 +85,9 @@ rmm::device_buffer pad_lists(cudf::column_view const& column,
                              execution const& exec)
 {
   auto const scratch = exec.scratch();
-  auto const filler = cudf::list_scalar{cudf::column{cudf::data_type{cudf::type_id::UINT8},
-                                                     size,
-                                                     device::zeros(size, scratch),
-                                                     rmm::device_buffer{0, exec.stream, scratch.mr},
-                                                     0},
-                                        true,
-                                        exec.stream,
-                                        scratch.mr};
+  auto zeros =
+    make_column(cudf::data_type{cudf::type_id::UINT8}, size, device::zeros(size, scratch), scratch);
+  auto const filler = cudf::list_scalar{std::move(*zeros), true, exec.stream, scratch.mr};
   auto const valid  = cudf::is_valid(column, exec.stream, scratch.mr);
   auto padded       = cudf::copy_if_else(column, filler, valid->view(), exec.stream, exec.mr);
   auto contents     = padded->release();

@@ -31,16 +31,14 @@ bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec)
   if (column.type().id() != cudf::type_id::LIST) {
     return cudf::has_nonempty_nulls(column, exec.stream);
   }
-  auto const offsets = child_of(column, 0);
-  auto const elements =
-    cudf::column_view{cudf::data_type{cudf::type_id::INT8}, 0, nullptr, nullptr, 0};
-  auto const lists = cudf::column_view{column.type(),
-                                       column.size(),
-                                       nullptr,
-                                       column.null_mask(),
-                                       column.null_count(),
-                                       0,
-                                       {offsets, elements}};
+  auto const lists =
+    cudf::column_view{column.type(),
+                      column.size(),
+                      nullptr,
+                      column.null_mask(),
+                      column.null_count(),
+                      0,
+                      {child_of(column, 0), flat_view(cudf::type_id::INT8, 0, nullptr)}};
   return cudf::has_nonempty_nulls(lists, exec.stream);
 }
 
