@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from .._core.export.array_exporter import BatchSource, ExportArguments
+from .._core.ipc.body import BodyBuffer
 from .._core.ipc.body_decoder import BatchParts
 from .._core.ipc.body_transfer import DeviceMemory, upload_memory
 from .._core.tensor import memory_of_dlpack
@@ -293,6 +294,8 @@ class MessageDecoder:
         if header.kind == "dictionary":
             before = self._dictionary_bytes.get(header.dictionary_id, 0) if header.is_delta else 0
             self._dictionary_bytes[header.dictionary_id] = before + size
+        for made_on in {b.stream.handle for b in buffers if isinstance(b, BodyBuffer)}:
+            order(options.stream.handle, made_on)
         frees = options.on_device and self._frees(buffers)
         return BatchParts(header, buffers, self._adopt, options.on_device, frees)
 

@@ -67,5 +67,14 @@ def test_import_on_the_stream_of_cudf_or_to_pylibcudf_adds_no_order(name, orders
     assert orders == []
 
 
+def test_decoding_waits_once_for_the_stream_of_the_buffers_of_a_message(orders):
+    messages = list(cab.ipc.messages(BATCH, stream=OTHER))
+    assert orders == []
+    assert [len(array) for array in cab.ipc.from_messages(messages)] == [2]
+    assert orders == [(resolve_stream(None).handle, OTHER)]
+    assert [len(array) for array in cab.ipc.from_messages(messages, stream=OTHER)] == [2]
+    assert len(orders) == 1
+
+
 def test_order_after_without_a_gpu_does_nothing():
     ordering.order_after(OTHER, CUDF_HANDLE)

@@ -16,7 +16,20 @@ from cudf_arrow_bridge._core.ipc.body_transfer import upload_from, upload_memory
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc.transport.sources import open_source
 from testing import samples, views
-from testing.device import GPU, ROWS, SLICES, on_device, rows, side_stream, sliced, types, unnamed
+from testing.device import (
+    GPU,
+    ROWS,
+    SLICES,
+    as_cupy,
+    expect_values,
+    on_device,
+    read_target,
+    rows,
+    side_stream,
+    sliced,
+    types,
+    unnamed,
+)
 from testing.ipc.bytes import WritingThread
 from testing.ipc.metadata import framed
 from testing.ipc.samples import written
@@ -128,6 +141,16 @@ def test_write_stream_waits_for_the_stream_of_the_data(late, pool):
     column, sink = late.column(stream), io.BytesIO()
     cab.ipc.write_stream(plc.Table([column]), sink, stream=stream)
     assert values_of(pa.ipc.open_stream(sink.getvalue())) == list(range(ROWS))
+
+
+def test_decoding_of_messages_waits_for_the_stream_of_the_data(late):
+    producer, consumer, found = side_stream(), side_stream(), read_target()
+    messages = list(cab.ipc.messages(plc.Table([late.column(producer)]), stream=producer))
+    (array,) = cab.ipc.from_messages(messages, stream=consumer)
+    (column,) = cab.from_arrow_device(array, to="pylibcudf", stream=consumer).columns()
+    late.copy(as_cupy(column.data()), found, consumer, cycles=0)
+    assert not producer.done
+    expect_values(found, consumer)
 
 
 @pytest.mark.parametrize("order", [(3, 0), (0, 3), (0, 0), (0, 3, 0)], ids=str)

@@ -17,7 +17,8 @@ cdef class BodyBuffer:
     cdef readonly uintptr_t address
     cdef readonly int64_t size
     cdef core.memory_location location
-    cdef object stream
+    #: The stream of the body.
+    cdef readonly object stream  # type: Stream
     cdef object owner
 
     @staticmethod
