@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from .._core.export.array_exporter import BatchSource, ExportArguments
+from .._core.export.array_exporter import BatchSource, ExportArguments, single_batch
 from .._core.ipc.body import BodyBuffer
 from .._core.ipc.body_decoder import BatchParts
 from .._core.ipc.body_transfer import DeviceMemory, upload_memory
@@ -229,28 +229,33 @@ class MessageDecoder:
         self, received: Iterable[Received], state: StreamState
     ) -> Iterator[BatchSource]:
         """Yield the record batches of messages for a stream, each decoded when it is requested."""
-        exporter = StreamExporter(self._options.arguments, state, None, None)
-        first_row = 0
+        schema = self.schema
+        state.stream, first_row = self._options.stream, 0
         for message in received:
-            batch = self.read(*message, first_row)
+            array = self.read_array(*message)
             # A suspended generator must not keep buffers alive that its consumer has released.
             del message
-            if batch is None:
+            if array is None:
                 continue
-            (source,) = exporter.batch_sources(iter((batch,)))
-            state.first_row = first_row
-            first_row += len(batch)
-            del batch
+            if state.requested_schema is None:
+                state.started, state.first_row = True, first_row
+                source = single_batch(schema, array)
+            else:
+                batch = self._wrap(array, first_row)
+                exporter = StreamExporter(self._options.arguments, state, None, None)
+                (source,) = exporter.batch_sources(iter((batch,)))
+                del batch
+            first_row += array.length
+            del array
             yield source
             del source
 
-    def read(
-        self, header: Header, body: list[Any] | Source, first_row: int = 0
-    ) -> DeviceArray | None:
+    def read(self, header: Header, body: list[Any]) -> DeviceArray | None:
         """Read one message; return a record batch if it is one; see `read_array`."""
         array = self.read_array(header, body)
-        if array is None:
-            return None
+        return None if array is None else self._wrap(array, 0)
+
+    def _wrap(self, array: ExportedArray, first_row: int) -> DeviceArray:
         return DeviceArray(array, self.schema, "table", (), first_row, self._options.arguments)
 
     def read_array(self, header: Header, body: list[Any] | Source) -> ExportedArray | None:
