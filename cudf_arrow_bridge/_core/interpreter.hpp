@@ -152,6 +152,7 @@ PyObject* to_capsule(Owner& source, char const* name, PyObject* attached)
 template <typename Owner>
 PyObject* attached_object(PyObject* capsule)
 {
+  if (!PyCapsule_CheckExact(capsule)) { return nullptr; }
   if (PyCapsule_GetDestructor(capsule) != &destroy_capsule<Owner>) { return nullptr; }
   return static_cast<PyObject*>(PyCapsule_GetContext(capsule));
 }

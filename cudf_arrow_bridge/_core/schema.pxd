@@ -7,9 +7,7 @@ from pylibcudf.libcudf.types cimport size_type
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
-cpdef object as_capsule(object schema)
 cpdef bint marks_table(object capsule) except -1
-cpdef bint is_struct(object capsule) except -1
 
 
 cdef class Schema:

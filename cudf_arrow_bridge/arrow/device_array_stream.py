@@ -153,7 +153,7 @@ class DeviceArrayStream(NotPicklable):
             raise
 
     def _drive(self, handler: int) -> StreamState:
-        """Run an iteration on threads of the library and give its batches to a consumer in C.
+        """Run an iteration on a thread of its own and give its batches to a consumer in C.
 
         Unlike the export as a capsule, this call exports no batch.
 

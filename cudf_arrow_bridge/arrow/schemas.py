@@ -69,8 +69,7 @@ def imported_fields(schema: Schema, kind: Kind) -> list[ImportedField]:
     is_table = kind == "table"
     try:
         fields = list(as_schema(schema)) if is_table else [as_field(schema)]
-    except Exception:
-        # For example nested run-end encoding, or an error of an extension type that reads metadata.
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # for example nested run-end encoding
         return []
     return [describe(field, is_table) for field in fields]
 

@@ -20,13 +20,16 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
     """Concatenate the chunks of a table, because an export is a single Arrow array."""
     if not table.num_rows:
         return empty(table.schema)  # pyarrow does not combine zero chunks of every type.
-    # Chunks of strings and lists stay apart if their offsets would overflow.
-    first, *others = table.combine_chunks().to_batches()
-    if others:
-        raise ValueError(
-            "a column does not fit into one Arrow array; take part of the rows with --rows"
-        )
-    return first
+    columns = []
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        try:
+            columns.append(column.chunk(0) if column.num_chunks == 1 else column.combine_chunks())
+        except pa.ArrowException as error:
+            raise ValueError(
+                f"column {name!r} does not fit into one Arrow array ({error}); take part of it"
+                " with --rows"
+            ) from None
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def difference(expected: pa.Array, actual: pa.Array) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from cudf_arrow_bridge.arrow import display
+from cudf_arrow_bridge.arrow.buffers import BufferInfo
 from cudf_arrow_bridge.arrow.device_array import DeviceArray
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream
 from cudf_arrow_bridge.arrow.report import report_column
@@ -206,8 +207,7 @@ def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     consumed = stages.consumed.column(position)
     arrays = stages.exported[position]
     buffers = [buffer for array in arrays for buffer in array.buffers()]
-    # Batches may share a dictionary.
-    column.bytes = sum({buffer.address: buffer.size for buffer in buffers}.values())
+    column.bytes = distinct_bytes(buffers)
     column.device = display.device(arrays[0])
     column.cudf_type = support_of(consumed.type).cudf_type
     exported = report_column(name, str(consumed.type), buffers).reason
@@ -222,6 +222,16 @@ def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     if not compare.same_type(source.type, consumed.type):
         reasons.insert(0, f"leaves as {consumed.type}")
     column.note = difference or "; ".join(reasons)
+
+
+def distinct_bytes(buffers: Iterable[BufferInfo]) -> int:
+    """Return the size of buffers; bytes that several share, such as a dictionary, count once."""
+    size = end = 0
+    for buffer in sorted(buffers, key=lambda buffer: buffer.address):
+        begin = max(buffer.address, end)
+        end = max(buffer.address + buffer.size, begin)
+        size += end - begin
+    return size
 
 
 def reasons_to_convert(name: str, source: pa.Array, exported: str, device: str) -> list[str]:

@@ -162,7 +162,7 @@ def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Colum
     derived = source.importer.derived
     key = ("spec", kind, types_of(columns))
     spec: SchemaSpec | None = derived.get(key)
-    if spec is None or source.labels:
+    if spec is None or spec.labels is not source.labels:
         if kind == "table":
             schema = as_schema(source.schema_capsule)
             fields = [from_field(field) for field in schema]

@@ -28,7 +28,7 @@ def frame_maker_of(parsed: ArrayImporter, kind: Kind, labels: tuple[Any, ...]) -
     """Return the maker of frames for arrays of one schema, cached on the importer of the schema."""
     key = ("frame maker", kind)
     maker: FrameMaker | None = parsed.derived.get(key)
-    if maker is None or labels:
+    if maker is None or maker.labels is not labels:
         as_pyarrow = as_schema if kind == "table" else as_field
         maker = parsed.derived[key] = FrameMaker(as_pyarrow(parsed.schema), labels)
     return maker
@@ -49,6 +49,7 @@ class FrameMaker:
 
     def __init__(self, schema: pa.Schema | pa.Field, labels: tuple[Any, ...] = ()) -> None:
         enable_host_frames()
+        self.labels = labels
         if isinstance(schema, pa.Schema):
             fields, self._layout = list(schema), decode_schema(schema, labels)
         else:

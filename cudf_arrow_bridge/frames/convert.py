@@ -116,7 +116,7 @@ def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
     """Return a string column with only nulls."""
     if location.host:
         # Pages of zeros that are never written take no memory.
-        offsets, mask = np.zeros(size + 1, "int32"), np.zeros(-(-size // 8), "uint8")
+        offsets, mask = np.zeros(size + 1, "int32"), np.zeros(-(-size // 512) * 64, "uint8")
         buffers = map(pa.py_buffer, (offsets, b"", mask))
         return from_arrow(pa.StringArray.from_buffers(size, *buffers, size), location)
     null = plc.Scalar.from_py(None, _STRING, location.stream)

@@ -173,8 +173,8 @@ def _copy(self: ColumnBase, deep: bool = True) -> ColumnBase:
 
 
 def _copied(span: Any) -> OwningSpan:
-    memory = pa.py_buffer(pa.foreign_buffer(span.ptr, span.size, base=span).to_pybytes())
-    return OwningSpan(memory.address, memory.size, memory)
+    memory = np.frombuffer(pa.foreign_buffer(span.ptr, span.size, base=span), "uint8").copy()
+    return OwningSpan(memory.ctypes.data, memory.nbytes, memory)
 
 
 def _to_arrow(self: ColumnBase) -> pa.Array:

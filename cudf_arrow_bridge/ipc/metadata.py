@@ -92,7 +92,7 @@ def read_schema(metadata: BytesLike) -> StoredSchema:
         parents, or their strings overlap, because a reader would need far more memory than the
         bytes.
     """
-    metadata = bytes(metadata)
+    metadata = bytes(memoryview(metadata))
     is_small = len(metadata) <= MAX_CACHED_SIZE
     return (_read_schema if is_small else _read_schema.__wrapped__)(metadata)
 

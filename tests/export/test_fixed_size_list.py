@@ -7,6 +7,7 @@ import datetime as dt
 
 import numpy as np
 import pyarrow as pa
+import pylibcudf as plc
 import pytest
 
 import cudf_arrow_bridge as cab
@@ -177,6 +178,13 @@ def test_removing_the_mask_of_empty_null_lists_makes_the_export_raise(array):
     column = cab.from_arrow_device(array, to="pylibcudf")
     with pytest.raises(ValueError, match="not all lists have 3"):
         cab.to_arrow_device(column.with_mask(None, 0))
+
+
+def test_lists_of_negative_length_have_no_fixed_size():
+    children = [to_plc(pa.array(values, pa.int32())) for values in ([0, 5, 3, 1], [1, 2])]
+    column = plc.Column(plc.DataType(plc.TypeId.LIST), 2, None, None, 0, 1, children)
+    with pytest.raises(ValueError, match="not all lists have 2"):
+        cab.to_arrow_device(column, requested_schema=pa.list_(pa.int32(), 2))
 
 
 def test_more_elements_than_a_column_holds_are_an_error():

@@ -14,6 +14,7 @@ import traceback
 from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
 
 import cudf
 import pandas as pd
@@ -87,6 +88,9 @@ def check_exchange_of_proxies_of_cudf_objects():
         assert type(imported) is cudf.DataFrame
         assert _addresses(pa.record_batch(cab.to_arrow_device(imported))) == _addresses(batch)
     assert type(cab.from_arrow_device(frame, to="cudf.pandas")) is pd.DataFrame
+    with patch.object(type(frame), "_fsproxy_fast_to_slow", side_effect=AssertionError):
+        (streamed,) = cab.to_arrow_device_stream(frame)
+    assert _addresses(pa.record_batch(streamed)) == _addresses(batch)
     # The proxy still wraps cuDF's frame.
     assert isinstance(cab.frames.proxies.unwrapped(frame), cudf.DataFrame)
 

@@ -68,6 +68,17 @@ def test_label_without_a_json_form_is_kept_only_within_the_process():
     assert round_trip(source, objects=False).columns[0] == str(label)
 
 
+def test_labels_of_an_import_are_not_those_of_another_object_with_the_same_schema():
+    label = frozenset({1})
+    own = cab.to_arrow_device(labelled(pd.Index([label], dtype=object)))
+    foreign = pa.record_batch(own)
+    for _ in range(2):
+        assert cab.from_arrow_device(own).columns[0] is label
+        assert cab.from_arrow_device(foreign).columns[0] == str(label)
+        assert cab.from_arrow_device(cab.to_arrow_device(own)).columns[0] is label
+        assert cab.from_arrow_device(cab.to_arrow_device(foreign)).columns[0] == str(label)
+
+
 def test_labels_that_differ_only_in_type_have_equal_field_names():
     source = labelled(pd.Index([1, "1", None, "None"], dtype=object))
     assert schema_of(frame_to_columns(source)).names == ["1", "1", "None", "None"]

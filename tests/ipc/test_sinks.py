@@ -143,6 +143,12 @@ def test_sink_writes_to_buffered_pipes():
     os.close(reader)
 
 
+def test_buffered_files_are_flushed(tmp_path):
+    with open(tmp_path / "stream", "wb") as file:
+        write_all(file)
+        expect_table((tmp_path / "stream").read_bytes())
+
+
 @pytest.mark.parametrize("timeout", [None, 10])
 def test_sink_writes_to_sockets(timeout):
     one, other = narrow_sockets()

@@ -85,6 +85,7 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  private:
   /// @cond
   friend struct detail::schema_access;
+  /// @endcond
   explicit shared_schema(std::shared_ptr<detail::schema_tree const> tree) noexcept
     : tree_{std::move(tree)}
   {
@@ -105,8 +106,8 @@ class CUDF_ARROW_BRIDGE_EXPORT shared_schema {
  * converted is exported as if there were no request.
  *
  * @throws std::invalid_argument if the metadata has more children than the column, or a precision
- *   that the decimal's width cannot hold; if the request or an origin contradicts the
- *   specification or exceeds the limits of imports; if the request has another number of fields,
+ *   that the decimal's width cannot hold; if the request contradicts the specification or
+ *   exceeds the limits of imports; if the request has another number of fields,
  *   gives a field the name of another one, or has a struct, list or flat type for a column that is
  *   another of these
  * @throws cudf::data_type_error if the column or one below has a type that Arrow lacks

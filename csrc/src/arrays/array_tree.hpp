@@ -183,8 +183,8 @@ std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
  *
  * Copies the rows of the tree, starting at a byte boundary of its masks, with all elements and
  * dictionary values that they may refer to. The size of strings is in their last offsets. In device
- * memory these are read first, all together, with one synchronization. Copies to the host
- * synchronize and are done when this returns. Other copies are only enqueued.
+ * memory these are read before the strings are copied, all together, with one synchronization.
+ * Copies to the host synchronize and are done when this returns. Other copies are only enqueued.
  *
  * @throws std::invalid_argument for negative string offsets
  *

@@ -86,8 +86,9 @@ class async_producer {
     if (is_cancelled_ || is_closed_) { return; }
     note();
     auto const wanted = wanted_;
-    lock.unlock();
+    // With the lock, because the thread in `wait` may destroy this object.
     changed_.notify_all();
+    lock.unlock();
     if (wanted != nullptr) { (*wanted)(); }
   }
 
@@ -137,6 +138,7 @@ class async_producer {
     auto lock         = std::unique_lock{mutex_};
     is_closed_        = true;
     auto const wanted = std::move(wanted_);
+    changed_.notify_all();
     lock.unlock();
     handler->release(handler);
   }

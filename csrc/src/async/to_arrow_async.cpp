@@ -58,8 +58,8 @@ class stream_steps {
   /// Starts no more steps, and waits for the running ones.
   void stop() noexcept
   {
-    auto lock      = std::unique_lock{mutex_};
-    is_stopped_    = true;
+    auto lock = std::unique_lock{mutex_};
+    if (std::exchange(is_stopped_, true)) { return; }
     auto const own = std::size_t{is_in_step_};
     changed_.wait_for(lock, stop_timeout, [&] { return num_running_ <= own; });
   }
@@ -119,21 +119,23 @@ void start(Source source, ArrowAsyncDeviceStreamHandler* handler)
 {
   (void)stream_steps::instance();  // registers its function for the exit of the process
   auto const device = has_gpu() ? rmm::get_current_cuda_device() : rmm::cuda_device_id{-1};
-  auto writer       = std::promise<async_stream_writer>{};
+  auto promise      = std::promise<std::pair<Source, async_stream_writer>>{};
   // The thread starts before the writer takes the handler, which the caller keeps if this throws.
-  std::thread{[device, source = std::move(source), given = writer.get_future()]() mutable {
+  std::thread{[device, given = promise.get_future()]() mutable {
     // Default streams, and allocations of the source, are those of the current device.
     auto const guard = detail::guard_device(device);
     // Sources may wait and allocate while other threads are capturing.
     auto relaxed = std::optional<detail::relaxed_captures>{};
     if (guard) { relaxed.emplace(); }
     try {
-      send(std::move(source), given.get());
+      auto [taken, writer] = given.get();
+      send(std::move(taken), std::move(writer));
     } catch (std::future_error const&) {
       return;  // the handler was rejected
     }
   }}.detach();
-  writer.set_value(async_stream_writer{handler, {}});
+  auto writer = async_stream_writer{handler, {}};
+  promise.set_value({std::move(source), std::move(writer)});
 }
 
 }  // namespace

@@ -15,10 +15,11 @@ namespace {
 constexpr std::size_t least_reserve = std::size_t{1} << 20;
 constexpr std::size_t most_reserve  = std::size_t{1} << 26;
 
+/// At least one unit, so that each allocation lies within its block.
 std::size_t round_up(std::size_t bytes)
 {
   constexpr auto unit = scratch_resource::granularity;
-  return (bytes + unit - 1) / unit * unit;
+  return std::max((bytes + unit - 1) / unit, std::size_t{1}) * unit;
 }
 
 }  // namespace

@@ -211,10 +211,7 @@ rmm::device_buffer gather_strided(strided_values const& range, execution const& 
 
 rmm::device_buffer interleave(plain_columns const& columns, execution const& exec)
 {
-  auto const width = static_cast<std::uint64_t>(columns.width);
-  if (!exec.host && width <= 8 && std::has_single_bit(width)) {
-    return device::interleave(columns, exec);
-  }
+  if (!exec.host && columns.rows > 1) { return device::interleave(columns, exec); }
   auto const count = std::ssize(columns.data);
   auto result      = allocate(count * columns.rows * columns.width, exec);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -289,8 +286,10 @@ list_lengths read_lengths(offset_range const& offsets, execution const& exec)
     return {{batch.at(0), batch.at(1)}, batch.at(2), batch.at(3)};
   }
   auto const length = [&](std::int64_t list) {
-    return read_integer(first + (list + 1) * width, width) -
-           read_integer(first + list * width, width);
+    // Offsets may be invalid, and the difference of signed integers must not overflow.
+    auto const end = static_cast<std::uint64_t>(read_integer(first + (list + 1) * width, width));
+    return static_cast<std::int64_t>(
+      end - static_cast<std::uint64_t>(read_integer(first + list * width, width)));
   };
   auto result =
     list_lengths{read_ends(first, offsets.count - 1, width, exec), length(0), length(0)};

@@ -141,15 +141,14 @@ struct strided_values {
 /// Gathers values into a contiguous buffer.
 rmm::device_buffer gather_strided(strided_values const& range, execution const& exec);
 
-/// Columns of `rows` values of `width` bytes.
+/// Columns of `rows` values of `width` bytes: 1, 2, 4 or 8, or any number if there is one row.
 struct plain_columns {
   std::vector<void const*> data;
   cudf::size_type rows;
   std::int64_t width;
 };
 
-/// Copies columns to one buffer, row by row. On a device, values of other widths than 1, 2, 4 and 8
-/// bytes are copied one by one.
+/// Copies columns to one buffer, row by row. The values of a single row may be misaligned.
 rmm::device_buffer interleave(plain_columns const& columns, execution const& exec);
 
 /// `size` bytes of zeros.

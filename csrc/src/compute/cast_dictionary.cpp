@@ -26,7 +26,11 @@ std::uint32_t hash_of(std::uint64_t value)
   return static_cast<std::uint32_t>(value >> 32);
 }
 
-std::uint32_t hash_of(__uint128_t value) { return hash_of(static_cast<std::uint64_t>(value)); }
+std::uint32_t hash_of(__uint128_t value)
+{
+  auto const high = static_cast<std::uint64_t>(value >> 64);
+  return hash_of(static_cast<std::uint64_t>(value) ^ (std::uint64_t{hash_of(high)} << 32));
+}
 
 std::uint32_t hash_of(std::string_view value)
 { return static_cast<std::uint32_t>(std::hash<std::string_view>{}(value)); }

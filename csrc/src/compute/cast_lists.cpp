@@ -80,15 +80,16 @@ value_range sizes_of_lists(cudf::column_view const& column, execution const& exe
 {
   if (!exec.host) { return device::sizes_of_lists(column, exec); }
   auto const* offsets = offsets_of(column);
-  auto least          = std::numeric_limits<std::int32_t>::max();
-  auto greatest       = std::int32_t{-1};
+  auto result         = value_range{};
   for (cudf::size_type row = 0; row < column.size(); ++row) {
     if (is_null_row(column, row)) { continue; }
-    auto const size = load<std::int32_t>(offsets, row + 1) - load<std::int32_t>(offsets, row);
-    least           = std::min(least, size);
-    greatest        = std::max(greatest, size);
+    auto const end  = std::int64_t{load<std::int32_t>(offsets, row + 1)};
+    auto const size = end - load<std::int32_t>(offsets, row);
+    result          = {true,
+                       result.any ? std::min<__int128_t>(result.least, size) : size,
+                       result.any ? std::max<__int128_t>(result.greatest, size) : size};
   }
-  return greatest < 0 ? value_range{false, 0, 0} : value_range{true, least, greatest};
+  return result;
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,

@@ -211,8 +211,8 @@ imported_column from_arrow_device_column(ArrowSchema const& schema,
 {
   detail::nvtx_range const range{__func__};
   auto const top   = column_path{};
-  auto const types = detail::parse_types(schema, top);
-  auto const path  = column_path{top, schema.name};
+  auto const path  = column_path{top, schema.release == nullptr ? nullptr : schema.name};
+  auto const types = detail::parse_types(schema, path);
   auto result      = import({types, false, array, options, path, stream, mr});
   return std::move(result.columns.front());
 }

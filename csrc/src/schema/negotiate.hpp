@@ -89,7 +89,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
  * @throws std::invalid_argument for an origin that the specification does not allow
  *
  * @param column Column to export; no buffer is read
- * @param origin The imported schema's level for this column; has passed `check_traversable`
+ * @param origin The imported schema's level for this column; must be valid
  * @param exact Whether this level is part of the storage of an extension type
  * @return Empty if the column must be exported with another type
  */

@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -38,7 +40,9 @@ struct plan {
 
 void produce(ArrowAsyncDeviceStreamHandler* handler, counted_arrays& arrays, plan const& todo)
 {
-  auto writer = async_stream_writer{handler, {}};
+  // May run while the writer closes the stream.
+  auto const num_calls = std::make_shared<std::atomic<int>>(0);
+  auto writer          = async_stream_writer{handler, [num_calls] { ++*num_calls; }};
   if (todo.ending == 3) { return writer.fail(EIO, "boom", {}); }
   if (!writer.open(make_schema(flat("int32")), ARROW_DEVICE_CPU, {})) { return; }
   for (auto i = 0; i < todo.num_arrays; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Tests of streams that threads of the library push to handlers.
+/// Tests of streams whose threads push them to handlers.
 #include "async/reading.hpp"
 #include "async/recording_handler.hpp"
 #include "testing/consumer.hpp"

@@ -140,7 +140,7 @@ TEST_F(Traversable, RejectsTextThatIsNotUtf8)
 {
   auto& top       = add("n", 0);
   top.schema.name = "\xe9t\xe9";
-  expect_refused(top, "the name is not UTF-8");
+  expect_refused(top, "'\\xe9t\\xe9': the name is not UTF-8");
   top.schema.name   = "x";
   top.schema.format = "\xff";
   expect_refused(top, "the format string is not UTF-8");

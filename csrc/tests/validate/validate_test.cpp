@@ -188,15 +188,15 @@ struct spoiled_schema {
 TEST_F(Validate, RejectsInvalidSchemas)
 {
   auto const cases = std::vector<spoiled_schema>{
-    {{1, 0, 0}, [](auto& s) { s.format = "?"; }, "f1[].f0", "?"},
-    {{0}, [](auto& s) { s.format = nullptr; }, "f0", "the schema has no format string"},
+    {{1, 0, 0}, [](auto& s) { s.format = "?"; }, "orders.f1[].f0", "?"},
+    {{0}, [](auto& s) { s.format = nullptr; }, "orders.f0", "the schema has no format string"},
     {{}, [](auto& s) { s.release = nullptr; }, "(top level)", "is released"},
     {{}, [](auto& s) { s.n_children = 2; }, "orders", "expected 2 children, got 3"},
     {{},
      [](auto& s) { s.children = nullptr; },
-     "(top level)",
+     "orders",
      "the pointer to the 3 children of the schema is null"},
-    {{1}, [](auto& s) { s.n_children = 0; }, "f1", "child"},
+    {{1}, [](auto& s) { s.n_children = 0; }, "orders.f1", "child"},
     {{2},
      [](auto& s) { s.dictionary = nullptr; },
      "orders.f2",
@@ -217,7 +217,7 @@ TEST_F(Validate, RejectsANegativeNumberOfChildrenInBothStructs)
 {
   source.array->array.n_children = -1;
   schema->n_children             = -1;
-  expect_refused("invalid", "(top level)", "n_children is negative: -1");
+  expect_refused("invalid", "orders", "n_children is negative: -1");
   source.array->array.n_children = 3;
   schema->n_children             = 3;
 }
@@ -237,7 +237,7 @@ TEST_F(Validate, NamesTheColumnOfAnUnsupportedType)
     if (format == "d:") { format += "40,2,256"; }
     if (format == "w:") { format += "4"; }
     leaf.format = format.c_str();
-    expect_refused("type", "f1[].f0", "'" + std::string{row.arrow} + "'");
+    expect_refused("type", "orders.f1[].f0", "'" + std::string{row.arrow} + "'");
     ++tried;
   }
   leaf.format = saved;

@@ -8,7 +8,6 @@ from libcpp.vector cimport vector
 from pylibcudf.column cimport Column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.types cimport size_type, type_id
-from pylibcudf.table cimport Table
 
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
@@ -30,7 +29,6 @@ cdef class OwningSpan(Span):
 
 
 cdef int add_views(vector[column_view]& views, tuple columns) except -1
-cpdef Table table_of(object columns, size_type num_rows)
 cpdef Column rebuild_all(Column column, object make_span)
 cdef object main_span_of(Column column)
 cdef int add_types(string& types, Column column) except -1

@@ -43,7 +43,7 @@ cdef class Flatbuffer:
 
     def __init__(self, data: BytesLike, str subject not None):
         # A copy, so that the bytes cannot change between a check and their use.
-        self.data = bytes(data)
+        self.data = bytes(memoryview(data))
         self.subject = subject
 
     def root(self) -> Table:
@@ -193,8 +193,13 @@ def read_fields(list fields, list ids, list map_names, int depth=1) -> None:
         children = field.tables(CHILDREN)
         if children and depth == MAX_DEPTH:
             raise field.buffer.error(field.position, "a field deeper than that", f"{depth} levels")
-        if code == MAP and len(children) == 1:
-            pairs = children[0].tables(CHILDREN)
-            map_names.append(tuple([pair.items(NAME, 1)[1].decode() for pair in pairs]))
+        is_map = code == MAP and len(children) == 1
+        position = len(map_names)
+        if is_map:
+            map_names.append(())
         if children:
             read_fields(children, ids, map_names, depth + 1)
+        if is_map:
+            # After the check of all names below, because overlapping names would need far more memory.
+            pairs = children[0].tables(CHILDREN)
+            map_names[position] = tuple([pair.items(NAME, 1)[1].decode() for pair in pairs])

@@ -318,7 +318,7 @@ cdef class ExportedStream:
         return device_stream_to_capsule(stream, self.state)
 
     def drive(self, uintptr_t handler) -> None:
-        """Send the remaining batches to a consumer, on threads of the library.
+        """Send the remaining batches to a consumer, on a thread of its own.
 
         The argument is the address of its ``ArrowAsyncDeviceStreamHandler``, which is released.
         """

@@ -70,7 +70,7 @@ cdef class StreamReader:
         raise self._cause(failure)
 
     def drive(self, uintptr_t handler) -> StreamState | None:
-        """Send the arrays to a consumer, on threads of the library, and return the `state`.
+        """Send the arrays to a consumer, on a thread of its own, and return the `state`.
 
         The argument is the address of its ``ArrowAsyncDeviceStreamHandler``, which is released.
         """

@@ -50,7 +50,8 @@ def _of(module: str, *classes: str) -> Callable[[Any], bool]:
 
 
 def _is_object(source: Any) -> bool:
-    return is_array(source) or is_pandas(source) or unwrapped(source) is not source
+    # A proxy of cudf.pandas converts itself to pandas when it is asked for an attribute.
+    return unwrapped(source) is not source or is_array(source) or is_pandas(source)
 
 
 def _is_one_shot_stream(source: Any) -> bool:

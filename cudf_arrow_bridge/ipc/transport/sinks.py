@@ -15,7 +15,7 @@ from ..._core.ipc.body import ALIGNMENT, IpcBody
 from ..._core.ipc.body_transfer import download_to
 from ...arrow.options import path_of
 from ...cuda.residency import DeviceType
-from .files import check_binary, replace_file, upload_file, wait_for
+from .files import check_binary, raw_file_of, replace_file, upload_file, wait_for
 from .framing import Block, frame_metadata
 
 #: Buffers smaller than this are joined before an object writes them.
@@ -99,7 +99,7 @@ def open_sink(sink: Any) -> Iterator[Sink]:
 
     It gets the buffers in host memory without copies, except that small buffers are joined. An
     object that keeps a reference to a chunk of device data instead of copying the chunk gets a
-    BufferError. A file at a path or URL is replaced on exit. After an error it is unchanged; see
+    BufferError. Buffered files are flushed. A file at a path or URL is replaced on exit. After an error it is unchanged; see
     `replace_file` and `upload_file`.
     """
     sink = path_of(sink)
@@ -114,3 +114,5 @@ def open_sink(sink: Any) -> Iterator[Sink]:
     else:
         check_binary(sink, "write", "sink")
         yield Sink(sink.write, sink)
+        if raw_file_of(sink) is not None:
+            sink.flush()

@@ -270,7 +270,8 @@ class _RegularFile(Source):
         super().close()
 
     def _read(self, view: memoryview) -> int:
-        return os.preadv(self._raw.fileno(), [view], self._origin + self.position)
+        count: int = os.preadv(self._raw.fileno(), [view], self._origin + self.position)
+        return count
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:

@@ -192,6 +192,5 @@ class StreamProducer:
 
 def delayed(frames):
     """Return a delayed object of Dask for each frame."""
-    from dask import delayed
-
-    return list(map(delayed, frames))
+    dask = pytest.importorskip("dask")
+    return list(map(dask.delayed, frames))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Asynchronous streams: batches are made on threads of the library, each with its own event.
+/// Asynchronous streams: batches are made on a thread of each stream, each with its own event.
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf_arrow_bridge/async.hpp>

@@ -173,6 +173,22 @@ TEST_F(TensorExportOrder, ToTensorDoesNotConsumeTheArrayIfItRejectsTheResource)
   EXPECT_TRUE(array.is_released());
 }
 
+TEST_F(TensorExportOrder, ColumnsThatAreMisalignedForTheirSizeAreCopied)
+{
+  auto const type = struct_of({flat("int32"), flat("int32")});
+  auto const values =
+    rows{value{integer_rows({0, 0})}, value{integer_rows({1, 4})}, value{integer_rows({2, 5})}};
+  for_seeds(many_seeds, [&](cudaStream_t far, cudaStream_t stream, cudaStream_t reader) {
+    auto array = export_rows(type, values, far).to_arrow();
+    // Two values of 4 bytes, but not at a multiple of 8.
+    array->array.offset = 1;
+    array->array.length = 2;
+    auto const tensor   = to_tensor_of(array, type, copy_policy::as_needed, stream);
+    EXPECT_TRUE(tensor.is_copy());
+    expect_values(tensor, {1, 2, 4, 5}, reader);
+  });
+}
+
 TEST_F(TensorExportOrder, ListsOfOneLengthAreATensorOverTheirElements)
 {
   auto const type   = list_of(flat("int32"));
