@@ -200,6 +200,6 @@ def read_fields(list fields, list ids, list map_names, int depth=1) -> None:
         if children:
             read_fields(children, ids, map_names, depth + 1)
         if is_map:
-            # After the check of all names below, because overlapping names would need far more memory.
+            # After the check of all names below: overlapping names would need far more memory.
             pairs = children[0].tables(CHILDREN)
             map_names[position] = tuple([pair.items(NAME, 1)[1].decode() for pair in pairs])

@@ -99,8 +99,8 @@ def open_sink(sink: Any) -> Iterator[Sink]:
 
     It gets the buffers in host memory without copies, except that small buffers are joined. An
     object that keeps a reference to a chunk of device data instead of copying the chunk gets a
-    BufferError. Buffered files are flushed. A file at a path or URL is replaced on exit. After an error it is unchanged; see
-    `replace_file` and `upload_file`.
+    BufferError. Buffered files are flushed. A file at a path or URL is replaced on exit. After an
+    error it is unchanged; see `replace_file` and `upload_file`.
     """
     sink = path_of(sink)
     if isinstance(sink, str) and "://" in sink:

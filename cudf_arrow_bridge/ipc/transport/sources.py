@@ -257,7 +257,7 @@ class _RegularFile(Source):
         # The caller may close the file, and another file may get the same descriptor.
         self._raw = raw
         self._file = file
-        self._origin = file.tell()
+        self._origin: int = file.tell()
 
     @property
     def size(self) -> int:
@@ -270,8 +270,7 @@ class _RegularFile(Source):
         super().close()
 
     def _read(self, view: memoryview) -> int:
-        count: int = os.preadv(self._raw.fileno(), [view], self._origin + self.position)
-        return count
+        return os.preadv(self._raw.fileno(), [view], self._origin + self.position)
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:

@@ -366,7 +366,7 @@ def run(seconds, seed):
 
 
 if __name__ == "__main__":
-    # Idle threads of pyarrow's pools stay, so each pool has to start all of its threads in the warm-up.
+    # Idle threads of pyarrow's pools stay, so each pool has to start all of them in the warm-up.
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns()

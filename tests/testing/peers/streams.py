@@ -8,6 +8,7 @@ import errno
 from ctypes import CFUNCTYPE, c_int, c_int32, c_void_p
 
 import pyarrow as pa
+import pytest
 
 from testing.peers.arrays import (
     ArrowArray,
