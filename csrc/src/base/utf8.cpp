@@ -35,10 +35,12 @@ character first_character(std::string_view text)
   return {point, is_valid ? size : 0};
 }
 
-bool is_ascii(char const* bytes)
+/// @return Whether 8 ASCII characters are first
+bool begins_with_ascii(std::string_view text)
 {
   std::uint64_t word;
-  std::memcpy(&word, bytes, sizeof word);
+  if (text.size() < sizeof word) { return false; }
+  std::memcpy(&word, text.data(), sizeof word);
   return (word & 0x8080808080808080U) == 0;
 }
 
@@ -71,8 +73,7 @@ bool is_printable(std::uint32_t point)
 bool is_utf8(std::string_view text) noexcept
 {
   while (!text.empty()) {
-    auto const size =
-      text.size() >= 8 && is_ascii(text.data()) ? std::size_t{8} : first_character(text).size;
+    auto const size = begins_with_ascii(text) ? std::size_t{8} : first_character(text).size;
     if (size == 0) { return false; }
     text.remove_prefix(size);
   }

@@ -110,9 +110,9 @@ std::vector<cudf::size_type> number_rows(cudf::column_view const& column,
 template <typename Offset>
 std::vector<cudf::size_type> number_strings(cudf::column_view const& column, std::int32_t* numbers)
 {
-  auto const* chars = column.head<char>();
-  void const* offsets =
-    column.size() == 0 ? nullptr : child_of(column, 0).begin<Offset>() + column.offset();
+  if (column.size() == 0) { return {}; }  // it may have no offsets
+  auto const* chars   = column.head<char>();
+  auto const* offsets = child_of(column, 0).begin<Offset>() + column.offset();
   return number_rows(column, numbers, [&](std::int64_t row) {
     auto const first = load<Offset>(offsets, row);
     auto const size  = static_cast<std::size_t>(load<Offset>(offsets, row + 1) - first);
