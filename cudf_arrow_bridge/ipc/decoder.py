@@ -299,8 +299,8 @@ class MessageDecoder:
         if header.kind == "dictionary":
             before = self._dictionary_bytes.get(header.dictionary_id, 0) if header.is_delta else 0
             self._dictionary_bytes[header.dictionary_id] = before + size
-        for made_on in {b.stream.handle for b in buffers if isinstance(b, BodyBuffer)}:
-            order(options.stream.handle, made_on)
+        for stream in {buffer.stream for buffer in buffers if isinstance(buffer, BodyBuffer)}:
+            order(options.stream.handle, stream.handle)
         frees = options.on_device and self._frees(buffers)
         return BatchParts(header, buffers, self._adopt, options.on_device, frees)
 
