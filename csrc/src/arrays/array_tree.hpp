@@ -25,12 +25,14 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
@@ -92,10 +94,12 @@ struct array_tree {
   bool is_message{false};                   ///< whether it has all rows of the body of a message
   /// Whether the memory of `owner` is also freed in the order of `stream`.
   bool is_freed_in_order{false};
-  mutable std::mutex sizes_mutex;  ///< guards `sizes`, also while they are read
+  mutable std::mutex sizes_mutex;  ///< guards `sizes` and `lengths`, also while they are read
   /// The sizes of data that are stored in device memory, by their addresses. They are read for all
   /// nodes when the first of them is needed.
   mutable std::optional<std::unordered_map<void const*, std::int64_t>> sizes;
+  /// The lengths of lists that were exported as tensors, by their first offset and their number.
+  mutable std::map<std::pair<void const*, std::int64_t>, list_lengths> lengths;
 
   array_tree()                             = default;
   array_tree(array_tree const&)            = delete;

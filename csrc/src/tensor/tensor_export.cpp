@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -167,11 +168,10 @@ class tensor_reader {
                                                         std::int64_t width) const
   {
     check_size(rows.size, "lists");
-    wait();
     auto const* offsets =
       static_cast<std::byte const*>(rows.array.buffers[1]) + rows.first() * width;
     auto const type    = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
-    auto const lengths = detail::read_lengths({offsets, rows.size + 1, type}, exec_);
+    auto const lengths = known_lengths(rows.array, {offsets, rows.size + 1, type});
     check_size(lengths.ends.last - lengths.ends.first, "list elements");
     if (lengths.least != lengths.greatest) {
       throw cudf::data_type_error{
@@ -181,6 +181,21 @@ class tensor_reader {
         "'offsets' instead"};
     }
     return lengths.ends;
+  }
+
+  /// Reads the lengths of lists once for all tensors of an export.
+  [[nodiscard]] detail::list_lengths known_lengths(ArrowArray const& array,
+                                                   detail::offset_range const& offsets) const
+  {
+    auto const* tree = detail::array_tree::tree_of(array);
+    auto const lock =
+      tree == nullptr ? std::unique_lock<std::mutex>{} : std::unique_lock{tree->sizes_mutex};
+    auto const key = std::pair{offsets.first, offsets.count};
+    if (tree != nullptr && tree->lengths.contains(key)) { return tree->lengths.at(key); }
+    wait();
+    auto const found = detail::read_lengths(offsets, exec_);
+    if (tree != nullptr) { tree->lengths.emplace(key, found); }
+    return found;
   }
 
   static void check_size(std::int64_t size, char const* unit)

@@ -196,9 +196,15 @@ TEST_F(TensorExportOrder, ListsOfOneLengthAreATensorOverTheirElements)
   for_seeds(many_seeds, [&](cudaStream_t far, cudaStream_t stream) {
     auto source       = column(type, values, far);
     auto const* data  = source->child(1).view().head<void>();
-    auto array        = to_arrow(std::move(source), far).to_arrow();
+    auto const handle = to_arrow(std::move(source), far);
+    auto array        = handle.to_arrow();
     auto const before = sim::host_syncs_here();
     auto const tensor = to_tensor_of(array, type, copy_policy::never, stream);
+    EXPECT_EQ(sim::host_syncs_here(), before + 1);
+    array            = handle.to_arrow();
+    auto const other = to_tensor_of(array, type, copy_policy::never, stream);
+    EXPECT_EQ(other.view().data, data);
+    EXPECT_EQ(other.view().shape, tensor.view().shape);
     EXPECT_EQ(sim::host_syncs_here(), before + 1);
     EXPECT_EQ(tensor.view().data, data);
     EXPECT_EQ(tensor.view().shape, (std::vector<std::int64_t>{2, 2}));
