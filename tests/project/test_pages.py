@@ -169,6 +169,7 @@ def test_every_python_block_is_an_example():
 
 @pytest.mark.skipif(cab.has_gpu(), reason="numpy reads the tensor in host memory")
 def test_calls_in_the_table_of_the_readme_run(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)
     table = pa.table({"distance": [1, 2, 3]})
     pq.write_table(table, "flights.parquet")
