@@ -177,7 +177,7 @@ def from_arrow_device(
     importer = Importer.of(stream, mr, to, copy, validate, sanitize)
     obj = unwrapped(obj)
     is_whole = kind is None and columns is None
-    if is_whole and importer.shares_frames and is_of_rapids(obj) and hasattr(obj, "index"):
+    if is_whole and importer.shares_frames and hasattr(obj, "index") and is_of_rapids(obj):
         return importer.share_frame(obj)
     source = _open(obj, kind, importer, columns, takes_several=False)
     kind = kind or source.kind

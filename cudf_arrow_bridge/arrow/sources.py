@@ -6,11 +6,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import pyarrow as pa
 import pylibcudf as plc
 
-from .._core.import_ import array_importer
 from .._core.import_.array_importer import SourceArray as SourceArray
+from .._core.import_.array_importer import find_array as find_array
 
 #: The stream protocols in order of preference: device memory first.
 STREAM_PROTOCOLS = ("__arrow_c_device_stream__", "__arrow_c_stream__")
@@ -48,13 +47,6 @@ def is_array(obj: Any) -> bool:
     """Return whether an object is an array: it is of RAPIDS or implements an array protocol."""
     device, host = ARRAY_PROTOCOLS
     return is_of_rapids(obj) or hasattr(obj, device) or hasattr(obj, host)
-
-
-def find_array(obj: Any) -> SourceArray | None:
-    """Return the array that an object of another library exports, or None if it exports none."""
-    if isinstance(obj, SourceArray):
-        return obj
-    return array_importer.find_array(obj, "table" if isinstance(obj, pa.RecordBatch) else None)
 
 
 def open_array(obj: Any) -> SourceArray:

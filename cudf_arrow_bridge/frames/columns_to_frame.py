@@ -90,7 +90,9 @@ class FrameMaker:
                 refused.append(error.with_traceback(None))
         if refused:
             raise copy_error(refused)
-        index = _make_index(layout.row_index, converted, num_rows, first_row)
+        index = cudf.RangeIndex(num_rows)
+        if layout.row_index is not None:
+            index = _make_index(layout.row_index, converted, num_rows, first_row)
         data = converted
         if len(self._columns) < len(converted):
             data = [converted[position] for position in self._columns]
@@ -105,18 +107,16 @@ class FrameMaker:
 
 
 def _make_index(
-    row_index: RowIndex | None, columns: Sequence[ColumnBase], num_rows: int, first_row: int | None
+    row_index: RowIndex, columns: Sequence[ColumnBase], num_rows: int, first_row: int | None
 ) -> cudf.Index:
-    rows, name = range(num_rows), None
-    if row_index is not None:
-        if row_index.range is None:
-            return make_index([columns[position] for position in row_index.levels], row_index.names)
-        kept = row_index.range
-        if first_row is not None:
-            # A batch of a stream. The range continues beyond the stop value in the metadata.
-            start = kept.start + first_row * kept.step
-            kept = range(start, start + num_rows * kept.step, kept.step)
-        # Otherwise a peer added or removed rows and kept the metadata.
-        if len(kept) == num_rows:
-            rows, name = kept, row_index.names[0]
-    return cudf.RangeIndex(rows, name=name)
+    rows = row_index.range
+    if rows is None:
+        return make_index([columns[position] for position in row_index.levels], row_index.names)
+    if first_row is not None:
+        # A batch of a stream. The range continues beyond the stop value in the metadata.
+        start = rows.start + first_row * rows.step
+        rows = range(start, start + num_rows * rows.step, rows.step)
+    if len(rows) != num_rows:
+        # A peer added or removed rows and kept the metadata.
+        return cudf.RangeIndex(num_rows)
+    return cudf.RangeIndex(rows, name=row_index.names[0])

@@ -110,7 +110,7 @@ def make_column(column: plc.Column, dtype: Any) -> ColumnBase:
     import allocated can be spilled, and so can results that cuDF computes from the column. cuDF
     checks that the column has the types of the dtype at every level.
     """
-    return ColumnBase.create(_with_buffers(column), dtype)
+    return ColumnBase.create(rebuild_all(column, _buffer_of), dtype)
 
 
 def make_known_column(column: plc.Column, column_class: Any, dtype: Any) -> ColumnBase:
@@ -120,7 +120,7 @@ def make_known_column(column: plc.Column, column_class: Any, dtype: Any) -> Colu
     types and this dtype.
     """
     made: ColumnBase = column_class.__new__(column_class)
-    made.plc_column = _with_buffers(column)
+    made.plc_column = rebuild_all(column, _buffer_of)
     made._dtype = dtype
     made._distinct_count = {}
     made._has_nulls = {}
@@ -128,13 +128,10 @@ def make_known_column(column: plc.Column, column_class: Any, dtype: Any) -> Colu
     return made
 
 
-def _with_buffers(column: plc.Column) -> plc.Column:
-    spills = get_global_manager() is not None
-    return rebuild_all(column, _spillable_buffer_of if spills else _buffer_of)
-
-
 def _buffer_of(span: Any) -> Buffer:
     """Wrap imported memory as cuDF's as_buffer does, but protected from writes."""
+    if get_global_manager() is not None:
+        return _spillable_buffer_of(span)
     if isinstance(span, Buffer):
         return span
     # The constructors are not called, because they would create a WeakSet for `_slices`, and check

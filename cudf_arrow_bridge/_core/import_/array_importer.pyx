@@ -25,6 +25,8 @@ from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray
 from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_columns
 from cudf_arrow_bridge._core.schema cimport Schema, marks_table
 
+from pyarrow import RecordBatch
+
 from cudf_arrow_bridge._core.export.array_exporter import InputExporter, schema_of_input
 from cudf_arrow_bridge._core.import_.columns import share_columns
 
@@ -259,12 +261,11 @@ cdef tuple pair_of(capsules):
     return tuple(capsules)
 
 
-def find_array(obj, known_kind: Kind | None) -> SourceArray | None:
-    """Return the array that an object exports, or None if it implements no array protocol.
-
-    `known_kind` is the kind of the object, or None if its schema decides.
-    """
+def find_array(obj) -> SourceArray | None:
+    """Return the array that an object of another library exports, or None if it exports none."""
     cdef DescribedArray described
+    if isinstance(obj, SourceArray):
+        return obj
     if isinstance(obj, DescribedArray):
         described = <DescribedArray>obj
         schema, array = described.capsules()
@@ -280,4 +281,4 @@ def find_array(obj, known_kind: Kind | None) -> SourceArray | None:
             return None
         schema, array = pair_of(export())
         array = device_array_capsule_from_array(array)
-    return SourceArray(schema, array, known_kind, (), None)
+    return SourceArray(schema, array, "table" if isinstance(obj, RecordBatch) else None, (), None)
