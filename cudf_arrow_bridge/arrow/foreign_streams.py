@@ -14,7 +14,7 @@ from .._core.stream.stream_import import StreamReader
 from .errors import object_error, quoted
 from .metadata import has_dictionary
 from .options import Kind
-from .schemas import empty, or_default
+from .schemas import empty, or_default, with_fields
 from .sources import STREAM_PROTOCOLS, SourceArray, open_array
 
 
@@ -179,18 +179,15 @@ def concatenate_on_host(arrays: Sequence[pa.Array], path: str, hint: str) -> pa.
     try:
         return pa.concat_arrays(arrays)
     except pa.ArrowInvalid as error:
-        large_type = _with_large_strings(arrow_type)
+        large_type = _with_large_strings(pa.field("", arrow_type)).type
         if large_type == arrow_type:
             raise OverflowError(f"column {quoted(path)}: {error}: {hint}") from error
     return concatenate_on_host([array.cast(large_type) for array in arrays], path, hint)
 
 
-def _with_large_strings(arrow_type: pa.DataType) -> pa.DataType:
-    if pa.types.is_string(arrow_type):
-        return pa.large_string()
-    if pa.types.is_struct(arrow_type):
-        return pa.struct([field.with_type(_with_large_strings(field.type)) for field in arrow_type])
-    if pa.types.is_list(arrow_type):
-        field = arrow_type.value_field
-        return pa.list_(field.with_type(_with_large_strings(field.type)))
-    return arrow_type
+def _with_large_strings(field: pa.Field) -> pa.Field:
+    if pa.types.is_string(field.type):
+        return field.with_type(pa.large_string())
+    if pa.types.is_struct(field.type) or pa.types.is_list(field.type):
+        return field.with_type(with_fields(field.type, _with_large_strings))
+    return field

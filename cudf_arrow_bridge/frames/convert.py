@@ -115,10 +115,7 @@ def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocati
 def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
     """Return a string column with only nulls."""
     if location.host:
-        # Pages of zeros that are never written take no memory.
-        offsets, mask = np.zeros(size + 1, "int32"), np.zeros(-(-size // 512) * 64, "uint8")
-        buffers = map(pa.py_buffer, (offsets, b"", mask))
-        return from_arrow(pa.StringArray.from_buffers(size, *buffers, size), location)
+        return from_arrow(pa.nulls(size, pa.string()), location)
     null = plc.Scalar.from_py(None, _STRING, location.stream)
     return plc.Column.from_scalar(null, size, location.stream)
 

@@ -34,16 +34,6 @@ from .labels import (
 
 ObjectType = Literal["frame", "series", "index"]
 _VERSION = 1
-# Exceptions that damaged metadata can cause.
-_DAMAGED = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 @dataclass
@@ -131,7 +121,7 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout
         layout = _decode(ours, names, objects, attrs)
         if _distinct(layout.labels):
             return layout
-    except _DAMAGED:
+    except Exception:
         # There is none, it has another version, or a peer damaged it. The data is still valid.
         pass
     labels, row_index = pandas_metadata.decode(names, theirs)
@@ -242,7 +232,8 @@ def decode_field(field: pa.Field, objects: Sequence[Any] = ()) -> FrameLayout:
         (known,) = layout.labels
         label = known if written == name else label
         return FrameLayout("series", single_label(label), layout.hints, layout.row_index)
-    except _DAMAGED:
+    except Exception:
+        # As for tables, there may be none, or a peer damaged it.
         return FrameLayout("series", single_label(label), [None])
 
 

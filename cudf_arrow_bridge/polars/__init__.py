@@ -16,6 +16,7 @@ from .._core.import_.columns import table_of
 from .._load import imports_of_extra
 from ..arrow.device_array import DeviceArray
 from ..arrow.metadata import storage_type_of
+from ..arrow.schemas import with_fields
 from ..cuda.residency import DeviceType, compute_location, has_gpu
 from ..export.cudf_polars_private import evaluate, lazy_frame_class
 from ..export.sources.files import is_binary
@@ -182,18 +183,7 @@ def _supported_type(given: pa.DataType, metadata: dict[str, str] | None) -> pa.D
         return _supported_type(given.value_type, metadata)
     if pa.types.is_decimal32(given) or pa.types.is_decimal64(given):
         return pa.decimal128(given.precision, given.scale)
-    if pa.types.is_struct(given):
-        return pa.struct([_supported(field, metadata) for field in given])
-    if pa.types.is_fixed_size_list(given):
-        return pa.list_(_supported(given.value_field, metadata), given.list_size)
-    if pa.types.is_list(given):
-        return pa.list_(_supported(given.value_field, metadata))
-    if pa.types.is_large_list(given):
-        return pa.large_list(_supported(given.value_field, metadata))
-    if pa.types.is_map(given):
-        key, item = (_supported(field, metadata) for field in (given.key_field, given.item_field))
-        return pa.map_(key, item, given.keys_sorted)
-    return given
+    return with_fields(given, partial(_supported, metadata=metadata))
 
 
 @dataclass(frozen=True)
