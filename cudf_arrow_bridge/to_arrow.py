@@ -154,7 +154,6 @@ def to_arrow_device_stream(
     source: Any,
     *,
     max_rows: int | None = None,
-    max_chunksize: int | None = None,
     requested_schema: Any = None,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
@@ -191,8 +190,6 @@ def to_arrow_device_stream(
         The maximum number of rows of a batch. None: each object is one batch. When an object is
         split, the size of every batch but the last is a multiple of 512 rows if `max_rows` is at
         least 512, of 64 if it is at least 64, and `max_rows` otherwise.
-    max_chunksize : int, optional
-        The name that pyarrow uses for `max_rows`.
     requested_schema : optional
         The schema to export each batch with, as in `to_arrow_device`. It is the schema of the
         stream if there are no batches. A schema that the consumer requests replaces it.
@@ -289,7 +286,7 @@ def to_arrow_device_stream(
     ['flight', 'dest']
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
-    max_rows = check_max_rows(max_rows, max_chunksize)
+    max_rows = check_max_rows(max_rows)
     source = open_source(
         source, columns=columns, filter=filter, memory_map=memory_map, format=format
     )

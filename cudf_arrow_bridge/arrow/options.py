@@ -42,14 +42,9 @@ def check_kind(kind: Kind | None) -> None:
     check_option("kind", kind, ("table", "column", None))
 
 
-def check_max_rows(max_rows: Any, max_chunksize: Any = None) -> int | None:
-    """Return the value of ``max_rows=`` or ``max_chunksize=`` as an int after validation."""
-    name, value = "max_rows", max_rows
-    if max_chunksize is not None:
-        if max_rows is not None:
-            raise ValueError("max_rows= and max_chunksize= are the same argument: pass one of them")
-        name, value = "max_chunksize", max_chunksize
-    return None if value is None else _integer(name, value, "an integer or None")
+def check_max_rows(max_rows: Any) -> int | None:
+    """Return the value of ``max_rows=`` as an int after validation."""
+    return None if max_rows is None else _integer("max_rows", max_rows, "an integer or None")
 
 
 def path_of(name: Any) -> Any:

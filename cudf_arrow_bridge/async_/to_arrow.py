@@ -25,7 +25,6 @@ def to_arrow_device_async(
     *,
     prefetch: int = 1,
     max_rows: int | None = None,
-    max_chunksize: int | None = None,
     requested_schema: Any = None,
     columns: Sequence[str] | None = None,
     filter: pc.Expression | None = None,
@@ -52,8 +51,8 @@ def to_arrow_device_async(
         loop uses a batch. 0: each batch is created when the loop requests it, as always for an
         object with ``__aiter__``. Not used by `from_arrow_device_async` and C consumers, which
         request batches themselves.
-    max_rows, max_chunksize, requested_schema, columns, filter, memory_map, format, stream, mr, \
-preserve_index, compact, copy, device_type : optional
+    max_rows, requested_schema, columns, filter, memory_map, format, stream, mr, preserve_index, \
+compact, copy, device_type : optional
         See `to_arrow_device_stream`.
 
     Returns
@@ -77,7 +76,7 @@ preserve_index, compact, copy, device_type : optional
     >>> asyncio.run(sizes())
     [2, 2, 1]
     """
-    max_rows = check_max_rows(max_rows, max_chunksize)
+    max_rows = check_max_rows(max_rows)
     prefetch = check_prefetch(prefetch, least=0)
     # Importing asyncio is slow, so it is imported only here.
     from .batches import IteratedBatches, ThreadedBatches

@@ -49,7 +49,6 @@ def to_futures(
     filter: pc.Expression | None = None,
     memory_map: bool = False,
     max_rows: int | None = None,
-    max_chunksize: int | None = None,
     blocksize: int | str = BLOCKSIZE,
 ) -> list[Future]:
     """Place data on the workers of a Dask cluster, with a `DeviceArray` for each future.
@@ -70,8 +69,6 @@ def to_futures(
     max_rows : int, optional
         For sources other than files: the maximum number of rows of an array. None: each batch is
         one array.
-    max_chunksize : int, optional
-        The name that pyarrow uses for `max_rows`.
     blocksize : int or str
         For Parquet files: the number of bytes that a task reads. Row groups of a file are combined
         up to this uncompressed size. A larger row group is one array. A file of Arrow IPC or CSV is
@@ -120,7 +117,7 @@ def to_futures(
     """
     if client is None:
         client = default_client()
-    max_rows = check_max_rows(max_rows, max_chunksize)
+    max_rows = check_max_rows(max_rows)
     found = parts_or_stream(source, columns, filter, memory_map, max_rows, blocksize)
     if isinstance(found, DeviceArrayStream):
         return scatter(found, client)
@@ -182,7 +179,6 @@ def to_dataframe(
     filter: pc.Expression | None = None,
     memory_map: bool = False,
     max_rows: int | None = None,
-    max_chunksize: int | None = None,
     blocksize: int | str = BLOCKSIZE,
 ) -> DataFrame | Series:
     """Create a Dask DataFrame whose partitions are frames of cuDF or pandas.
@@ -193,7 +189,7 @@ def to_dataframe(
 
     Parameters
     ----------
-    source, columns, filter, memory_map, max_rows, max_chunksize, blocksize
+    source, columns, filter, memory_map, max_rows, blocksize
         See `to_futures`.
     to : {"cudf", "pandas"}, optional
         The kind of partitions. "cudf": frames on the GPUs of workers, which share the arrays. It
@@ -237,7 +233,7 @@ def to_dataframe(
         _check_cudf()
     from dask.dataframe import from_delayed
 
-    max_rows = check_max_rows(max_rows, max_chunksize)
+    max_rows = check_max_rows(max_rows)
     found = parts_or_stream(source, columns, filter, memory_map, max_rows, blocksize)
     if not isinstance(found, DeviceArrayStream):
         meta = _meta_of(found[0].schema, target)

@@ -46,7 +46,6 @@ def messages(
     stream: Any = None,
     preserve_index: bool | None = None,
     max_rows: int | None = None,
-    max_chunksize: int | None = None,
 ) -> Iterator[Message]:
     """Encode cuDF data as Arrow IPC messages with separate metadata and bodies.
 
@@ -68,8 +67,6 @@ def messages(
         Whether to export the index; see `to_arrow_device`.
     max_rows : int, optional
         The maximum number of rows of a batch. None: each object is one batch.
-    max_chunksize : int, optional
-        The name that pyarrow uses for `max_rows`.
 
     Returns
     -------
@@ -95,7 +92,7 @@ def messages(
     >>> batch.buffers[1].address == frame["a"].to_pylibcudf()[0].data().ptr
     True
     """
-    max_rows = check_max_rows(max_rows, max_chunksize)
+    max_rows = check_max_rows(max_rows)
     arrays, encoder = encoder_of(source, stream, preserve_index, max_rows)
     yield Message(encoder.schema_metadata, [])
     for array in arrays:

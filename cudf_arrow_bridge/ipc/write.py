@@ -25,7 +25,6 @@ def write_stream(
     stream: Any = None,
     preserve_index: bool | None = None,
     max_rows: int | None = None,
-    max_chunksize: int | None = None,
     compression: Compression | None = None,
     chunk_size: int = CHUNK_SIZE,
 ) -> None:
@@ -42,7 +41,7 @@ def write_stream(
         A path, an fsspec URL, a binary file, a socket, or an object with ``write``. A path is
         written to a temporary file in the same folder, which replaces the old file at the end. A
         URL is an upload that is completed at the end. If writing fails, the old file stays.
-    stream, preserve_index, max_rows, max_chunksize : optional
+    stream, preserve_index, max_rows : optional
         See `messages`.
     compression : {"lz4", "zstd"}, optional
         The codec for buffers. pyarrow compresses on the host; device memory is copied there, one
@@ -71,7 +70,7 @@ def write_stream(
     >>> pa.ipc.open_stream(sink.getvalue()).read_all().column("a").to_pylist()
     [1, 2, 3]
     """
-    max_rows = check_max_rows(max_rows, max_chunksize)
+    max_rows = check_max_rows(max_rows)
     _write(source, sink, stream, preserve_index, max_rows, compression, chunk_size, False)
 
 
@@ -82,7 +81,6 @@ def write_file(
     stream: Any = None,
     preserve_index: bool | None = None,
     max_rows: int | None = None,
-    max_chunksize: int | None = None,
     compression: Compression | None = None,
     chunk_size: int = CHUNK_SIZE,
 ) -> None:
@@ -93,7 +91,7 @@ def write_file(
 
     Parameters
     ----------
-    source, sink, stream, preserve_index, max_rows, max_chunksize, compression, chunk_size
+    source, sink, stream, preserve_index, max_rows, compression, chunk_size
         See `write_stream`. A sink that already has data must be at a multiple of 8.
 
     Raises
@@ -114,7 +112,7 @@ def write_file(
     >>> pa.ipc.open_file(path).read_all().column("a").to_pylist()
     [1, 2, 3]
     """
-    max_rows = check_max_rows(max_rows, max_chunksize)
+    max_rows = check_max_rows(max_rows)
     _write(source, sink, stream, preserve_index, max_rows, compression, chunk_size, True)
 
 

@@ -30,7 +30,6 @@ def to_dataset(
     source: Any,
     *,
     max_rows: int | None = None,
-    max_chunksize: int | None = None,
     preserve_index: bool | None = None,
 ) -> ray.data.MaterializedDataset:
     """Store cuDF data in Ray's object store as a dataset of Arrow blocks.
@@ -45,8 +44,6 @@ def to_dataset(
         files, any Arrow stream. To use its other arguments, pass the stream that it returns.
     max_rows : int, optional
         The maximum number of rows of a block. None: each batch is one block.
-    max_chunksize : int, optional
-        The name that pyarrow uses for `max_rows`.
     preserve_index : bool, optional
         As for `to_arrow_device`.
 
@@ -75,9 +72,7 @@ def to_dataset(
     >>> [len(batch) for batch in cab.to_arrow_device_stream(dataset)]
     [2, 2, 1]
     """
-    batches = to_arrow_device_stream(
-        source, max_rows=max_rows, max_chunksize=max_chunksize, preserve_index=preserve_index
-    )
+    batches = to_arrow_device_stream(source, max_rows=max_rows, preserve_index=preserve_index)
     # Unlike a loop variable, this does not keep a batch alive while the next one is created.
     return ray.data.from_arrow_refs(list(map(_put, batches)))
 

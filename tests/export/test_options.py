@@ -285,15 +285,13 @@ LENGTHS = {
 
 
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
-def test_max_chunksize_is_an_alias_of_max_rows(lengths):
+def test_max_rows_limits_the_batches(lengths):
     table = pa.table({"a": range(5)})
-    assert lengths(table, max_chunksize=2) == lengths(table, max_rows=2) == [2, 2, 1]
-    with pytest.raises(ValueError, match=r"max_rows=.*max_chunksize="):
-        lengths(table, max_rows=2, max_chunksize=2)
-    with pytest.raises(ValueError, match=r"^max_chunksize: .*0$"):
-        lengths(table, max_chunksize=0)
+    assert lengths(table, max_rows=2) == [2, 2, 1]
+    with pytest.raises(ValueError, match=r"^max_rows: .*0$"):
+        lengths(table, max_rows=0)
 
 
-def test_messages_accept_max_chunksize():
-    messages = cab.ipc.messages(pa.table({"a": range(5)}), max_chunksize=2)
+def test_messages_accept_max_rows():
+    messages = cab.ipc.messages(pa.table({"a": range(5)}), max_rows=2)
     assert len([message for message in messages if message.body_length]) == 3
