@@ -22,7 +22,7 @@ from .export.sources.registry import (
 )
 from .frames.proxies import is_pandas, unwrapped
 from .import_.importer import Importer
-from .import_.selection import select_of_array, select_of_stream
+from .import_.selection import select_columns
 from .import_.streams import import_batches, import_concatenated
 from .to_arrow import to_arrow_device
 
@@ -342,12 +342,11 @@ def _open(
         objects = opened.objects(importer.importing)
         arrays = map(partial(_arrays_of, importer=importer), objects)
         source = stream_of_arrays(chain.from_iterable(arrays))
-    if columns is None:
-        return source
-    kind = kind or source.kind
-    if isinstance(source, SourceStream):
-        return select_of_stream(source, columns, kind, importer.makes_frames)
-    return select_of_array(source, columns, kind, importer.makes_frames)
+    if columns is not None:
+        if isinstance(source, SourceArray):
+            source = stream_of_arrays(iter((source,)))
+        select_columns(source, columns, kind or source.kind, importer.makes_frames)
+    return source
 
 
 def _find_source(obj: Any, with_index: bool) -> SourceArray | SourceStream | None:

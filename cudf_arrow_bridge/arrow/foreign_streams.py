@@ -23,8 +23,8 @@ class SourceStream:
 
     Parameters
     ----------
-    schema
-        The schema of all arrays.
+    schema_capsule
+        The ``arrow_schema`` capsule of the schema of all arrays.
     arrays
         Yields arrays, which an import consumes; see `SourceArray`.
     labels
@@ -40,37 +40,37 @@ class SourceStream:
 
     def __init__(
         self,
-        schema: Schema,
+        schema_capsule: object,
         arrays: Iterator[object],
         labels: tuple[Any, ...],
         reader: StreamReader | None = None,
         kind: Kind | None = None,
         first_row: int | None = None,
     ) -> None:
-        self.schema = schema
+        self.schema_capsule = schema_capsule
         self.arrays = arrays
         self.labels = labels
         self._reader = reader
-        is_table = kind is None and is_struct(schema.__arrow_c_schema__())
+        is_table = kind is None and is_struct(schema_capsule)
         self.kind: Kind = kind or ("table" if is_table else "column")
         self.first_row = first_row
 
     def source_arrays(self) -> Iterator[SourceArray]:
         """Yield each array with its own schema, or an empty array if there are none."""
         first_row = self.first_row or 0
-        for array in or_default(self.arrays, lambda: empty_array(self.schema)):
-            schema = self.schema.__arrow_c_schema__()
-            source = SourceArray(schema, array, self.kind, self.labels, first_row)
+        schema = Schema.copy_of(self.schema_capsule)
+        for array in or_default(self.arrays, lambda: empty_array(self.schema_capsule)):
+            capsule = schema.__arrow_c_schema__()
+            source = SourceArray(capsule, array, self.kind, self.labels, first_row)
             # A suspended generator must not keep an array alive that its consumer has released.
             del array
             first_row += source.length()
             yield source
             del source
 
-    def mapped(self, schema: Schema, function: Callable[[object], object]) -> SourceStream:
-        """Return a stream of the results of a function for each array. It replaces this stream."""
-        arrays = map(function, self.arrays)
-        return SourceStream(schema, arrays, self.labels, self._reader, self.kind, self.first_row)
+    def map(self, schema_capsule: object, function: Callable[[object], object]) -> None:
+        """Replace the schema, and each array by the result of a function."""
+        self.schema_capsule, self.arrays = schema_capsule, map(function, self.arrays)
 
     def release(self) -> None:
         """Release the rest of the stream."""
@@ -79,9 +79,9 @@ class SourceStream:
             self._reader.release()
 
 
-def empty_array(schema: Schema) -> object:
-    """Return the capsule of a device array without rows."""
-    return open_array(empty(schema)).array_capsule
+def empty_array(schema_capsule: object) -> object:
+    """Return the capsule of a device array without rows. The schema is not consumed."""
+    return open_array(empty(Schema.copy_of(schema_capsule))).array_capsule
 
 
 def has_stream_protocol(obj: Any) -> bool:
@@ -102,14 +102,14 @@ def find_stream(obj: Any) -> SourceStream | None:
     schema = reader.schema()
     state = reader.state
     labels, first_row = ((), None) if state is None else (state.labels, state.first_row or None)
-    arrays = iter(reader.next, None)
     if state is None:
         # Series and chunked arrays have these attributes. Tables and readers do not.
         is_column = hasattr(type(obj), "dtype") or hasattr(type(obj), "chunks")
     else:
         is_column = not schema.is_table
     kind: Kind | None = "column" if is_column else None
-    return SourceStream(schema, arrays, labels, reader, kind, first_row)
+    arrays = iter(reader.next, None)
+    return SourceStream(schema.__arrow_c_schema__(), arrays, labels, reader, kind, first_row)
 
 
 def open_stream(obj: Any) -> SourceStream:
@@ -128,7 +128,6 @@ def stream_of_arrays(sources: Iterator[SourceArray]) -> SourceStream:
         first = next(sources)
     except StopIteration:
         raise ValueError("the iterable has no arrays: their schema is unknown") from None
-    schema = Schema.copy_of(first.schema_capsule)
 
     def rest() -> Iterator[object]:
         for source in sources:
@@ -137,7 +136,9 @@ def stream_of_arrays(sources: Iterator[SourceArray]) -> SourceStream:
             del source
 
     arrays = chain([first.array], rest())
-    return SourceStream(schema, arrays, first.labels, None, first.kind, first.first_row)
+    return SourceStream(
+        first.schema_capsule, arrays, first.labels, None, first.kind, first.first_row
+    )
 
 
 def join_on_host(sources: Sequence[SourceArray]) -> SourceArray:

@@ -12,7 +12,7 @@ from ..arrow.foreign_streams import SourceStream
 from ..arrow.options import Kind
 from ..cuda.event_loops import fences_of_running_loop
 from ..import_.importer import Importer
-from ..import_.selection import select_of_stream
+from ..import_.selection import select_columns
 from ..import_.streams import import_batches
 from .array_sources import ArraySource
 
@@ -41,7 +41,8 @@ async def import_async(
         while (capsule := await arrays.next()) is not None:
             if is_first:
                 is_first = False
-                stream = SourceStream(arrays.schema, iter(waiting.popleft, None), arrays.labels)
+                schema = arrays.schema.__arrow_c_schema__()
+                stream = SourceStream(schema, iter(waiting.popleft, None), arrays.labels)
                 frames = _frames_of(stream, kind, columns, importer)
             if fence := fences.fences.add_capsule(capsule):
                 # Otherwise an import that reads values would block the loop.
@@ -63,5 +64,5 @@ def _frames_of(
 ) -> Iterator[Any]:
     kind = kind or stream.kind
     if columns is not None:
-        stream = select_of_stream(stream, columns, kind, importer.makes_frames)
+        select_columns(stream, columns, kind, importer.makes_frames)
     return import_batches(stream, kind, importer)

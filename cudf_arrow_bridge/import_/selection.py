@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from .._core.export.array_exporter import ExportInput, InputExporter
-from .._core.import_.array_importer import SourceArray, select_children, to_capsule
-from .._core.schema import Schema, SchemaSpec, is_struct
+from .._core.import_.array_importer import select_children, to_capsule
+from .._core.schema import SchemaSpec, is_struct
 from ..arrow.foreign_streams import SourceStream
 from ..arrow.metadata import from_field
 from ..arrow.options import Kind
@@ -18,42 +18,20 @@ from ..arrow.schemas import as_schema, positions_of
 from ..frames.selected_columns import selected_positions
 
 
-def select_of_array(
-    source: SourceArray, columns: Any, kind: Kind, keeps_index: bool
-) -> SourceArray:
-    """Select columns of an array, which is consumed; the other columns are not accessed.
+def select_columns(stream: SourceStream, columns: Any, kind: Kind, keeps_index: bool) -> None:
+    """Select columns of each array of a stream; the other columns are not accessed.
 
     `columns` is the argument of the caller. If `keeps_index`, the fields of the index that the
     metadata of a frame specifies are kept.
     """
-    schema, select = _selection(source.schema_capsule, source.labels, columns, kind, keeps_index)
-    array = select(source.array)
-    return SourceArray(schema, array, "table", source.labels, source.first_row)
-
-
-def select_of_stream(
-    stream: SourceStream, columns: Any, kind: Kind, keeps_index: bool
-) -> SourceStream:
-    """Select columns of each array of a stream; see `select_of_array`."""
-    capsule = stream.schema.__arrow_c_schema__()
-    schema, select = _selection(capsule, stream.labels, columns, kind, keeps_index)
-    return stream.mapped(Schema.copy_of(schema), select)
-
-
-def _selection(
-    capsule: object, labels: tuple[Any, ...], columns: Any, kind: Kind, keeps_index: bool
-) -> tuple[object, Callable[[object], object]]:
-    """Return the capsule of the schema of selected columns, and the function that selects them.
-
-    The function selects the columns of an array; see `SourceArray.array`. It consumes the array.
-    """
+    capsule = stream.schema_capsule
     if not is_struct(capsule):
         raise ValueError("columns: the data is a column that has no fields")
     if kind != "table":
         raise ValueError('columns: the data is a column: kind="table" imports it as a table')
     whole = as_schema(capsule)
     positions = (
-        selected_positions(columns, whole, labels)
+        selected_positions(columns, whole, stream.labels)
         if keeps_index
         else positions_of(columns, whole.names)
     )
@@ -67,7 +45,7 @@ def _selection(
         select_children(capsule, array, positions)
         return array
 
-    return schema.__arrow_c_schema__(), select
+    stream.map(schema.__arrow_c_schema__(), select)
 
 
 def _select_of_columns(

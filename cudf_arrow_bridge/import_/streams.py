@@ -26,7 +26,7 @@ MAX_COLUMN_ROWS = (1 << 31) - 2
 def import_batches(stream: SourceStream, kind: Kind, importer: Importer) -> Iterator[Any]:
     """Import each array of a stream when it is requested; see `iter_arrow_device_stream`."""
     try:
-        parsed = importer_of(stream.schema.__arrow_c_schema__())
+        parsed = importer_of(stream.schema_capsule)
         first_row = stream.first_row or 0
         for array in stream.arrays:
             columns, num_rows = importer.import_array(parsed, array, kind)
@@ -51,7 +51,7 @@ def import_concatenated(stream: SourceStream, kind: Kind, importer: Importer) ->
                     "concatenated: import it with concat=False"
                 )
             num_rows += length_of(array)
-            if num_rows > MAX_COLUMN_ROWS:
+            if arrays and num_rows > MAX_COLUMN_ROWS:
                 raise OverflowError(
                     f"the stream has more than {MAX_COLUMN_ROWS:,} rows, the limit of a cuDF "
                     "column: import several frames with concat=False"
@@ -59,13 +59,13 @@ def import_concatenated(stream: SourceStream, kind: Kind, importer: Importer) ->
             arrays.append(array)
     finally:
         stream.release()
-    parsed = importer_of(stream.schema.__arrow_c_schema__())
+    parsed = importer_of(stream.schema_capsule)
     if not arrays:
-        arrays.append(empty_array(stream.schema))
+        arrays.append(empty_array(stream.schema_capsule))
     imported = [importer.import_array(parsed, array, kind)[0] for array in arrays]
     columns = imported[0]
     if len(imported) > 1:
-        field = as_field(stream.schema)
+        field = as_field(stream.schema_capsule)
         names = [child.name for child in field.type] if kind == "table" else [field.name]
         columns = [
             _concatenate_columns(parts, name, importer)
