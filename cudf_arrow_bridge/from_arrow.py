@@ -329,7 +329,7 @@ def _open(
     """Return the selected columns of a source, or of an iterable of sources if `takes_several`."""
     if kind is not None:
         check_kind(kind)
-    source = _find_source(obj, with_index=kind is None and importer.makes_frames)
+    source = _find_source(obj, importer, with_index=kind is None and importer.makes_frames)
     if source is None:
         found = type_of_source(obj)
         if found is UNKNOWN or (found is ITERABLE and not takes_several):
@@ -349,7 +349,9 @@ def _open(
     return source
 
 
-def _find_source(obj: Any, with_index: bool) -> SourceArray | SourceStream | None:
+def _find_source(
+    obj: Any, importer: Importer, with_index: bool
+) -> SourceArray | SourceStream | None:
     """Return the array or stream of an object, with its labels, or None if it has no protocol.
 
     `with_index` is whether a series keeps its index.
@@ -361,7 +363,9 @@ def _find_source(obj: Any, with_index: bool) -> SourceArray | SourceStream | Non
         has_levels = is_series and type(obj.index).__name__ != "RangeIndex"
         preserve_index = True if with_index and has_levels else None
         if is_cudf:
-            return array_of_rapids(obj, preserve_index)
+            # For copy=True the import makes the copy.
+            copy = False if importer.copy is False else None
+            return array_of_rapids(obj, preserve_index, copy)
         # Imported here because it imports cuDF.
         from .export.pandas_objects import arrow_of_pandas, table_of_pandas
 
@@ -375,7 +379,7 @@ def _find_source(obj: Any, with_index: bool) -> SourceArray | SourceStream | Non
 
 def _arrays_of(obj: Any, importer: Importer) -> Iterator[SourceArray]:
     """Iterate over the arrays of an object of a source."""
-    source = _find_source(unwrapped(obj), with_index=False)
+    source = _find_source(unwrapped(obj), importer, with_index=False)
     if source is None:
         source = open_array(to_arrow_device(obj, stream=importer.importing))
     return source.source_arrays() if isinstance(source, SourceStream) else iter((source,))

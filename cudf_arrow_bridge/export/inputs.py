@@ -82,9 +82,14 @@ def export_input_of(
     raise object_error(obj, f"cuDF data or an object with {ANY_PROTOCOL}", "to_arrow_device_stream")
 
 
-def array_of_rapids(obj: Any, preserve_index: bool | None = None) -> SourceArray:
-    """Return the array of an object of cuDF or pylibcudf, whose columns an import shares."""
-    arguments = export_arguments(None, None, None, False, None, None)
+def array_of_rapids(
+    obj: Any, preserve_index: bool | None = None, copy: bool | None = None
+) -> SourceArray:
+    """Return the array of an object of cuDF or pylibcudf, whose columns an import shares.
+
+    Raise a ValueError if `copy` is False and a range index has to be converted to a column.
+    """
+    arguments = export_arguments(None, None, None, False, copy, None)
     export_input = export_input_of(obj, preserve_index, arguments)
     return SourceArray.of_columns(InputExporter(export_input, arguments))
 

@@ -11,7 +11,7 @@ from ..frames import real_pandas as pd
 from ..frames.dtypes import dtype_hint
 from ..frames.frame_to_columns import level_labels
 from ..frames.labels import RowIndex, stringify
-from ..frames.layout import FrameLayout, ObjectType, encode_field, table_names
+from ..frames.layout import FrameLayout, ObjectType, single_label, table_names
 
 
 def arrow_of_pandas(
@@ -37,7 +37,7 @@ def arrow_of_pandas(
     if isinstance(obj, pd.Index):
         return _named_array("index", obj, None)
     if isinstance(obj, pd.Series) and preserve_index:
-        labels = pd.Index([obj.name], dtype=object, tupleize_cols=False)
+        labels = single_label(obj.name)
         frame = obj.to_frame("")
         return _one_batch(table_of_pandas(frame, labels, "series", preserve_index=True))
     if isinstance(obj, pd.Series):
@@ -146,8 +146,7 @@ def _named_array(
     if rows is not None and not (rows.name is None and rows.equals(pd.RangeIndex(len(obj)))):
         row_index = RowIndex([rows.name], range(rows.start, rows.stop, rows.step))
     name = "" if obj.name is None else stringify(obj.name)
-    hint = dtype_hint(obj.dtype)
-    metadata = encode_field(object_type, name, obj.name, hint, row_index, [])
-    field = pa.field(name, array.type, metadata=metadata or None)
+    layout = FrameLayout(object_type, single_label(obj.name), [dtype_hint(obj.dtype)], row_index)
+    field = pa.field(name, array.type, metadata=layout.field_metadata(name, []) or None)
     _, capsule = array.__arrow_c_device_array__()
     return SourceArray(field.__arrow_c_schema__(), capsule, "column", (), None)

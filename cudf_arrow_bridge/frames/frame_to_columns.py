@@ -34,7 +34,7 @@ from .cudf_private import (
 from .dtypes import dtype_hint
 from .host_frames import enable_host_frames
 from .labels import RowIndex, stringify
-from .layout import FrameLayout, ObjectType, encode_field, single_label, table_names
+from .layout import FrameLayout, ObjectType, single_label, table_names
 from .to_pylibcudf import column_to_pylibcudf
 
 if TYPE_CHECKING:
@@ -228,9 +228,7 @@ def _convert(
     objects: list[Any] = []
     if kind == "column":
         (field,), (name,) = fields, names
-        (hint,) = layout.hints
-        ours = encode_field(layout.object_type, name, label, hint, row_index, objects)
-        metadata = {**field.metadata, **ours}
+        metadata = {**field.metadata, **layout.field_metadata(name, objects)}
         return columns, SchemaSpec([replace(field, metadata=metadata)], {}, tuple(objects))
     entries = [
         pandas_metadata.column_entry(shown_name, name, dtype, field.timezone)

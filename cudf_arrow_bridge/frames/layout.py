@@ -80,6 +80,18 @@ class FrameLayout:
             BRIDGE_KEY: self.encode(names, objects),
         }
 
+    def field_metadata(self, name: str, objects: list[Any]) -> dict[bytes, bytes]:
+        """Return the metadata of the field of an array, empty if its name and type are sufficient.
+
+        The label is the name of the series or index. If it has no JSON form, it is appended to
+        `objects`.
+        """
+        (label,) = self.labels
+        is_label = type(label) is str and label == name != ""
+        if self.hints == [None] and self.row_index is None and (is_label or label is None):
+            return {}
+        return {BRIDGE_KEY: self.encode([name], objects)}
+
     def encode(self, names: Sequence[str], objects: list[Any]) -> bytes:
         """Return the value of our key, for fields with these names."""
         common, entries = encode_index(self.labels, objects)
@@ -199,26 +211,6 @@ def _decode_row_index(
         if level in positions
     }
     return RowIndex(list(kept.values()), levels=list(kept)) if kept else None
-
-
-def encode_field(
-    object_type: ObjectType,
-    name: str,
-    label: Hashable,
-    hint: Json,
-    row_index: RowIndex | None,
-    objects: list[Any],
-) -> dict[bytes, bytes]:
-    """Return the metadata of the field of an array, empty if its name and type are sufficient.
-
-    The label is the name of the series or index. If it has no JSON form, it is appended to
-    `objects`. A row index of None is the default index.
-    """
-    is_label = type(label) is str and label == name != ""
-    if hint is None and row_index is None and (is_label or label is None):
-        return {}
-    layout = FrameLayout(object_type, single_label(label), [hint], row_index)
-    return {BRIDGE_KEY: layout.encode([name], objects)}
 
 
 def decode_field(field: pa.Field, objects: Sequence[Any] = ()) -> FrameLayout:

@@ -8,11 +8,10 @@ from typing import Any
 
 import pylibcudf as plc
 
-from .._core.export.array_exporter import ExportArguments, InputExporter
+from .._core.export.array_exporter import InputExporter
 from .._core.import_.array_importer import ArrayImporter, ImportArguments, to_capsule
 from .._core.import_.columns import table_of
 from .._core.import_.imported_fields import remember
-from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.options import Kind, check_option
 from ..arrow.schemas import imported_fields
 from ..cuda.ordering import order
@@ -69,9 +68,6 @@ class Importer:
         if isinstance(array, InputExporter):
             columns, num_rows = self._share(array, kind), array.export_input.num_rows
         if columns is None:
-            if isinstance(array, InputExporter) and self.copy is False:
-                arguments = ExportArguments(array.arguments.stream, copy=False)
-                array = InputExporter(array.export_input, arguments)
             columns, num_rows, _ = parsed.import_array(
                 to_capsule(array), kind == "table", self.arguments
             )
@@ -84,13 +80,10 @@ class Importer:
 
         Return None if they have to be exported and imported, which can convert or copy them.
         """
-        source = array.export_input
-        if self.copy is False and source.copied:
-            raise copy_error([CopyRefusedError("", reason) for *_, reason in source.copied])
-        if kind != source.kind or not self.shares_columns:
+        if kind != array.export_input.kind or not self.shares_columns:
             return None
         order(self.importing.handle, array.arguments.handle)
-        return self.arguments.share_columns(source.columns)
+        return self.arguments.share_columns(array.export_input.columns)
 
     def compute_after_import(self) -> None:
         """Make later work on `computing` wait for the import."""
