@@ -38,9 +38,7 @@ def is_instance(obj: Any, module: str, *classes: str) -> bool:
     """Return whether an object is of one of the classes of a module, which is not imported."""
     loaded = sys.modules.get(module)
     # The module lacks classes while another thread imports it.
-    return loaded is not None and isinstance(
-        obj, tuple(getattr(loaded, name, ()) for name in classes)
-    )
+    return isinstance(obj, tuple(getattr(loaded, name, ()) for name in classes))
 
 
 def is_array(obj: Any) -> bool:

@@ -10,7 +10,9 @@ import pyarrow as pa
 from ..arrow.schemas import positions_of
 
 
-def selected_positions(columns: Any, schema: pa.Schema, labels: tuple[Any, ...] = ()) -> list[int]:
+def selected_positions(
+    columns: Any, schema: pa.Schema, labels: tuple[Any, ...] = (), keeps_index: bool = True
+) -> list[int]:
     """Return the positions of the selected fields, then of the index.
 
     Parameters
@@ -21,6 +23,8 @@ def selected_positions(columns: Any, schema: pa.Schema, labels: tuple[Any, ...] 
         The schema. Its metadata specifies which fields are the index.
     labels
         The labels without a JSON form; see `SchemaSpec`.
+    keeps_index
+        Whether to return the positions of the index.
 
     Raises
     ------
@@ -28,7 +32,7 @@ def selected_positions(columns: Any, schema: pa.Schema, labels: tuple[Any, ...] 
         If `columns` are not names that each match exactly one field.
     """
     positions = positions_of(columns, schema.names)
-    if not schema.metadata:
+    if not (keeps_index and schema.metadata):
         return positions
     # Imported here because importing cuDF takes about a second.
     from .layout import decode_schema

@@ -14,7 +14,7 @@ from .._core.schema import SchemaSpec, is_struct
 from ..arrow.foreign_streams import SourceStream
 from ..arrow.metadata import from_field
 from ..arrow.options import Kind
-from ..arrow.schemas import as_schema, positions_of
+from ..arrow.schemas import as_schema
 from ..frames.selected_columns import selected_positions
 
 
@@ -30,12 +30,7 @@ def select_columns(stream: SourceStream, columns: Any, kind: Kind, keeps_index: 
     if kind != "table":
         raise ValueError('columns: the data is a column: kind="table" imports it as a table')
     whole = as_schema(capsule)
-    positions = (
-        selected_positions(columns, whole, stream.labels)
-        if keeps_index
-        else positions_of(columns, whole.names)
-    )
-
+    positions = selected_positions(columns, whole, stream.labels, keeps_index)
     schema = pa.schema([whole.field(position) for position in positions], whole.metadata)
 
     def select(array: object) -> object:
