@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from ...arrow.device_array_stream import DeviceArrayStream
 from ...arrow.foreign_streams import has_stream_protocol, open_stream
 from ...arrow.sources import SourceArray, is_array, is_instance
-from ...cuda.ordering import ordered
+from ...cuda.ordering import order
 from ...cuda.streams import cudf_handle_of_all_threads
 from ...frames.proxies import is_pandas, unwrapped
 from ..cudf_polars_private import is_container, is_result, take_partitions
@@ -179,10 +179,15 @@ def _objects_of(obj: Any, stream: Stream, claim: ClaimSource) -> Iterator[Any]:
 def _objects_of_computed(
     computed: Iterable[Any], stream: Stream, claim: ClaimSource
 ) -> Iterator[Any]:
+    # Several threads may have computed the objects, each on its per-thread default stream.
+    made_on = cudf_handle_of_all_threads()
     for obj in computed:
-        # Several threads may have computed it, each on its per-thread default stream.
-        with ordered(stream, cudf_handle_of_all_threads()):
+        order(stream.handle, made_on)
+        try:
             yield from _objects_of(obj, stream, claim)
+        finally:
+            # The data is freed there after its use.
+            order(made_on, stream.handle)
         del obj
 
 
