@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from pyarrow.pandas_compat import get_column_metadata
 
 from ..arrow.sources import SourceArray
 from ..arrow.text import shortened
@@ -59,53 +60,32 @@ def table_of_pandas(
 
     `labels` are the column labels of the object that the frame represents, by default its own.
     """
-    if preserve_index is False and not len(frame.columns):
-        # Without an index, pyarrow counts no rows.
-        frame, preserve_index = frame.reset_index(drop=True), None
     labels = frame.columns if labels is None else labels
-    index = frame.index
+    columns = [column for _, column in frame.items()]
+    index, index_names = frame.index, []
     rows, row_index = None, None
-    dtypes = list(frame.dtypes)
-    if isinstance(index, pd.RangeIndex) and preserve_index is None:
-        rows = range(index.start, index.stop, index.step)
-    elif preserve_index is not False:
-        # Otherwise pyarrow would not write ranges as columns, even for levels of a MultiIndex.
-        preserve_index = True
-        dtypes += list(index.dtypes) if isinstance(index, pd.MultiIndex) else [index.dtype]
-    index_names = [] if preserve_index is False else list(index.names)
+    if preserve_index is not False:
+        index_names = list(index.names)
+        if isinstance(index, pd.RangeIndex) and preserve_index is None:
+            rows = range(index.start, index.stop, index.step)
+        else:
+            # pandas takes names that are numbers for positions of levels.
+            unnamed = index.set_names([None] * index.nlevels)
+            columns += map(unnamed.get_level_values, range(index.nlevels))
+        row_index = RowIndex(index_names, rows, list(range(len(labels), len(columns))))
     names, shown_names = table_names(labels, index_names, rows)
-    if index_names:
-        row_index = RowIndex(index_names, rows, list(range(len(labels), len(dtypes))))
-        # pyarrow uses numbers as positions of levels, and writes equal names for several levels.
-        level_names: list[str | None] = [*names[len(labels) :]] or [None]
-        frame = frame.set_axis(index.set_names(level_names))
-    # pyarrow rejects equal names, fails for invalid UTF-8, and cannot read all labels again.
-    columns = names[: len(labels)]
-    is_unique = len(set(columns)) == len(columns)
-    frame = frame.set_axis(columns if is_unique else list(map(str, range(len(columns)))), axis=1)
-    try:
-        table = pa.Table.from_pandas(frame, preserve_index=preserve_index)
-    except (pa.ArrowException, UnicodeEncodeError):
-        levels = frame.index.to_frame(name=range(index.nlevels))
-        for label, (_, values) in zip(
-            [*labels, *index_names], [*frame.items(), *levels.items()], strict=False
-        ):
-            _to_arrow(values, label)  # raises an error that names the column
-        raise
+    arrays = list(map(_to_arrow, columns, [*labels, *index_names]))
     entries = [
-        {**entry, "name": shown_name, "field_name": name}
-        for entry, shown_name, name in zip(
-            table.schema.pandas_metadata["columns"], shown_names, names, strict=True
-        )
+        {**get_column_metadata(column, "", array.type, name), "name": shown_name}
+        for column, array, name, shown_name in zip(columns, arrays, names, shown_names, strict=True)
     ]
-    hints = [dtype_hint(dtype) for dtype in dtypes]
+    hints = [dtype_hint(column.dtype) for column in columns]
     layout = FrameLayout(object_type, labels, hints, row_index, frame.attrs)
     metadata = layout.schema_metadata(names, entries, [])
-    if names:
-        return table.rename_columns(names).replace_schema_metadata(metadata)
-    # pyarrow would set the number of rows of a table without columns to 0.
-    batches = [batch.replace_schema_metadata(metadata) for batch in table.to_batches()]
-    return pa.Table.from_batches(batches, table.schema.with_metadata(metadata))
+    if not names:
+        # A table of no columns would have no rows.
+        return pa.table([pa.nulls(len(frame))], [""], metadata=metadata).select([])
+    return pa.table(arrays, names, metadata=metadata)
 
 
 def _to_arrow(column: pd.Series | pd.Index, label: object) -> pa.Array | pa.ChunkedArray:
