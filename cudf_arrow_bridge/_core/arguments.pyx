@@ -25,11 +25,6 @@ def has_gpu() -> bool:
     return core.has_gpu()
 
 
-def device_type(uintptr_t address) -> int:
-    """Return Arrow's device type of the memory at an address (1: CPU, 2: CUDA, ...)."""
-    return core.locate(<const void*>address).device_type
-
-
 cdef object resolve_resource(object mr):
     """Return `mr`, or for None rmm's current resource, or without a GPU None for host memory.
 

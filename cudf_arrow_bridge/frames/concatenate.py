@@ -10,7 +10,7 @@ from typing import Any
 import pylibcudf as plc
 
 from ..arrow import dictionaries
-from ..cuda.residency import ComputeLocation
+from ..cuda.residency import has_gpu
 from . import convert
 
 _INT32 = plc.DataType(plc.TypeId.INT32)
@@ -43,9 +43,8 @@ def _concatenate_dictionaries(
     dictionary keep it. Otherwise the values are in the order of their first occurrence, as in
     cuDF's concatenation of categories.
     """
-    location = ComputeLocation(False, stream)
     for column in columns:
-        convert.check_codes(column, path, location)
+        convert.check_codes(column, path, stream)
     codes = [plc.unary.cast(convert.codes_of(column), _INT32, stream) for column in columns]
     dictionaries = [column.children()[1] for column in columns]
     values = dictionaries[0]
@@ -53,32 +52,28 @@ def _concatenate_dictionaries(
         values, new_codes = _distinct_values(dictionaries, stream, mr)
         # Each old code is an index into the new codes of its dictionary.
         codes = [
-            convert.decode(old, new, location) for old, new in zip(codes, new_codes, strict=True)
+            convert.decode(old, new, stream) for old, new in zip(codes, new_codes, strict=True)
         ]
     all_codes = plc.concatenate.concatenate(codes, stream, mr)
     children = [all_codes.with_mask(None, 0), values]
     return convert.with_rows_of(all_codes, convert.DICTIONARY, None, children)
 
 
-def distinct_values(
-    values: plc.Column, location: ComputeLocation
-) -> tuple[plc.Column, plc.Column] | None:
+def distinct_values(values: plc.Column, stream: Any) -> tuple[plc.Column, plc.Column] | None:
     """Return the distinct values of a dictionary, and the position in them of each value.
 
     Return None if all values are distinct. Synchronizes the stream for device memory.
     """
     if values.size() < 2:
         return None
-    if location.host:
+    if not has_gpu():
         found = dictionaries.distinct_values(convert.to_arrow(values))
-        return found and tuple(convert.from_arrow(array, location) for array in found)
+        return found and tuple(map(convert.from_arrow, found))
     keep = plc.stream_compaction.DuplicateKeepOption.KEEP_ANY
-    indices = plc.stream_compaction.distinct_indices(
-        plc.Table([values]), keep, *_EQUAL, location.stream
-    )
+    indices = plc.stream_compaction.distinct_indices(plc.Table([values]), keep, *_EQUAL, stream)
     if indices.size() == values.size():
         return None
-    distinct, (positions,) = _distinct_values([values], location.stream, None)
+    distinct, (positions,) = _distinct_values([values], stream, None)
     return distinct, positions
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions for cuDF frames: on the CPU for host memory, otherwise on the GPU."""
+"""Conversions for cuDF frames: on the GPU, or without one on the CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .._core.schema import SchemaSpec
 from ..arrow.device_array import DeviceArray
 from ..arrow.errors import quoted
 from ..arrow.sources import open_array
-from ..cuda.residency import ComputeLocation
+from ..cuda.residency import has_gpu
 from ..cuda.streams import resolve_stream
 
 DICTIONARY = plc.DataType(plc.TypeId.DICTIONARY32)
@@ -36,22 +36,22 @@ def to_arrow(column: plc.Column, field: ColumnMetadata | None = None) -> pa.Arra
     return pa.array(exporter.export(None, DeviceArray))
 
 
-def from_arrow(array: pa.Array, location: ComputeLocation) -> plc.Column:
+def from_arrow(array: pa.Array) -> plc.Column:
     """Return a pyarrow array as a column that shares its memory."""
     source = open_array(array)
-    arguments = ImportArguments(resolve_stream(location.stream), None, None, None, "minimal", True)
+    arguments = ImportArguments(resolve_stream(None), None, None, None, "minimal", True)
     (column,), *_ = source.importer.import_array(source.array_capsule, False, arguments)
     return column
 
 
-def cast(column: plc.Column, dtype: plc.DataType, location: ComputeLocation) -> plc.Column:
+def cast(column: plc.Column, dtype: plc.DataType, stream: Any) -> plc.Column:
     """Cast integers to other integers, or days to seconds.
 
     Values under nulls can be out of range.
     """
-    if not location.host:
-        return plc.unary.cast(column, dtype, location.stream)
-    return from_arrow(to_arrow(column).cast(dtype.to_arrow(), safe=False), location)
+    if has_gpu():
+        return plc.unary.cast(column, dtype, stream)
+    return from_arrow(to_arrow(column).cast(dtype.to_arrow(), safe=False))
 
 
 def with_children(column: plc.Column, children: list[plc.Column]) -> plc.Column:
@@ -67,7 +67,7 @@ def codes_of(dictionary: plc.Column) -> plc.Column:
     return with_rows_of(dictionary, indices.type(), indices.data())
 
 
-def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) -> None:
+def check_codes(dictionary: plc.Column, path: str, stream: Any) -> None:
     """Check that each valid index of a dictionary column is in the bounds of its dictionary.
 
     Synchronizes the stream for device memory.
@@ -80,11 +80,11 @@ def check_codes(dictionary: plc.Column, path: str, location: ComputeLocation) ->
     if dictionary.size() == dictionary.null_count():
         return
     codes, values = codes_of(dictionary), dictionary.children()[1]
-    if location.host:
-        bounds = pc.min_max(to_arrow(codes)).as_py().values()
+    if has_gpu():
+        minmax = plc.reduce.minmax(codes, stream)
+        bounds = [scalar.to_py(stream) for scalar in minmax]
     else:
-        minmax = plc.reduce.minmax(codes, location.stream)
-        bounds = [scalar.to_py(location.stream) for scalar in minmax]
+        bounds = pc.min_max(to_arrow(codes)).as_py().values()
     for code in bounds:
         if not 0 <= code < values.size():
             raise ValueError(
@@ -101,7 +101,7 @@ def with_rows_of(
     return plc.Column(dtype, column.size(), data, mask, null_count, offset, list(children))
 
 
-def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocation) -> plc.Column:
+def cast_codes(column: plc.Column, dtype: np.dtype[Any], stream: Any) -> plc.Column:
     """Return the codes of a categorical in the unsigned type in which cuDF stores them.
 
     Codes of the same width are shared, since valid codes are not negative.
@@ -109,35 +109,36 @@ def cast_codes(column: plc.Column, dtype: np.dtype[Any], location: ComputeLocati
     stored = plc.DataType.from_arrow(pa.from_numpy_dtype(dtype))
     if plc.types.size_of(column.type()) == dtype.itemsize:
         return with_rows_of(column, stored, column.data())
-    return cast(column, stored, location)
+    return cast(column, stored, stream)
 
 
-def all_null_strings(size: int, location: ComputeLocation) -> plc.Column:
+def all_null_strings(size: int, stream: Any) -> plc.Column:
     """Return a string column with only nulls."""
-    if location.host:
-        return from_arrow(pa.nulls(size, pa.string()), location)
-    null = plc.Scalar.from_py(None, _STRING, location.stream)
-    return plc.Column.from_scalar(null, size, location.stream)
+    if not has_gpu():
+        # Pages of zeros that are never written take no memory.
+        offsets, mask = np.zeros(size + 1, "int32"), np.zeros(-(-size // 512) * 64, "uint8")
+        buffers = map(pa.py_buffer, (offsets, b"", mask))
+        return from_arrow(pa.StringArray.from_buffers(size, *buffers, size))
+    null = plc.Scalar.from_py(None, _STRING, stream)
+    return plc.Column.from_scalar(null, size, stream)
 
 
-def sequence(values: range, dtype: np.dtype[Any], location: ComputeLocation) -> plc.Column:
+def sequence(values: range, dtype: np.dtype[Any], stream: Any) -> plc.Column:
     """Return a range as a column of an integer dtype, which can store its start, step and end."""
-    if location.host:
+    if not has_gpu():
         numbers = np.arange(values.start, values.stop, values.step, dtype="int64")
-        return from_arrow(pa.array(numbers.astype(dtype)), location)
+        return from_arrow(pa.array(numbers.astype(dtype)))
     stored = plc.DataType.from_arrow(pa.from_numpy_dtype(dtype))
     start, step = (
-        plc.Scalar.from_py(number, stored, location.stream)
-        for number in (values.start, values.step)
+        plc.Scalar.from_py(number, stored, stream) for number in (values.start, values.step)
     )
-    return plc.filling.sequence(len(values), start, step, location.stream)
+    return plc.filling.sequence(len(values), start, step, stream)
 
 
-def decode(column: plc.Column, values: plc.Column, location: ComputeLocation) -> plc.Column:
+def decode(column: plc.Column, values: plc.Column, stream: Any) -> plc.Column:
     """Return the value of each code, of any integer type. Codes under nulls can be out of range."""
-    if location.host:
-        return from_arrow(to_arrow(values).take(to_arrow(column)), location)
-    stream = location.stream
+    if not has_gpu():
+        return from_arrow(to_arrow(values).take(to_arrow(column)))
     # A gather map cannot have nulls. Gather all rows and set the mask afterwards.
     gather_map = plc.unary.cast(column.with_mask(None, 0), _INT32, stream)
     (gathered,) = plc.copying.gather(

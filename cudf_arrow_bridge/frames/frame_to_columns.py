@@ -20,7 +20,6 @@ from .._core.schema import SchemaSpec, cache_spec, cached_spec
 from ..arrow.errors import CopyRefusedError, copy_error
 from ..arrow.options import Kind
 from ..arrow.schemas import unique_positions
-from ..cuda.residency import compute_location
 from . import convert, pandas_metadata
 from . import real_pandas as pd
 from .cudf_private import (
@@ -107,7 +106,7 @@ def frame_to_columns(
         preserve_index, columns = None, columns_of(obj)
         labels, index = level_labels(obj.names), cudf.RangeIndex(len(obj))
     elif isinstance(obj, cudf.Index):
-        columns, copied = _index_columns(obj, (), sharer, stream, copy)
+        columns, copied = _index_columns(obj, stream, copy)
     else:
         raise TypeError(f"expected a cuDF DataFrame, Series or Index, got {type(obj).__name__}")
     kind: Kind = "column"
@@ -122,7 +121,7 @@ def frame_to_columns(
         if preserve_index is None and isinstance(index, cudf.RangeIndex):
             rows = range_of(index)
         else:
-            levels, copied = _index_columns(index, columns, sharer, stream, copy)
+            levels, copied = _index_columns(index, stream, copy)
     shared = share_columns([*columns, *levels], sharer)
     exported = shared[0]
     key = None
@@ -247,30 +246,21 @@ def _is_own_range(index: cudf.Index) -> bool:
 
 
 def _index_columns(
-    index: cudf.Index,
-    columns: Sequence[ColumnBase],
-    sharer: BufferSharer,
-    stream: Any,
-    copy: bool | None,
+    index: cudf.Index, stream: Any, copy: bool | None
 ) -> tuple[Sequence[ColumnBase], Sequence[CopiedBuffer]]:
-    """Return an index as columns, and the memory allocated for them.
-
-    A range index becomes a column in the same memory as `columns`.
-    """
+    """Return an index as columns, and the memory allocated for them."""
     if not isinstance(index, cudf.RangeIndex):
         return columns_of(index), ()
     if copy is False and len(index):
         name = "" if index.name is None else stringify(index.name)
         raise copy_error([CopyRefusedError(name, _NO_RANGES)])
-    # Reading addresses requires the spill lock.
-    locked, *_ = share_columns(columns, sharer)
     values, dtype = range_of(index), index.dtype
     numbers = (values.start, values.step, *values[-1:])
     if not np.iinfo(dtype).min <= min(numbers) <= max(numbers) <= np.iinfo(dtype).max:
         # cuDF has an option for int32 labels, and would change labels that do not fit.
         dtype = np.dtype("int64")
     enable_host_frames()
-    column = convert.sequence(values, dtype, compute_location(*locked, stream=stream))
+    column = convert.sequence(values, dtype, stream)
     copied = [(column.data().ptr, len(index) * dtype.itemsize, _NO_RANGES)] if len(index) else []
     # Not spillable: cuDF spills on its own stream, which does not wait for that of the sequence.
     column = rebuild_all(column, lambda span: OwningSpan(span.ptr, span.size, span))

@@ -40,7 +40,6 @@ from ..arrow.types import (
     REPEATED_CATEGORIES,
     FrameTypeError,
 )
-from ..cuda.residency import ComputeLocation, compute_location
 from . import convert
 from . import real_pandas as pd
 from .concatenate import distinct_values
@@ -85,11 +84,13 @@ _CUDF_TYPES = {
 class _Level:
     """The Arrow field of one level of a column, its path for errors, and the options.
 
+    Conversions run on `stream`.
+
     Only a column of a frame, the top level, has a dtype hint.
     """
 
     field: pa.Field
-    location: ComputeLocation
+    stream: Any
     path: str
     may_copy: bool
     hint: Json = None
@@ -100,7 +101,7 @@ class _Level:
         return storage_type_of(self.field.type)
 
     def child(self, field: pa.Field, name: str) -> _Level:
-        return _Level(field, self.location, f"{self.path}{name}", self.may_copy)
+        return _Level(field, self.stream, f"{self.path}{name}", self.may_copy)
 
     def need_copy(self, reason: str) -> None:
         """Raise `CopyRefusedError` if conversions are not allowed."""
@@ -146,8 +147,8 @@ class ColumnConverter:
         if self._known is not None:
             result = make_known_column(column, *self._known)
         else:
-            field, location = self._field, compute_location(column, stream=stream)
-            level = _Level(field, location, field.name, may_copy, self._hint, is_top=True)
+            field = self._field
+            level = _Level(field, stream, field.name, may_copy, self._hint, is_top=True)
             converted, dtype = _convert(column, level)
             # cuDF uses the default string dtype for pa.nulls(), but object for nested null arrays.
             default = DEFAULT_STRING_DTYPE if dtype is _NULLS else dtype
@@ -195,11 +196,11 @@ def _convert(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:
     if type_id == plc.TypeId.EMPTY:
         if column.size():
             level.need_copy(NO_NULL_TYPE)
-        return convert.all_null_strings(column.size(), level.location), _NULLS
+        return convert.all_null_strings(column.size(), level.stream), _NULLS
     if type_id in _DAYS:
         if column.size():
             level.need_copy(NO_DATES)
-        column = convert.cast(column, _DAYS[type_id], level.location)
+        column = convert.cast(column, _DAYS[type_id], level.stream)
     if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
         return column, timezone_dtype(arrow_type, level.path)
     if pa.types.is_decimal(arrow_type) and abs(arrow_type.scale) > arrow_type.precision:
@@ -223,11 +224,11 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
     can_be_categories = not is_decimal and (is_interval or values.type().id() not in _NESTED)
     if level.is_top and can_be_categories and values.null_count() == 0:
         values, dtype = _convert(values, value_level)
-        if (distinct := distinct_values(values, level.location)) is not None:
+        if (distinct := distinct_values(values, level.stream)) is not None:
             level.need_copy(REPEATED_CATEGORIES)
-            convert.check_codes(column, level.path, level.location)
+            convert.check_codes(column, level.path, level.stream)
             values, new_codes = distinct
-            codes = convert.decode(codes, new_codes, level.location)
+            codes = convert.decode(codes, new_codes, level.stream)
         categories = _make_hinted(values, dtype, hint, dtype)
         if not _is_default(value_field):
             _attach_field(categories, value_field)
@@ -239,13 +240,13 @@ def _convert_dictionary(column: plc.Column, level: _Level) -> tuple[plc.Column, 
             and stored.itemsize != plc.types.size_of(codes.type())
         ):
             level.need_copy(CODES_WIDTH)
-            convert.check_codes(column, level.path, level.location)
-        return convert.cast_codes(codes, stored, level.location), dtype
+            convert.check_codes(column, level.path, level.stream)
+        return convert.cast_codes(codes, stored, level.stream), dtype
     if column.size():
         level.need_copy(NO_DECIMAL_CATEGORIES if is_decimal else NO_NESTED_CATEGORIES)
-        convert.check_codes(column, level.path, level.location)
+        convert.check_codes(column, level.path, level.stream)
     values, dtype = _convert(values, replace(value_level, is_top=level.is_top))
-    return convert.decode(codes, values, level.location), dtype
+    return convert.decode(codes, values, level.stream), dtype
 
 
 def _convert_list(column: plc.Column, level: _Level) -> tuple[plc.Column, Any]:

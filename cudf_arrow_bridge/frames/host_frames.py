@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pylibcudf as plc
 
 from .._core.import_.columns import OwningSpan, rebuild_all
-from ..cuda.residency import ComputeLocation, has_gpu
+from ..cuda.residency import has_gpu
 from . import convert
 from . import real_pandas as pd
 from .cudf_private import (
@@ -126,9 +126,6 @@ def _to_pandas(column: ColumnBase) -> pd.Index:
     return values.fillna(pd.NA) if values.dtype == object else values
 
 
-_HOST = ComputeLocation(host=True)
-
-
 def _slice(source: Any, indices: Sequence[int], stream: Any = None) -> list[Any]:
     """Replace ``pylibcudf.copying.slice``: return zero-copy slices of a column or table."""
     return [
@@ -160,7 +157,7 @@ def _empty_like(source: Any, stream: Any = None) -> Any:
 def _cast(column: plc.Column, dtype: plc.DataType, stream: Any = None, mr: Any = None) -> Any:
     """Replace ``pylibcudf.unary.cast`` for integers, such as the codes of categoricals."""
     if all(map(plc.traits.is_integral_not_bool, (column.type(), dtype))):
-        return convert.cast(column, dtype, _HOST)
+        return convert.cast(column, dtype, stream)
     return _cast_on_gpu(column, dtype, stream, mr)
 
 
@@ -216,7 +213,7 @@ def _to_numpy(self: ColumnBase) -> np.ndarray[Any, Any]:
 
 def _from_range(cls: type[ColumnBase], values: range) -> ColumnBase:
     dtype = np.dtype("int64")
-    return make_column(convert.sequence(values, dtype, _HOST), dtype)
+    return make_column(convert.sequence(values, dtype, None), dtype)
 
 
 def _levels_to_pandas(

@@ -17,7 +17,7 @@ from .._load import imports_of_extra
 from ..arrow.device_array import DeviceArray
 from ..arrow.metadata import storage_type_of
 from ..arrow.schemas import with_fields
-from ..cuda.residency import DeviceType, compute_location, has_gpu
+from ..cuda.residency import DeviceType, has_gpu
 from ..export.cudf_polars_private import evaluate, lazy_frame_class
 from ..export.sources.files import is_binary
 from ..export.sources.registry import OBJECT, STREAM, open_source, type_of_source
@@ -340,7 +340,7 @@ def _with_type(column: plc.Column, dtype: Any, stream: Any) -> plc.Column:
     cudf-polars has no seconds. They become milliseconds, as in polars.
     """
     if column.type() != dtype.plc_type:
-        return cast(column, dtype.plc_type, compute_location(column, stream=stream))
+        return cast(column, dtype.plc_type, stream)
     children = column.children()
     if dtype.id() == plc.TypeId.LIST:
         (offsets, values), (of_values,) = children, dtype.children
