@@ -35,12 +35,7 @@ _IN_FRAMES: dict[str, tuple[str, Support, str]] = {
     "EMPTY": ("str", "converted", NO_NULL_TYPE),
     "DICTIONARY32": ("category", "depends", CODES_WIDTH),
 }
-_DTYPES = {
-    "FLOAT32": "float32",
-    "FLOAT64": "float64",
-    "BOOL8": "bool",
-    "STRING": "str",
-}
+_DTYPES = {"BOOL8": "bool", "STRING": "str"}
 _UNITS = {"SECONDS": "s", "MILLISECONDS": "ms", "MICROSECONDS": "us", "NANOSECONDS": "ns"}
 
 
