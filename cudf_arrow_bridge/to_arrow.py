@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._core.export.array_exporter import InputExporter
 from ._core.schema import Schema, as_capsule
 from .arrow.device_array import DeviceArray
 from .arrow.device_array_stream import DeviceArrayStream
 from .arrow.options import check_max_rows, export_arguments
 from .cuda.residency import DeviceType
-from .export.exporter import export_object
+from .export.inputs import can_reuse_export, export_input_of
 from .export.sources.registry import open_source
 from .export.streams import ObjectStreamSource
 
@@ -147,7 +148,15 @@ def to_arrow_device(
     {b'from': b'here'}
     """
     arguments = export_arguments(stream, mr, preserve_index, compact, copy, device_type)
-    return export_object(obj, preserve_index, arguments, as_capsule(requested_schema))
+    requested = as_capsule(requested_schema)
+    is_array = isinstance(obj, DeviceArray)
+    if is_array and obj.is_released:
+        raise ValueError("the array is released")
+    if is_array and can_reuse_export(obj, arguments, requested):
+        return obj.as_requested(requested)
+    export_input = export_input_of(obj, preserve_index, arguments)
+    exported = InputExporter(export_input, arguments).export(requested, DeviceArray)
+    return exported._described_as(obj) if is_array else exported
 
 
 def to_arrow_device_stream(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pylibcudf as plc
 
@@ -25,6 +25,7 @@ from .._core.import_.imported_fields import (
 )
 from .._core.protocols import ColumnMetadata
 from .._core.schema import Schema, SchemaSpec
+from ..arrow.device_array import DeviceArray
 from ..arrow.errors import ANY_PROTOCOL, object_error
 from ..arrow.foreign_streams import has_stream_protocol, join_on_host, open_stream
 from ..arrow.metadata import from_field
@@ -176,6 +177,28 @@ def _spec_of_source(source: SourceArray, kind: Kind, columns: Sequence[plc.Colum
             spec = SchemaSpec([from_field(as_field(source.schema_capsule))], {}, source.labels)
         derived[key] = spec
     return spec
+
+
+def can_reuse_export(
+    obj: Any, arguments: ExportArguments, requested_schema: object | None
+) -> TypeGuard[DeviceArray]:
+    """Return whether an object is an array that already meets the arguments of the export."""
+    if not isinstance(obj, DeviceArray) or arguments.compact or arguments.managed_as_cuda:
+        return False
+    # The array was exported with its own `copy` argument, which a requested schema would use.
+    return arguments.copy is None or (arguments.copy is False and requested_schema is None)
+
+
+def export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
+    """Export the data of an array with the schema in a capsule; see `DeviceArray.as_requested`."""
+    source, arguments = array._source, array._arguments
+    if isinstance(source, DeviceArray):
+        return source.as_requested(requested_schema).to_host(stream=arguments.stream)
+    if source is None:
+        export_input = export_input_of_source(open_array(array), arguments)
+        source = InputExporter(export_input, arguments)
+    exported: DeviceArray = source.export(requested_schema, DeviceArray)
+    return exported
 
 
 def _spec_of(kind: Kind, columns: Sequence[plc.Column]) -> tuple[SchemaSpec, list[object]]:

@@ -21,8 +21,7 @@ from ..arrow.device_array import DeviceArray
 from ..arrow.errors import single_use_reason
 from ..arrow.schemas import copied, with_types_for_nulls
 from ..arrow.sources import SourceArray
-from .exporter import can_reuse_export
-from .inputs import export_input_of, kind_and_schema
+from .inputs import can_reuse_export, export_input_of, kind_and_schema
 from .sources.registry import Source
 
 Exported = TypeVar("Exported")

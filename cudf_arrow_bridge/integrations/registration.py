@@ -44,7 +44,7 @@ def _export(obj: Any) -> DeviceArray:
 
 
 def _export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
-    from ..export.exporter import export_again
+    from ..export.inputs import export_again
 
     return export_again(array, requested_schema)
 

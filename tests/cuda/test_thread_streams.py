@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge import to_arrow
 from cudf_arrow_bridge._core.import_.array_importer import ArrayImporter, ImportArguments
 from cudf_arrow_bridge.cuda import ordering, streams
 from cudf_arrow_bridge.cuda.streams import (
@@ -19,7 +20,7 @@ from cudf_arrow_bridge.cuda.streams import (
     resolve_stream,
     stream_handle,
 )
-from cudf_arrow_bridge.export import exporter
+from cudf_arrow_bridge.export import inputs
 from cudf_arrow_bridge.export import streams as export_streams
 from cudf_arrow_bridge.export.sources import datasets
 from testing.peers import chunked_reader
@@ -86,12 +87,13 @@ def used(monkeypatch):
     """Record the handles of the streams that arrays are exported on."""
     handles = []
 
-    class NotingExporter(exporter.InputExporter):
+    class NotingExporter(inputs.InputExporter):
         def export(self, *args):
             handles.append(self.arguments.handle)
             return super().export(*args)
 
-    monkeypatch.setattr(exporter, "InputExporter", NotingExporter)
+    for module in (to_arrow, inputs):
+        monkeypatch.setattr(module, "InputExporter", NotingExporter)
     return handles
 
 

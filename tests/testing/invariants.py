@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
-from cudf_arrow_bridge.export import exporter, inputs
+from cudf_arrow_bridge.export import inputs
 from cudf_arrow_bridge.import_ import tensors
 from cudf_arrow_bridge.import_.importer import Importer
 
@@ -109,8 +109,7 @@ def watch(monkeypatch, note):
     original_input = inputs.export_input_of_source
     monkeypatch.setattr(Importer, "__init__", init)
     monkeypatch.setattr(Importer, "import_array", import_array)
-    for module in (inputs, exporter):
-        monkeypatch.setattr(module, "export_input_of_source", export_input)
+    monkeypatch.setattr(inputs, "export_input_of_source", export_input)
     for name in ("import_dlpack", "import_memory"):
         monkeypatch.setattr(tensors, name, tensor(getattr(tensors, name)))
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from cudf_arrow_bridge import to_arrow
+from cudf_arrow_bridge._core.export.array_exporter import InputExporter
 from cudf_arrow_bridge.arrow.device_array import DeviceArray
 from cudf_arrow_bridge.arrow.device_array_stream import DeviceArrayStream
 from cudf_arrow_bridge.arrow.schemas import as_field
-from cudf_arrow_bridge.export import exporter
+from cudf_arrow_bridge.export import inputs
 from cudf_arrow_bridge.export.streams import ObjectStreamSource
 from testing.peers.arrays import struct_of
 
@@ -24,7 +26,7 @@ def watch(monkeypatch, note):
     """Check every export in host memory, and call `note` with its violations."""
     wrap = DeviceArrayStream._wrap
 
-    class CheckedExporter(exporter.InputExporter):
+    class CheckedExporter(InputExporter):
         def export(self, *args):
             array = super().export(*args)
             note(violations(array, compact=self.arguments.compact))
@@ -35,7 +37,8 @@ def watch(monkeypatch, note):
         note(violations(array, compact=_is_compact(self._source)))
         return array
 
-    monkeypatch.setattr(exporter, "InputExporter", CheckedExporter)
+    for module in (to_arrow, inputs):
+        monkeypatch.setattr(module, "InputExporter", CheckedExporter)
     monkeypatch.setattr(DeviceArrayStream, "_wrap", wrap_checked)
 
 
