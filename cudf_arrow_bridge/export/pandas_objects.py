@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pyarrow as pa
 from pyarrow.pandas_compat import get_column_metadata
 
@@ -74,7 +76,11 @@ def table_of_pandas(
             columns += map(unnamed.get_level_values, range(index.nlevels))
         row_index = RowIndex(index_names, rows, list(range(len(labels), len(columns))))
     names, shown_names = table_names(labels, index_names, rows)
-    arrays = list(map(_to_arrow, columns, [*labels, *index_names]))
+    # pyarrow uses threads for such frames too.
+    is_long = len(frame) > 100 * len(columns)
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        convert = pool.map if is_long else map
+        arrays = list(convert(_to_arrow, columns, [*labels, *index_names]))
     entries = [
         {**get_column_metadata(column, "", array.type, name), "name": shown_name}
         for column, array, name, shown_name in zip(columns, arrays, names, shown_names, strict=True)
