@@ -206,18 +206,7 @@ class DeviceArrayStream(NotPicklable):
 
     def __iter__(self) -> Iterator[DeviceArray]:
         """Return an iterator over a new iteration, which starts when a batch is requested."""
-        started: list[ExportedStream] = []
-        start_lock = Lock()
-
-        def next_batch() -> DeviceArray | None:
-            with start_lock:
-                if not started:
-                    started.append(self._iterate())
-            (stream,) = started
-            batch = stream.next()
-            return None if batch is None else self._wrap(batch, stream.state.labels)
-
-        return iter(next_batch, None)
+        return _Batches(self)
 
     def _iterate(self) -> ExportedStream:
         stream = self._claim()
@@ -315,6 +304,27 @@ class DeviceArrayStream(NotPicklable):
         known = self._known_schema()
         schema = None if known is None else as_schema_or_field(known.__arrow_c_schema__())
         return display.stream_html(self._state(), schema)
+
+
+class _Batches(Iterator[DeviceArray]):
+    """A Python iterator over one iteration of a stream."""
+
+    def __init__(self, owner: DeviceArrayStream) -> None:
+        self._owner = owner
+        self._stream: ExportedStream | None = None
+        self._start_lock = Lock()
+        self._is_done = False
+
+    def __next__(self) -> DeviceArray:
+        if self._is_done:
+            raise StopIteration
+        with self._start_lock:
+            self._stream = self._stream or self._owner._iterate()
+        batch = self._stream.next()
+        if batch is None:
+            self._is_done = True
+            raise StopIteration
+        return self._owner._wrap(batch, self._stream.state.labels)
 
 
 def _request(stream: ExportedStream, requested_schema: object) -> None:

@@ -107,7 +107,12 @@ def _with_bool8(arrow_type: pa.DataType) -> pa.DataType:
     if not has_type(arrow_type, pa.types.is_boolean):
         return arrow_type
     arrow_type = without_extension(arrow_type)
-    return pa.bool8() if pa.types.is_boolean(arrow_type) else with_fields(arrow_type, with_bool8)
+    if pa.types.is_boolean(arrow_type):
+        return pa.bool8()
+    is_list = arrow_type.id in _LISTS or pa.types.is_fixed_size_list(arrow_type)
+    # Other types are not tensors.
+    is_tensor = is_list or pa.types.is_struct(arrow_type)
+    return with_fields(arrow_type, with_bool8) if is_tensor else arrow_type
 
 
 def copied(schema: Any) -> Schema:
@@ -153,6 +158,10 @@ def _rename(arrow_type: pa.DataType, names: Iterator[tuple[str, ...]]) -> pa.Dat
     if isinstance(arrow_type, pa.BaseExtensionType):
         # The storage of an extension type cannot be replaced. The next type needs the next names.
         _rename(arrow_type.storage_type, names)
+        return arrow_type
+    if pa.types.is_union(arrow_type):
+        for field in arrow_type:
+            _rename(field.type, names)
         return arrow_type
     own = iter(next(names)) if pa.types.is_map(arrow_type) else None
 

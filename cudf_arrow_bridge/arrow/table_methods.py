@@ -72,12 +72,16 @@ class TableMethods(DescribedArray):
     def _as_pyarrow(self) -> Callable[[Any], Any]:
         return as_schema if self._kind == "table" else as_field
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema | pa.Field:
         """The Arrow schema of a record batch, or the field of a column.
 
         For a slice or a batch of a stream, the metadata has its part of a range index.
         """
+        return self._pyarrow_schema
+
+    @cached_property
+    def _pyarrow_schema(self) -> pa.Schema | pa.Field:
         schema: pa.Schema | pa.Field = self._as_pyarrow(self)
         return schema
 

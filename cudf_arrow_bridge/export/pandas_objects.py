@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pyarrow as pa
 from pyarrow.pandas_compat import get_column_metadata
@@ -76,10 +77,11 @@ def table_of_pandas(
             columns += map(unnamed.get_level_values, range(index.nlevels))
         row_index = RowIndex(index_names, rows, list(range(len(labels), len(columns))))
     names, shown_names = table_names(labels, index_names, rows)
-    # pyarrow uses threads for such frames too.
-    is_long = len(frame) > 100 * len(columns)
-    with ThreadPoolExecutor(pa.cpu_count()) as pool:
-        convert = pool.map if is_long else map
+    # Conversions of objects are slow. pyarrow uses threads for such frames too.
+    num_slow = sum(column.dtype == object for column in columns)
+    is_slow = num_slow > 1 and len(frame) > 100 * len(columns)
+    with ThreadPoolExecutor(pa.cpu_count()) if is_slow else nullcontext() as pool:
+        convert = map if pool is None else pool.map
         arrays = list(convert(_to_arrow, columns, [*labels, *index_names]))
     entries = [
         {**get_column_metadata(column, "", array.type, name), "name": shown_name}
@@ -96,6 +98,8 @@ def table_of_pandas(
 
 def _to_arrow(column: pd.Series | pd.Index, label: object) -> pa.Array | pa.ChunkedArray:
     """Convert a column to Arrow, or raise an error that names it."""
+    if isinstance(column.dtype, pd.SparseDtype):
+        raise TypeError(f"column {label!r}: sparse data is not supported: make it dense first")
     try:
         return pa.array(column, from_pandas=True)
     except UnicodeEncodeError as error:

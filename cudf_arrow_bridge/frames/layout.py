@@ -133,6 +133,8 @@ def decode_schema(schema: pa.Schema, objects: Sequence[Any] = ()) -> FrameLayout
         layout = _decode(ours, names, objects, attrs)
         if _distinct(layout.labels):
             return layout
+    except MemoryError:
+        raise
     except Exception:
         # There is none, it has another version, or a peer damaged it. The data is still valid.
         pass
@@ -224,6 +226,8 @@ def decode_field(field: pa.Field, objects: Sequence[Any] = ()) -> FrameLayout:
         (known,) = layout.labels
         label = known if written == name else label
         return FrameLayout("series", single_label(label), layout.hints, layout.row_index)
+    except MemoryError:
+        raise
     except Exception:
         # As for tables, there may be none, or a peer damaged it.
         return FrameLayout("series", single_label(label), [None])

@@ -25,6 +25,7 @@ with without_proxies():
     from pandas import Period as Period
     from pandas import RangeIndex as RangeIndex
     from pandas import Series as Series
+    from pandas import SparseDtype as SparseDtype
     from pandas import StringDtype as StringDtype
     from pandas import Timedelta as Timedelta
     from pandas import Timestamp as Timestamp

@@ -150,6 +150,7 @@ REFUSED = [
     (pa.array([1], pa.timestamp("ns")), rf"{NO_NUMBERS} 'timestamp\[ns\]'"),
     (pa.array([1], pa.decimal128(9, 2)), f"{NO_NUMBERS} 'decimal128'"),
     (pa.array([1, 1]).dictionary_encode(), f"{NO_NUMBERS} 'dictionary'"),
+    (pa.array([True]).dictionary_encode(), f"{NO_NUMBERS} 'dictionary'"),
     (pa.nulls(3), f"{NO_NUMBERS} 'null'"),
     (pa.array([[(1, 2)]], pa.map_(pa.int64(), pa.int64())), f"{NO_NUMBERS} 'map'"),
     (pa.array([[[1], [2]], [[3], [4, 5]]]), "the lists have 1 to 2 elements: a tensor"),

@@ -78,6 +78,19 @@ def test_column_without_chunks_is_exported():
     assert arrow_of_pandas(frame, preserve_index=False).to_pydict() == {"a": []}
 
 
+def test_error_of_sparse_values_names_the_column():
+    frame = pd.DataFrame({"a": pd.arrays.SparseArray([0, 1])})
+    with pytest.raises(TypeError, match="column 'a': sparse data is not supported"):
+        cab.to_arrow_device(frame)
+
+
+def test_long_frames_of_numbers_are_converted_without_threads(monkeypatch):
+    # Python starts no thread while it exits.
+    monkeypatch.setattr(pandas_objects, "ThreadPoolExecutor", None)
+    frame = pd.DataFrame({"a": range(1000), "b": range(1000)})
+    assert pa.table(cab.to_arrow_device(frame)).to_pandas().equals(frame)
+
+
 def test_chunked_strings_become_one_array():
     strings = pd.concat([pd.Series(["a", None]), pd.Series(["b"])])
     assert isinstance(pa.array(strings), pa.ChunkedArray)

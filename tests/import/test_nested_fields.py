@@ -250,3 +250,17 @@ def test_keys_are_not_sorted_because_a_schema_requests_it():
     exported = cab.to_arrow_device(entries, requested_schema=pa.field("", kinds[1]))
     assert pa.types.is_map(exported.schema.type)
     assert not exported.schema.type.keys_sorted
+
+
+def test_names_of_a_map_are_kept_after_a_union_of_maps():
+    kinds = [
+        pa.map_(pa.field(f"k{name}", pa.string(), nullable=False), pa.field(f"v{name}", pa.int64()))
+        for name in "um"
+    ]
+    union = pa.UnionArray.from_dense(
+        pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([[("x", 1)]], kinds[0])]
+    )
+    batch = pa.record_batch({"u": union, "m": pa.array([[("y", 2)]], kinds[1])})
+    frame = cab.from_arrow_device(batch, columns=["m"])
+    found = cab.to_arrow_device(frame).schema.field("m").type
+    assert (found.key_field.name, found.item_field.name) == ("km", "vm")
