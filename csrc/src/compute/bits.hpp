@@ -78,22 +78,6 @@ rmm::device_buffer make_bits(std::int64_t bits, execution const& exec, WordAt wo
   return result;
 }
 
-/// Sets the bits `[begin, end)`, at least one.
-inline void set_bits(std::span<std::uint64_t> words, std::int64_t begin, std::int64_t end)
-{
-  auto const first = static_cast<std::size_t>(begin / word_bits);
-  auto const last  = static_cast<std::size_t>((end - 1) / word_bits);
-  auto const from  = ~std::uint64_t{0} << (begin % word_bits);
-  auto const upto  = ~std::uint64_t{0} >> ((word_bits - end % word_bits) % word_bits);
-  if (first == last) {
-    words[first] |= from & upto;
-    return;
-  }
-  words[first] |= from;
-  std::ranges::fill(words.subspan(first + 1, last - first - 1), ~std::uint64_t{0});
-  words[last] |= upto;
-}
-
 /// Packs 64 bools into bits. Any byte but 0 is true.
 inline std::uint64_t pack(std::uint8_t const* bools)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/arrow_views.hpp"
-#include "compute/bits.hpp"
 #include "compute/gather.hpp"
+#include "compute/host_access.hpp"
 
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
@@ -18,67 +18,38 @@ using namespace host;
 
 using cudf::size_type;
 
-/// Calls `use` with the index of each run that has rows, its first row and the row after its last.
-template <typename End, typename Use>
-void visit_runs(run_rows const& rows, column_path const& path, Use use)
-{
-  auto const end_of = [&](std::int64_t run) -> std::int64_t { return load<End>(rows.ends, run); };
-  // Find the first run by binary search, since a slice may begin far inside; step through the rest.
-  auto const runs   = std::views::iota(std::int64_t{0}, rows.num_runs);
-  auto const before = [&](std::int64_t run) { return end_of(run) <= rows.begin; };
-  auto const first  = std::ranges::partition_point(runs, before);
-  auto const last   = rows.begin + rows.size;
-  auto row          = rows.begin;
-  for (auto run = static_cast<std::int64_t>(first - runs.begin()); row < last; ++run) {
-    if (run == rows.num_runs) {
-      fail_invalid(path,
-                   "row " + std::to_string(row - rows.begin) + " is after the last of " +
-                     std::to_string(run) + " runs");
-    }
-    auto const end = std::min(end_of(run), last);
-    if (end <= row) { continue; }
-    use(run, row - rows.begin, end - rows.begin);
-    row = end;
-  }
-}
-
-template <typename Use>
-void visit_runs(run_rows const& rows, column_path const& path, Use use)
-{
-  switch (rows.width) {
-    case 2: visit_runs<std::int16_t>(rows, path, use); break;
-    case 4: visit_runs<std::int32_t>(rows, path, use); break;
-    default: visit_runs<std::int64_t>(rows, path, use);
-  }
-}
-
+/// Repeats fixed-width values, one for each run, for the rows of their runs.
 rmm::device_buffer repeat_values(cudf::column_view const& values,
                                  run_rows const& rows,
                                  column_path const& path,
                                  execution const& exec)
 {
+  auto const end_of = [&](std::int64_t run) {
+    return read_integer(static_cast<std::byte const*>(rows.ends) + run * rows.width, rows.width);
+  };
+  // Find the first run by binary search, since a slice may begin far inside; step through the rest.
+  auto const runs   = std::views::iota(std::int64_t{0}, rows.num_runs);
+  auto const before = [&](std::int64_t run) { return end_of(run) <= rows.begin; };
+  auto const first  = std::ranges::partition_point(runs, before);
   return with_width(values.type(), [&]<typename T>(T) {
-    auto const* first = values.head<T>() + values.offset();
-    auto result       = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(T)}, exec);
-    auto* out         = static_cast<T*>(result.data());
-    visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
-      std::fill(out + begin, out + end, load<T>(first, run));
-    });
+    auto const* source = values.head<T>() + values.offset();
+    auto result        = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(T)}, exec);
+    auto* out          = static_cast<T*>(result.data());
+    auto row           = std::int64_t{0};
+    for (auto run = static_cast<std::int64_t>(first - runs.begin()); row < rows.size; ++run) {
+      if (run == rows.num_runs) {
+        fail_invalid(
+          path,
+          "row " + std::to_string(row) + " is after the last of " + std::to_string(run) + " runs");
+      }
+      // The ends of invalid runs are in any order.
+      auto const end =
+        std::clamp(end_of(run), rows.begin + row, rows.begin + rows.size) - rows.begin;
+      std::fill(out + row, out + end, load<T>(source, run));
+      row = end;
+    }
     return result;
   });
-}
-
-rmm::device_buffer repeat_mask(cudf::column_view const& values,
-                               run_rows const& rows,
-                               column_path const& path,
-                               execution const& exec)
-{
-  auto result      = no_valid_bits(rows.size, exec);
-  auto const words = values_of<std::uint64_t>(result);
-  visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
-    if (bit_at(values.null_mask(), values.offset() + run)) { set_bits(words, begin, end); }
-  });
-  return result;
 }
 
 /// Checks only the last run end: if it is after the last row, no search for a row passes it,
@@ -99,12 +70,11 @@ std::unique_ptr<cudf::column> host::runs_of_rows(run_rows const& rows,
                                                  column_path const& path,
                                                  execution const& exec)
 {
-  auto buffer = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(size_type)}, exec);
-  auto* out   = static_cast<size_type*>(buffer.data());
-  visit_runs(rows, path, [&](std::int64_t run, std::int64_t begin, std::int64_t end) {
-    std::fill(out + begin, out + end, static_cast<size_type>(run));
-  });
-  return make_column(cudf::data_type{cudf::type_id::INT32}, rows.size, std::move(buffer), exec);
+  auto const int32   = cudf::type_id::INT32;
+  auto const numbers = count_up(rows.num_runs, 1, exec);
+  auto const view    = flat_view(int32, rows.num_runs, numbers.data());
+  return make_column(
+    cudf::data_type{int32}, rows.size, repeat_values(view, rows, path, exec), exec);
 }
 
 std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
@@ -123,12 +93,18 @@ std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
       exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, path, exec);
     return gather_rows(values, runs->view(), path, exec);
   }
-  auto data = repeat_values(values, rows, path, exec);
-  auto mask = values.null_count() == 0 ? allocate(0, exec) : repeat_mask(values, rows, path, exec);
-  auto null_count = mask.is_empty() ? 0 : count_nulls({mask.data(), 0, rows.size}, exec);
-  if (null_count == 0) { mask = allocate(0, exec); }
-  return std::make_unique<cudf::column>(
-    values.type(), rows.size, std::move(data), std::move(mask), null_count);
+  auto result =
+    make_column(values.type(), rows.size, repeat_values(values, rows, path, exec), exec);
+  if (values.null_count() > 0) {
+    auto const bools = unpack_bools({values.null_mask(), values.offset(), values.size()}, exec);
+    auto const valid =
+      repeat_values(flat_view(cudf::type_id::UINT8, values.size(), bools.data()), rows, path, exec);
+    auto mask             = pack_bools(valid.data(), rows.size, exec);
+    auto const null_count = count_nulls({mask.data(), 0, rows.size}, exec);
+    // Only runs without rows may be null.
+    if (null_count > 0) { result->set_null_mask(std::move(mask), null_count); }
+  }
+  return result;
 }
 
 }  // namespace cudf_arrow_bridge::detail
