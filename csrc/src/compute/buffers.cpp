@@ -12,7 +12,6 @@
 
 #include <cudf_arrow_bridge/memory.hpp>
 
-#include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
@@ -24,7 +23,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -138,29 +136,10 @@ rmm::device_buffer cast_values(void const* values,
                                cudf::type_id to,
                                execution const& exec)
 {
-  using cudf::type_id;
-  if (!exec.host) {
-    auto const width   = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{from}));
-    auto const aligned = aligned_bytes{values, size * width, width, exec};
-    auto column =
-      device::cast_column(flat_view(from, size, aligned.data()), cudf::data_type{to}, exec);
-    return std::move(*column->release().data);
-  }
-  if (to == type_id::BOOL8) {
-    return map_values<std::uint8_t, bool>(
-      values, size, exec, [](std::uint8_t byte) { return byte != 0; });
-  }
-  if (from == type_id::DURATION_DAYS && to == type_id::DURATION_SECONDS) {
-    return map_values<std::int32_t, std::int64_t>(
-      values, size, exec, [](std::int64_t days) { return days * 86'400; });
-  }
-  auto const storage =
-    to == type_id::DURATION_SECONDS || to == type_id::DURATION_MILLISECONDS ? type_id::INT64 : to;
-  return with_integer(from, [&](auto source) {
-    return with_integer(storage, [&](auto target) {
-      return map_values<decltype(source), decltype(target)>(values, size, exec, std::identity{});
-    });
-  });
+  auto const width   = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{from}));
+  auto const aligned = aligned_bytes{values, size * width, width, exec};
+  auto column = cast_column(flat_view(from, size, aligned.data()), cudf::data_type{to}, exec);
+  return std::move(*column->release().data);
 }
 
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
@@ -271,33 +250,50 @@ offset_ends read_ends(void const* offsets,
   return {batch.at(first_index), batch.at(last_index)};
 }
 
+rmm::device_buffer lengths_between(offset_range const& offsets, execution const& exec)
+{
+  auto const type  = cudf::data_type{offsets.type};
+  auto const width = static_cast<std::int64_t>(cudf::size_of(type));
+  auto const lists = offsets.count - 1;
+  if (!exec.host) {
+    auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
+    auto const* first = static_cast<std::byte const*>(copied.data());
+    return device::combine(cudf::binary_operator::SUB,
+                           flat_view(type.id(), lists, first + width),
+                           flat_view(type.id(), lists, first),
+                           type.id(),
+                           exec);
+  }
+  return with_width(type, [&]<typename T>(T) {
+    auto result = allocate(lists * width, exec);
+    auto* out   = static_cast<T*>(result.data());
+    for (std::int64_t list = 0; list < lists; ++list) {
+      // Offsets may be invalid, and the difference of signed integers must not overflow.
+      auto const end = static_cast<std::uint64_t>(load<T>(offsets.first, list + 1));
+      out[list] = static_cast<T>(end - static_cast<std::uint64_t>(load<T>(offsets.first, list)));
+    }
+    return result;
+  });
+}
+
 list_lengths read_lengths(offset_range const& offsets, execution const& exec)
 {
-  auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
-  auto const* first = static_cast<std::byte const*>(offsets.first);
-  auto const* last  = first + (offsets.count - 1) * width;
-  if (!exec.host) {
-    auto const range  = device::length_range(offsets, exec.scratch());
-    auto const* least = static_cast<std::byte const*>(range.data());
-    auto batch        = device::read_back{exec.stream};
-    for (auto const* source : {first, last, least, least + width}) { batch.add(source, width); }
-    batch.enqueue();
-    batch.wait();
-    return {{batch.at(0), batch.at(1)}, batch.at(2), batch.at(3)};
-  }
-  auto const length = [&](std::int64_t list) {
-    // Offsets may be invalid, and the difference of signed integers must not overflow.
-    auto const end = static_cast<std::uint64_t>(read_integer(first + (list + 1) * width, width));
-    return static_cast<std::int64_t>(
-      end - static_cast<std::uint64_t>(read_integer(first + list * width, width)));
+  auto const width    = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
+  auto const lists    = offsets.count - 1;
+  auto const between  = lengths_between(offsets, exec.scratch());
+  auto const lengths  = flat_view(offsets.type, lists, between.data());
+  auto const as_64bit = [&](offset_ends const& ends, value_range const& range) {
+    return list_lengths{
+      ends, static_cast<std::int64_t>(range.least), static_cast<std::int64_t>(range.greatest)};
   };
-  auto result =
-    list_lengths{read_ends(first, offsets.count - 1, width, exec), length(0), length(0)};
-  for (auto list = std::int64_t{1}; list + 1 < offsets.count; ++list) {
-    result.least    = std::min(result.least, length(list));
-    result.greatest = std::max(result.greatest, length(list));
+  if (exec.host) {
+    return as_64bit(read_ends(offsets.first, lists, width, exec), range_of(lengths, exec));
   }
-  return result;
+  auto ends = device::read_back{exec.stream};
+  ends.add(offsets.first, width);
+  ends.add(static_cast<std::byte const*>(offsets.first) + lists * width, width);
+  auto const range = device::range_of(lengths, ends, exec);
+  return as_64bit({ends.at(0), ends.at(1)}, range);
 }
 
 rmm::device_buffer rebase_offsets(offset_range const& offsets,
@@ -310,8 +306,8 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
       offsets.first, static_cast<cudf::size_type>(offsets.count), offsets.type, to, exec);
   }
   if (!exec.host) { return device::rebase_offsets(offsets, base, to, exec); }
-  return with_integer(offsets.type, [&](auto source) {
-    return with_integer(to, [&](auto target) {
+  return with_width(cudf::data_type{offsets.type}, [&](auto source) {
+    return with_width(cudf::data_type{to}, [&](auto target) {
       return map_values<decltype(source), decltype(target)>(
         offsets.first, offsets.count, exec, [=](auto offset) { return offset - base; });
     });

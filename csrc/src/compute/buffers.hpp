@@ -196,6 +196,9 @@ struct list_lengths {
   std::int64_t greatest;
 };
 
+/// The differences between neighbors among one or more offsets, of the type of the offsets.
+rmm::device_buffer lengths_between(offset_range const& offsets, execution const& exec);
+
 /// Reads the first and last of two or more offsets, and the range of the differences between
 /// neighbors. Waits once on device memory.
 list_lengths read_lengths(offset_range const& offsets, execution const& exec);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compute/buffers.hpp"
+#include "cuda/transfer/read_back.hpp"
 
 #include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>
@@ -21,7 +22,8 @@ namespace cudf_arrow_bridge::detail {
 std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
                                                 execution const& exec);
 
-/// Casts decimals to another width, or timestamps to another unit (rounded down).
+/// Casts as `cudf::cast` does: integers and decimals to another width, integers to bools or
+/// durations, timestamps to another unit (rounded down), and durations of days to seconds.
 std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           cudf::data_type type,
                                           execution const& exec);
@@ -82,11 +84,13 @@ rmm::device_buffer make_views(byte_strings const& strings, execution const& exec
 namespace device {
 decltype(detail::encode_dictionary) encode_dictionary;
 decltype(detail::cast_column) cast_column;
-decltype(detail::range_of) range_of;
 decltype(detail::has_whole_days) has_whole_days;
-decltype(detail::sizes_of_lists) sizes_of_lists;
 decltype(detail::pad_lists) pad_lists;
 decltype(detail::rows_of_lists) rows_of_lists;
+
+/// The range of a column with at least one valid row. Also does the reads that were added to
+/// `others`, with the same wait.
+value_range range_of(cudf::column_view const& column, read_back& others, execution const& exec);
 }  // namespace device
 
 }  // namespace cudf_arrow_bridge::detail

@@ -78,18 +78,20 @@ void fill_views(byte_strings const& strings, std::span<string_view_entry> views)
 
 value_range sizes_of_lists(cudf::column_view const& column, execution const& exec)
 {
-  if (!exec.host) { return device::sizes_of_lists(column, exec); }
-  auto const* offsets = offsets_of(column);
-  auto result         = value_range{};
-  for (cudf::size_type row = 0; row < column.size(); ++row) {
-    if (is_null_row(column, row)) { continue; }
-    auto const end  = std::int64_t{load<std::int32_t>(offsets, row + 1)};
-    auto const size = end - load<std::int32_t>(offsets, row);
-    result          = {true,
-                       result.any ? std::min<__int128_t>(result.least, size) : size,
-                       result.any ? std::max<__int128_t>(result.greatest, size) : size};
-  }
-  return result;
+  if (column.null_count() == column.size()) { return {}; }  // it may have no offsets
+  auto const scratch = exec.scratch();
+  auto const size    = column.size();
+  auto const lengths =
+    lengths_between({offsets_of(column), std::int64_t{size} + 1, cudf::type_id::INT32}, scratch);
+  auto const has_nulls = column.null_count() > 0;
+  auto const mask =
+    has_nulls ? copy_bits({column.null_mask(), column.offset(), size}, scratch) : zeros(0, scratch);
+  return range_of({cudf::data_type{cudf::type_id::INT32},
+                   size,
+                   lengths.data(),
+                   static_cast<cudf::bitmask_type const*>(mask.data()),
+                   column.null_count()},
+                  exec);
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,

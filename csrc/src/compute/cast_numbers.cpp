@@ -19,19 +19,21 @@ using cudf::type_id;
 template <std::int64_t Count>
 using ticks = std::integral_constant<std::int64_t, Count>;
 
-/// Calls `use` with the number of units of a timestamp in a day as a constant of the type, because
-/// dividing by a variable takes ten times as long.
+/// Calls `use` with the number of units of a timestamp or duration in a day as a constant of the
+/// type, because dividing by a variable takes ten times as long.
 template <typename Use>
 auto with_ticks_a_day(type_id unit, Use use)
 {
   constexpr auto seconds = std::int64_t{86'400};
   switch (unit) {
+    case type_id::DURATION_DAYS:
     case type_id::TIMESTAMP_DAYS: return use(ticks<1>{});
+    case type_id::DURATION_SECONDS:
     case type_id::TIMESTAMP_SECONDS: return use(ticks<seconds>{});
     case type_id::TIMESTAMP_MILLISECONDS: return use(ticks<seconds * 1'000>{});
     case type_id::TIMESTAMP_MICROSECONDS: return use(ticks<seconds * 1'000'000>{});
     case type_id::TIMESTAMP_NANOSECONDS: return use(ticks<seconds * 1'000'000'000>{});
-    default: throw cudf::logic_error{"not a timestamp"};
+    default: throw cudf::logic_error{"not a type of times"};
   }
 }
 
@@ -63,20 +65,22 @@ rmm::device_buffer transform(cudf::column_view const& column,
   return map_values<From, To>(column.head<From>() + column.offset(), column.size(), exec, convert);
 }
 
-rmm::device_buffer cast_decimals(cudf::column_view const& column,
+rmm::device_buffer cast_integers(cudf::column_view const& column,
                                  cudf::data_type type,
                                  execution const& exec)
 {
-  return with_width(column.type(), [&](auto from) {
-    return with_width(type, [&](auto to) {
-      return transform<decltype(from), decltype(to)>(column, exec, std::identity{});
-    });
+  return with_stored(column.type(), [&]<typename From>(From) {
+    if (type.id() == type_id::BOOL8) {
+      return transform<From, bool>(column, exec, [](From value) { return value != 0; });
+    }
+    return with_width(
+      type, [&]<typename To>(To) { return transform<From, To>(column, exec, std::identity{}); });
   });
 }
 
-rmm::device_buffer cast_timestamps(cudf::column_view const& column,
-                                   cudf::data_type type,
-                                   execution const& exec)
+rmm::device_buffer cast_times(cudf::column_view const& column,
+                              cudf::data_type type,
+                              execution const& exec)
 {
   auto const multiply = with_ticks_a_day(type.id(), [](std::int64_t count) { return count; });
   return with_ticks_a_day(column.type().id(), [&](auto divide) {
@@ -100,8 +104,8 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           execution const& exec)
 {
   if (!exec.host) { return device::cast_column(column, type, exec); }
-  auto data = cudf::is_fixed_point(type) ? cast_decimals(column, type, exec)
-                                         : cast_timestamps(column, type, exec);
+  auto data = cudf::is_chrono(column.type()) ? cast_times(column, type, exec)
+                                             : cast_integers(column, type, exec);
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, exec.stream, exec.mr}
                 : copy_bits({column.null_mask(), column.offset(), column.size()}, exec);
@@ -111,7 +115,11 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
 
 value_range range_of(cudf::column_view const& column, execution const& exec)
 {
-  if (!exec.host) { return device::range_of(column, exec); }
+  if (column.null_count() == column.size()) { return {}; }
+  if (!exec.host) {
+    auto no_others = device::read_back{exec.stream};
+    return device::range_of(column, no_others, exec);
+  }
   return with_width(column.type(), [&](auto stored) {
     using value_type = decltype(stored);
     auto least       = max_of<value_type>;
@@ -120,7 +128,7 @@ value_range range_of(cudf::column_view const& column, execution const& exec)
       least    = std::min(least, value);
       greatest = std::max(greatest, value);
     });
-    return least > greatest ? value_range{false, 0, 0} : value_range{true, least, greatest};
+    return value_range{true, least, greatest};
   });
 }
 

@@ -48,7 +48,7 @@ rmm::device_buffer keys_of_rows(dictionary_rows const& rows,
 {
   auto result = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(size_type)}, exec);
   auto* keys  = static_cast<size_type*>(result.data());
-  with_integer(rows.indices.type().id(), [&]<typename Index>(Index) {
+  with_stored(rows.indices.type(), [&]<typename Index>(Index) {
     auto const* first = rows.indices.head<Index>() + rows.begin;
     for (size_type row = 0; row < rows.size; ++row) {
       auto const fail = [&](std::string const& what) {
@@ -111,7 +111,7 @@ dictionary_parts drop_null_keys(cudf::column_view const& indices,
   for (auto& key : rows) {
     if (key != no_key) { key = new_index_of_key[static_cast<std::size_t>(key)]; }
   }
-  auto new_indices = with_integer(indices.type().id(), [&]<typename Index>(Index) {
+  auto new_indices = with_stored(indices.type(), [&]<typename Index>(Index) {
     return map_values<size_type, Index>(
       rows.data(), size, exec, [](size_type key) { return std::max(key, 0); });
   });

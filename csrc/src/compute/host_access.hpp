@@ -6,7 +6,6 @@
 #include "compute/buffers.hpp"
 
 #include <cudf/column/column.hpp>
-#include <cudf/utilities/error.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/device_buffer.hpp>
@@ -98,24 +97,6 @@ template <typename T>
 std::span<T> values_of(rmm::device_buffer& buffer)
 { return {static_cast<T*>(buffer.data()), buffer.size() / sizeof(T)}; }
 
-/// Calls `use` with a value of the C++ type of an integer `type_id`.
-template <typename Use>
-auto with_integer(cudf::type_id type, Use use)
-{
-  using cudf::type_id;
-  switch (type) {
-    case type_id::INT8: return use(std::int8_t{});
-    case type_id::INT16: return use(std::int16_t{});
-    case type_id::INT32: return use(std::int32_t{});
-    case type_id::INT64: return use(std::int64_t{});
-    case type_id::UINT8: return use(std::uint8_t{});
-    case type_id::UINT16: return use(std::uint16_t{});
-    case type_id::UINT32: return use(std::uint32_t{});
-    case type_id::UINT64: return use(std::uint64_t{});
-    default: throw cudf::logic_error{"no such conversion on host memory"};
-  }
-}
-
 /// Calls `use` with a value of the signed integer that is as wide as a fixed-width type.
 template <typename Use>
 auto with_width(cudf::data_type type, Use use)
@@ -126,6 +107,20 @@ auto with_width(cudf::data_type type, Use use)
     case 4: return use(std::int32_t{});
     case 8: return use(std::int64_t{});
     default: return use(__int128_t{});
+  }
+}
+
+/// Calls `use` with a value of the integer that a fixed-width type is stored as: an unsigned one
+/// for unsigned integers.
+template <typename Use>
+auto with_stored(cudf::data_type type, Use use)
+{
+  switch (type.id()) {
+    case cudf::type_id::UINT8: return use(std::uint8_t{});
+    case cudf::type_id::UINT16: return use(std::uint16_t{});
+    case cudf::type_id::UINT32: return use(std::uint32_t{});
+    case cudf::type_id::UINT64: return use(std::uint64_t{});
+    default: return with_width(type, use);
   }
 }
 

@@ -195,35 +195,6 @@ rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execut
   return copy_bytes(value, 1, exec);
 }
 
-rmm::device_buffer length_range(offset_range const& offsets, execution const& exec)
-{
-  auto const type    = cudf::data_type{offsets.type};
-  auto const width   = cudf::size_of(type);
-  auto const lists   = offsets.count - 1;
-  auto const bytes   = static_cast<std::int64_t>(width) * offsets.count;
-  auto const copied  = aligned_bytes{offsets.first, bytes, static_cast<std::int64_t>(width), exec};
-  auto const* first  = static_cast<std::byte const*>(copied.data());
-  auto const lengths = combine(cudf::binary_operator::SUB,
-                               flat_view(type.id(), lists, first + width),
-                               flat_view(type.id(), lists, first),
-                               type.id(),
-                               exec.scratch());
-  auto const [least, greatest] =
-    cudf::minmax(flat_view(type.id(), lists, lengths.data()), exec.stream, exec.scratch().mr);
-  auto result      = rmm::device_buffer{2 * width, exec.stream, exec.mr};
-  auto const store = [&](cudf::scalar const& value, std::size_t begin) {
-    auto const* source = type.id() == cudf::type_id::INT64
-                           ? static_cast<void const*>(
-                               static_cast<cudf::numeric_scalar<std::int64_t> const&>(value).data())
-                           : static_cast<cudf::numeric_scalar<std::int32_t> const&>(value).data();
-    auto* target       = static_cast<std::byte*>(result.data()) + begin;
-    RMM_CUDA_TRY(cudaMemcpyAsync(target, source, width, cudaMemcpyDefault, exec.stream.get()));
-  };
-  store(*least, 0);
-  store(*greatest, width);
-  return result;
-}
-
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
 {
   if (range.begin % 8 == 0) {

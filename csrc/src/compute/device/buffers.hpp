@@ -27,10 +27,6 @@ std::unique_ptr<cudf::column> spread(cudf::column_view const& values,
                                      cudf::size_type step,
                                      execution const& exec);
 
-/// The least and the greatest difference between neighbors among two or more offsets. Only enqueues
-/// work.
-rmm::device_buffer length_range(offset_range const& offsets, execution const& exec);
-
 /// The data of `cudf::binary_operation` on two columns without nulls.
 rmm::device_buffer combine(cudf::binary_operator operation,
                            cudf::column_view const& left,

@@ -8,7 +8,6 @@
 #include <cudf/copying.hpp>
 #include <cudf/dictionary/encode.hpp>
 #include <cudf/filling.hpp>
-#include <cudf/lists/count_elements.hpp>
 #include <cudf/lists/lists_column_view.hpp>
 #include <cudf/reduction.hpp>
 #include <cudf/replace.hpp>
@@ -18,7 +17,9 @@
 #include <cudf/table/table_view.hpp>
 #include <cudf/unary.hpp>
 
-#include <stdexcept>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
@@ -34,17 +35,32 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
                                           execution const& exec)
 { return cudf::cast(column, type, exec.stream, exec.mr); }
 
-value_range range_of(cudf::column_view const& column, execution const& exec)
+value_range range_of(cudf::column_view const& column, read_back& others, execution const& exec)
 {
   auto const range = [&]<typename T>(cudf::data_type type) {
     auto const [least, greatest] =
       cudf::minmax(cudf::bit_cast(column, type), exec.stream, exec.scratch().mr);
-    using scalar = cudf::scalar_type_t<T>;
-    return value_range{true,
-                       static_cast<scalar const&>(*least).value(exec.stream),
-                       static_cast<scalar const&>(*greatest).value(exec.stream)};
+    constexpr auto width = std::int64_t{sizeof(cudf::device_storage_type_t<T>)};
+    constexpr auto word  = std::int64_t{sizeof(std::int64_t)};
+    // Values of 16 bytes are read as two words.
+    auto const add = [&](cudf::scalar const& scalar) {
+      auto const* value = static_cast<cudf::scalar_type_t<T> const&>(scalar).data();
+      auto const number = others.add(value, std::min(width, word));
+      if (width > word) { others.add(reinterpret_cast<std::byte const*>(value) + word, word); }
+      return number;
+    };
+    auto const value_at = [&](std::size_t number) -> __int128_t {
+      if (width == 1) { return static_cast<std::int8_t>(others.at(number)); }
+      if (width <= word) { return others.at(number); }
+      return __int128_t{others.at(number + 1)} << 64 |
+             static_cast<std::uint64_t>(others.at(number));
+    };
+    auto const first = add(*least);
+    auto const last  = add(*greatest);
+    others.enqueue();
+    others.wait();
+    return value_range{true, value_at(first), value_at(last)};
   };
-  if (column.null_count() == column.size()) { return {false, 0, 0}; }
   switch (cudf::size_of(column.type())) {
     case 1: return range.operator()<std::int8_t>(cudf::data_type{cudf::type_id::INT8});
     case 2: return range.operator()<std::int16_t>(cudf::data_type{cudf::type_id::INT16});
@@ -71,13 +87,6 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec)
   // Without a valid row the result is null.
   return !all->is_valid(exec.stream) ||
          static_cast<cudf::numeric_scalar<bool> const&>(*all).value(exec.stream);
-}
-
-value_range sizes_of_lists(cudf::column_view const& column, execution const& exec)
-{
-  auto const counts =
-    cudf::lists::count_elements(cudf::lists_column_view{column}, exec.stream, exec.scratch().mr);
-  return device::range_of(counts->view(), exec);
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,

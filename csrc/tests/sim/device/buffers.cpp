@@ -50,6 +50,7 @@ std::uint64_t operate(cudf::binary_operator operation, std::uint64_t left, std::
 {
   switch (operation) {
     case cudf::binary_operator::ADD: return left + right;
+    case cudf::binary_operator::SUB: return left - right;
     case cudf::binary_operator::MOD: return left % right;
     case cudf::binary_operator::SHIFT_RIGHT: return left >> right;
     case cudf::binary_operator::BITWISE_AND: return left & right;
@@ -131,17 +132,6 @@ rmm::device_buffer greatest_byte(void const* bytes, cudf::size_type size, execut
   return fill_later(1, exec, [=](execution const& on_host) {
     auto const* first = static_cast<std::uint8_t const*>(bytes);
     return detail::copy_bytes(std::max_element(first, first + size), 1, on_host);
-  });
-}
-
-rmm::device_buffer length_range(offset_range const& offsets, execution const& exec)
-{
-  auto const width = cudf::size_of(cudf::data_type{offsets.type});
-  return fill_later(2 * width, exec, [=](execution const& on_host) {
-    auto const lengths = detail::read_lengths(offsets, on_host);
-    auto const range   = std::array{lengths.least, lengths.greatest};
-    return detail::cast_values(
-      range.data(), std::ssize(range), cudf::type_id::INT64, offsets.type, on_host);
   });
 }
 

@@ -9,7 +9,6 @@
 #include "sim/kernels.hpp"
 #include "sim/upload_column.hpp"
 
-#include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <cstddef>
@@ -37,11 +36,7 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
   }
   auto const bytes = static_cast<std::size_t>(column.size()) * cudf::size_of(type);
   auto data        = sim::fill_later(bytes, exec, [=](execution const& on_host) {
-    auto const* first =
-      column.head<std::byte>() + column.offset() * static_cast<std::ptrdiff_t>(width);
-    return cudf::is_fixed_point(type) || cudf::is_timestamp(type)
-             ? std::move(*detail::cast_column(column, type, on_host)->release().data)
-             : detail::cast_values(first, column.size(), column.type().id(), type.id(), on_host);
+    return std::move(*detail::cast_column(column, type, on_host)->release().data);
   });
   auto mask = column.null_count() == 0
                 ? rmm::device_buffer{0, exec.stream, exec.mr}
@@ -50,22 +45,19 @@ std::unique_ptr<cudf::column> cast_column(cudf::column_view const& column,
     type, column.size(), std::move(data), std::move(mask), column.null_count());
 }
 
-value_range range_of(cudf::column_view const& column, execution const& exec)
+value_range range_of(cudf::column_view const& column, read_back& others, execution const& exec)
 {
-  return sim::wait_for(exec,
-                       [&](execution const& on_host) { return detail::range_of(column, on_host); });
+  others.enqueue();
+  auto const range = sim::wait_for(
+    exec, [&](execution const& on_host) { return detail::range_of(column, on_host); });
+  others.note_wait();
+  return range;
 }
 
 bool has_whole_days(cudf::column_view const& column, execution const& exec)
 {
   return sim::wait_for(
     exec, [&](execution const& on_host) { return detail::has_whole_days(column, on_host); });
-}
-
-value_range sizes_of_lists(cudf::column_view const& column, execution const& exec)
-{
-  return sim::wait_for(
-    exec, [&](execution const& on_host) { return detail::sizes_of_lists(column, on_host); });
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,
