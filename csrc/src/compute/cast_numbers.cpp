@@ -128,7 +128,7 @@ value_range range_of(cudf::column_view const& column, execution const& exec)
       least    = std::min(least, value);
       greatest = std::max(greatest, value);
     });
-    return value_range{true, least, greatest};
+    return least > greatest ? value_range{} : value_range{true, least, greatest};
   });
 }
 

@@ -6,6 +6,8 @@
 #include "compute/bits.hpp"
 #include "compute/host_access.hpp"
 
+#include <cudf/utilities/type_dispatcher.hpp>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -21,35 +23,24 @@ using cudf::size_type;
 using cudf::type_id;
 using children_t = std::vector<std::unique_ptr<cudf::column>>;
 
-/// The mask of a column, if it has one.
-class source_mask {
- public:
-  /// @param begin Row 0, counted from the start of the mask
-  source_mask(cudf::column_view const& source, std::int64_t begin)
-    : bits_{source.null_mask()}, begin_{begin}
-  {
-  }
-
-  [[nodiscard]] bool has_no_nulls() const { return bits_ == nullptr; }
-
-  [[nodiscard]] bool is_null(std::int64_t row) const
-  { return row < 0 || (bits_ != nullptr && !bit_at(bits_, begin_ + row)); }
-
- private:
-  void const* bits_;
-  std::int64_t begin_;
-};
+/// In a map, the row of the source for a null row of the result.
+constexpr size_type no_row = -1;
 
 /// The offsets of strings or lists.
 template <typename Offset>
 struct source_offsets {
-  void const* first;
-  source_mask mask;
+  /// @param begin Row 0, counted from the start of the column's buffers
+  source_offsets(cudf::column_view const& source, std::int64_t begin)
+    : first{child_of(source, 0).begin<Offset>() + begin}
+  {
+  }
 
   [[nodiscard]] std::int64_t begin(std::int64_t row) const { return load<Offset>(first, row); }
 
   [[nodiscard]] std::int64_t length(std::int64_t row) const
-  { return mask.is_null(row) ? 0 : begin(row + 1) - begin(row); }
+  { return row == no_row ? 0 : begin(row + 1) - begin(row); }
+
+  void const* first;
 };
 
 /// Gathers rows of a column and, recursively, the rows of its children that they refer to.
@@ -70,12 +61,27 @@ class gatherer {
     if (is_empty || source.type().id() == type_id::EMPTY) {
       return null_rows_like(source, size, exec_);
     }
-    auto children   = children_t{};
-    auto data       = gather_data(source, begin, map, children);
-    auto null_count = size_type{0};
-    auto mask       = gather_mask({source, begin}, map, null_count);
-    return std::make_unique<cudf::column>(
-      source.type(), size, std::move(data), std::move(mask), null_count, std::move(children));
+    auto valid = std::vector<size_type>{};
+    if (auto const* mask = source.null_mask(); mask != nullptr) {
+      valid.assign(map.begin(), map.end());
+      for (auto& row : valid) {
+        if (row != no_row && !bit_at(mask, begin + row)) { row = no_row; }
+      }
+      map = valid;
+    }
+    auto const null_count = std::count(map.begin(), map.end(), no_row);
+    auto const is_valid   = [=](std::int64_t i) {
+      return map[static_cast<std::size_t>(i)] != no_row;
+    };
+    auto children = children_t{};
+    auto data     = gather_data(source, begin, map, children);
+    auto mask     = null_count == 0 ? none() : make_bits_of(size, exec_, is_valid);
+    return std::make_unique<cudf::column>(source.type(),
+                                          size,
+                                          std::move(data),
+                                          std::move(mask),
+                                          static_cast<size_type>(null_count),
+                                          std::move(children));
   }
 
  private:
@@ -87,17 +93,22 @@ class gatherer {
                                  children_t& children)
   {
     switch (source.type().id()) {
-      case type_id::STRING: return strings(source, begin, map, children);
-      case type_id::LIST: lists(source, begin, map, children); return none();
+      case type_id::STRING:
+        return child_of(source, 0).type().id() == type_id::INT64
+                 ? strings(source, source_offsets<std::int64_t>{source, begin}, map, children)
+                 : strings(source, source_offsets<std::int32_t>{source, begin}, map, children);
+      case type_id::LIST: lists(source, {source, begin}, map, children); return none();
       case type_id::STRUCT:
         for (auto child = source.child_begin(); child != source.child_end(); ++child) {
           children.push_back(rows(*child, map, begin));
         }
         return none();
       case type_id::DICTIONARY32: {
+        auto const& indices = child_of(source, 0);
         auto all = std::vector<size_type>(static_cast<std::size_t>(child_of(source, 1).size()));
         std::iota(all.begin(), all.end(), 0);
-        children.push_back(rows(child_of(source, 0), map, begin));
+        children.push_back(make_column(
+          indices.type(), std::ssize(map), values(indices, indices.offset() + begin, map), exec_));
         children.push_back(rows(child_of(source, 1), all));
         return none();
       }
@@ -113,105 +124,65 @@ class gatherer {
       auto const* first = source.head<T>() + begin;
       auto result       = allocate(std::ssize(map) * std::int64_t{sizeof(T)}, exec_);
       auto* out         = static_cast<T*>(result.data());
-      for (auto const row : map) { *out++ = row < 0 ? T{} : load<T>(first, row); }
+      for (auto const row : map) { *out++ = row == no_row ? T{} : load<T>(first, row); }
       return result;
     });
   }
 
-  rmm::device_buffer strings(cudf::column_view const& source,
-                             std::int64_t begin,
-                             std::span<size_type const> map,
-                             children_t& children)
-  {
-    return child_of(source, 0).type().id() == type_id::INT64
-             ? strings<std::int64_t>(source, begin, map, children)
-             : strings<std::int32_t>(source, begin, map, children);
-  }
-
   template <typename Offset>
   rmm::device_buffer strings(cudf::column_view const& source,
-                             std::int64_t begin,
+                             source_offsets<Offset> offsets,
                              std::span<size_type const> map,
                              children_t& children)
   {
-    auto const offsets = offsets_of<Offset>(source, begin);
-    auto sized         = sizes_to_offsets(map, offsets);
-    auto result        = allocate(sized.total, exec_);
-    auto const* chars  = source.head<std::byte>();
-    auto* out          = static_cast<std::byte*>(result.data());
+    auto result       = allocate(add_offsets<Offset>(offsets, map, children), exec_);
+    auto const* chars = source.head<std::byte>();
+    auto* out         = static_cast<std::byte*>(result.data());
     for (auto const row : map) {
       auto const size = offsets.length(row);
       if (size > 0) { out = std::copy_n(chars + offsets.begin(row), size, out); }
     }
-    children.push_back(std::move(sized.offsets));
     return result;
   }
 
   void lists(cudf::column_view const& source,
-             std::int64_t begin,
+             source_offsets<std::int32_t> offsets,
              std::span<size_type const> map,
              children_t& children)
   {
-    auto const offsets = offsets_of<std::int32_t>(source, begin);
-    auto sized         = sizes_to_offsets(map, offsets);
-    if (sized.total > max_offset) {
-      fail_too_many(path_, sized.total, max_offset, "list elements");
-    }
-    auto buffer = allocate(sized.total * std::int64_t{sizeof(size_type)}, exec_);
-    auto* out   = static_cast<size_type*>(buffer.data());
+    auto const total = add_offsets<std::int32_t>(offsets, map, children);
+    if (total > max_offset) { fail_too_many(path_, total, max_offset, "list elements"); }
+    auto elements = std::vector<size_type>{};
+    elements.reserve(static_cast<std::size_t>(total));
     for (auto const row : map) {
-      auto const size = offsets.length(row);
-      if (size > 0) { std::iota(out, out + size, static_cast<size_type>(offsets.begin(row))); }
-      out += size;
+      for (std::int64_t i = 0; i < offsets.length(row); ++i) {
+        elements.push_back(static_cast<size_type>(offsets.begin(row) + i));
+      }
     }
-    children.push_back(std::move(sized.offsets));
-    children.push_back(rows(child_of(source, 1), values_of<size_type>(buffer)));
+    children.push_back(rows(child_of(source, 1), elements));
   }
 
-  struct new_offsets {
-    std::unique_ptr<cudf::column> offsets;
-    std::int64_t total;
-  };
-
-  /// Creates offsets of the width of the source's offsets, or of 64 bits if the total needs them.
-  template <typename Offset>
-  new_offsets sizes_to_offsets(std::span<size_type const> map, source_offsets<Offset> const& source)
+  /// Adds the offsets of the gathered rows to `children`, as values of `Offset`, or of 64 bits if
+  /// the total needs them.
+  ///
+  /// @return The total length of the rows
+  template <typename Offset, typename Source>
+  std::int64_t add_offsets(source_offsets<Source> source,
+                           std::span<size_type const> map,
+                           children_t& children)
   {
-    auto const count = static_cast<size_type>(map.size()) + 1;
-    auto const fill  = [&]<typename T>(type_id type, T) {
-      auto buffer = allocate(std::int64_t{count} * std::int64_t{sizeof(T)}, exec_);
-      auto* out   = static_cast<T*>(buffer.data());
-      auto offset = std::int64_t{0};
-      *out++      = 0;
-      for (auto const row : map) { *out++ = static_cast<T>(offset += source.length(row)); }
-      return new_offsets{make_column(cudf::data_type{type}, count, std::move(buffer), exec_),
-                         offset};
-    };
-    if constexpr (sizeof(Offset) == sizeof(std::int32_t)) {
-      auto narrow = fill(type_id::INT32, std::int32_t{});
-      if (narrow.total <= std::numeric_limits<std::int32_t>::max()) { return narrow; }
+    auto const count = std::ssize(map) + 1;
+    auto buffer      = allocate(count * std::int64_t{sizeof(Offset)}, exec_);
+    auto* out        = static_cast<Offset*>(buffer.data());
+    auto total       = std::int64_t{0};
+    *out++           = 0;
+    for (auto const row : map) { *out++ = static_cast<Offset>(total += source.length(row)); }
+    if (total > std::numeric_limits<Offset>::max()) {
+      return add_offsets<std::int64_t>(source, map, children);
     }
-    return fill(type_id::INT64, std::int64_t{});
-  }
-
-  template <typename Offset>
-  static source_offsets<Offset> offsets_of(cudf::column_view const& source, std::int64_t begin)
-  { return {child_of(source, 0).begin<Offset>() + begin, source_mask{source, begin}}; }
-
-  rmm::device_buffer gather_mask(source_mask const& source,
-                                 std::span<size_type const> map,
-                                 size_type& null_count)
-  {
-    auto const size = std::ssize(map);
-    if (source.has_no_nulls() &&
-        std::none_of(map.begin(), map.end(), [](size_type row) { return row < 0; })) {
-      return none();
-    }
-    auto result = make_bits_of(size, exec_, [&](std::int64_t i) {
-      return !source.is_null(map[static_cast<std::size_t>(i)]);
-    });
-    null_count  = count_nulls({result.data(), 0, size}, exec_);
-    return null_count == 0 ? none() : std::move(result);
+    auto const type = cudf::data_type{cudf::type_to_id<Offset>()};
+    children.push_back(make_column(type, count, std::move(buffer), exec_));
+    return total;
   }
 
   [[nodiscard]] rmm::device_buffer none() const { return allocate(0, exec_); }

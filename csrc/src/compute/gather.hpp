@@ -20,8 +20,8 @@ namespace cudf_arrow_bridge::detail {
  * @throws cudf::data_type_error on device memory if a descendant is a null column, which libcudf
  *   cannot gather
  *
- * @param map INT32 row numbers without nulls, all within the source. In host memory, negative
- * numbers produce null rows.
+ * @param map INT32 row numbers without nulls, all within the source. In host memory, -1
+ * produces a null row.
  * @param exec Location of both columns. On device memory, gathering strings and lists waits for the
  *   size of the result.
  */
