@@ -109,31 +109,6 @@ bool host::has_prefix(view_rows const& rows, std::int64_t row, std::span<std::by
 
 namespace {
 
-/// The data buffer of all views if there is only one, looked up once, because writes for each row
-/// could alias the description of the rows.
-class first_data {
- public:
-  explicit first_data(view_rows const& rows)
-  {
-    if (rows.data.empty() || rows.data.front() == nullptr) { return; }
-    bytes_ = static_cast<std::byte const*>(rows.data.front());
-    size_  = load<std::int64_t>(rows.data_sizes, 0);
-  }
-
-  /// @param ref View of more bytes than are inlined
-  /// @return Whether they are in this buffer
-  [[nodiscard]] bool has(view_ref const& ref) const
-  {
-    return ref.buffer_index == 0 && ref.offset >= 0 && std::int64_t{ref.offset} + ref.size <= size_;
-  }
-
-  [[nodiscard]] std::byte const* at(view_ref const& ref) const { return bytes_ + ref.offset; }
-
- private:
-  std::byte const* bytes_{nullptr};
-  std::int64_t size_{-1};
-};
-
 struct view_offsets {
   std::unique_ptr<cudf::column> offsets;
   std::int64_t total;
@@ -150,13 +125,12 @@ view_offsets offsets_of_views(view_rows const& rows,
   auto* out        = static_cast<Offset*>(buffer.data());
   auto total       = std::int64_t{0};
   auto const mask  = rows.mask;
-  auto const first = first_data{rows};
   auto const* view = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
   *out++           = 0;
   for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
     if (!is_null(mask, row)) {
       auto const ref = load<ArrowBinaryView>(view, 0).ref;
-      if (ref.size > inlined_bytes ? !first.has(ref) : ref.size < 0) {
+      if (ref.size > inlined_bytes ? find_bytes(rows, ref) == nullptr : ref.size < 0) {
         (void)bytes_of_view(rows, row, path);
       }
       total += ref.size;
@@ -171,7 +145,6 @@ void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
 {
   constexpr auto block = 16;
   auto const mask      = rows.mask;
-  auto const first     = first_data{rows};
   auto const* view     = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
   for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
     if (is_null(mask, row)) { continue; }
@@ -184,9 +157,7 @@ void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
     if (size <= inlined_bytes && end - out >= inlined_bytes) [[likely]] {
       std::memcpy(out, inlined, inlined_bytes);
     } else {
-      auto const* bytes = size <= inlined_bytes ? inlined
-                          : first.has(ref)      ? first.at(ref)
-                                                : find_bytes(rows, ref);
+      auto const* bytes = size <= inlined_bytes ? inlined : find_bytes(rows, ref);
       if (size >= block && size <= 2 * block) {
         std::memcpy(out, bytes, block);
         std::memcpy(out + size - block, bytes + size - block, block);
