@@ -19,8 +19,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <nanoarrow/nanoarrow.h>
+
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -33,15 +34,6 @@ namespace {
 using namespace host;
 
 constexpr std::int64_t offset_bytes = sizeof(cudf::size_type);
-
-/// The 8 bools of each value of a byte, in its bits' order.
-constexpr auto bools_of_byte = [] {
-  auto result = std::array<std::uint64_t, 256>{};
-  for (std::uint64_t byte = 0; byte < result.size(); ++byte) {
-    for (int i = 0; i < 8; ++i) { result[byte] |= (byte >> i & 1) << (8 * i); }
-  }
-  return result;
-}();
 
 void copy_memory(void* target, void const* source, std::int64_t size, execution const& exec)
 {
@@ -66,14 +58,11 @@ rmm::device_buffer pack_bools(void const* bools, cudf::size_type size, execution
 rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 {
   if (!exec.host) { return device::unpack_bools(range, exec); }
-  auto const words = bit_words{range};
-  auto result      = allocate(words.size() * word_bits, exec);
-  auto* out        = static_cast<std::uint64_t*>(result.data());
-  for (std::int64_t i = 0; i < words.size(); ++i) {
-    auto word = words[i];
-    for (int byte = 0; byte < 8; ++byte, word >>= 8) { *out++ = bools_of_byte[word & 0xff]; }
-  }
-  result.resize(static_cast<std::size_t>(range.size), exec.stream);
+  auto result = allocate(range.size, exec);
+  ArrowBitsUnpackInt8(static_cast<std::uint8_t const*>(range.bits),
+                      range.begin,
+                      range.size,
+                      static_cast<std::int8_t*>(result.data()));
   return result;
 }
 
