@@ -7,8 +7,6 @@
 
 #include <cudf/utilities/error.hpp>
 
-#include <rmm/device_buffer.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -40,15 +38,6 @@ struct managed_tensor {
   }
 
   explicit managed_tensor(shared_tensor from) : tensor{std::move(from)} {}
-};
-
-/// A tensor of uninitialized memory.
-struct allocated_tensor {
-  std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;
-  std::shared_ptr<void const> owner;  ///< of the memory resource, so it is destroyed last
-  rmm::device_buffer memory;
-  DLManagedTensorVersioned managed{};
 };
 
 memory_location location_of(DLDevice const& device, void const* data)
@@ -183,12 +172,11 @@ DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
   if (prototype->ndim < 0 || (prototype->ndim > 0 && prototype->shape == nullptr)) {
     throw std::invalid_argument{"the tensor has no shape"};
   }
-  auto tensor   = std::make_unique<allocated_tensor>();
-  tensor->owner = std::move(owner);
-  tensor->shape.assign(prototype->shape, prototype->shape + prototype->ndim);
-  tensor->strides = detail::row_major(tensor->shape);
-  auto size       = std::int64_t{(prototype->dtype.bits * prototype->dtype.lanes + 7) / 8};
-  for (auto const extent : tensor->shape) {
+  auto view    = tensor_view{};
+  view.shape   = {prototype->shape, prototype->shape + prototype->ndim};
+  view.strides = detail::row_major(view.shape);
+  auto size    = std::int64_t{(prototype->dtype.bits * prototype->dtype.lanes + 7) / 8};
+  for (auto const extent : view.shape) {
     if (extent < 0) {
       throw std::invalid_argument{"an extent is negative: " + std::to_string(extent)};
     }
@@ -196,25 +184,21 @@ DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
       throw std::invalid_argument{"the tensor has more bytes than 64 bits can count"};
     }
   }
-  auto const location = location_of(prototype->device, nullptr);
-  auto const resource =
-    type == ARROW_DEVICE_CPU ? host_memory_resource() : detail::resource_on_device(location, mr);
-  auto const guard    = detail::guard_device(location);
-  tensor->memory      = rmm::device_buffer{static_cast<std::size_t>(size), stream, resource};
-  auto& managed       = tensor->managed;
-  managed.version     = {detail::dlpack_major_version, detail::dlpack_minor_version};
-  managed.manager_ctx = tensor.get();
-  managed.deleter     = [](DLManagedTensorVersioned* self) {
-    delete static_cast<allocated_tensor*>(self->manager_ctx);
-  };
-  managed.dl_tensor = {tensor->memory.data(),
-                       prototype->device,
-                       prototype->ndim,
-                       prototype->dtype,
-                       tensor->shape.data(),
-                       tensor->strides.data(),
-                       0};
-  return &tensor.release()->managed;
+  view.location       = location_of(prototype->device, nullptr);
+  auto const resource = type == ARROW_DEVICE_CPU ? host_memory_resource()
+                                                 : detail::resource_on_device(view.location, mr);
+  auto const guard    = detail::guard_device(view.location);
+  auto const tree     = std::make_shared<detail::array_tree>();
+  tree->owner         = std::move(owner);
+  tree->location      = view.location;
+  view.data =
+    tree->conversions.emplace_back(static_cast<std::size_t>(size), stream, resource).data();
+  tree->add_nodes(1);
+  auto const tensor = shared_tensor{std::move(view), detail::array_tree::to_arrow(tree, 0), true};
+  auto* managed     = tensor.to_dlpack_versioned(tensor.view().location.device_type);
+  managed->flags    = 0;
+  managed->dl_tensor.dtype = prototype->dtype;
+  return managed;
 }
 
 }  // namespace cudf_arrow_bridge

@@ -33,18 +33,14 @@ using detail::element_type;
 
 constexpr std::int64_t max_columns = detail::max_levels - 1;  ///< below the table's own level
 
-/// Positions further from the first element than this overflow as addresses. The sum of those of
-/// all dimensions does not overflow.
-constexpr std::int64_t max_reach = std::numeric_limits<std::int64_t>::max() / 128;
-
 /// The elements of a tensor.
 struct tensor_layout {
   element_type const* type;
   tensor_kind kind;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
-  std::int64_t elements;   ///< number of elements, at most `max_reach`
-  std::int64_t list_size;  ///< number of elements of a row, at most `max_reach`
+  std::int64_t elements;   ///< number of elements
+  std::int64_t list_size;  ///< number of elements of a row
   std::int64_t lowest;     ///< position of the element at the lowest address
   std::int64_t span;       ///< number of elements from there to the highest address
 
@@ -72,30 +68,6 @@ struct tensor_layout {
   }
 };
 
-/// Adds the position of the last element along one dimension to the lowest or the highest position.
-void reach(std::int64_t extent, std::int64_t stride, std::int64_t& lowest, std::int64_t& highest)
-{
-  auto last = std::int64_t{0};
-  if (__builtin_mul_overflow(extent - 1, stride, &last) || last > max_reach || last < -max_reach) {
-    throw std::invalid_argument{
-      "the elements do not fit into an address space: " + std::to_string(extent) +
-      " at a distance of " + std::to_string(stride)};
-  }
-  (last < 0 ? lowest : highest) += last;
-}
-
-/// Memory lies within the address space.
-void check_addresses(void const* data, tensor_layout const& layout)
-{
-  auto const width = __int128_t{layout.type->bits / 8};
-  auto const first = __int128_t{reinterpret_cast<std::uintptr_t>(data)} + layout.lowest * width;
-  if (first < 0 || first + layout.span * width > std::numeric_limits<std::uintptr_t>::max()) {
-    throw std::invalid_argument{
-      "the elements do not fit into an address space: " + std::to_string(layout.span) +
-      " from element " + std::to_string(layout.lowest)};
-  }
-}
-
 void check_size(std::int64_t found, std::int64_t most, std::string const& what)
 {
   if (found > most) {
@@ -104,14 +76,16 @@ void check_size(std::int64_t found, std::int64_t most, std::string const& what)
   }
 }
 
-/// The product of extents, at most `max_reach`.
+/// The product of extents, or the maximum if it is greater.
 std::int64_t product(std::span<std::int64_t const> extents)
 {
   auto result = std::int64_t{1};
   for (auto const extent : extents) {
-    if (__builtin_mul_overflow(result, extent, &result)) { result = max_reach; }
+    if (__builtin_mul_overflow(result, extent, &result)) {
+      result = std::numeric_limits<std::int64_t>::max();
+    }
   }
-  return std::min(result, max_reach);
+  return result;
 }
 
 tensor_layout layout_of(tensor_view const& tensor, tensor_kind kind)
@@ -153,106 +127,86 @@ tensor_layout layout_of(tensor_view const& tensor, tensor_kind kind)
   if (tensor.data == nullptr) {
     throw std::invalid_argument{"the data pointer of the tensor is null"};
   }
-  auto highest = std::int64_t{0};
+  // The checks above limit all extents to 32 bits, so 128 bits are enough.
+  auto const address = __int128_t{reinterpret_cast<std::uintptr_t>(tensor.data)};
+  auto const width   = __int128_t{type->bits / 8};
+  auto lowest        = __int128_t{0};
+  auto highest       = __int128_t{0};
   for (std::size_t i = 0; i < ndim; ++i) {
-    reach(layout.shape[i], layout.strides[i], layout.lowest, highest);
+    auto const last = __int128_t{layout.shape[i] - 1} * layout.strides[i];
+    (last < 0 ? lowest : highest) += last;
+    if (address + lowest * width < 0 ||
+        address + (highest + 1) * width > std::numeric_limits<std::uintptr_t>::max()) {
+      throw std::invalid_argument{
+        "the elements do not fit into an address space: " + std::to_string(layout.shape[i]) +
+        " at a distance of " + std::to_string(layout.strides[i])};
+    }
   }
-  layout.span = highest - layout.lowest + 1;
-  check_addresses(tensor.data, layout);
+  layout.lowest = static_cast<std::int64_t>(lowest);
+  layout.span   = static_cast<std::int64_t>(highest - lowest + 1);
   return layout;
 }
 
-/// The schema of a table, whose columns are named by their positions, or of a column.
-unique_schema schema_of(tensor_layout const& layout)
+/// Columns of numbers in Arrow's layout, for the common import.
+struct described_columns {
+  unique_schema schema{};
+  unique_device_array array{};
+};
+
+/**
+ * @brief Describes a column, or a table whose columns are named by their positions.
+ *
+ * @param type Type of the elements
+ * @param data First element of each column; null if there is none
+ * @param rows Rows of each column
+ * @param tree Receives the nodes; has the owner, the location and the event of the memory
+ */
+described_columns describe(element_type const& type,
+                           std::vector<void const*> const& data,
+                           std::int64_t rows,
+                           bool is_table,
+                           std::shared_ptr<detail::array_tree> const& tree)
 {
-  unique_schema schema;
-  ArrowSchemaInit(schema.get());
-  auto const set_element = [&](ArrowSchema& element) {
-    detail::set_type(element, layout.type->format, 0);
-    if (layout.type->kind == element_kind::boolean) {
-      detail::set_metadata(element,
+  auto result        = described_columns{};
+  auto* const schema = result.schema.get();
+  ArrowSchemaInit(schema);
+  auto& root = tree->nodes[tree->add_nodes(1)];
+  if (is_table) {
+    detail::set_type(*schema, "+s", std::ssize(data));
+    root.layout       = detail::array_layout::validity;
+    root.length       = rows;
+    root.num_children = data.size();
+    root.first_child  = tree->add_nodes(data.size());
+  }
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    auto& field = is_table ? *schema->children[i] : *schema;
+    detail::set_type(field, type.format, 0);
+    if (is_table) { detail::set_name(field, std::to_string(i)); }
+    if (type.kind == element_kind::boolean) {
+      detail::set_metadata(field,
                            {{detail::extension_keys.front(), std::string{detail::bool8_name}}});
     }
-  };
-  if (layout.is_table()) {
-    detail::set_type(*schema.get(), "+s", layout.columns());
-    for (std::int64_t i = 0; i < layout.columns(); ++i) {
-      set_element(*schema->children[i]);
-      detail::set_name(*schema->children[i], std::to_string(i));
-    }
-  } else {
-    set_element(*schema.get());
+    (is_table ? tree->nodes[i + 1] : root) = detail::number_node(type, data[i], rows);
   }
-  return schema;
+  result.array = detail::array_tree::to_arrow(tree, 0);
+  return result;
 }
 
-/// The array of a tensor, for the common import.
-class tensor_array {
- public:
-  tensor_array(tensor_view const& tensor,
-               tensor_layout const& layout,
-               std::shared_ptr<void const> owner,
-               std::optional<cuda::stream_ref> producer)
-    : layout_{layout}, data_{static_cast<std::byte const*>(tensor.data)}
-  {
-    tree_->owner    = std::move(owner);
-    tree_->location = tensor.location;
-    if (producer.has_value() && has_gpu()) { record(*producer); }
+/// Records the work that the producer has enqueued, which the import waits for.
+detail::pooled_event record(cuda::stream_ref producer, memory_location const& location)
+{
+  auto const guard = detail::guard_device(location);
+  auto event       = detail::pooled_event::acquire();
+  // The protocol does not say which thread's default stream the producer means.
+  auto const of_some_thread = producer.get() == cudaStreamPerThread;
+  auto const status = event.record(of_some_thread ? cuda::stream_ref{cudaStreamLegacy} : producer);
+  if (status != cudaSuccess) {
+    (void)cudaGetLastError();
+    throw std::invalid_argument{std::string{"CUDA rejects the stream of the tensor's producer: "} +
+                                cudaGetErrorString(status)};
   }
-
-  /// The columns of a table, if each is a contiguous piece of memory.
-  unique_device_array columns()
-  {
-    if (layout_.is_table()) {
-      auto& root        = add_node({});
-      root.layout       = detail::array_layout::validity;
-      root.length       = layout_.rows();
-      root.first_child  = 1;
-      root.num_children = static_cast<std::size_t>(layout_.columns());
-    }
-    for (std::int64_t i = 0; i < layout_.columns(); ++i) {
-      auto const* first =
-        layout_.elements == 0 ? nullptr : element(i == 0 ? 0 : i * layout_.strides[1]);
-      add_node(detail::number_node(*layout_.type, first, layout_.rows()));
-    }
-    return detail::array_tree::to_arrow(tree_, 0);
-  }
-
-  /// The `span` elements from the lowest address on, as one column.
-  unique_device_array whole(std::int64_t span)
-  {
-    add_node(
-      detail::number_node(*layout_.type, span == 0 ? nullptr : element(layout_.lowest), span));
-    return detail::array_tree::to_arrow(tree_, 0);
-  }
-
- private:
-  [[nodiscard]] std::byte const* element(std::int64_t position) const
-  { return data_ + position * (layout_.type->bits / 8); }
-
-  detail::array_node& add_node(detail::array_node const& node)
-  { return tree_->nodes[tree_->add_nodes(1)] = node; }
-
-  void record(cuda::stream_ref producer)
-  {
-    auto const guard = detail::guard_device(tree_->location);
-    tree_->ready     = detail::pooled_event::acquire();
-    // The protocol does not say which thread's default stream the producer means.
-    auto const of_some_thread = producer.get() == cudaStreamPerThread;
-    auto const status =
-      tree_->ready.record(of_some_thread ? cuda::stream_ref{cudaStreamLegacy} : producer);
-    if (status != cudaSuccess) {
-      (void)cudaGetLastError();
-      throw std::invalid_argument{
-        std::string{"CUDA rejects the stream of the tensor's producer: "} +
-        cudaGetErrorString(status)};
-    }
-  }
-
-  tensor_layout const& layout_;
-  std::byte const* data_;
-  std::shared_ptr<detail::array_tree> tree_{std::make_shared<detail::array_tree>()};
-};
+  return event;
+}
 
 /// The strides of elements, with neighboring dimensions merged where one stride covers them.
 detail::strided_values merged(cudf::column_view const& values, tensor_layout const& layout)
@@ -299,30 +253,39 @@ std::unique_ptr<cudf::column> lists_of(std::unique_ptr<cudf::column> elements,
                                         std::move(children));
 }
 
-imported_table import_columns(tensor_layout const& layout,
-                              tensor_array&& array,
+/// @param tree Owner, location and event of the memory
+imported_table import_columns(tensor_view const& tensor,
+                              tensor_layout const& layout,
+                              std::shared_ptr<detail::array_tree> const& tree,
                               import_options const& options,
                               cuda::stream_ref stream,
                               rmm::device_async_resource_ref mr)
 {
+  auto const address_of = [&](std::int64_t position) {
+    return layout.elements == 0
+             ? nullptr
+             : static_cast<std::byte const*>(tensor.data) + position * (layout.type->bits / 8);
+  };
+  auto const first_of = [&](std::int64_t i) { return i == 0 ? 0 : i * layout.strides[1]; };
   if (layout.is_contiguous() && layout.is_table()) {
-    return from_arrow_device_table(
-      *schema_of(layout).get(), array.columns().get(), options, stream, mr);
+    auto data = std::vector<void const*>{};
+    for (std::int64_t i = 0; i < layout.columns(); ++i) { data.push_back(address_of(first_of(i))); }
+    auto columns = describe(*layout.type, data, layout.rows(), true, tree);
+    return from_arrow_device_table(*columns.schema.get(), columns.array.get(), options, stream, mr);
   }
   auto result    = imported_table{{}, static_cast<cudf::size_type>(layout.rows())};
   auto const add = [&](std::unique_ptr<cudf::column> column) {
     result.columns.push_back({std::move(column), 0, result.num_rows});
   };
-  auto const span = layout.is_contiguous() ? layout.elements : layout.span;
-  if (span > detail::max_rows) {
-    throw std::overflow_error{"the columns span " + std::to_string(span) + " elements, more than " +
-                              std::to_string(detail::max_rows) +
+  if (layout.span > detail::max_rows) {
+    throw std::overflow_error{"the columns span " + std::to_string(layout.span) +
+                              " elements, more than " + std::to_string(detail::max_rows) +
                               ": import it in parts, or make it contiguous"};
   }
   auto const exec = detail::execution{!has_gpu(), stream, mr};
-  auto const flat = tensor_layout{layout.type, tensor_kind::column, {span}, {1}, span, 1, 0, 0};
-  auto whole =
-    from_arrow_device_column(*schema_of(flat).get(), array.whole(span).get(), options, stream, mr);
+  // All elements from the lowest address on, as one column.
+  auto span  = describe(*layout.type, {address_of(layout.lowest)}, layout.span, false, tree);
+  auto whole = from_arrow_device_column(*span.schema.get(), span.array.get(), options, stream, mr);
   auto const values = whole.view();
   if (layout.is_contiguous()) {
     add(layout.is_lists() ? lists_of(std::move(whole.storage), layout, exec)
@@ -331,7 +294,7 @@ imported_table import_columns(tensor_layout const& layout,
     add(lists_of(gather(merged(values, layout), exec), layout, exec));
   } else {
     for (std::int64_t i = 0; i < layout.columns(); ++i) {
-      auto const begin = (i == 0 ? 0 : i * layout.strides[1]) - layout.lowest;
+      auto const begin = first_of(i) - layout.lowest;
       add(gather({values, begin, {layout.rows()}, {layout.strides[0]}}, exec));
     }
   }
@@ -360,8 +323,11 @@ imported_tensor from_tensor(tensor_view const& tensor,
   }
   // Bools of tensors are 0 or 1 by DLPack and NumPy, so device memory is not searched for others.
   auto const options = import_options{.copy = policy, .sanitize = false};
-  return {import_columns(layout, {tensor, layout, std::move(owner), producer}, options, stream, mr),
-          layout.is_table()};
+  auto const tree    = std::make_shared<detail::array_tree>();
+  tree->owner        = std::move(owner);
+  tree->location     = tensor.location;
+  if (producer && has_gpu()) { tree->ready = record(*producer, tensor.location); }
+  return {import_columns(tensor, layout, tree, options, stream, mr), layout.is_table()};
 }
 
 }  // namespace cudf_arrow_bridge
