@@ -109,35 +109,21 @@ bool host::has_prefix(view_rows const& rows, std::int64_t row, std::span<std::by
 
 namespace {
 
-struct view_offsets {
-  std::unique_ptr<cudf::column> offsets;
-  std::int64_t total;
-};
-
-template <typename Offset>
-view_offsets offsets_of_views(view_rows const& rows,
-                              type_id type,
-                              column_path const& path,
-                              execution const& exec)
+/// Checks views, and makes the offsets of their strings.
+///
+/// @throws std::invalid_argument for the first view outside its data buffer
+new_offsets offsets_of_views(view_rows const& rows, column_path const& path, execution const& exec)
 {
-  auto const count = rows.size + 1;
-  auto buffer      = allocate(std::int64_t{count} * std::int64_t{sizeof(Offset)}, exec);
-  auto* out        = static_cast<Offset*>(buffer.data());
-  auto total       = std::int64_t{0};
-  auto const mask  = rows.mask;
-  auto const* view = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
-  *out++           = 0;
-  for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
-    if (!is_null(mask, row)) {
-      auto const ref = load<ArrowBinaryView>(view, 0).ref;
-      if (ref.size > inlined_bytes ? find_bytes(rows, ref) == nullptr : ref.size < 0) {
-        (void)bytes_of_view(rows, row, path);
-      }
-      total += ref.size;
+  auto const mask   = rows.mask;
+  auto const* views = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
+  return make_offsets<std::int32_t>(rows.size, exec, [&, mask, views](std::int64_t row) {
+    if (is_null(mask, row)) { return std::int32_t{0}; }
+    auto const ref = load<ArrowBinaryView>(views, row).ref;
+    if (ref.size > inlined_bytes ? find_bytes(rows, ref) == nullptr : ref.size < 0) {
+      (void)bytes_of_view(rows, row, path);
     }
-    *out++ = static_cast<Offset>(total);
-  }
-  return {make_column(cudf::data_type{type}, count, std::move(buffer), exec), total};
+    return ref.size;
+  });
 }
 
 /// Copies the bytes of checked views.
@@ -181,7 +167,7 @@ void check_on_host(view_rows const& rows, column_path const& path, execution con
   auto const copied = view_rows{
     views.data(), 0, rows.size, {mask.data(), rows.mask.null_count}, rows.data, sizes.data()};
   auto const on_host = execution{true, exec.stream, host_memory_resource()};
-  (void)offsets_of_views<std::int64_t>(copied, type_id::INT64, path, on_host);
+  (void)offsets_of_views(copied, path, on_host);
 }
 
 // -- lists -------------------------------------------------------------------------------------
@@ -310,14 +296,11 @@ string_buffers strings_from_views(view_rows const& rows,
     check_on_host(rows, path, exec);
     return device::strings_from_views(rows, path, exec);
   }
-  auto made = offsets_of_views<std::int32_t>(rows, type_id::INT32, path, exec);
-  if (made.total > max_offset) {
-    made = offsets_of_views<std::int64_t>(rows, type_id::INT64, path, exec);
-  }
+  auto made   = offsets_of_views(rows, path, exec);
   auto data   = allocate(made.total, exec);
   auto* first = static_cast<std::byte*>(data.data());
   copy_strings(rows, first, first + made.total);
-  return {std::move(data), std::move(made.offsets)};
+  return {std::move(data), std::move(made.column)};
 }
 
 gathered_lists lists_from_views(list_view_rows const& rows,

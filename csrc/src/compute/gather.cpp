@@ -6,10 +6,7 @@
 #include "compute/bits.hpp"
 #include "compute/host_access.hpp"
 
-#include <cudf/utilities/type_dispatcher.hpp>
-
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -135,7 +132,11 @@ class gatherer {
                              std::span<size_type const> map,
                              children_t& children)
   {
-    auto result       = allocate(add_offsets<Offset>(offsets, map, children), exec_);
+    auto made = make_offsets<Offset>(std::ssize(map), exec_, [=](std::int64_t i) {
+      return offsets.length(map[static_cast<std::size_t>(i)]);
+    });
+    children.push_back(std::move(made.column));
+    auto result       = allocate(made.total, exec_);
     auto const* chars = source.head<std::byte>();
     auto* out         = static_cast<std::byte*>(result.data());
     for (auto const row : map) {
@@ -150,39 +151,19 @@ class gatherer {
              std::span<size_type const> map,
              children_t& children)
   {
-    auto const total = add_offsets<std::int32_t>(offsets, map, children);
-    if (total > max_offset) { fail_too_many(path_, total, max_offset, "list elements"); }
+    auto made = make_offsets<std::int32_t>(std::ssize(map), exec_, [=](std::int64_t i) {
+      return offsets.length(map[static_cast<std::size_t>(i)]);
+    });
+    if (made.total > max_offset) { fail_too_many(path_, made.total, max_offset, "list elements"); }
+    children.push_back(std::move(made.column));
     auto elements = std::vector<size_type>{};
-    elements.reserve(static_cast<std::size_t>(total));
+    elements.reserve(static_cast<std::size_t>(made.total));
     for (auto const row : map) {
       for (std::int64_t i = 0; i < offsets.length(row); ++i) {
         elements.push_back(static_cast<size_type>(offsets.begin(row) + i));
       }
     }
     children.push_back(rows(child_of(source, 1), elements));
-  }
-
-  /// Adds the offsets of the gathered rows to `children`, as values of `Offset`, or of 64 bits if
-  /// the total needs them.
-  ///
-  /// @return The total length of the rows
-  template <typename Offset, typename Source>
-  std::int64_t add_offsets(source_offsets<Source> source,
-                           std::span<size_type const> map,
-                           children_t& children)
-  {
-    auto const count = std::ssize(map) + 1;
-    auto buffer      = allocate(count * std::int64_t{sizeof(Offset)}, exec_);
-    auto* out        = static_cast<Offset*>(buffer.data());
-    auto total       = std::int64_t{0};
-    *out++           = 0;
-    for (auto const row : map) { *out++ = static_cast<Offset>(total += source.length(row)); }
-    if (total > std::numeric_limits<Offset>::max()) {
-      return add_offsets<std::int64_t>(source, map, children);
-    }
-    auto const type = cudf::data_type{cudf::type_to_id<Offset>()};
-    children.push_back(make_column(type, count, std::move(buffer), exec_));
-    return total;
   }
 
   [[nodiscard]] rmm::device_buffer none() const { return allocate(0, exec_); }

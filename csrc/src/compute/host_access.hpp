@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -96,6 +97,31 @@ rmm::device_buffer map_values(void const* values,
 template <typename T>
 std::span<T> values_of(rmm::device_buffer& buffer)
 { return {static_cast<T*>(buffer.data()), buffer.size() / sizeof(T)}; }
+
+/// Offsets of strings or lists.
+struct new_offsets {
+  std::unique_ptr<cudf::column> column;
+  std::int64_t total;  ///< the last offset
+};
+
+/// Makes offsets from the results of `length_at` for the index of each row: values of `Offset`, or
+/// of 64 bits if the total needs them.
+template <typename Offset, typename LengthAt>
+new_offsets make_offsets(std::int64_t rows, execution const& exec, LengthAt length_at)
+{
+  auto buffer = allocate((rows + 1) * std::int64_t{sizeof(Offset)}, exec);
+  auto* out   = static_cast<Offset*>(buffer.data());
+  auto total  = std::int64_t{0};
+  *out++      = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    *out++ = static_cast<Offset>(total += length_at(row));
+  }
+  if (total > std::numeric_limits<Offset>::max()) {
+    return make_offsets<std::int64_t>(rows, exec, length_at);
+  }
+  auto const type = cudf::data_type{cudf::type_to_id<Offset>()};
+  return {make_column(type, rows + 1, std::move(buffer), exec), total};
+}
 
 /// Calls `use` with a value of the signed integer that is as wide as a fixed-width type.
 template <typename Use>
