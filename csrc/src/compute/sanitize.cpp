@@ -2,10 +2,12 @@
 #include "compute/sanitize.hpp"
 
 #include "base/child_column.hpp"
+#include "base/parsed_type.hpp"
 #include "compute/gather.hpp"
 #include "compute/host_access.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -27,19 +29,6 @@ bool may_be_dirty(cudf::column_view const& column)
   return has_null_lists_or_strings(column) ||
          (column.type().id() == type_id::STRUCT && column.null_count() > 0) ||
          std::any_of(column.child_begin(), column.child_end(), may_be_dirty);
-}
-
-/// Whether a null row of a string or list column in host memory is not empty.
-template <typename Offset>
-bool has_nonempty_nulls(cudf::column_view const& column, void const* offsets)
-{
-  for (cudf::size_type row = 0; row < column.size(); ++row) {
-    if (host::is_null_row(column, row) &&
-        host::load<Offset>(offsets, row) != host::load<Offset>(offsets, row + 1)) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /// Checks whether copies of one column are allowed.
@@ -100,9 +89,14 @@ bool needs_emptying(cudf::column_view const& column, execution const& exec)
   if (!exec.host) { return !has_null_column(column) && device::has_nonempty_nulls(column, exec); }
   if (column.num_children() == 0) { return false; }  // an empty string column
   auto const& offsets = child_of(column, 0);
-  return offsets.type().id() == type_id::INT64
-           ? has_nonempty_nulls<std::int64_t>(column, offsets.head<void>())
-           : has_nonempty_nulls<std::int32_t>(column, offsets.head<void>());
+  auto const width    = bits_of(offsets.type()) / 8;
+  auto const begin_of = [&](std::int64_t row) {
+    return host::read_integer(offsets.head<std::byte>() + row * width, width);
+  };
+  for (cudf::size_type row = 0; row < column.size(); ++row) {
+    if (host::is_null_row(column, row) && begin_of(row) != begin_of(row + 1)) { return true; }
+  }
+  return false;
 }
 
 std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execution const& exec)
