@@ -68,15 +68,8 @@ rmm::device_buffer unpack_bools(bit_range const& range, execution const& exec)
 
 bool are_bools(void const* bytes, cudf::size_type size, execution const& exec)
 {
-  if (size == 0) { return true; }
-  if (!exec.host) {
-    auto const greatest = device::greatest_byte(bytes, size, exec.scratch());
-    return device::read_integer(greatest.data(), 1, exec.stream) <= 1;
-  }
-  auto const all = std::span{static_cast<std::uint8_t const*>(bytes), std::size_t(size)};
-  auto used_bits = std::uint8_t{0};
-  for (auto const byte : all) { used_bits |= byte; }
-  return used_bits <= 1;
+  auto const range = range_of(flat_view(cudf::type_id::INT8, size, bytes), exec);
+  return range.least >= 0 && range.greatest <= 1;
 }
 
 rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)

@@ -106,7 +106,7 @@ rmm::device_buffer valid_in_both(bit_range const& left,
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
 
 /// @return The number of bits of each range that are 0. Waits once on device memory, whatever the
-/// number of ranges (once for each 2^31 bits, if there are more).
+/// number of ranges (more often for more than 2^31 bits).
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
 
 /// Casts values of a fixed-width type to another type, as `cudf::cast` does.

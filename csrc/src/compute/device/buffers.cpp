@@ -36,7 +36,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -46,53 +46,6 @@
 
 namespace cudf_arrow_bridge::detail::device {
 namespace {
-
-/// Several masks copied into one buffer.
-struct joined_masks {
-  rmm::device_buffer bits;
-  std::vector<cudf::size_type> indices;  ///< begin and end bit of each range
-};
-
-/// Joins as many leading ranges as fit: bit indices must not exceed `cudf::size_type`. Adjacent
-/// ranges of one mask, such as those of batches, are copied together.
-joined_masks join(std::span<bit_range const> ranges, execution const& exec)
-{
-  constexpr auto step = std::int64_t{sizeof(cudf::bitmask_type)};
-  constexpr auto most = std::int64_t{std::numeric_limits<cudf::size_type>::max()} / 8;
-  struct mask_copy {
-    void const* mask;
-    std::int64_t first;   ///< first byte of the mask
-    std::int64_t target;  ///< target byte of the result
-    std::int64_t size;    ///< bytes
-
-    [[nodiscard]] std::int64_t end() const { return target + (size + step - 1) / step * step; }
-  };
-  auto indices = std::vector<cudf::size_type>{};
-  auto copies  = std::vector<mask_copy>{};
-  for (auto const& [mask, begin, rows] : ranges) {
-    auto const goes_on = !copies.empty() && copies.back().mask == mask &&
-                         begin / 8 >= copies.back().first &&
-                         begin / 8 <= copies.back().first + copies.back().size;
-    auto copy = goes_on ? copies.back()
-                        : mask_copy{mask, begin / 8, copies.empty() ? 0 : copies.back().end(), 0};
-    copy.size = std::max(copy.size, bytes_for_bits(begin + rows) - copy.first);
-    if (copy.end() > most) { break; }
-    if (goes_on) { copies.pop_back(); }
-    copies.push_back(copy);
-    auto const first = (copy.target - copy.first) * 8 + begin;
-    indices.push_back(static_cast<cudf::size_type>(first));
-    indices.push_back(static_cast<cudf::size_type>(first + rows));
-  }
-  auto result = device::zeros(copies.empty() ? 0 : copies.back().end(), exec);
-  for (auto const& copy : copies) {
-    RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(result.data()) + copy.target,
-                                 static_cast<std::byte const*>(copy.mask) + copy.first,
-                                 static_cast<std::size_t>(copy.size),
-                                 cudaMemcpyDefault,
-                                 exec.stream.get()));
-  }
-  return {std::move(result), std::move(indices)};
-}
 
 rmm::device_buffer take_data(std::unique_ptr<cudf::column> column)
 { return std::move(*column->release().data); }
@@ -224,21 +177,53 @@ cudf::size_type count_nulls(bit_range const& range, execution const& exec)
 
 std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec)
 {
-  // `segmented_null_count` counts any number of ranges of one mask, so copy the masks into one.
-  auto result = std::vector<cudf::size_type>{};
-  result.reserve(ranges.size());
-  while (result.size() < ranges.size()) {
-    auto const left   = ranges.subspan(result.size());
-    auto const joined = join(left, exec.scratch());
-    if (joined.indices.empty()) {
-      result.push_back(device::count_nulls(left.front(), exec));
-      continue;
-    }
-    auto const counts = cudf::segmented_null_count(
-      static_cast<cudf::bitmask_type const*>(joined.bits.data()), joined.indices, exec.stream);
-    result.insert(result.end(), counts.begin(), counts.end());
+  auto counts = std::vector<cudf::size_type>{};
+  if (ranges.size() < 2) {
+    for (auto const& range : ranges) { counts.push_back(device::count_nulls(range, exec)); }
+    return counts;
   }
-  return result;
+  // `segmented_null_count` counts any number of ranges of one mask, so copy the masks into one.
+  // Several ranges of one mask, such as those of batches, are copied together.
+  constexpr auto word = std::int64_t{sizeof(cudf::bitmask_type)};
+  struct mask_bytes {
+    std::int64_t first;     ///< first byte of the mask
+    std::int64_t end;       ///< one past its last byte
+    std::int64_t target{};  ///< first byte of the copy
+  };
+  auto copies = std::map<void const*, mask_bytes>{};
+  for (auto const& [mask, begin, rows] : ranges) {
+    auto& bytes = copies.try_emplace(mask, mask_bytes{begin / 8, begin / 8}).first->second;
+    bytes = {std::min(bytes.first, begin / 8), std::max(bytes.end, bytes_for_bits(begin + rows))};
+  }
+  auto size = std::int64_t{0};
+  for (auto& [mask, bytes] : copies) {
+    bytes.target = size;
+    size += (bytes.end - bytes.first + word - 1) / word * word;
+  }
+  if (size > max_offset / 8) {  // more bits than `segmented_null_count` has indices
+    for (auto const half : {ranges.first(ranges.size() / 2), ranges.subspan(ranges.size() / 2)}) {
+      auto const part = device::count_nulls(half, exec);
+      counts.insert(counts.end(), part.begin(), part.end());
+    }
+    return counts;
+  }
+  auto joined = device::zeros(size, exec.scratch());
+  for (auto const& [mask, bytes] : copies) {
+    RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(joined.data()) + bytes.target,
+                                 static_cast<std::byte const*>(mask) + bytes.first,
+                                 static_cast<std::size_t>(bytes.end - bytes.first),
+                                 cudaMemcpyDefault,
+                                 exec.stream.get()));
+  }
+  auto indices = std::vector<cudf::size_type>{};
+  for (auto const& [mask, begin, rows] : ranges) {
+    auto const& bytes = copies.at(mask);
+    auto const first  = (bytes.target - bytes.first) * 8 + begin;
+    indices.push_back(static_cast<cudf::size_type>(first));
+    indices.push_back(static_cast<cudf::size_type>(first + rows));
+  }
+  return cudf::segmented_null_count(
+    static_cast<cudf::bitmask_type const*>(joined.data()), indices, exec.stream);
 }
 
 rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execution const& exec)
