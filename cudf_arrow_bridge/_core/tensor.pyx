@@ -4,7 +4,6 @@
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.pycapsule cimport (
-    PyCapsule_GetName,
     PyCapsule_GetPointer,
     PyCapsule_IsValid,
     PyCapsule_New,
@@ -36,9 +35,6 @@ cdef const char* UNVERSIONED = "dltensor"
 cdef const char* USED_UNVERSIONED = "used_dltensor"
 cdef const char* VERSIONED = "dltensor_versioned"
 cdef const char* USED_VERSIONED = "used_dltensor_versioned"
-# The names of capsules with a tensor that an import moved from the capsule of its producer.
-cdef const char* TAKEN_UNVERSIONED = "cudf_arrow_bridge.dltensor"
-cdef const char* TAKEN_VERSIONED = "cudf_arrow_bridge.dltensor_versioned"
 
 # By the letters of NumPy's type strings.
 cdef dict KINDS = {
@@ -51,24 +47,30 @@ cdef dict KINDS = {
 
 cdef void destroy(object capsule) noexcept:
     """Delete the tensor of a capsule, unless a consumer has renamed the capsule."""
-    cdef const char* name = PyCapsule_GetName(capsule)
     cdef PyObject* type_
     cdef PyObject* value
     cdef PyObject* traceback
     # A deleter in Python would clear an exception that is currently raised.
     PyErr_Fetch(&type_, &value, &traceback)
-    # A consumer may set a name of another address with the same letters.
-    if PyCapsule_IsValid(capsule, VERSIONED) or PyCapsule_IsValid(capsule, TAKEN_VERSIONED):
-        core.delete_dlpack(<core.DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, name))
-    elif PyCapsule_IsValid(capsule, UNVERSIONED) or PyCapsule_IsValid(capsule, TAKEN_UNVERSIONED):
-        core.delete_dlpack(<core.DLManagedTensor*>PyCapsule_GetPointer(capsule, name))
+    if PyCapsule_IsValid(capsule, VERSIONED):
+        core.delete_dlpack(
+            <core.DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
+        )
+    elif PyCapsule_IsValid(capsule, UNVERSIONED):
+        core.delete_dlpack(<core.DLManagedTensor*>PyCapsule_GetPointer(capsule, UNVERSIONED))
     PyErr_Restore(type_, value, traceback)
 
 
-cdef object versioned_capsule(core.DLManagedTensorVersioned* tensor):
+ctypedef fused managed_tensor:
+    core.DLManagedTensor
+    core.DLManagedTensorVersioned
+
+
+cdef object capsule_of(managed_tensor* tensor):
     """Return a capsule that owns a tensor."""
+    cdef const char* name = UNVERSIONED if managed_tensor is core.DLManagedTensor else VERSIONED
     try:
-        return PyCapsule_New(tensor, VERSIONED, destroy)
+        return PyCapsule_New(tensor, name, destroy)
     except BaseException:
         core.delete_dlpack(tensor)
         raise
@@ -132,15 +134,9 @@ cdef class Tensor:
 
         `is_copy` says that only this capsule uses the memory.
         """
-        cdef core.DLManagedTensor* without
         if versioned:
-            return versioned_capsule(self.tensor.to_dlpack_versioned(device_type, is_copy))
-        without = self.tensor.to_dlpack(device_type)
-        try:
-            return PyCapsule_New(without, UNVERSIONED, destroy)
-        except BaseException:
-            core.delete_dlpack(without)
-            raise
+            return capsule_of(self.tensor.to_dlpack_versioned(device_type, is_copy))
+        return capsule_of(self.tensor.to_dlpack(device_type))
 
 
 cdef class BufferProtocol:
@@ -235,31 +231,31 @@ cdef bint is_used(obj):
     return PyCapsule_IsValid(obj, USED_VERSIONED) or PyCapsule_IsValid(obj, USED_UNVERSIONED)
 
 
+cdef object move_capsule(object capsule, const char* name, const char* used_name):
+    """Move a tensor to another capsule, whose destructor deletes it with the GIL held."""
+    moved = PyCapsule_New(PyCapsule_GetPointer(capsule, name), name, destroy)
+    PyCapsule_SetName(capsule, used_name)
+    return moved
+
+
 cdef object take_dlpack(object capsule, core.tensor_view* view):
     """View the tensor in a DLPack capsule, which is consumed. Return the owner of its memory."""
-    cdef core.DLManagedTensorVersioned* versioned
-    cdef core.DLManagedTensor* unversioned
     if PyCapsule_IsValid(capsule, VERSIONED):
-        versioned = <core.DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
-        view[0] = core.view_dlpack(versioned)
-        # Move the tensor to another capsule, whose destructor deletes it with the GIL held.
-        taken = PyCapsule_New(versioned, TAKEN_VERSIONED, destroy)
-        PyCapsule_SetName(capsule, USED_VERSIONED)
-    elif PyCapsule_IsValid(capsule, UNVERSIONED):
-        unversioned = <core.DLManagedTensor*>PyCapsule_GetPointer(capsule, UNVERSIONED)
-        view[0] = core.view_dlpack(unversioned)
-        taken = PyCapsule_New(unversioned, TAKEN_UNVERSIONED, destroy)
-        PyCapsule_SetName(capsule, USED_UNVERSIONED)
-    elif is_used(capsule):
-        raise ValueError(
-            "the DLPack capsule is already consumed"
+        view[0] = core.view_dlpack(
+            <core.DLManagedTensorVersioned*>PyCapsule_GetPointer(capsule, VERSIONED)
         )
-    else:
-        raise ValueError(
-            f"expected a PyCapsule named {VERSIONED.decode()!r} or {UNVERSIONED.decode()!r}, got "
-            f"{capsule!r}"
+        return move_capsule(capsule, VERSIONED, USED_VERSIONED)
+    if PyCapsule_IsValid(capsule, UNVERSIONED):
+        view[0] = core.view_dlpack(
+            <core.DLManagedTensor*>PyCapsule_GetPointer(capsule, UNVERSIONED)
         )
-    return taken
+        return move_capsule(capsule, UNVERSIONED, USED_UNVERSIONED)
+    if is_used(capsule):
+        raise ValueError("the DLPack capsule is already consumed")
+    raise ValueError(
+        f"expected a PyCapsule named {VERSIONED.decode()!r} or {UNVERSIONED.decode()!r}, got "
+        f"{capsule!r}"
+    )
 
 
 def import_dlpack(
@@ -361,7 +357,7 @@ cdef object make_array = None
 
 
 cdef int object_from_managed(core.DLManagedTensorVersioned* tensor, void** out) except -1:
-    capsule = versioned_capsule(tensor)
+    capsule = capsule_of(tensor)
     on_host = core.view_dlpack(tensor).location.device_type == core.ARROW_DEVICE_CPU
     array = make_array(capsule, on_host)
     Py_INCREF(array)
