@@ -2,7 +2,6 @@
 #include "compute/arrow_views.hpp"
 
 #include "compute/cast.hpp"
-#include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"
 
@@ -129,27 +128,21 @@ new_offsets offsets_of_views(view_rows const& rows, column_path const& path, exe
 /// Copies the bytes of checked views.
 void copy_strings(view_rows const& rows, std::byte* out, std::byte const* end)
 {
-  constexpr auto block = 16;
-  auto const mask      = rows.mask;
-  auto const* view     = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
+  auto const mask  = rows.mask;
+  auto const* view = static_cast<std::byte const*>(rows.views) + rows.begin * view_bytes;
   for (size_type row = 0; row < rows.size; ++row, view += view_bytes) {
     if (is_null(mask, row)) { continue; }
     auto const ref      = load<ArrowBinaryView>(view, 0).ref;
     auto const size     = ref.size;
     auto const* inlined = view + offsetof(ArrowBinaryView, inlined.data);
     // Copying a constant size takes a fraction of the time. Extra bytes of an inlined string are
-    // overwritten by the next string; two blocks of 16 bytes overlap. Without `likely`, GCC may
-    // move the copy of inlined strings out of the loop, which takes 1.3 times as long.
+    // overwritten by the next string. Without `likely`, GCC may move the copy of inlined strings
+    // out of the loop, which takes 1.3 times as long.
     if (size <= inlined_bytes && end - out >= inlined_bytes) [[likely]] {
       std::memcpy(out, inlined, inlined_bytes);
     } else {
       auto const* bytes = size <= inlined_bytes ? inlined : find_bytes(rows, ref);
-      if (size >= block && size <= 2 * block) {
-        std::memcpy(out, bytes, block);
-        std::memcpy(out + size - block, bytes + size - block, block);
-      } else if (size > 0) {
-        std::memcpy(out, bytes, static_cast<std::size_t>(size));
-      }
+      if (size > 0) { std::memcpy(out, bytes, static_cast<std::size_t>(size)); }
     }
     out += size;
   }
@@ -234,58 +227,6 @@ void check_on_device(list_view_rows const& rows, column_path const& path, execut
   for (size_type row = 0; row < rows.size; ++row) { (void)elements_of_view(copied, row, path); }
 }
 
-/// The elements that the lists of some rows refer to.
-struct list_extent {
-  std::int64_t total{0};                                         ///< sum of the sizes
-  std::int64_t first{std::numeric_limits<std::int64_t>::max()};  ///< least element of a list
-  std::int64_t end{0};                                           ///< one past the greatest
-  bool in_order{true};  ///< each list begins where the one before ends
-};
-
-/// @param offsets Filled with the offsets of the lists, which are correct if the total fits
-list_extent measure(list_view_rows const& rows,
-                    std::span<std::int32_t> offsets,
-                    column_path const& path)
-{
-  auto extent = list_extent{};
-  auto next   = std::int64_t{0};
-  auto out    = offsets.begin();
-  *out++      = 0;
-  for (size_type row = 0; row < rows.size; ++row) {
-    auto const list = elements_of_view(rows, row, path);
-    if (list.size > 0) {
-      extent.in_order = extent.in_order && (extent.total == 0 || list.begin == next);
-      // Children without buffers, such as null arrays, may have any length, so the sum may
-      // overflow.
-      if (__builtin_add_overflow(extent.total, list.size, &extent.total)) {
-        extent.total = std::numeric_limits<std::int64_t>::max();
-      }
-      extent.first = std::min(extent.first, list.begin);
-      extent.end   = std::max(extent.end, list.begin + list.size);
-      next         = list.begin + list.size;
-    }
-    *out++ = static_cast<std::int32_t>(extent.total);
-  }
-  if (extent.total == 0) { extent.first = 0; }
-  return extent;
-}
-
-std::unique_ptr<cudf::column> make_element_map(list_view_rows const& rows,
-                                               list_extent const& extent,
-                                               column_path const& path,
-                                               execution const& exec)
-{
-  auto buffer = allocate(extent.total * 4, exec);
-  auto out    = values_of<std::int32_t>(buffer).begin();
-  for (size_type row = 0; row < rows.size; ++row) {
-    auto const list = elements_of_view(rows, row, path);
-    auto const end  = out + list.size;
-    std::iota(out, end, static_cast<std::int32_t>(list.begin - extent.first));
-    out = end;
-  }
-  return make_column(cudf::data_type{type_id::INT32}, extent.total, std::move(buffer), exec);
-}
-
 }  // namespace
 
 string_buffers strings_from_views(view_rows const& rows,
@@ -319,17 +260,39 @@ gathered_lists lists_from_views(list_view_rows const& rows,
     check_on_device(copied, path, exec);
     return device::lists_from_views(copied, path, exec);
   }
-  auto const count  = rows.size + 1;
-  auto offsets      = allocate(std::int64_t{count} * 4, exec);
-  auto const extent = measure(rows, values_of<std::int32_t>(offsets), path);
-  auto const width  = extent.in_order ? extent.total : extent.end - extent.first;
-  if (auto const most = std::max(extent.total, width); most > max_rows) {
+  auto first    = std::numeric_limits<std::int64_t>::max();  // least element of a list
+  auto end      = std::int64_t{0};                           // one past the greatest
+  auto next     = std::int64_t{0};                           // the end of the last list
+  auto in_order = true;
+  auto made     = make_offsets<std::int32_t>(rows.size, exec, [&](std::int64_t row) {
+    auto const list = elements_of_view(rows, row, path);
+    // Children without buffers, such as null arrays, may have any length.
+    if (list.size > max_rows) { fail_too_many(path, list.size, max_rows, "list elements"); }
+    if (list.size > 0) {
+      in_order = in_order && (end == 0 || list.begin == next);
+      next     = list.begin + list.size;
+      first    = std::min(first, list.begin);
+      end      = std::max(end, next);
+    }
+    return list.size;
+  });
+  first         = std::min(first, end);
+  if (auto const most = std::max(made.total, end - first); most > max_rows) {
     fail_too_many(path, most, max_rows, "list elements");
   }
-  return {make_column(cudf::data_type{type_id::INT32}, count, std::move(offsets), exec),
-          extent.in_order ? nullptr : make_element_map(rows, extent, path, exec),
-          extent.first,
-          width};
+  if (in_order) { return {std::move(made.column), nullptr, first, end - first}; }
+  auto buffer = allocate(made.total * std::int64_t{sizeof(size_type)}, exec);
+  auto* out   = static_cast<size_type*>(buffer.data());
+  for (size_type row = 0; row < rows.size; ++row) {
+    auto const list = elements_of_view(rows, row, path);
+    std::iota(out, out + list.size, static_cast<size_type>(list.begin - first));
+    out += list.size;
+  }
+  auto const type = cudf::data_type{type_id::INT32};
+  return {std::move(made.column),
+          make_column(type, made.total, std::move(buffer), exec),
+          first,
+          end - first};
 }
 
 }  // namespace cudf_arrow_bridge::detail
