@@ -5,7 +5,6 @@
 #include "compute/bits.hpp"
 #include "compute/bits_on_device.hpp"
 #include "compute/cast.hpp"
-#include "compute/device/aligned_bytes.hpp"
 #include "compute/device/buffers.hpp"
 #include "compute/host_access.hpp"
 #include "cuda/transfer/read_back.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/arrow_views.hpp"
 
-#include "compute/device/aligned_bytes.hpp"
+#include "compute/device/buffers.hpp"
 
 // clang-format off
 #include <variant>  // before libcudf's headers, some of which use it without including it

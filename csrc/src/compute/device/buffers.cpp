@@ -4,7 +4,6 @@
 #include "base/errors.hpp"
 #include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
-#include "compute/device/aligned_bytes.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/staging.hpp"
 
@@ -296,11 +295,7 @@ rmm::device_buffer gather_strided(strided_values const& range, execution const& 
 }
 
 rmm::device_buffer zeros(std::int64_t size, execution const& exec)
-{
-  auto result = rmm::device_buffer{static_cast<std::size_t>(size), exec.stream, exec.mr};
-  RMM_CUDA_TRY(cudaMemsetAsync(result.data(), 0, result.size(), exec.stream.get()));
-  return result;
-}
+{ return filled(static_cast<std::size_t>(size), 0, exec); }
 
 rmm::device_buffer combine(cudf::binary_operator operation,
                            cudf::column_view const& left,

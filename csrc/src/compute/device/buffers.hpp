@@ -6,6 +6,35 @@
 #include <cudf/binaryop.hpp>
 #include <cudf/column/column_view.hpp>
 
+#include <rmm/device_buffer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cudf_arrow_bridge::detail {
+
+/// Device memory, copied if its address is misaligned for kernels.
+class aligned_bytes {
+ public:
+  aligned_bytes(void const* bytes, std::int64_t size, std::int64_t alignment, execution const& exec)
+    : copy_{0, exec.stream, exec.scratch().mr}, first_{bytes}
+  {
+    if (reinterpret_cast<std::uintptr_t>(bytes) % static_cast<std::uintptr_t>(alignment) == 0) {
+      return;
+    }
+    copy_  = copy_bytes(bytes, size, exec.scratch());
+    first_ = copy_.data();
+  }
+
+  [[nodiscard]] void const* data() const { return first_; }
+
+ private:
+  rmm::device_buffer copy_;
+  void const* first_;
+};
+
+}  // namespace cudf_arrow_bridge::detail
+
 /// The operations of compute/buffers.hpp on device memory, enqueued on the execution's stream.
 namespace cudf_arrow_bridge::detail::device {
 
@@ -26,6 +55,9 @@ std::unique_ptr<cudf::column> spread(cudf::column_view const& values,
                                      cudf::size_type count,
                                      cudf::size_type step,
                                      execution const& exec);
+
+/// `size` equal bytes.
+rmm::device_buffer filled(std::size_t size, int byte, execution const& exec);
 
 /// The data of `cudf::binary_operation` on two columns without nulls.
 rmm::device_buffer combine(cudf::binary_operator operation,

@@ -3,7 +3,6 @@
 
 #include "compute/device/buffers.hpp"
 
-#include <cudf/aggregation.hpp>
 #include <cudf/binaryop.hpp>
 #include <cudf/copying.hpp>
 #include <cudf/dictionary/encode.hpp>
@@ -76,17 +75,17 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec)
   auto const days =
     cudf::cast(column, cudf::data_type{cudf::type_id::TIMESTAMP_DAYS}, exec.stream, scratch);
   auto const rounded = cudf::cast(days->view(), column.type(), exec.stream, scratch);
-  auto const boolean = cudf::data_type{cudf::type_id::BOOL8};
-  auto const equal   = cudf::binary_operation(
-    column, rounded->view(), cudf::binary_operator::EQUAL, boolean, exec.stream, scratch);
-  auto const all = cudf::reduce(equal->view(),
-                                *cudf::make_all_aggregation<cudf::reduce_aggregation>(),
-                                boolean,
-                                exec.stream,
-                                scratch);
-  // Without a valid row the result is null.
-  return !all->is_valid(exec.stream) ||
-         static_cast<cudf::numeric_scalar<bool> const&>(*all).value(exec.stream);
+  auto const int64   = cudf::data_type{cudf::type_id::INT64};
+  auto const times =
+    cudf::column_view{int64, column.size(), column.head<void>(), nullptr, 0, column.offset()};
+  auto const rests = combine(cudf::binary_operator::SUB,
+                             times,
+                             flat_view(int64.id(), column.size(), rounded->view().head<void>()),
+                             int64.id(),
+                             exec.scratch());
+  auto const valid = cudf::column_view{
+    int64, column.size(), rests.data(), days->view().null_mask(), column.null_count()};
+  return detail::range_of(valid, exec).is_only(0);
 }
 
 rmm::device_buffer pad_lists(cudf::column_view const& column,
