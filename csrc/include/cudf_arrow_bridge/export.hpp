@@ -26,7 +26,6 @@ namespace cudf_arrow_bridge {
 
 namespace detail {
 struct array_tree;
-class stream_join_guard;
 }  // namespace detail
 
 /// @addtogroup export Export

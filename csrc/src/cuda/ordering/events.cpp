@@ -115,35 +115,50 @@ cudaError_t synchronize(cuda::stream_ref stream) noexcept
 
 std::size_t events_in_use() noexcept { return event_pool::instance().in_use(); }
 
-stream_join_guard::~stream_join_guard()
-{
-  // CUDA does not survive a fork: a child must not use it for memory of its parent.
-  if (!creator_process_.is_of_this_process()) { return; }
-  // Handles of default streams refer to the current device.
-  auto device = 0;
-  if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
-    if (event_.order(creator_thread_.resolve(later_), earlier()) != cudaSuccess) {
-      (void)synchronize(earlier());
-    }
-    (void)cudaSetDevice(device);
-  }
-  (void)cudaGetLastError();
-}
-
 }  // namespace cudf_arrow_bridge::detail
 
 namespace cudf_arrow_bridge {
 namespace {
 
-/// Destroys an owner after making the stream that it frees on wait for another stream.
-struct ordered_owner {
-  ordered_owner(std::shared_ptr<void const> source, cuda::stream_ref freed, cuda::stream_ref reader)
-    : owner{std::move(source)}, order{freed, reader}
+/// See `release_after`. `cudaStreamPerThread` means the stream of the thread that created the
+/// object.
+class ordered_owner {
+ public:
+  /// @throws rmm::cuda_error if CUDA cannot create an event
+  ordered_owner(std::shared_ptr<void const> owner, cuda::stream_ref freed, cuda::stream_ref reader)
+    : owner_{std::move(owner)},
+      event_{detail::pooled_event::acquire()},
+      freed_{freed},
+      reader_{reader}
   {
   }
 
-  std::shared_ptr<void const> owner;
-  detail::stream_join_guard order;  ///< destroyed first
+  ordered_owner(ordered_owner const&)            = delete;
+  ordered_owner& operator=(ordered_owner const&) = delete;
+
+  ~ordered_owner()
+  {
+    // CUDA does not survive a fork: a child must not use it for memory of its parent.
+    if (!creator_process_.is_of_this_process()) { return; }
+    // Handles of default streams refer to the current device.
+    auto device = 0;
+    if (cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(event_.device()) == cudaSuccess) {
+      auto const reader = creator_thread_.resolve(reader_);
+      if (event_.order(creator_thread_.resolve(freed_), reader) != cudaSuccess) {
+        (void)detail::synchronize(reader);
+      }
+      (void)cudaSetDevice(device);
+    }
+    (void)cudaGetLastError();
+  }
+
+ private:
+  std::shared_ptr<void const> owner_;  ///< destroyed after the destructor has ordered the streams
+  detail::process_id creator_process_;
+  detail::thread_id creator_thread_;
+  detail::pooled_event event_;
+  cuda::stream_ref freed_;
+  cuda::stream_ref reader_;
 };
 
 }  // namespace

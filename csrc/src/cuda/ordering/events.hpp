@@ -118,42 +118,4 @@ cudaError_t synchronize(cuda::stream_ref stream) noexcept;
 /// @return The number of events of this process that are in use and not in the pool; for leak tests
 [[nodiscard]] std::size_t events_in_use() noexcept;
 
-/**
- * @brief Makes one stream wait for another when it is destroyed.
- *
- * The destructor makes `later` wait for the work that is enqueued on `earlier` at that time. If
- * CUDA fails, the host waits for it. The destructor may run on any thread and with any device
- * current; `cudaStreamPerThread` means the stream of the thread that created the guard. The
- * constructor acquires the event, so that the destructor does not allocate. It does nothing in a
- * forked child.
- */
-class stream_join_guard {
- public:
-  /**
-   * @throws rmm::cuda_error if CUDA cannot create an event
-   *
-   * @param later Stream of the current device
-   * @param earlier Stream of the current device
-   */
-  stream_join_guard(cuda::stream_ref later, cuda::stream_ref earlier)
-    : event_{pooled_event::acquire()}, later_{later}, earlier_{earlier}
-  {
-  }
-
-  stream_join_guard(stream_join_guard const&)            = delete;
-  stream_join_guard& operator=(stream_join_guard const&) = delete;
-  ~stream_join_guard();
-
-  /// @return A stream, usable on the calling thread, that is ordered after the work on `earlier`
-  [[nodiscard]] cuda::stream_ref earlier() const noexcept
-  { return creator_thread_.resolve(earlier_); }
-
- private:
-  process_id creator_process_;
-  thread_id creator_thread_;
-  pooled_event event_;
-  cuda::stream_ref later_;
-  cuda::stream_ref earlier_;
-};
-
 }  // namespace cudf_arrow_bridge::detail
