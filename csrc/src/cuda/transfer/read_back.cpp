@@ -9,22 +9,6 @@
 
 namespace cudf_arrow_bridge::detail::device {
 
-namespace {
-
-/// Sign-extends an integer, other than a byte, that was copied to the low bytes of `value` (hosts
-/// are little-endian).
-std::int64_t widen(std::int64_t value, std::int64_t width)
-{
-  switch (width) {
-    case 1: return static_cast<std::uint8_t>(value);
-    case 2: return static_cast<std::int16_t>(value);
-    case 4: return static_cast<std::int32_t>(value);
-    default: return value;
-  }
-}
-
-}  // namespace
-
 std::size_t read_back::add(void const* source, std::int64_t width)
 {
   integers_.push_back({source, width});
@@ -51,7 +35,14 @@ void read_back::wait()
 }
 
 std::int64_t read_back::at(std::size_t number) const
-{ return widen(values()[number], integers_[number].width); }
+{
+  // The integer was copied to the low bytes of a value, since hosts are little-endian.
+  auto const width  = integers_[number].width;
+  auto const unused = 64 - 8 * width;
+  auto const high   = static_cast<std::uint64_t>(values()[number]) << unused;
+  return width == 1 ? static_cast<std::int64_t>(high >> unused)
+                    : static_cast<std::int64_t>(high) >> unused;
+}
 
 std::int64_t read_integer(void const* source, std::int64_t width, cuda::stream_ref stream)
 {
