@@ -194,9 +194,6 @@ rmm::device_buffer zeros(std::int64_t size, execution const& exec)
   return result;
 }
 
-rmm::device_buffer no_valid_bits(cudf::size_type rows, execution const& exec)
-{ return zeros(padded_mask_size(rows), exec); }
-
 rmm::device_buffer copy_zero_padded(void const* bytes,
                                     std::int64_t count,
                                     std::int64_t begin,

@@ -154,9 +154,6 @@ rmm::device_buffer interleave(plain_columns const& columns, execution const& exe
 /// `size` bytes of zeros.
 rmm::device_buffer zeros(std::int64_t size, execution const& exec);
 
-/// A mask in which all `rows` rows are null, padded like libcudf's masks.
-rmm::device_buffer no_valid_bits(cudf::size_type rows, execution const& exec);
-
 /// A buffer of `size` bytes with a copy of `count` bytes at byte `begin`, and zeros elsewhere.
 rmm::device_buffer copy_zero_padded(void const* bytes,
                                     std::int64_t count,

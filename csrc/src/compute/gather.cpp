@@ -219,7 +219,7 @@ std::unique_ptr<cudf::column> null_rows_like(cudf::column_view const& column,
   auto const data_size =
     cudf::is_fixed_width(column.type()) ? size * bits_of(column.type()) / 8 : 0;
   auto data = zeros(data_size, exec);
-  auto mask = no_valid_bits(size, exec);
+  auto mask = zeros(padded_mask_size(size), exec);
   return std::make_unique<cudf::column>(
     column.type(), size, std::move(data), std::move(mask), size, std::move(children));
 }

@@ -376,7 +376,7 @@ column_parts column_importer::import_dictionary(import_level const& level,
     // no keys and all rows are null; the indices of null rows are not read.
     keys            = column({level.types.children[0], *level.array.dictionary, {}, level.path});
     auto const rows = level.rows.num_rows();
-    auto const all_null = [&] { return no_valid_bits(rows, exec_); };
+    auto const all_null = [&] { return zeros(padded_mask_size(rows), exec_); };
     result.mask         = counted_mask{make(copy_reason::null_values, level.path, all_null), rows};
   } else if (keys->null_count() > 0) {
     if (codes->size() > 0 || keys->null_count() < keys->size()) {
