@@ -4,7 +4,6 @@
 #include "compute/gather.hpp"
 #include "compute/host_access.hpp"
 
-#include <bit>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -36,23 +35,33 @@ std::vector<cudf::size_type> number_rows(cudf::column_view const& column, std::i
     return size == 0 ? std::string_view{}
                      : std::string_view{bytes + begin, static_cast<std::size_t>(size)};
   };
-  // A hash table with linear probing, at most half full.
+  // A hash table with linear probing, at most half full. Its size is always a power of two.
   constexpr auto none = std::int32_t{-1};
-  auto slots = std::vector<std::int32_t>(std::bit_ceil(2 * std::size_t(column.size())), none);
+  auto slots          = std::vector<std::int32_t>(1024, none);
+  auto const slot_of  = [&](std::string_view value) -> std::int32_t& {
+    for (auto index = std::hash<std::string_view>{}(value);; ++index) {
+      auto& slot = slots[index & (slots.size() - 1)];
+      if (slot == none || value_of(first_rows[static_cast<std::size_t>(slot)]) == value) {
+        return slot;
+      }
+    }
+  };
   for (cudf::size_type row = 0; row < column.size(); ++row) {
     numbers[row] = 0;
     if (host::is_null_row(column, row)) { continue; }
-    auto const value = value_of(row);
-    auto index       = std::hash<std::string_view>{}(value);
-    auto const slot  = [&]() -> std::int32_t& { return slots[index & (slots.size() - 1)]; };
-    while (slot() != none && value_of(first_rows[static_cast<std::size_t>(slot())]) != value) {
-      ++index;
+    auto& slot = slot_of(value_of(row));
+    if (slot != none) {
+      numbers[row] = slot;
+      continue;
     }
-    if (slot() == none) {
-      slot() = static_cast<std::int32_t>(first_rows.size());
-      first_rows.push_back(row);
+    numbers[row] = slot = static_cast<std::int32_t>(first_rows.size());
+    first_rows.push_back(row);
+    if (first_rows.size() * 2 > slots.size()) {
+      slots.assign(slots.size() * 4, none);
+      for (std::int32_t number = 0; auto const first : first_rows) {
+        slot_of(value_of(first)) = number++;
+      }
     }
-    numbers[row] = slot();
   }
   return first_rows;
 }
