@@ -25,7 +25,7 @@ std::vector<cudf::size_type> number_rows(cudf::column_view const& column, std::i
   auto const measured = is_text ? child_of(column, 0) : column;
   auto const width    = static_cast<std::int64_t>(cudf::size_of(measured.type()));
   auto const* bytes   = column.head<char>();
-  auto const* offsets = measured.head<std::byte>();
+  auto const* offsets = measured.head<std::byte>() + measured.offset() * width;
   auto const begin_of = [&](std::int64_t row) {
     return is_text ? host::read_integer(offsets + row * width, width) : row * width;
   };
