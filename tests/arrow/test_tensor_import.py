@@ -299,6 +299,11 @@ HOSTILE = [
         "address space: 3 at a distance of 4611686018427387904$",
     ),
     (tensor(strides=(-(2**63), 1)), ValueError, "3 at a distance of -9223372036854775808$"),
+    # Bytes, whose positions reach farther than those of wider elements.
+    *(
+        (tensor(bits=8, shape=shape, strides=(1, step)), ValueError, f"at a distance of {step}$")
+        for shape, step in (((2, 2), 2**63 - 1), ((3, 3), 2**62 + 2**61))
+    ),
     (tensor(data=None), ValueError, "the data pointer of the tensor is null$"),
     (tensor(lanes=4), TypeError, "expected a DLPack type of 1 lane, got 4"),
     (tensor(lanes=0), TypeError, "expected a DLPack type of 1 lane, got 0"),

@@ -16,7 +16,6 @@
 
 #include <nanoarrow/nanoarrow.hpp>
 
-#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -127,7 +126,8 @@ tensor_layout layout_of(tensor_view const& tensor, tensor_kind kind)
   if (tensor.data == nullptr) {
     throw std::invalid_argument{"the data pointer of the tensor is null"};
   }
-  // The checks above limit all extents to 32 bits, so 128 bits are enough.
+  // The checks above limit all extents to 32 bits, so 128 bits are enough. Addresses of processes
+  // do not have the highest bit, so that the distance of two elements fits into 64 bits.
   auto const address = __int128_t{reinterpret_cast<std::uintptr_t>(tensor.data)};
   auto const width   = __int128_t{type->bits / 8};
   auto lowest        = __int128_t{0};
@@ -136,7 +136,7 @@ tensor_layout layout_of(tensor_view const& tensor, tensor_kind kind)
     auto const last = __int128_t{layout.shape[i] - 1} * layout.strides[i];
     (last < 0 ? lowest : highest) += last;
     if (address + lowest * width < 0 ||
-        address + (highest + 1) * width > std::numeric_limits<std::uintptr_t>::max()) {
+        address + (highest + 1) * width > std::numeric_limits<std::int64_t>::max()) {
       throw std::invalid_argument{
         "the elements do not fit into an address space: " + std::to_string(layout.shape[i]) +
         " at a distance of " + std::to_string(layout.strides[i])};
