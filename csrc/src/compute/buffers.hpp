@@ -210,12 +210,15 @@ rmm::device_buffer rebase_offsets(offset_range const& offsets,
 /// The INT32 sequence 0, step, 2 * step, ... of `count` values.
 rmm::device_buffer count_up(std::int64_t count, std::int32_t step, execution const& exec);
 
-/// Converts an IEEE 754 binary16 value to binary32. NaNs keep their sign and payload. Has no
-/// branches, so that compilers vectorise loops of it.
+/// Converts an IEEE 754 binary16 value to binary32. NaNs keep their sign and payload. All cases are
+/// computed and one is chosen, so that compilers vectorise loops of it.
 constexpr float half_to_float(std::uint16_t half) noexcept
 {
-  // In binary32, the exponent of the same bits is less by 127 - 15; also that of a subnormal value.
-  auto const value    = std::bit_cast<float>((half & 0x7FFFU) << 13) * 0x1p112F;
+  // In binary32, the exponent of the same bits is less by 127 - 15. The bits of a subnormal value
+  // are converted as an integer, since threads may read subnormal floats as zeros.
+  auto const normal   = std::bit_cast<float>((half & 0x7FFFU) << 13) * 0x1p112F;
+  auto const small    = static_cast<float>(half & 0x3FF) * 0x1p-24F;
+  auto const value    = (half & 0x7C00U) == 0 ? small : normal;
   auto const infinite = (half & 0x7C00U) == 0x7C00U ? 0x7F80'0000U : 0U;  // or NaN
   auto const sign     = (half & 0x8000U) << 16;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | infinite | sign);

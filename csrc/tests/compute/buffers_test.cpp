@@ -7,6 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <cmath>
 #include <utility>
 
 namespace cudf_arrow_bridge::test {
@@ -155,6 +160,22 @@ TEST(HostCast, KeepsValues)
     INT32, DURATION_MILLISECONDS, {0, -1, 2'147'483'647, -2'147'483'647 - 1}, 1);
   expect_cast<std::uint8_t, std::int16_t>(UINT8, INT16, {}, 1);
 }
+
+#ifdef __SSE2__
+TEST(HostHalves, SubnormalsAreKeptIfTheThreadReadsSubnormalFloatsAsZeros)
+{
+  constexpr auto denormals_are_zeros = 0x40U;
+  auto const control                 = _mm_getcsr();
+  auto const halves                  = std::array<std::uint16_t, 3>{1, 0x3FF, 0x83FF};
+  _mm_setcsr(control | denormals_are_zeros);
+  auto const floats = detail::widen_halves(halves.data(), std::ssize(halves), on_host());
+  _mm_setcsr(control);
+  auto const* found = static_cast<float const*>(floats.data());
+  EXPECT_EQ(found[0], std::ldexp(1.0F, -24));
+  EXPECT_EQ(found[1], std::ldexp(1023.0F, -24));
+  EXPECT_EQ(found[2], -found[1]);
+}
+#endif
 
 TEST(HostOffsets, AreReadFromAnyAddress)
 {
