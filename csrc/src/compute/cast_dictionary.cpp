@@ -4,6 +4,7 @@
 #include "compute/gather.hpp"
 #include "compute/host_access.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -13,43 +14,45 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
+using namespace host;
+
+/// Mixes the bits of an integer, so that each bit of the result depends on all of them.
+std::size_t hash_of(__int128_t value)
+{
+  constexpr auto odd = std::uint64_t{0x9e37'79b9'7f4a'7c15};
+  auto const high    = static_cast<std::uint64_t>(value >> 64) * odd;
+  auto const mixed   = (static_cast<std::uint64_t>(value) ^ high) * odd;
+  return (mixed ^ mixed >> 32) * odd >> 32;
+}
+
+std::size_t hash_of(std::string_view value) { return std::hash<std::string_view>{}(value); }
+
 /// Numbers the distinct values of the valid rows in the order of their first occurrence.
 ///
 /// @param numbers Receives the number of each row; 0 for null rows
+/// @param value_at Returns the value of a row, counted from the column's offset
 /// @return The first row of each distinct value
-std::vector<cudf::size_type> number_rows(cudf::column_view const& column, std::int32_t* numbers)
+template <typename ValueAt>
+std::vector<cudf::size_type> number_rows(cudf::column_view const& column,
+                                         std::int32_t* numbers,
+                                         ValueAt value_at)
 {
   auto first_rows = std::vector<cudf::size_type>{};
-  if (column.size() == 0) { return first_rows; }  // a string column may have no offsets
-  auto const is_text  = column.type().id() == cudf::type_id::STRING;
-  auto const measured = is_text ? child_of(column, 0) : column;
-  auto const width    = static_cast<std::int64_t>(cudf::size_of(measured.type()));
-  auto const* bytes   = column.head<char>();
-  auto const* offsets = measured.head<std::byte>() + measured.offset() * width;
-  auto const begin_of = [&](std::int64_t row) {
-    return is_text ? host::read_integer(offsets + row * width, width) : row * width;
-  };
-  auto const value_of = [&](cudf::size_type row) {
-    auto const begin = begin_of(std::int64_t{column.offset()} + row);
-    auto const size  = begin_of(std::int64_t{column.offset()} + row + 1) - begin;
-    return size == 0 ? std::string_view{}
-                     : std::string_view{bytes + begin, static_cast<std::size_t>(size)};
-  };
   // A hash table with linear probing, at most half full. Its size is always a power of two.
   constexpr auto none = std::int32_t{-1};
   auto slots          = std::vector<std::int32_t>(1024, none);
-  auto const slot_of  = [&](std::string_view value) -> std::int32_t& {
-    for (auto index = std::hash<std::string_view>{}(value);; ++index) {
+  auto const slot_of  = [&](auto value) -> std::int32_t& {
+    for (auto index = hash_of(value);; ++index) {
       auto& slot = slots[index & (slots.size() - 1)];
-      if (slot == none || value_of(first_rows[static_cast<std::size_t>(slot)]) == value) {
+      if (slot == none || value_at(first_rows[static_cast<std::size_t>(slot)]) == value) {
         return slot;
       }
     }
   };
   for (cudf::size_type row = 0; row < column.size(); ++row) {
     numbers[row] = 0;
-    if (host::is_null_row(column, row)) { continue; }
-    auto& slot = slot_of(value_of(row));
+    if (is_null_row(column, row)) { continue; }
+    auto& slot = slot_of(value_at(row));
     if (slot != none) {
       numbers[row] = slot;
       continue;
@@ -59,11 +62,32 @@ std::vector<cudf::size_type> number_rows(cudf::column_view const& column, std::i
     if (first_rows.size() * 2 > slots.size()) {
       slots.assign(slots.size() * 4, none);
       for (std::int32_t number = 0; auto const first : first_rows) {
-        slot_of(value_of(first)) = number++;
+        slot_of(value_at(first)) = number++;
       }
     }
   }
   return first_rows;
+}
+
+std::vector<cudf::size_type> number_rows(cudf::column_view const& column, std::int32_t* numbers)
+{
+  if (column.type().id() != cudf::type_id::STRING) {
+    return with_width(column.type(), [&]<typename T>(T) {
+      auto const* values = column.head<T>() + column.offset();
+      return number_rows(column, numbers, [=](std::int64_t row) { return load<T>(values, row); });
+    });
+  }
+  if (column.size() == 0) { return {}; }  // it may have no offsets
+  auto const offsets = child_of(column, 0);
+  auto const width   = static_cast<std::int64_t>(cudf::size_of(offsets.type()));
+  auto const* begins = offsets.head<std::byte>() + (offsets.offset() + column.offset()) * width;
+  auto const* chars  = column.head<char>();
+  return number_rows(column, numbers, [=](std::int64_t row) {
+    auto const begin = read_integer(begins + row * width, width);
+    auto const size  = read_integer(begins + (row + 1) * width, width) - begin;
+    return size == 0 ? std::string_view{}
+                     : std::string_view{chars + begin, static_cast<std::size_t>(size)};
+  });
 }
 
 }  // namespace
@@ -73,8 +97,7 @@ std::unique_ptr<cudf::column> encode_dictionary(cudf::column_view const& column,
 {
   if (!exec.host) { return device::encode_dictionary(column, exec); }
   auto const int32 = cudf::type_id::INT32;
-  auto indices =
-    host::allocate(std::int64_t{column.size()} * std::int64_t{sizeof(std::int32_t)}, exec);
+  auto indices = allocate(std::int64_t{column.size()} * std::int64_t{sizeof(std::int32_t)}, exec);
   auto const rows = number_rows(column, static_cast<std::int32_t*>(indices.data()));
   auto const keys = flat_view(int32, std::ssize(rows), rows.data());
   auto children   = std::vector<std::unique_ptr<cudf::column>>{};
