@@ -18,12 +18,14 @@ using namespace host;
 
 using cudf::size_type;
 
-/// Repeats fixed-width values, one for each run, for the rows of their runs.
-rmm::device_buffer repeat_values(cudf::column_view const& values,
-                                 run_rows const& rows,
+/// Repeats the results of `value_at` for the index of each run for the rows of their runs.
+template <typename ValueAt>
+rmm::device_buffer repeat_values(run_rows const& rows,
                                  column_path const& path,
-                                 execution const& exec)
+                                 execution const& exec,
+                                 ValueAt value_at)
 {
+  using value_type  = decltype(value_at(std::int64_t{}));
   auto const end_of = [&](std::int64_t run) {
     return read_integer(static_cast<std::byte const*>(rows.ends) + run * rows.width, rows.width);
   };
@@ -31,25 +33,21 @@ rmm::device_buffer repeat_values(cudf::column_view const& values,
   auto const runs   = std::views::iota(std::int64_t{0}, rows.num_runs);
   auto const before = [&](std::int64_t run) { return end_of(run) <= rows.begin; };
   auto const first  = std::ranges::partition_point(runs, before);
-  return with_width(values.type(), [&]<typename T>(T) {
-    auto const* source = values.head<T>() + values.offset();
-    auto result        = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(T)}, exec);
-    auto* out          = static_cast<T*>(result.data());
-    auto row           = std::int64_t{0};
-    for (auto run = static_cast<std::int64_t>(first - runs.begin()); row < rows.size; ++run) {
-      if (run == rows.num_runs) {
-        fail_invalid(
-          path,
-          "row " + std::to_string(row) + " is after the last of " + std::to_string(run) + " runs");
-      }
-      // The ends of invalid runs are in any order.
-      auto const end =
-        std::clamp(end_of(run), rows.begin + row, rows.begin + rows.size) - rows.begin;
-      std::fill(out + row, out + end, load<T>(source, run));
-      row = end;
+  auto result       = allocate(std::int64_t{rows.size} * std::int64_t{sizeof(value_type)}, exec);
+  auto* out         = static_cast<value_type*>(result.data());
+  auto row          = std::int64_t{0};
+  for (auto run = static_cast<std::int64_t>(first - runs.begin()); row < rows.size; ++run) {
+    if (run == rows.num_runs) {
+      fail_invalid(
+        path,
+        "row " + std::to_string(row) + " is after the last of " + std::to_string(run) + " runs");
     }
-    return result;
-  });
+    // The ends of invalid runs are in any order.
+    auto const end = std::clamp(end_of(run), rows.begin + row, rows.begin + rows.size) - rows.begin;
+    std::fill(out + row, out + end, value_at(run));
+    row = end;
+  }
+  return result;
 }
 
 /// Checks only the last run end: if it is after the last row, no search for a row passes it,
@@ -70,11 +68,11 @@ std::unique_ptr<cudf::column> host::runs_of_rows(run_rows const& rows,
                                                  column_path const& path,
                                                  execution const& exec)
 {
-  auto const int32   = cudf::type_id::INT32;
-  auto const numbers = count_up(rows.num_runs, 1, exec);
-  auto const view    = flat_view(int32, rows.num_runs, numbers.data());
-  return make_column(
-    cudf::data_type{int32}, rows.size, repeat_values(view, rows, path, exec), exec);
+  auto const number_of = [](std::int64_t run) { return static_cast<size_type>(run); };
+  return make_column(cudf::data_type{cudf::type_id::INT32},
+                     rows.size,
+                     repeat_values(rows, path, exec, number_of),
+                     exec);
 }
 
 std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
@@ -93,12 +91,14 @@ std::unique_ptr<cudf::column> repeat_runs(cudf::column_view const& values,
       exec.host ? host::runs_of_rows(rows, path, exec) : device::runs_of_rows(rows, path, exec);
     return gather_rows(values, runs->view(), path, exec);
   }
-  auto result =
-    make_column(values.type(), rows.size, repeat_values(values, rows, path, exec), exec);
+  auto data   = with_width(values.type(), [&]<typename T>(T) {
+    auto const* source = values.head<T>() + values.offset();
+    return repeat_values(rows, path, exec, [=](std::int64_t run) { return load<T>(source, run); });
+  });
+  auto result = make_column(values.type(), rows.size, std::move(data), exec);
   if (values.null_count() > 0) {
-    auto const bools = unpack_bools({values.null_mask(), values.offset(), values.size()}, exec);
-    auto const valid =
-      repeat_values(flat_view(cudf::type_id::UINT8, values.size(), bools.data()), rows, path, exec);
+    auto const is_valid   = [&](std::int64_t run) { return !is_null_row(values, run); };
+    auto const valid      = repeat_values(rows, path, exec, is_valid);
     auto mask             = pack_bools(valid.data(), rows.size, exec);
     auto const null_count = count_nulls({mask.data(), 0, rows.size}, exec);
     // Only runs without rows may be null.
