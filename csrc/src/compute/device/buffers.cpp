@@ -35,7 +35,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -182,22 +181,33 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
     return counts;
   }
   // `segmented_null_count` counts any number of ranges of one mask, so copy the masks into one.
-  // Several ranges of one mask, such as those of batches, are copied together.
   constexpr auto word = std::int64_t{sizeof(cudf::bitmask_type)};
-  struct mask_bytes {
-    std::int64_t first;     ///< first byte of the mask
-    std::int64_t end;       ///< one past its last byte
-    std::int64_t target{};  ///< first byte of the copy
+  struct mask_copy {
+    void const* mask;
+    std::int64_t first;   ///< first byte of the mask
+    std::int64_t end;     ///< one past its last byte
+    std::int64_t target;  ///< first byte of the copy
   };
-  auto copies = std::map<void const*, mask_bytes>{};
+  auto copies  = std::vector<mask_copy>{};
+  auto indices = std::vector<cudf::size_type>{};
+  auto size    = word;  // not empty, even if all ranges are
   for (auto const& [mask, begin, rows] : ranges) {
-    auto& bytes = copies.try_emplace(mask, mask_bytes{begin / 8, begin / 8}).first->second;
-    bytes = {std::min(bytes.first, begin / 8), std::max(bytes.end, bytes_for_bits(begin + rows))};
-  }
-  auto size = std::int64_t{0};
-  for (auto& [mask, bytes] : copies) {
-    bytes.target = size;
-    size += (bytes.end - bytes.first + word - 1) / word * word;
+    if (rows == 0) {
+      indices.insert(indices.end(), {0, 0});
+      continue;
+    }
+    auto const byte = begin / 8;
+    // Ranges of one mask that touch, such as those of batches, are copied together.
+    if (copies.empty() || copies.back().mask != mask || byte < copies.back().first ||
+        byte > copies.back().end) {
+      copies.push_back({mask, byte, byte, size});
+    }
+    auto& copy       = copies.back();
+    copy.end         = std::max(copy.end, bytes_for_bits(begin + rows));
+    size             = copy.target + (copy.end - copy.first + word - 1) / word * word;
+    auto const first = (copy.target - copy.first) * 8 + begin;
+    indices.push_back(static_cast<cudf::size_type>(first));
+    indices.push_back(static_cast<cudf::size_type>(first + rows));
   }
   if (size > max_offset / 8) {  // more bits than `segmented_null_count` has indices
     for (auto const half : {ranges.first(ranges.size() / 2), ranges.subspan(ranges.size() / 2)}) {
@@ -207,19 +217,12 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
     return counts;
   }
   auto joined = device::zeros(size, exec.scratch());
-  for (auto const& [mask, bytes] : copies) {
-    RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(joined.data()) + bytes.target,
-                                 static_cast<std::byte const*>(mask) + bytes.first,
-                                 static_cast<std::size_t>(bytes.end - bytes.first),
+  for (auto const& copy : copies) {
+    RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(joined.data()) + copy.target,
+                                 static_cast<std::byte const*>(copy.mask) + copy.first,
+                                 static_cast<std::size_t>(copy.end - copy.first),
                                  cudaMemcpyDefault,
                                  exec.stream.get()));
-  }
-  auto indices = std::vector<cudf::size_type>{};
-  for (auto const& [mask, begin, rows] : ranges) {
-    auto const& bytes = copies.at(mask);
-    auto const first  = (bytes.target - bytes.first) * 8 + begin;
-    indices.push_back(static_cast<cudf::size_type>(first));
-    indices.push_back(static_cast<cudf::size_type>(first + rows));
   }
   return cudf::segmented_null_count(
     static_cast<cudf::bitmask_type const*>(joined.data()), indices, exec.stream);
