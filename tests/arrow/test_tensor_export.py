@@ -102,6 +102,14 @@ def test_lists_are_a_tensor_if_their_lengths_are_equal(lengths, make_type):
             np.from_dlpack(exported)
 
 
+def test_lengths_that_are_equal_modulo_2_to_the_32_are_not_equal():
+    offsets = to_plc(pa.array([0, 2**30 + 1, -(2**31) + 2, -(2**30) + 3, 4], pa.int32()))
+    children = [offsets, to_plc(pa.array([1, 2, 3, 4]))]
+    lists = plc.Column(plc.DataType(plc.TypeId.LIST), 4, None, None, 0, 0, children)
+    with pytest.raises(BufferError, match="a tensor needs lists of one length"):
+        np.from_dlpack(cab.to_arrow_device(lists))
+
+
 @pytest.mark.parametrize("order", [None, [0, 1, 2], [2, 0, 1], [1, 2, 0]])
 def test_tensors_of_a_fixed_shape_have_its_dimensions(order):
     tensor_type = pa.fixed_shape_tensor(pa.int32(), [2, 3, 4], permutation=order)

@@ -172,8 +172,10 @@ class tensor_reader {
       static_cast<std::byte const*>(rows.array.buffers[1]) + rows.first() * width;
     auto const type    = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
     auto const lengths = known_lengths(rows.array, {offsets, rows.size + 1, type});
-    check_size(lengths.ends.last - lengths.ends.first, "list elements");
-    if (lengths.least != lengths.greatest) {
+    auto const size    = lengths.ends.last - lengths.ends.first;
+    check_size(size, "list elements");
+    // The differences of invalid offsets may be equal only in their low bits.
+    if (lengths.least != lengths.greatest || __int128_t{lengths.least} * rows.size != size) {
       throw cudf::data_type_error{
         "the lists have " + std::to_string(lengths.least) + " to " +
         std::to_string(lengths.greatest) +
