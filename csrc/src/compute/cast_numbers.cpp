@@ -3,6 +3,7 @@
 #include "compute/host_access.hpp"
 
 #include <cudf/utilities/error.hpp>
+#include <cudf/utilities/traits.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -69,6 +70,8 @@ rmm::device_buffer cast_integers(cudf::column_view const& column,
                                  cudf::data_type type,
                                  execution const& exec)
 {
+  CUDF_EXPECTS(!cudf::is_floating_point(column.type()) && !cudf::is_floating_point(type),
+               "expected integers");
   return with_stored(column.type(), [&]<typename From>(From) {
     if (type.id() == type_id::BOOL8) {
       return transform<From, bool>(column, exec, [](From value) { return value != 0; });

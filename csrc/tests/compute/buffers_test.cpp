@@ -5,6 +5,8 @@
 #include "testing/columns.hpp"
 #include "testing/sample.hpp"
 
+#include <cudf/utilities/error.hpp>
+
 #include <gtest/gtest.h>
 
 #ifdef __SSE2__
@@ -159,6 +161,7 @@ TEST(HostCast, KeepsValues)
   expect_cast<std::int32_t, std::int64_t>(
     INT32, DURATION_MILLISECONDS, {0, -1, 2'147'483'647, -2'147'483'647 - 1}, 1);
   expect_cast<std::uint8_t, std::int16_t>(UINT8, INT16, {}, 1);
+  EXPECT_THROW((void)detail::cast_values(nullptr, 0, INT8, FLOAT64, on_host()), cudf::logic_error);
 }
 
 #ifdef __SSE2__
