@@ -14,7 +14,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <span>
 
 namespace cudf_arrow_bridge::detail::host {
 

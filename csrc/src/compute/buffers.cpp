@@ -11,7 +11,6 @@
 
 #include <cudf_arrow_bridge/memory.hpp>
 
-#include <cudf/utilities/traits.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/error.hpp>
