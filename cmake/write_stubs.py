@@ -25,7 +25,7 @@ MEMBER = re.compile(
     r"^(?:    cdef (?P<access>readonly|public) (?P<c_type>\S+) (?P<attribute>\w+)"
     r"|(?P<head>(?:    @(?:property|staticmethod)\n)?(?:    )?)(?:def|cpdef(?: (?P<c_result>\w+))?)"
     r" (?P<name>(?!__dealloc|__release)\w+)\((?P<arguments>[^()]*(?:\(\)[^()]*)*)\)"
-    r"(?: -> (?P<result>.+)| except.*| noexcept)?:)(?:  # type: (?P<type>.+))?$",
+    r"(?: -> (?P<result>.+)| except.*| noexcept(?: nogil)?)?:)(?:  # type: (?P<type>.+))?$",
     re.M,
 )
 ARGUMENT = re.compile(r"(?:^|(?<=, ))([\w.]+(?:\[\w+\])?) (\w+)(?: not None)?(?=(:|,|=|$))")

@@ -86,28 +86,6 @@ int read_async(table const& source)
   }
 }
 
-/// Both sides on this thread, to measure the interface without a hand-over between threads.
-int read_in_turns(table const& source)
-{
-  auto stream   = source.stream();
-  auto reader   = bridge::async_stream_reader{prefetch, {}};
-  auto writer   = bridge::async_stream_writer{reader.take_handler(), {}};
-  auto num_read = 0;
-  writer.open(stream.schema().to_arrow(), stream.device_type(), {});
-  for (auto has_ended = false;; ++num_read) {
-    while (!has_ended && writer.num_wanted() > 0) {
-      auto const batch = stream.next();
-      has_ended        = batch.is_end();
-      if (has_ended) {
-        writer.finish();
-      } else {
-        writer.write(batch.array.to_arrow(), {});
-      }
-    }
-    if (reader.next()->is_end()) { return num_read; }
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv)
@@ -119,9 +97,7 @@ int main(int argc, char** argv)
   auto const num_batches = std::stoi(argv[2]);
   auto const source      = table{std::stoi(argv[1]), num_batches};
   auto const jobs        = std::map<std::string, std::function<int(table const&)>>{
-    {"synchronous", read_sync},
-    {"asynchronous, on two threads", read_async},
-    {"asynchronous, on one thread", read_in_turns}};
+    {"synchronous", read_sync}, {"asynchronous", read_async}};
   auto samples = std::map<std::string, std::vector<double>>{};
   for (auto i = 0; i < std::stoi(argv[3]); ++i) {
     for (auto const& [name, job] : jobs) {

@@ -25,6 +25,19 @@ def has_gpu() -> bool:
     return core.has_gpu()
 
 
+def current_device() -> int:
+    """Return the current device, or -1 without a GPU."""
+    return core.get_current_cuda_device().value() if core.has_gpu() else -1
+
+
+def enter_thread(int device) -> None:
+    """Prepare a new thread of this package for work on a device, or -1 without a GPU.
+
+    Calls of this thread then do not invalidate the captures of other threads.
+    """
+    core.enter_thread(core.cuda_device_id(device))
+
+
 cdef object resolve_resource(object mr):
     """Return `mr`, or for None rmm's current resource, or without a GPU None for host memory.
 

@@ -6,7 +6,7 @@ from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 
 
 cdef shared_ptr[const void] share_object(object shared) except *
-cdef bint enter_interpreter() noexcept nogil
-cdef void leave_interpreter() noexcept nogil
+cpdef bint enter_interpreter() noexcept nogil
+cpdef void leave_interpreter() noexcept nogil
 cdef int ensure_gil_in_release(core.ArrowArray* array) except -1
 cdef void drop_share(shared_ptr[const void]& owner) noexcept

@@ -34,12 +34,12 @@ cdef shared_ptr[const void] share_object(object shared) except *:
     return share_python_object(<PyObject*>shared)
 
 
-cdef bint enter_interpreter() noexcept nogil:
+cpdef bint enter_interpreter() noexcept nogil:
     """Delay interpreter shutdown until `leave_interpreter`. Return False if it has started."""
     return interpreter_gate.enter()
 
 
-cdef void leave_interpreter() noexcept nogil:
+cpdef void leave_interpreter() noexcept nogil:
     interpreter_gate.leave()
 
 

@@ -166,6 +166,7 @@ cdef extern from "cudf_arrow_bridge/memory.hpp" namespace "cudf_arrow_bridge" no
 
 cdef extern from "cudf_arrow_bridge/ordering.hpp" namespace "cudf_arrow_bridge" nogil:
     void order_after(stream_ref, stream_ref, cuda_device_id) except +libcudf_exception_handler
+    void enter_thread(cuda_device_id) noexcept
     shared_ptr[const void] release_after(
         shared_ptr[const void], stream_ref, stream_ref
     ) except +libcudf_exception_handler
@@ -370,28 +371,12 @@ cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nog
     cdef cppclass async_stream_reader:
         async_stream_reader(int64_t, function[void()]) except +libcudf_exception_handler
         ArrowAsyncDeviceStreamHandler* take_handler() except +libcudf_exception_handler
-        void abandon() noexcept
         void fail(int, const string&) noexcept
         const ArrowSchema& schema() except +libcudf_exception_handler
-        bool is_ready() noexcept
         void cancel() noexcept
 
-    cdef cppclass async_stream_writer:
-        async_stream_writer(
-            ArrowAsyncDeviceStreamHandler*, function[void()]
-        ) except +libcudf_exception_handler
-        bool open(unique_schema, int32_t, string) except +libcudf_exception_handler
-        int64_t num_wanted() noexcept
-        bool is_over() noexcept
-        bool write(unique_device_array, const string&) except +libcudf_exception_handler
-        void finish() noexcept
-        void fail(int, const string&, const string&) noexcept
-
     void to_arrow_async(
-        device_array_stream, ArrowAsyncDeviceStreamHandler*
-    ) except +libcudf_exception_handler
-    void to_arrow_async(
-        array_stream_reader, ArrowAsyncDeviceStreamHandler*
+        device_array_stream, ArrowAsyncDeviceStreamHandler*, function[void()]
     ) except +libcudf_exception_handler
     void stop_async() noexcept
 

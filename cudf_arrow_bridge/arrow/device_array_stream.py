@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from .._core.capsules import check_keywords
 from .._core.schema import Schema, as_capsule
-from .._core.stream.stream_export import ExportedStream, StreamState
+from .._core.stream.stream_export import ExportedStream
 from ..cuda.residency import DeviceType
 from . import display
 from .device_array import DeviceArray
@@ -152,7 +152,7 @@ class DeviceArrayStream(NotPicklable):
             stream.unclaim()
             raise
 
-    def _drive(self, handler: int) -> StreamState:
+    def _drive(self, handler: int) -> None:
         """Run an iteration on a thread of its own and give its batches to a consumer in C.
 
         Unlike the export as a capsule, this call exports no batch.
@@ -161,15 +161,8 @@ class DeviceArrayStream(NotPicklable):
         ----------
         handler
             The address of the consumer's ``ArrowAsyncDeviceStreamHandler``, which is released.
-
-        Returns
-        -------
-        StreamState
-            The state of the iteration.
         """
-        stream = self._claim()
-        stream.drive(handler)
-        return stream.state
+        self._claim().drive(handler)
 
     def _claim(self, is_requested: bool = False) -> ExportedStream:
         """Return an iteration at its start that no other consumer uses."""

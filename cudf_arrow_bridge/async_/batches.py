@@ -10,24 +10,16 @@ consumer; see `AsyncDeviceArrayStream`.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Callable,
-    Iterable,
-)
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from .._core.schema import Schema, check_same
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.errors import single_use_reason
-from .array_sources import AsyncIteratorSource, CProducerSource
-from .blocking_calls import BlockingCalls, Outcome, call_on_thread
+from .array_sources import ObjectSource, StreamSource
+from .blocking_calls import ThreadReader, call_on_thread
 from .export_to_handler import export_to_handler
 
 
@@ -58,33 +50,17 @@ class ThreadedBatches:
         self._stream.release()
 
     async def __aiter__(self) -> AsyncIterator[DeviceArray]:
-        batches = iter(self._stream)
-        requested: deque[asyncio.Future[Outcome]] = deque()
-        calls = BlockingCalls()
-
-        def request(count: int) -> None:
-            while len(requested) < count:
-                requested.append(calls.submit(partial(next, batches, None)))
-
+        reader = ThreadReader(iter(self._stream), self._prefetch)
         try:
-            while True:
-                request(1)
-                batch, error = await requested.popleft()
-                if error is not None:
-                    raise error
-                if batch is None:
-                    return
-                request(self._prefetch)
+            while (batch := await reader.next()) is not None:
                 yield batch
                 del batch
         finally:
-            for future in requested:
-                future.cancel()
-            calls.close()
+            await reader.close()
 
-    async def open(self, prefetch: int) -> CProducerSource:
+    def open(self, prefetch: int) -> StreamSource:
         """Start an iteration over arrays that are created ahead."""
-        return CProducerSource(prefetch, self._stream._drive)
+        return StreamSource(self._stream, prefetch)
 
     def export_to(self, handler: int) -> None:
         """Start an export to a C consumer."""
@@ -189,9 +165,9 @@ class IteratedBatches:
                     self._waiting = first, batches
             return self._schema
 
-    async def open(self, prefetch: int) -> AsyncIteratorSource:
+    def open(self, prefetch: int) -> ObjectSource:
         """Start an iteration over arrays that are created ahead."""
-        return AsyncIteratorSource(self._begin(), prefetch)
+        return ObjectSource(self._begin(), prefetch)
 
     def export_to(self, handler: int) -> None:
         """Start an export to a C consumer."""

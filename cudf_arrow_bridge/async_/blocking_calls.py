@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
+
+from .._core.arguments import current_device, enter_thread
+from .._core.interpreter import enter_interpreter, leave_interpreter
 
 Result = TypeVar("Result")
 Outcome = tuple[Any, BaseException | None]
@@ -19,13 +24,14 @@ class BlockingCalls:
     """Calls on one thread, in order, for the running loop.
 
     Python does not wait for this thread at exit, as it does for the threads of executors, because a
-    call may wait forever.
+    call may wait forever. The device that is current now is current on the thread.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
-        Thread(target=_make, args=(self._calls, self._loop), daemon=True).start()
+        arguments = self._calls, self._loop, current_device()
+        Thread(target=_make, args=arguments, daemon=True).start()
 
     def submit(self, function: Callable[[], Any]) -> asyncio.Future[Outcome]:
         """Return the future result and exception. A call whose future is cancelled is not begun."""
@@ -39,18 +45,20 @@ class BlockingCalls:
         self._calls.put(None)
 
 
-def _make(calls: SimpleQueue[_Call | None], loop: asyncio.AbstractEventLoop) -> None:
-    while (call := calls.get()) is not None:
+def _make(calls: SimpleQueue[_Call | None], loop: asyncio.AbstractEventLoop, device: int) -> None:
+    enter_thread(device)
+    # At exit, the call in progress is awaited for a short time, and no other is begun.
+    while (call := calls.get()) is not None and enter_interpreter():
         future, function = call
         if not future.cancelled():
             # RuntimeError: the loop is closed.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_finish, future, outcome_of(function))
+                loop.call_soon_threadsafe(_finish, future, _outcome_of(function))
         del call, future, function
+        leave_interpreter()
 
 
-def outcome_of(function: Callable[[], Any]) -> Outcome:
-    """Call a function and return its result and exception."""
+def _outcome_of(function: Callable[[], Any]) -> Outcome:
     try:
         return function(), None
     except BaseException as error:
@@ -71,3 +79,38 @@ async def call_on_thread(function: Callable[[], Result]) -> Result:
     if error is not None:
         raise error
     return result  # type: ignore[no-any-return]
+
+
+class ThreadReader:
+    """Reads and closes an iterator that may block, on one thread.
+
+    While an item is used, the next `prefetch` ones are read.
+    """
+
+    def __init__(self, items: Iterator[Any], prefetch: int) -> None:
+        self._items = items
+        self._prefetch = prefetch
+        self._calls = BlockingCalls()
+        self._requested: deque[asyncio.Future[Outcome]] = deque()
+
+    async def next(self) -> Any:
+        """Return the next item; None at the end."""
+        self._request(1)
+        item, error = await self._requested.popleft()
+        if error is not None:
+            raise error
+        if item is not None:
+            self._request(self._prefetch)
+        return item
+
+    def _request(self, count: int) -> None:
+        while len(self._requested) < count:
+            self._requested.append(self._calls.submit(partial(next, self._items, None)))
+
+    async def close(self) -> None:
+        """Drop the items that were read ahead, and close the iterator if possible."""
+        while self._requested:
+            self._requested.popleft().cancel()
+        if (close := getattr(self._items, "close", None)) is not None:
+            self._calls.submit(close)
+        self._calls.close()

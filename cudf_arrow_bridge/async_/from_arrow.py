@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.errors import ANY_PROTOCOL, object_error
 from ..arrow.options import Kind, Validation, check_kind, check_prefetch
 from ..arrow.sources import is_array
@@ -94,26 +93,24 @@ def from_arrow_device_async(
     return import_async(open_arrays, kind, columns, importer)
 
 
-def _opener_of(source: Any) -> Callable[[int], Awaitable[ArraySource]]:
+def _opener_of(source: Any) -> Callable[[int], ArraySource]:
     """Return a function that starts a source, given the number of arrays to produce ahead."""
-    from .array_sources import await_foreign_stream, await_producer
-    from .batches import IteratedBatches, ThreadedBatches
+    from .array_sources import ProducerSource, StreamSource
+    from .batches import IteratedBatches
 
     if isinstance(source, AsyncDeviceArrayStream):
         return source._batches.open
-    if isinstance(source, DeviceArrayStream):
-        return ThreadedBatches(source).open
     if hasattr(source, "__aiter__"):
         return IteratedBatches(source, _as_array).open
     found = type_of_source(source)
     if found is STREAM:
-        return partial(await_foreign_stream, source)
+        return partial(StreamSource, source)
     if isinstance(source, (str, os.PathLike, dict, type)):
         expected = f"an object with {ANY_PROTOCOL} or __aiter__, an iterable of frames or arrays"
         raise object_error(source, f"{expected}, or the function of a C producer")
     if found is UNKNOWN and callable(source):
-        return partial(await_producer, source)
-    return ThreadedBatches(to_arrow_device_stream(source)).open
+        return partial(ProducerSource, source)
+    return partial(StreamSource, to_arrow_device_stream(source))
 
 
 def _as_array(obj: Any) -> tuple[Any]:

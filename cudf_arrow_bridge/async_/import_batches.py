@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
 
+from .._core.schema import Schema, check_same
 from ..arrow.foreign_streams import SourceStream
 from ..arrow.options import Kind
+from ..arrow.sources import SourceArray, is_of_rapids, open_array
 from ..cuda.event_loops import fences_of_running_loop
+from ..export.inputs import array_of_rapids
 from ..import_.importer import Importer
 from ..import_.selection import select_columns
 from ..import_.streams import import_batches
@@ -21,7 +24,7 @@ _TURN = 0.002
 
 
 async def import_async(
-    open_arrays: Callable[[], Awaitable[ArraySource]],
+    open_arrays: Callable[[], ArraySource],
     kind: Kind | None,
     columns: Sequence[str] | None,
     importer: Importer,
@@ -34,22 +37,24 @@ async def import_async(
     waiting: deque[object] = deque()
     frames: Iterator[Any] = iter(())
     fences = fences_of_running_loop()
-    arrays = await open_arrays()
+    schema: object | None = None
+    arrays = open_arrays()
     try:
-        is_first = True
         suspended = loop.time()
-        while (capsule := await arrays.next()) is not None:
-            if is_first:
-                is_first = False
-                schema = arrays.schema.__arrow_c_schema__()
-                stream = SourceStream(schema, iter(waiting.popleft, None), arrays.labels)
-                frames = _frames_of(stream, kind, columns, importer)
+        while (array := await arrays.next()) is not None:
+            source = array_of_rapids(array) if is_of_rapids(array) else open_array(array)
+            capsule = source.array_capsule
+            if schema is None:
+                schema = source.schema_capsule
+                frames = _frames_of(source, iter(waiting.popleft, None), kind, columns, importer)
+            elif source.schema_capsule is not schema:
+                check_same(schema, source.schema_capsule)
             if fence := fences.fences.add_capsule(capsule):
                 # Otherwise an import that reads values would block the loop.
                 await fences.wait(fence)
             waiting.append(capsule)
             # A suspended generator must not keep memory alive that the caller has released.
-            del capsule
+            del array, source, capsule
             yield next(frames)
             if loop.time() - suspended > _TURN:
                 await asyncio.sleep(0)
@@ -60,8 +65,13 @@ async def import_async(
 
 
 def _frames_of(
-    stream: SourceStream, kind: Kind | None, columns: Sequence[str] | None, importer: Importer
+    first: SourceArray,
+    arrays: Iterator[object],
+    kind: Kind | None,
+    columns: Sequence[str] | None,
+    importer: Importer,
 ) -> Iterator[Any]:
+    stream = SourceStream(first.schema_capsule, arrays, first.labels, kind=first.known_kind)
     kind = kind or stream.kind
     if columns is not None:
         select_columns(stream, columns, kind, importer.makes_frames)

@@ -76,10 +76,16 @@ def test_synchronous_source_is_exported_without_an_event_loop():
     assert threading.get_ident() not in {thread for _, thread in handler.calls}
 
 
-def test_async_source_calls_the_handler_on_the_thread_of_its_loop():
-    handler = Handler()
-    feed(awaited(5), handler)
-    assert {thread for _, thread in handler.calls} == {threading.get_ident()}
+def test_async_source_is_read_on_the_thread_of_its_loop():
+    threads = set()
+
+    async def recorded():
+        for each in batches(5):
+            threads.add(threading.get_ident())
+            yield each
+
+    feed(recorded(), Handler())
+    assert threads == {threading.get_ident()}
 
 
 def test_async_source_without_a_loop_is_rejected_and_can_be_exported_later():

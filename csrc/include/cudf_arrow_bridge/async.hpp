@@ -21,7 +21,6 @@ namespace cudf_arrow_bridge {
 
 namespace detail {
 class async_consumer;
-class async_producer;
 }  // namespace detail
 
 /// @addtogroup async Asynchronous streams
@@ -152,79 +151,6 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
 };
 
 /**
- * @brief The producer: sends arrays to the handler of a consumer, as many as it has requested.
- *
- * It does not run by itself: the owner creates arrays if `num_wanted` is positive. Methods may be
- * called from any thread, by one thread at a time, and not from within `wanted`.
- */
-class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
- public:
-  /// An empty handle.
-  async_stream_writer() noexcept;
-
-  /**
-   * @brief Takes ownership of a handler.
-   *
-   * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
-   *
-   * @param handler A consumer's handler
-   * @param wanted Called after the consumer requested arrays or cancelled, on its thread, also from
-   *   within calls of this object's methods. Must not throw. Must not acquire a lock that a caller
-   *   of these methods holds, because releasing the handler may wait for `wanted`. Destroyed when
-   *   the handler is released, or when a call that is running then has returned
-   */
-  async_stream_writer(ArrowAsyncDeviceStreamHandler* handler, std::function<void()> wanted);
-
-  /// Moves the stream; `other` may then only be destroyed or assigned to.
-  async_stream_writer(async_stream_writer&& other) noexcept;
-  /// Moves `other`. The previous stream ends as with the destructor.
-  async_stream_writer& operator=(async_stream_writer&& other) noexcept;
-
-  /// If the stream has not ended, ends it with the error ECANCELED.
-  ~async_stream_writer();
-
-  /**
-   * @brief Calls `on_schema`.
-   *
-   * @param schema Schema of all arrays
-   * @param device_type Kind of memory of all arrays
-   * @param metadata For `additional_metadata`, encoded as in `ArrowSchema.metadata`; may be empty
-   * @return Whether the consumer takes the stream; if not, the handler has been released
-   */
-  bool open(unique_schema schema, ArrowDeviceType device_type, std::string metadata);
-
-  /// @return The number of arrays that are requested and not written; 0 after `is_over`
-  [[nodiscard]] std::int64_t num_wanted() const noexcept;
-
-  /// Blocks until `num_wanted` is positive or `is_over`.
-  void wait() const;
-
-  /// @return Whether nothing more can be written: the stream has ended, or the consumer cancelled
-  [[nodiscard]] bool is_over() const noexcept;
-
-  /**
-   * @brief Calls `on_next_task` with an array that is already converted: extracting it moves it.
-   *
-   * @throws std::logic_error if none is wanted
-   * @throws std::invalid_argument if the device type of the array is not that of the stream
-   *
-   * @param array Array to send
-   * @param metadata Encoded as in `ArrowSchema.metadata`; may be empty
-   * @return Whether the consumer took it; if not, the handler has been released
-   */
-  bool write(unique_device_array array, std::string const& metadata);
-
-  /// Calls `on_next_task` with NULL, then `release`. If the consumer has cancelled, only `release`.
-  void finish() noexcept;
-
-  /// Calls `on_error`, then `release`. If the consumer has cancelled, only `release`.
-  void fail(int code, std::string const& message, std::string const& metadata) noexcept;
-
- private:
-  std::shared_ptr<detail::async_producer> producer_;
-};
-
-/**
  * @brief Reads a stream on a thread of its own and sends its arrays to a handler.
  *
  * Arrays are created when they are requested, and before `on_next_task`. The device that is current
@@ -236,13 +162,13 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_writer {
  *
  * @param source Read to its end, or until the consumer cancels
  * @param handler A consumer's handler, which will be released
+ * @param cancelled Called when the consumer cancels, on its thread, also while `source` creates an
+ *   array. Must not throw. Destroyed when the handler is released, or when a call that is running
+ *   then has returned
  */
 CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(device_array_stream source,
-                                             ArrowAsyncDeviceStreamHandler* handler);
-
-/// As above, for a stream of another library.
-CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(array_stream_reader source,
-                                             ArrowAsyncDeviceStreamHandler* handler);
+                                             ArrowAsyncDeviceStreamHandler* handler,
+                                             std::function<void()> cancelled = {});
 
 /**
  * @brief Stops the streams of `to_arrow_async`, and waits for batches in progress, at most for a

@@ -60,6 +60,14 @@ CUDF_ARROW_BRIDGE_EXPORT void order_after(cuda::stream_ref later,
 [[nodiscard]] CUDF_ARROW_BRIDGE_EXPORT std::shared_ptr<void const> release_after(
   std::shared_ptr<void const> owner, cuda::stream_ref freed, cuda::stream_ref reader);
 
+/**
+ * @brief Prepares a new thread for work on a device, until the thread ends.
+ *
+ * The device is made current. The calls of the thread that wait or allocate do not invalidate
+ * captures of CUDA graphs on other threads. A negative number changes nothing.
+ */
+CUDF_ARROW_BRIDGE_EXPORT void enter_thread(rmm::cuda_device_id device) noexcept;
+
 /// @}
 
 }  // namespace cudf_arrow_bridge

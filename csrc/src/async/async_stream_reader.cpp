@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "async/calls_in_flight.hpp"
+#include "async/shared_callback.hpp"
 #include "base/nvtx.hpp"
 #include "base/utf8.hpp"
 #include "cuda/ordering/process.hpp"
 
 #include <cudf_arrow_bridge/async.hpp>
 
+#include <nanoarrow/nanoarrow.h>
+
 #include <cerrno>
 #include <condition_variable>
+#include <cstddef>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -16,6 +19,23 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
+namespace {
+
+/// Copies the metadata of a producer, encoded as in `ArrowSchema.metadata`; null means empty.
+std::string copy_metadata(char const* metadata)
+{
+  auto const size = ArrowMetadataSizeOf(metadata);
+  return size > 0 ? std::string(metadata, static_cast<std::size_t>(size)) : std::string{};
+}
+
+/// A call of this thread into the producer of a consumer.
+struct producer_call {
+  void const* consumer;
+  producer_call const* outer;  ///< the call that this one runs within
+  static inline thread_local producer_call const* innermost{nullptr};
+};
+
+}  // namespace
 
 /**
  * @brief The shared state of a reader and a producer: the handler, and the tasks that were
@@ -102,8 +122,13 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     if (!is_over()) {
       keep_failure(EPROTO, "the producer released the handler before the end of the stream", {});
     }
-    // Another thread may be in a call of the producer, which may be freed after this.
-    calls_.wait(lock);
+    // Another thread may be in a call of the producer, which may be freed after this. A call of
+    // this thread itself cannot return before.
+    auto num_own = std::size_t{0};
+    for (auto const* own = producer_call::innermost; own != nullptr; own = own->outer) {
+      num_own += own->consumer == this ? 1 : 0;
+    }
+    changed_.wait(lock, [&] { return num_calls_ <= num_own; });
     notify(lock);
     lock.lock();
     auto const dropped = std::move(notify_);
@@ -144,10 +169,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     metadata_      = std::move(metadata);
     has_schema_    = true;
     num_requested_ = prefetch_;
-    {
-      auto const call = calls_in_flight::call{calls_, lock};
-      producer->request(producer, prefetch_);
-    }
+    call_producer(lock, [this] { producer_->request(producer_, prefetch_); });
     notify(lock);
     return 0;
   }
@@ -199,6 +221,21 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     keep_failure(code, message, std::move(metadata));
     notify(lock);
     return code;
+  }
+
+  /// Calls the producer without the lock. The producer is kept alive until the call returns.
+  template <typename Call>
+  void call_producer(std::unique_lock<std::mutex>& lock, Call const& call) noexcept
+  {
+    auto const own           = producer_call{this, producer_call::innermost};
+    producer_call::innermost = &own;
+    ++num_calls_;
+    lock.unlock();
+    call();
+    lock.lock();
+    --num_calls_;
+    producer_call::innermost = own.outer;
+    changed_.notify_all();
   }
 
   /// Call these and `keep_failure` with the lock.
@@ -261,9 +298,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     dropped.swap(tasks_);
     if (cancels_producer && producer_ != nullptr) {
       // Like `next`, while tasks keep the producer alive.
-      auto* const producer = producer_;
-      auto const call      = calls_in_flight::call{calls_, lock};
-      producer->cancel(producer);
+      call_producer(lock, [this] { producer_->cancel(producer_); });
     }
     lock.unlock();
     for (auto& each : dropped) { each.drop(); }
@@ -280,7 +315,7 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
   std::shared_ptr<async_consumer> producers_share_;
   bool is_taken_{false};
   ArrowAsyncProducer* producer_{nullptr};  ///< not called before `on_schema` or after the end
-  calls_in_flight calls_;                  ///< into the producer
+  std::size_t num_calls_{0};               ///< of the producer that are running
   bool has_schema_{false};                 ///< if set, the next three do not change any more
   unique_schema schema_;
   ArrowDeviceType device_type_{0};
@@ -387,9 +422,7 @@ std::optional<async_batch> async_stream_reader::next()
     ++self.num_requested_;
     // Request before the task is extracted: after their last task, some producers live only as long
     // as their tasks.
-    auto* const producer = self.producer_;
-    auto const call      = detail::calls_in_flight::call{self.calls_, lock};
-    producer->request(producer, 1);
+    self.call_producer(lock, [&] { self.producer_->request(self.producer_, 1); });
   }
   lock.unlock();
   return async_batch{self.extract(taken.front().c), std::move(taken.front().metadata)};

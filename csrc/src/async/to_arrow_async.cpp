@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda/location/location.hpp"
-#include "cuda/ordering/captures.hpp"
+#include "async/stream_writer.hpp"
 #include "cuda/ordering/process.hpp"
 #include "stream/exception_code.hpp"
 
 #include <cudf_arrow_bridge/async.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
-#include <cudf_arrow_bridge/schema.hpp>
+#include <cudf_arrow_bridge/ordering.hpp>
 
 #include <rmm/cuda_device.hpp>
 
@@ -16,8 +15,8 @@
 #include <cstdlib>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -73,78 +72,58 @@ class stream_steps {
   bool is_stopped_{false};
 };
 
-unique_schema schema_of(device_array_stream& source) { return source.schema().to_arrow(); }
-
-unique_schema schema_of(array_stream_reader& source)
-{ return copy_schema(source.schema()).to_arrow(); }
-
-unique_device_array next_of(device_array_stream& source)
-{
-  auto const batch = source.next();
-  return batch.is_end() ? unique_device_array{} : batch.array.to_arrow();
-}
-
-unique_device_array next_of(array_stream_reader& source) { return source.next(); }
-
 /// Reads a source on the thread of its stream: the schema, and an array in each later step.
-template <typename Source>
-void send(Source source, async_stream_writer writer) noexcept
+void send(device_array_stream source, detail::stream_writer& writer) noexcept
 {
   auto is_open    = false;
   auto const step = [&] {
     if (writer.is_over()) {
       writer.finish();  // after a cancel: releases the handler
-      source = Source{};
+      source.reset();
       return false;
     }
     try {
       if (!std::exchange(is_open, true)) {
-        writer.open(schema_of(source), source.device_type(), {});
-      } else if (auto array = next_of(source); array.is_released()) {
+        writer.open(source.schema().to_arrow(), source.device_type());
+      } else if (auto batch = source.next(); batch.is_end()) {
         writer.finish();
       } else {
-        writer.write(std::move(array), {});
+        auto array = batch.array.to_arrow();
+        batch      = {};  // the consumer may release the last reference to the array
+        writer.write(std::move(array));
       }
     } catch (...) {
-      detail::report_exception(
-        [&](int code, char const* message) { writer.fail(code, message, {}); });
+      detail::report_exception([&](int code, char const* message) { writer.fail(code, message); });
     }
     return true;
   };
   while (stream_steps::instance().run(step)) { writer.wait(); }
 }
 
-template <typename Source>
-void start(Source source, ArrowAsyncDeviceStreamHandler* handler)
+}  // namespace
+
+void to_arrow_async(device_array_stream source,
+                    ArrowAsyncDeviceStreamHandler* handler,
+                    std::function<void()> cancelled)
 {
   (void)stream_steps::instance();  // registers its function for the exit of the process
   auto const device = has_gpu() ? rmm::get_current_cuda_device() : rmm::cuda_device_id{-1};
-  auto promise      = std::promise<std::pair<Source, async_stream_writer>>{};
+  auto promise =
+    std::promise<std::pair<device_array_stream, std::shared_ptr<detail::stream_writer>>>{};
   // The thread starts before the writer takes the handler, which the caller keeps if this throws.
   std::thread{[device, given = promise.get_future()]() mutable {
     // Default streams, and allocations of the source, are those of the current device.
-    auto const guard = detail::guard_device(device);
-    // Sources may wait and allocate while other threads are capturing.
-    auto relaxed = std::optional<detail::relaxed_captures>{};
-    if (guard) { relaxed.emplace(); }
+    enter_thread(device);
     try {
       auto [taken, writer] = given.get();
-      send(std::move(taken), std::move(writer));
+      send(std::move(taken), *writer);
     } catch (std::future_error const&) {
       return;  // the handler was rejected
     }
   }}.detach();
-  auto writer = async_stream_writer{handler, {}};
+  auto writer = std::make_shared<detail::stream_writer>(handler, std::move(cancelled));
   promise.set_value({std::move(source), std::move(writer)});
 }
-
-}  // namespace
-
-void to_arrow_async(device_array_stream source, ArrowAsyncDeviceStreamHandler* handler)
-{ start(std::move(source), handler); }
-
-void to_arrow_async(array_stream_reader source, ArrowAsyncDeviceStreamHandler* handler)
-{ start(std::move(source), handler); }
 
 void stop_async() noexcept { stream_steps::instance().stop(); }
 

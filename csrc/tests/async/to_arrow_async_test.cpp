@@ -97,16 +97,6 @@ TEST_P(AsyncStreams, DeliverAllRows)
   }
 }
 
-TEST_P(AsyncStreams, DeliverAllRowsOfCStreams)
-{
-  auto const& type = GetParam();
-  auto stream      = device_array_stream{batches(type, 8)}.to_arrow();
-  auto reader      = async_stream_reader{4, {}};
-  to_arrow_async(array_stream_reader{stream.get()}, reader.take_handler());
-  EXPECT_TRUE(stream.is_released());
-  EXPECT_EQ(read_rows(reader, type), samples(type, num_rows, 30));
-}
-
 INSTANTIATE_TEST_SUITE_P(Types, AsyncStreams, ::testing::ValuesIn(nested_shapes()), case_name);
 
 TEST(AsyncStreams, ReportAnExceptionAfterTheEarlierBatches)
@@ -169,8 +159,8 @@ TEST(AsyncStreams, RejectHandlersWithoutACallback)
   handler.c.release = nullptr;
   EXPECT_THROW(to_arrow_async(device_array_stream{batches(flat("int32"), 1)}, &handler.c),
                std::invalid_argument);
-  auto stream = device_array_stream{batches(flat("int32"), 1)}.to_arrow();
-  EXPECT_THROW(to_arrow_async(array_stream_reader{stream.get()}, nullptr), std::invalid_argument);
+  EXPECT_THROW(to_arrow_async(device_array_stream{batches(flat("int32"), 1)}, nullptr),
+               std::invalid_argument);
   EXPECT_TRUE(handler.calls.empty());
 }
 

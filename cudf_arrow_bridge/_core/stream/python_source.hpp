@@ -5,6 +5,7 @@
 
 #include <cudf_arrow_bridge/stream.hpp>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +34,13 @@ inline std::unique_ptr<batch_source> python_source(std::shared_ptr<void const> o
     if (code != 0) { throw stream_error{code, message}; }
     return source;
   });
+}
+
+/// A callback that passes a Python object to `call`, which is called without the GIL.
+inline std::function<void()> callback_of(std::shared_ptr<void const> object,
+                                         void (*call)(void const*))
+{
+  return [object = std::move(object), call] { call_with_gil([&] { call(object.get()); }); };
 }
 
 /// Holds a stream that a consumer returned without pulling a batch. Thread-safe.

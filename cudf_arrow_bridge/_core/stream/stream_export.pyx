@@ -5,6 +5,7 @@ import errno
 
 from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libcpp cimport bool
+from libcpp.functional cimport function
 from libcpp.memory cimport make_shared, shared_ptr, unique_ptr
 from libcpp.string cimport string
 from libcpp.utility cimport move
@@ -24,6 +25,7 @@ cdef extern from "<cerrno>" nogil:
 cdef extern from "python_source.hpp" namespace "cudf_arrow_bridge" nogil:
     ctypedef int (*pull_function)(const void*, unique_ptr[core.batch_source]&, string&) noexcept
     unique_ptr[core.batch_source] python_source(shared_ptr[const void], pull_function) except +
+    function[void()] callback_of(shared_ptr[const void], void (*)(const void*) noexcept) except +
     cdef cppclass returned_stream:
         bool take(core.device_array_stream&) except +
     core.return_function give_back_to(shared_ptr[returned_stream]) except +
@@ -128,6 +130,13 @@ cdef int pull(
         code = pull_with_gil(<BatchIterator><object>iterator, source, message)
     leave_interpreter()
     return code
+
+
+cdef void call(const void* callback) noexcept nogil:
+    if enter_interpreter():
+        with gil:
+            (<object>callback)()
+        leave_interpreter()
 
 
 cdef class ExportedStream:
@@ -317,15 +326,25 @@ cdef class ExportedStream:
             return stream_to_capsule(host_stream, self.state)
         return device_stream_to_capsule(stream, self.state)
 
-    def drive(self, uintptr_t handler) -> None:
+    def drive(
+        self, uintptr_t handler, cancelled: Callable[[], object] | None = None
+    ) -> None:
         """Send the remaining batches to a consumer, on a thread of its own.
 
-        The argument is the address of its ``ArrowAsyncDeviceStreamHandler``, which is released.
+        `handler` is the address of its ``ArrowAsyncDeviceStreamHandler``, which is released.
+        `cancelled` is called on any thread when the consumer cancels.
         """
+        cdef function[void()] c_cancelled
+        if cancelled is not None:
+            c_cancelled = callback_of(share_object(cancelled), call)
         self.begin()
         try:
             with nogil:
-                core.to_arrow_async(move(self.stream), <core.ArrowAsyncDeviceStreamHandler*>handler)
+                core.to_arrow_async(
+                    move(self.stream),
+                    <core.ArrowAsyncDeviceStreamHandler*>handler,
+                    move(c_cancelled),
+                )
         finally:
             self.end()
 

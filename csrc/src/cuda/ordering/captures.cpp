@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/ordering/captures.hpp"
 
+#include <cudf_arrow_bridge/ordering.hpp>
+
+#include <rmm/detail/error.hpp>
+
 #include <stdexcept>
 
 namespace cudf_arrow_bridge::detail {
@@ -43,3 +47,15 @@ void require_no_capture(cuda::stream_ref stream)
 }
 
 }  // namespace cudf_arrow_bridge::detail
+
+namespace cudf_arrow_bridge {
+
+void enter_thread(rmm::cuda_device_id device) noexcept
+{
+  if (device.value() < 0) { return; }
+  RMM_ASSERT_CUDA_SUCCESS(cudaSetDevice(device.value()));
+  auto mode = cudaStreamCaptureModeRelaxed;
+  RMM_ASSERT_CUDA_SUCCESS(cudaThreadExchangeStreamCaptureMode(&mode));
+}
+
+}  // namespace cudf_arrow_bridge
