@@ -5,41 +5,95 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from concurrent.futures import CancelledError, Future
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
-from typing import Any
+from queue import SimpleQueue
 
 from .._core.export.array_exporter import BatchSource, single_batch
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array import DeviceArray
 
+#: References to the tasks, because the loop references them weakly.
+_tasks: set[asyncio.Task[None]] = set()
+
 
 def export_to_handler(batches: AsyncGenerator[DeviceArray, None], handler: int) -> None:
     """Send batches to the handler at an address when its consumer requests them.
 
-    The running loop reads and closes the batches. A thread waits for them and calls the handler,
-    which is released at the end.
+    A task of the running loop reads and closes the batches. A thread waits for them and calls the
+    handler, which is released at the end.
     """
     reader = _LoopReader(batches)
-    ExportedStream(reader.sources(), StreamState(), None).drive(handler, reader.cancel)
+    try:
+        ExportedStream(reader.sources(), StreamState(), None).drive(handler, reader.cancel)
+    except BaseException:
+        reader.cancel()
+        raise
 
 
 class _LoopReader:
-    """Reads an async generator of the running loop from another thread."""
+    """Reads an async generator of the running loop for another thread."""
 
     def __init__(self, batches: AsyncGenerator[DeviceArray, None]) -> None:
-        self._batches = batches
         self._loop = asyncio.get_running_loop()
-        self._pending: Future[DeviceArray | None] | None = None
-        self._is_cancelled = False
+        self._requested = asyncio.Semaphore(0)
+        #: Batches, then None or the exception that ended them.
+        self._results: SimpleQueue[DeviceArray | BaseException | None] = SimpleQueue()
+        self._task = self._loop.create_task(self._read(batches))
+        _tasks.add(self._task)
+        self._task.add_done_callback(self._end)
+
+    async def _read(self, batches: AsyncGenerator[DeviceArray, None]) -> None:
+        try:
+            await self._requested.acquire()
+            async for batch in batches:
+                self._results.put(batch)
+                del batch
+                await self._requested.acquire()
+            self._results.put(None)
+        except asyncio.CancelledError:
+            self._put_cancelled()
+            raise
+        except BaseException as error:
+            # The error is reported to the consumer, because the caller of the export has returned.
+            self._results.put(error)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            await batches.aclose()
+
+    def _put_cancelled(self) -> None:
+        message = "the task that reads the source was cancelled"
+        self._results.put(OSError(errno.ECANCELED, message))
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        _tasks.discard(task)
+        # The task may have been cancelled before it began.
+        self._put_cancelled()
+
+    def cancel(self) -> None:
+        """Cancel the task. May be called on any thread."""
+        # RuntimeError: the loop is closed.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._cancel_once)
+
+    def _cancel_once(self) -> None:
+        # A second cancel would interrupt the source while it is closed.
+        if not self._task.cancelling():
+            self._task.cancel()
 
     def sources(self) -> Iterator[BatchSource]:
-        """Yield the batches on another thread, and close the generator."""
+        """Yield the batches on another thread than the loop's."""
         schema: Schema | None = None
         try:
-            while (batch := self._wait()) is not None:
+            while True:
+                self._loop.call_soon_threadsafe(self._requested.release)
+                batch = self._results.get()
+                if batch is None:
+                    return
+                if isinstance(batch, BaseException):
+                    raise batch
                 schema = schema or Schema.copy_of(batch.__arrow_c_schema__())
                 source = single_batch(schema, batch._array)
                 # A suspended generator must not extend the lifetime of the batch.
@@ -47,45 +101,4 @@ class _LoopReader:
                 yield source
                 del source
         finally:
-            with suppress(RuntimeError):
-                self._start(self._close)
-
-    def cancel(self) -> None:
-        """Cancel the batch that the loop creates, if any. May be called on any thread."""
-        self._is_cancelled = True
-        if (pending := self._pending) is not None:
-            pending.cancel()
-
-    def _wait(self) -> DeviceArray | None:
-        pending: Future[DeviceArray | None] = self._start(self._next)
-        self._pending = pending
-        if self._is_cancelled:
-            pending.cancel()
-        try:
-            return pending.result()
-        except CancelledError:
-            error = "the task that reads the source was cancelled"
-            raise OSError(errno.ECANCELED, error) from None
-        finally:
-            # It refers to the batch, or to its exception.
-            self._pending = None
-            del pending
-
-    def _start(self, function: Callable[[], Coroutine[Any, Any, Any]]) -> Future[Any]:
-        """Start a coroutine on the loop. Raise RuntimeError if the loop is closed."""
-        coroutine = function()
-        try:
-            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError:
-            coroutine.close()
-            raise
-
-    async def _next(self) -> DeviceArray | None:
-        try:
-            return await anext(self._batches, None)
-        except asyncio.CancelledError:
-            await self._batches.aclose()
-            raise
-
-    async def _close(self) -> None:
-        await self._batches.aclose()
+            self.cancel()

@@ -186,7 +186,8 @@ def test_error_returned_by_on_next_task_ends_the_stream(source, number):
     assert wait_until(lambda: pa.total_allocated_bytes() <= before)
 
 
-def test_async_source_can_await_while_it_is_closed():
+@pytest.mark.parametrize("options", [{"refuse_task": (2, errno.EIO)}, {"cancel_after": 2}])
+def test_async_source_can_await_while_it_is_closed(options):
     closed = []
 
     async def lingering():
@@ -197,7 +198,7 @@ def test_async_source_can_await_while_it_is_closed():
             await asyncio.sleep(0.01)
             closed.append(True)
 
-    handler = Handler(refuse_task=(2, errno.EIO))
+    handler = Handler(**options)
 
     async def main():
         cab.to_arrow_device_async(lingering()).export_to(handler.address)
