@@ -62,13 +62,15 @@ struct async_batch {
  * may be called from any thread; `next` by one thread at a time. No lock is held during calls of
  * the producer in either direction, so that both sides may call back.
  *
+ * A handle: copies refer to the same stream. It is cancelled with the last one if it has not ended.
+ *
  * A producer that violates the protocol ends the stream with an error: if it sends more arrays than
  * requested, or arrays after the end, or releases the handler without an end.
  */
 class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
  public:
   /// An empty handle.
-  async_stream_reader() noexcept;
+  async_stream_reader() noexcept = default;
 
   /**
    * @throws std::invalid_argument if `prefetch` is not positive
@@ -78,14 +80,6 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
    *   calls. Must not throw. Kept alive until the producer has released the handler
    */
   async_stream_reader(std::int64_t prefetch, std::function<void()> notify);
-
-  /// Moves the stream; `other` may then only be destroyed or assigned to.
-  async_stream_reader(async_stream_reader&& other) noexcept;
-  /// Moves `other`. The previous stream ends as with the destructor.
-  async_stream_reader& operator=(async_stream_reader&& other) noexcept;
-
-  /// Cancels the stream if it has not ended.
-  ~async_stream_reader();
 
   /**
    * @brief The handler, for one producer.

@@ -291,6 +291,19 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
     throw async_stream_error{found};
   }
 
+  void cancel() noexcept
+  {
+    // A forked child does not have the threads that would answer, and may have inherited a lock of
+    // theirs.
+    if (!creator_process_.is_of_this_process()) { return; }
+    auto lock = std::unique_lock{mutex_};
+    if (is_cancelled_) { return; }
+    auto const was_over = is_over();
+    is_cancelled_       = true;
+    stop(lock, !was_over);
+    notify(lock);
+  }
+
   /// Drops the tasks of the producer and cancels it.
   void stop(std::unique_lock<std::mutex>& lock, bool cancels_producer) noexcept
   {
@@ -332,25 +345,12 @@ class async_consumer : public std::enable_shared_from_this<async_consumer> {
 
 namespace cudf_arrow_bridge {
 
-async_stream_reader::async_stream_reader() noexcept = default;
-
 async_stream_reader::async_stream_reader(std::int64_t prefetch, std::function<void()> notify)
-  : consumer_{std::make_shared<detail::async_consumer>(prefetch, std::move(notify))}
 {
+  auto consumer       = std::make_shared<detail::async_consumer>(prefetch, std::move(notify));
+  auto* const pointer = consumer.get();
+  consumer_           = {pointer, [owner = std::move(consumer)](auto*) { owner->cancel(); }};
 }
-
-async_stream_reader::async_stream_reader(async_stream_reader&& other) noexcept = default;
-
-async_stream_reader& async_stream_reader::operator=(async_stream_reader&& other) noexcept
-{
-  if (this != &other) {
-    cancel();
-    consumer_ = std::move(other.consumer_);
-  }
-  return *this;
-}
-
-async_stream_reader::~async_stream_reader() { cancel(); }
 
 ArrowAsyncDeviceStreamHandler* async_stream_reader::take_handler()
 {
@@ -358,7 +358,7 @@ ArrowAsyncDeviceStreamHandler* async_stream_reader::take_handler()
   if (std::exchange(consumer_->is_taken_, true)) {
     throw std::logic_error{"the handler has a producer already"};
   }
-  consumer_->producers_share_ = consumer_;
+  consumer_->producers_share_ = consumer_->shared_from_this();
   return &consumer_->handler_;
 }
 
@@ -430,15 +430,7 @@ std::optional<async_batch> async_stream_reader::next()
 
 void async_stream_reader::cancel() noexcept
 {
-  // A forked child does not have the threads that would answer, and may have inherited a lock of
-  // theirs.
-  if (consumer_ == nullptr || !consumer_->creator_process_.is_of_this_process()) { return; }
-  auto lock = std::unique_lock{consumer_->mutex_};
-  if (consumer_->is_cancelled_) { return; }
-  auto const was_over      = consumer_->is_over();
-  consumer_->is_cancelled_ = true;
-  consumer_->stop(lock, !was_over);
-  consumer_->notify(lock);
+  if (consumer_ != nullptr) { consumer_->cancel(); }
 }
 
 }  // namespace cudf_arrow_bridge

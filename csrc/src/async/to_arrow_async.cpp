@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -108,21 +107,13 @@ void to_arrow_async(device_array_stream source,
 {
   (void)stream_steps::instance();  // registers its function for the exit of the process
   auto const device = has_gpu() ? rmm::get_current_cuda_device() : rmm::cuda_device_id{-1};
-  auto promise =
-    std::promise<std::pair<device_array_stream, std::shared_ptr<detail::stream_writer>>>{};
-  // The thread starts before the writer takes the handler, which the caller keeps if this throws.
-  std::thread{[device, given = promise.get_future()]() mutable {
+  auto const writer = std::make_shared<detail::stream_writer>(handler, std::move(cancelled));
+  // If the thread cannot be started, the handler was not called, and the caller keeps it.
+  std::thread{[device, taken = std::move(source), writer]() mutable {
     // Default streams, and allocations of the source, are those of the current device.
     enter_thread(device);
-    try {
-      auto [taken, writer] = given.get();
-      send(std::move(taken), *writer);
-    } catch (std::future_error const&) {
-      return;  // the handler was rejected
-    }
+    send(std::move(taken), *writer);
   }}.detach();
-  auto writer = std::make_shared<detail::stream_writer>(handler, std::move(cancelled));
-  promise.set_value({std::move(source), std::move(writer)});
 }
 
 void stop_async() noexcept { stream_steps::instance().stop(); }
