@@ -18,6 +18,14 @@ from pylibcudf.libcudf.types cimport data_type, size_type, type_id
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 
+cdef extern from "<span>" namespace "std" nogil:
+    cdef cppclass span[T]:
+        span() noexcept
+        span(T*, size_t) noexcept
+        size_t size() noexcept
+        T& operator[](size_t) noexcept
+
+
 # RAPIDS 26.10 declares this class for Cython, 26.08 does not. rmm of 26.08 accepts it in C++.
 cdef extern from "<cuda/stream>" namespace "cuda" nogil:
     cdef cppclass stream_ref:
@@ -111,11 +119,7 @@ cdef extern from "cudf_arrow_bridge/types.hpp" namespace "cudf_arrow_bridge" nog
         string_view note
         string_view waits_for
 
-    cdef cppclass type_rows "std::span<cudf_arrow_bridge::type_row const>":
-        size_t size() noexcept
-        const type_row& operator[](size_t) noexcept
-
-    type_rows type_table() noexcept
+    span[const type_row] type_table() noexcept
     const type_row& import_row(const ArrowSchema&) except +libcudf_exception_handler
 
 
@@ -495,22 +499,14 @@ cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil
         const device_array&, bool, stream_ref, device_async_resource_ref, bool
     ) except +libcudf_exception_handler
 
-    cdef cppclass node_span "std::span<cudf_arrow_bridge::ipc_node const>":
-        node_span() noexcept
-        node_span(const ipc_node*, size_t) noexcept
 
-    cdef cppclass buffer_span "std::span<cudf_arrow_bridge::ipc_buffer const>":
-        buffer_span() noexcept
-        buffer_span(const ipc_buffer*, size_t) noexcept
+ctypedef span[const ipc_node] node_span
+ctypedef span[const ipc_buffer] buffer_span
+ctypedef span[const int64_t] count_span
+ctypedef span[const device_array] array_span
 
-    cdef cppclass count_span "std::span<std::int64_t const>":
-        count_span() noexcept
-        count_span(const int64_t*, size_t) noexcept
 
-    cdef cppclass array_span "std::span<cudf_arrow_bridge::device_array const>":
-        array_span() noexcept
-        array_span(const device_array*, size_t) noexcept
-
+cdef extern from "cudf_arrow_bridge/ipc.hpp" namespace "cudf_arrow_bridge" nogil:
     cdef cppclass ipc_batch:
         int64_t length
         node_span nodes

@@ -19,13 +19,6 @@ from cudf_arrow_bridge._core.capsules cimport schema_from_capsule, schema_to_cap
 from pylibcudf.types import TypeId
 
 
-cdef vector[pair[string, string]] to_key_values(object metadata) except *:
-    cdef vector[pair[string, string]] result
-    for key, value in metadata.items():
-        result.push_back(pair[string, string](<string>key, <string>value))
-    return result
-
-
 cdef core.column_metadata to_column_metadata(object metadata) except *:
     cdef core.column_metadata result
     result.name = metadata.name.encode()
@@ -33,8 +26,7 @@ cdef core.column_metadata to_column_metadata(object metadata) except *:
     result.timezone = metadata.timezone.encode()
     result.precision = metadata.precision
     result.ordered = metadata.ordered
-    if metadata.metadata:
-        result.metadata = to_key_values(metadata.metadata)
+    result.metadata = list(metadata.metadata.items())
     if metadata.imported_schema is not None:
         result.origin = schema_from_capsule(metadata.imported_schema)
     for child in metadata.children:
@@ -145,7 +137,7 @@ cdef class SchemaSpec:
         cdef vector[core.column_metadata] fields
         for field in self.fields:
             fields.push_back(to_column_metadata(field))
-        cdef vector[pair[string, string]] metadata = to_key_values(self.metadata)
+        cdef vector[pair[string, string]] metadata = list(self.metadata.items())
         cdef const core.ArrowSchema* c_requested = NULL
         if requested_schema is not None:
             c_requested = schema_from_capsule(requested_schema)
@@ -254,7 +246,7 @@ cdef dict to_dict(const core.type_row& row):
 
 def type_rows() -> list[dict[str, Any]]:
     """Return all rows of the type table."""
-    cdef core.type_rows table = core.type_table()
+    cdef core.span[const core.type_row] table = core.type_table()
     return [to_dict(table[i]) for i in range(table.size())]
 
 
