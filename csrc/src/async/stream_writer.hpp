@@ -31,7 +31,8 @@ namespace cudf_arrow_bridge::detail {
 class stream_writer : public std::enable_shared_from_this<stream_writer> {
  public:
   /**
-   * @brief Takes ownership of a handler. Call `finish` or `fail` to release it.
+   * @brief Takes ownership of a handler. Call `finish` or `fail` to release it, or destroy this
+   *   object before any other call to give it back.
    *
    * @throws std::invalid_argument if the handler lacks a callback; the caller then still owns it
    *
@@ -46,6 +47,12 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
       handler_{check_usable(handler)},
       cancelled_{share_of(std::move(cancelled))}
   { handler_->producer = &c_; }
+
+  /// The caller still owns a handler whose stream was not started.
+  ~stream_writer()
+  {
+    if (handler_ != nullptr) { handler_->producer = nullptr; }
+  }
 
   stream_writer(stream_writer const&)            = delete;
   stream_writer& operator=(stream_writer const&) = delete;

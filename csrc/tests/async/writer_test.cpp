@@ -258,6 +258,14 @@ TEST_F(Writers, ReleaseTheirCallbackBeforeTheLastTaskIsExtracted)
   EXPECT_FALSE(recording_handler::extract(kept[0]).is_released());
 }
 
+TEST_F(Writers, GiveBackAHandlerThatTheyDidNotCall)
+{
+  auto handler = recording_handler{};
+  std::make_shared<stream_writer>(&handler.c, nullptr).reset();
+  EXPECT_EQ(handler.c.producer, nullptr);
+  EXPECT_TRUE(handler.calls.empty());
+}
+
 TEST_F(Writers, RejectHandlersWithoutACallback)
 {
   EXPECT_THROW((stream_writer{nullptr, {}}), std::invalid_argument);
