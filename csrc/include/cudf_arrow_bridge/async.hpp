@@ -159,10 +159,17 @@ class CUDF_ARROW_BRIDGE_EXPORT async_stream_reader {
  * @param cancelled Called when the consumer cancels, on its thread, also while `source` creates an
  *   array. Must not throw. Destroyed when the handler is released, or when a call that is running
  *   then has returned
+ * @return Ends the stream with ECANCELED when no requested array is missing. May be called on any
+ *   thread
  */
-CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(device_array_stream source,
-                                             ArrowAsyncDeviceStreamHandler* handler,
-                                             std::function<void()> cancelled = {});
+CUDF_ARROW_BRIDGE_EXPORT std::function<void()> to_arrow_async(
+  device_array_stream source,
+  ArrowAsyncDeviceStreamHandler* handler,
+  std::function<void()> cancelled = {});
+
+/// As above, for a stream of another library.
+CUDF_ARROW_BRIDGE_EXPORT void to_arrow_async(array_stream_reader source,
+                                             ArrowAsyncDeviceStreamHandler* handler);
 
 /**
  * @brief Stops the streams of `to_arrow_async`, and waits for batches in progress, at most for a

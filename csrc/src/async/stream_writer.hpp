@@ -80,11 +80,20 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
     return num_wanted_locked();
   }
 
-  /// Blocks until `num_wanted` is positive or `is_over`.
+  /// Blocks until `num_wanted` is positive or `is_over`, or after `stop`.
   void wait() const
   {
     auto lock = std::unique_lock{mutex_};
-    changed_.wait(lock, [&] { return num_wanted_locked() > 0 || is_cancelled_ || is_closed_; });
+    changed_.wait(
+      lock, [&] { return num_wanted_locked() > 0 || is_cancelled_ || is_closed_ || is_stopped_; });
+  }
+
+  /// Ends `wait`, now and later. May be called by another thread than the other methods.
+  void stop() noexcept
+  {
+    auto const lock = std::lock_guard{mutex_};
+    is_stopped_     = true;
+    changed_.notify_all();
   }
 
   /// @return Whether nothing more can be written: the stream has ended, or the consumer cancelled
@@ -228,6 +237,7 @@ class stream_writer : public std::enable_shared_from_this<stream_writer> {
   bool is_request_bad_{false};
   bool is_cancelled_{false};
   bool is_closed_{false};
+  bool is_stopped_{false};
   task* offered_{nullptr};  ///< passed to the running call of `on_next_task`, and not extracted
 };
 

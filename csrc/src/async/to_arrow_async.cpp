@@ -9,6 +9,7 @@
 
 #include <rmm/cuda_device.hpp>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -71,8 +72,23 @@ class stream_steps {
   bool is_stopped_{false};
 };
 
+unique_schema schema_of(device_array_stream& source) { return source.schema().to_arrow(); }
+
+unique_schema schema_of(array_stream_reader& source)
+{ return copy_schema(source.schema()).to_arrow(); }
+
+/// @return The next array; released at the end. The consumer may release the last reference to it
+unique_device_array next_of(device_array_stream& source)
+{
+  auto const batch = source.next();
+  return batch.is_end() ? unique_device_array{} : batch.array.to_arrow();
+}
+
+unique_device_array next_of(array_stream_reader& source) { return source.next(); }
+
 /// Reads a source on the thread of its stream: the schema, and an array in each later step.
-void send(device_array_stream source, detail::stream_writer& writer) noexcept
+template <typename Source>
+void send(Source source, detail::stream_writer& writer) noexcept
 {
   auto is_open    = false;
   auto const step = [&] {
@@ -83,12 +99,12 @@ void send(device_array_stream source, detail::stream_writer& writer) noexcept
     }
     try {
       if (!std::exchange(is_open, true)) {
-        writer.open(source.schema().to_arrow(), source.device_type());
-      } else if (auto batch = source.next(); batch.is_end()) {
+        writer.open(schema_of(source), source.device_type());
+      } else if (writer.num_wanted() == 0) {
+        writer.fail(ECANCELED, "the source was stopped");
+      } else if (auto array = next_of(source); array.is_released()) {
         writer.finish();
       } else {
-        auto array = batch.array.to_arrow();
-        batch      = {};  // the consumer may release the last reference to the array
         writer.write(std::move(array));
       }
     } catch (...) {
@@ -99,22 +115,34 @@ void send(device_array_stream source, detail::stream_writer& writer) noexcept
   while (stream_steps::instance().run(step)) { writer.wait(); }
 }
 
-}  // namespace
-
-void to_arrow_async(device_array_stream source,
-                    ArrowAsyncDeviceStreamHandler* handler,
-                    std::function<void()> cancelled)
+template <typename Source>
+std::function<void()> start(Source source,
+                            ArrowAsyncDeviceStreamHandler* handler,
+                            std::function<void()> cancelled)
 {
   (void)stream_steps::instance();  // registers its function for the exit of the process
   auto const device = has_gpu() ? rmm::get_current_cuda_device() : rmm::cuda_device_id{-1};
   auto const writer = std::make_shared<detail::stream_writer>(handler, std::move(cancelled));
-  // If the thread cannot be started, the handler was not called, and the caller keeps it.
+  // If the thread cannot be started, the caller keeps the handler.
   std::thread{[device, taken = std::move(source), writer]() mutable {
     // Default streams, and allocations of the source, are those of the current device.
     enter_thread(device);
     send(std::move(taken), *writer);
   }}.detach();
+  return [weak = std::weak_ptr{writer}] {
+    if (auto const living = weak.lock()) { living->stop(); }
+  };
 }
+
+}  // namespace
+
+std::function<void()> to_arrow_async(device_array_stream source,
+                                     ArrowAsyncDeviceStreamHandler* handler,
+                                     std::function<void()> cancelled)
+{ return start(std::move(source), handler, std::move(cancelled)); }
+
+void to_arrow_async(array_stream_reader source, ArrowAsyncDeviceStreamHandler* handler)
+{ (void)start(std::move(source), handler, {}); }
 
 void stop_async() noexcept { stream_steps::instance().stop(); }
 

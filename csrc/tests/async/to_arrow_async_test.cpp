@@ -97,6 +97,16 @@ TEST_P(AsyncStreams, DeliverAllRows)
   }
 }
 
+TEST_P(AsyncStreams, DeliverAllRowsOfCStreams)
+{
+  auto const& type = GetParam();
+  auto stream      = device_array_stream{batches(type, 8)}.to_arrow();
+  auto reader      = async_stream_reader{4, {}};
+  to_arrow_async(array_stream_reader{stream.get()}, reader.take_handler());
+  EXPECT_TRUE(stream.is_released());
+  EXPECT_EQ(read_rows(reader, type), samples(type, num_rows, 30));
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, AsyncStreams, ::testing::ValuesIn(nested_shapes()), case_name);
 
 TEST(AsyncStreams, ReportAnExceptionAfterTheEarlierBatches)
@@ -153,14 +163,36 @@ TEST(AsyncStreams, ReleaseTheSourceAfterACancel)
   EXPECT_EQ(read_all(reader), (strings{"end"}));
 }
 
+TEST(AsyncStreams, EndWhenTheyAreStoppedAndNothingIsRequested)
+{
+  for (auto const is_requested : {false, true}) {
+    auto handler     = recording_handler{};
+    auto const token = std::make_shared<int>(0);
+    if (is_requested) {
+      handler.on_schema = [&](ArrowSchema*) {
+        handler.request(1);
+        return 0;
+      };
+    }
+    auto const stop =
+      to_arrow_async(device_array_stream{std::make_unique<told>(batch)}, &handler.c, [token] {});
+    stop();
+    // The callback is destroyed after the release of the handler.
+    ASSERT_TRUE(comes_true([&] { return token.use_count() == 1; }));
+    auto expected = strings{"schema i -", "error 125 the source was stopped -", "release"};
+    if (is_requested) { expected.insert(expected.begin() + 1, "task -"); }
+    EXPECT_EQ(handler.calls, expected);
+  }
+}
+
 TEST(AsyncStreams, RejectHandlersWithoutACallback)
 {
   auto handler      = recording_handler{};
   handler.c.release = nullptr;
   EXPECT_THROW(to_arrow_async(device_array_stream{batches(flat("int32"), 1)}, &handler.c),
                std::invalid_argument);
-  EXPECT_THROW(to_arrow_async(device_array_stream{batches(flat("int32"), 1)}, nullptr),
-               std::invalid_argument);
+  auto stream = device_array_stream{batches(flat("int32"), 1)}.to_arrow();
+  EXPECT_THROW(to_arrow_async(array_stream_reader{stream.get()}, nullptr), std::invalid_argument);
   EXPECT_TRUE(handler.calls.empty());
 }
 
