@@ -379,9 +379,6 @@ cdef extern from "cudf_arrow_bridge/async.hpp" namespace "cudf_arrow_bridge" nog
         const ArrowSchema& schema() except +libcudf_exception_handler
         void cancel() noexcept
 
-    void to_arrow_async(
-        device_array_stream, ArrowAsyncDeviceStreamHandler*, function[void()]
-    ) except +libcudf_exception_handler
     void stop_async() noexcept
 
 

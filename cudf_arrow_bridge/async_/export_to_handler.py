@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
 from queue import SimpleQueue
 
 from .._core.export.array_exporter import BatchSource, single_batch
@@ -26,7 +25,7 @@ def export_to_handler(batches: AsyncGenerator[DeviceArray, None], handler: int) 
     """
     reader = _LoopReader(batches)
     try:
-        ExportedStream(reader.sources(), StreamState(), None).drive(handler, reader.cancel)
+        reader.stream.drive(handler, reader.cancel)
     except BaseException:
         reader.cancel()
         raise
@@ -40,6 +39,9 @@ class _LoopReader:
         self._requested = asyncio.Semaphore(0)
         #: Batches, then None or the exception that ended them.
         self._results: SimpleQueue[DeviceArray | BaseException | None] = SimpleQueue()
+        self._is_cancelled = False
+        #: The batches for C++.
+        self.stream = ExportedStream(self._sources(), StreamState(), None)
         self._task = self._loop.create_task(self._read(batches))
         _tasks.add(self._task)
         self._task.add_done_callback(self._end)
@@ -50,6 +52,9 @@ class _LoopReader:
             async for batch in batches:
                 self._results.put(batch)
                 del batch
+                # A source that suppresses its cancellation yields another batch.
+                if self._is_cancelled:
+                    break
                 await self._requested.acquire()
             self._results.put(None)
         except asyncio.CancelledError:
@@ -71,24 +76,32 @@ class _LoopReader:
         _tasks.discard(task)
         # The task may have been cancelled before it began.
         self._put_cancelled()
+        # The consumer may have requested no batch.
+        self.stream.stop()
 
     def cancel(self) -> None:
         """Cancel the task. May be called on any thread."""
-        # RuntimeError: the loop is closed.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._cancel_once)
+        self._call_soon(self._cancel_once)
+
+    def _call_soon(self, function: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function)
+        except RuntimeError:
+            # The loop is closed.
+            self._put_cancelled()
 
     def _cancel_once(self) -> None:
         # A second cancel would interrupt the source while it is closed.
-        if not self._task.cancelling():
+        if not self._is_cancelled and not self._task.cancelling():
             self._task.cancel()
+        self._is_cancelled = True
 
-    def sources(self) -> Iterator[BatchSource]:
+    def _sources(self) -> Iterator[BatchSource]:
         """Yield the batches on another thread than the loop's."""
         schema: Schema | None = None
         try:
             while True:
-                self._loop.call_soon_threadsafe(self._requested.release)
+                self._call_soon(self._requested.release)
                 batch = self._results.get()
                 if batch is None:
                     return

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import gc
 import threading
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -166,6 +167,32 @@ def test_cancel_from_another_thread_ends_a_pending_source():
     assert handler.error is None
 
 
+def test_source_that_suppresses_its_cancellation_is_closed():
+    closed = []
+
+    async def stubborn():
+        try:
+            for each in batches(3):
+                yield each
+                with suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    handler = Handler()
+
+    async def main():
+        cab.to_arrow_device_async(stubborn()).export_to(handler.address)
+        while not handler.num_tasks:
+            await asyncio.sleep(0.001)
+        handler.cancel()
+        while not closed:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+    assert handler.wait().num_tasks == 1
+
+
 def test_error_returned_by_on_schema_ends_the_stream(source):
     handler = Handler(refuse_schema=errno.EINVAL)
     feed(source(3), handler)
@@ -247,18 +274,42 @@ def test_tasks_can_be_extracted_or_dropped_after_the_release(source):
     assert wait_until(lambda: pa.total_allocated_bytes() <= before)
 
 
-def test_end_of_the_event_loop_is_reported_to_on_error():
-    """The loop ends before the source: the handler gets an error and is released."""
-    handler = Handler()
+async def never():
+    yield batches(1)[0]
+    await asyncio.Event().wait()
 
-    async def never():
-        yield batches(1)[0]
-        await asyncio.Event().wait()
 
-    async def main():
-        cab.to_arrow_device_async(never()).export_to(handler.address)
-        while not handler.num_tasks:
-            await asyncio.sleep(0.001)
+async def feed_one(handler):
+    """Export until the handler has one batch."""
+    cab.to_arrow_device_async(never()).export_to(handler.address)
+    while handler.schema is None:
+        await asyncio.sleep(0.001)
+    if not handler.requested:
+        handler.request(1)
+    while not handler.num_tasks:
+        await asyncio.sleep(0.001)
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+
+@pytest.mark.parametrize("prefetch", [0, 4])
+def test_end_of_the_event_loop_is_reported_to_on_error(prefetch):
+    """The loop ends before the source: the handler gets an error and is released.
+
+    With 0, all requests are served before.
+    """
+    handler = Handler(prefetch)
+    asyncio.run(asyncio.wait_for(feed_one(handler), 30))
     assert handler.wait().error[0] == errno.ECANCELED
+
+
+@pytest.mark.parametrize(
+    ("prefetch", "call", "code"),
+    [(0, lambda handler: handler.request(1), errno.ECANCELED), (4, Handler.cancel, None)],
+    ids=["request", "cancel"],
+)
+def test_handler_is_released_after_its_loop_was_closed_with_a_pending_task(prefetch, call, code):
+    handler = Handler(prefetch)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(asyncio.wait_for(feed_one(handler), 30))
+    loop.close()
+    call(handler)
+    assert (handler.wait().error or [None])[0] == code

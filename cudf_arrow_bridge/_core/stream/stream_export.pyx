@@ -26,6 +26,10 @@ cdef extern from "python_source.hpp" namespace "cudf_arrow_bridge" nogil:
     ctypedef int (*pull_function)(const void*, unique_ptr[core.batch_source]&, string&) noexcept
     unique_ptr[core.batch_source] python_source(shared_ptr[const void], pull_function) except +
     function[void()] callback_of(shared_ptr[const void], void (*)(const void*) noexcept) except +
+    shared_ptr[function[void()]] start(
+        core.device_array_stream, core.ArrowAsyncDeviceStreamHandler*, function[void()]
+    ) except +
+    void stop_started(shared_ptr[function[void()]]&) noexcept
     cdef cppclass returned_stream:
         bool take(core.device_array_stream&) except +
     core.return_function give_back_to(shared_ptr[returned_stream]) except +
@@ -166,6 +170,8 @@ cdef class ExportedStream:
     cdef bint is_dropped
     #: Gets the stream from a consumer that reads no batch. Null before the first capsule.
     cdef shared_ptr[returned_stream] returned
+    #: Null before `drive`.
+    cdef shared_ptr[function[void()]] stop_driving
 
     def __init__(
         self,
@@ -340,13 +346,17 @@ cdef class ExportedStream:
         self.begin()
         try:
             with nogil:
-                core.to_arrow_async(
+                self.stop_driving = start(
                     move(self.stream),
                     <core.ArrowAsyncDeviceStreamHandler*>handler,
                     move(c_cancelled),
                 )
         finally:
             self.end()
+
+    def stop(self) -> None:
+        """End a `drive` with ECANCELED when the consumer has all batches that it requested."""
+        stop_started(self.stop_driving)
 
     def release(self) -> None:
         """Drop the source and a first batch that was read ahead. Consumers keep their batches.
