@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
+from functools import partial
 from typing import Any
 
 from .._core.stream.stream_import import AsyncReader
@@ -24,10 +25,11 @@ class StreamSource(ThreadReader):
     """The arrays of an object with a stream protocol, which a thread reads."""
 
     def __init__(self, source: Any, prefetch: int) -> None:
-        super().__init__(_arrays_of(source), prefetch)
+        arrays = _arrays_of(source)
+        super().__init__(partial(next, arrays, None), prefetch, arrays.close)
 
 
-def _arrays_of(source: Any) -> Iterator[SourceArray]:
+def _arrays_of(source: Any) -> Generator[SourceArray]:
     # Some libraries compute the whole stream here.
     stream = open_stream(source)
     try:
@@ -47,7 +49,7 @@ class ProducerSource(ThreadReader):
 
     def __init__(self, produce: Callable[[int], Any], prefetch: int) -> None:
         self._reader = reader = AsyncReader(prefetch)
-        super().__init__(iter(reader.next, None), 0)
+        super().__init__(reader.next, 0)
 
         def run() -> None:
             try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from .._core.schema import Schema, check_same
@@ -50,7 +51,7 @@ class ThreadedBatches:
         self._stream.release()
 
     async def __aiter__(self) -> AsyncIterator[DeviceArray]:
-        reader = ThreadReader(iter(self._stream), self._prefetch)
+        reader = ThreadReader(partial(next, iter(self._stream), None), self._prefetch)
         try:
             while (batch := await reader.next()) is not None:
                 yield batch

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -28,8 +27,8 @@ class BlockingCalls:
     """
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._loop = asyncio.get_running_loop()
         arguments = self._calls, self._loop, current_device()
         Thread(target=_make, args=arguments, daemon=True).start()
 
@@ -41,8 +40,10 @@ class BlockingCalls:
         return future
 
     def close(self) -> None:
-        """End the thread after the submitted calls."""
+        """End the thread after the submitted calls. Also called when this object is dropped."""
         self._calls.put(None)
+
+    __del__ = close
 
 
 def _make(calls: SimpleQueue[_Call | None], loop: asyncio.AbstractEventLoop, device: int) -> None:
@@ -72,23 +73,23 @@ def _finish(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
 
 async def call_on_thread(function: Callable[[], Result]) -> Result:
     """Make one call on a thread of its own; see `BlockingCalls`."""
-    calls = BlockingCalls()
-    future = calls.submit(function)
-    calls.close()
-    result, error = await future
+    result, error = await BlockingCalls().submit(function)
     if error is not None:
         raise error
     return result  # type: ignore[no-any-return]
 
 
 class ThreadReader:
-    """Reads and closes an iterator that may block, on one thread.
+    """Reads and closes a source that may block, on one thread.
 
-    While an item is used, the next `prefetch` ones are read.
+    While an item is used, the next `prefetch` ones are read. The function `read` returns the next
+    item, or None at the end.
     """
 
-    def __init__(self, items: Iterator[Any], prefetch: int) -> None:
-        self._items = items
+    def __init__(
+        self, read: Callable[[], Any], prefetch: int, close: Callable[[], object] | None = None
+    ) -> None:
+        self._read, self._close = read, close
         self._prefetch = prefetch
         self._calls = BlockingCalls()
         self._requested: deque[asyncio.Future[Outcome]] = deque()
@@ -105,12 +106,12 @@ class ThreadReader:
 
     def _request(self, count: int) -> None:
         while len(self._requested) < count:
-            self._requested.append(self._calls.submit(partial(next, self._items, None)))
+            self._requested.append(self._calls.submit(self._read))
 
     async def close(self) -> None:
-        """Drop the items that were read ahead, and close the iterator if possible."""
+        """Drop the items that were read ahead, and close the source."""
         while self._requested:
             self._requested.popleft().cancel()
-        if (close := getattr(self._items, "close", None)) is not None:
-            self._calls.submit(close)
+        if self._close is not None:
+            self._calls.submit(self._close)
         self._calls.close()

@@ -144,6 +144,17 @@ def test_exception_of_the_producer_function_is_raised(passes_on):
         producer.check()
 
 
+def test_stop_iteration_of_the_producer_function_does_not_end_the_stream():
+    def produce(handler):
+        next(iter(()))
+
+    async def main():
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await anext(cab.from_arrow_device_async(produce))
+
+    run(main())
+
+
 def test_stream_of_a_producer_that_never_calls_can_be_closed():
     address = []
 

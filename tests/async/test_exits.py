@@ -14,6 +14,7 @@ PREPARE = """
 import asyncio, gc, io, os, socket, sys, threading, time
 import pyarrow as pa
 import cudf_arrow_bridge as cab
+from testing.device import wait_until
 from testing.peers.handlers import Handler
 from testing.peers.producers import Producer
 
@@ -91,6 +92,20 @@ ENDS = {
         loop.close()
         del streams, loop
         gc.collect()
+        assert wait_until(lambda: threading.active_count() == 1), threading.enumerate()
+    """,
+    "a callback of C consumers has failed": """
+        from cudf_arrow_bridge._core.interpreter import _shut_down
+        sys.excepthook = sys.unraisablehook = lambda *_: None
+        handler = Handler(0)
+        cab.to_arrow_device_stream([BATCH])._claim().drive(handler.address, lambda: 1 / 0)
+        assert wait_until(lambda: handler.schema)
+        thread = threading.Thread(target=handler.cancel)
+        thread.start()
+        thread.join()
+        began = time.monotonic()
+        _shut_down()  # waits a second for threads that have not left the interpreter
+        assert time.monotonic() - began < 0.9
     """,
     "main returns, C consumers are not released": """
         handlers = [Handler(2) for _ in sources()]
