@@ -136,10 +136,14 @@ cdef int pull(
     return code
 
 
+cdef void call_with_gil(object callback) noexcept:
+    callback()
+
+
 cdef void call(const void* callback) noexcept nogil:
     if enter_interpreter():
         with gil:
-            (<object>callback)()
+            call_with_gil(<object>callback)
         leave_interpreter()
 
 
