@@ -27,7 +27,11 @@ def has_gpu() -> bool:
 
 def current_device() -> int:
     """Return the current device, or -1 without a GPU."""
-    return core.get_current_cuda_device().value() if core.has_gpu() else -1
+    cdef int device = -1
+    with nogil:
+        if core.has_gpu():
+            device = core.get_current_cuda_device().value()
+    return device
 
 
 def enter_thread(int device) -> None:
@@ -35,7 +39,8 @@ def enter_thread(int device) -> None:
 
     Calls of this thread then do not invalidate the captures of other threads.
     """
-    core.enter_thread(core.cuda_device_id(device))
+    with nogil:
+        core.enter_thread(core.cuda_device_id(device))
 
 
 cdef object resolve_resource(object mr):
