@@ -120,7 +120,7 @@ class DeviceArrayStream(NotPicklable):
         Source: Arrow specification, "The Arrow PyCapsule Interface".
         """
         check_keywords(kwargs)
-        return self._export(requested_schema, ExportedStream.device_stream_capsule)
+        return self._export(requested_schema, ExportedStream.__arrow_c_device_stream__)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export one iteration as an ``arrow_array_stream`` PyCapsule, in host memory.
@@ -201,11 +201,15 @@ class DeviceArrayStream(NotPicklable):
         """Return an iterator over a new iteration, which starts when a batch is requested."""
         return _Batches(self)
 
-    def _iterate(self) -> ExportedStream:
+    def _take(self) -> ExportedStream:
+        """Claim an iteration that is not used again: if its consumer ends early, it is dropped."""
         stream = self._claim()
         if self._waiting is stream:
-            # A loop that exits early drops the iteration.
             self._waiting = None
+        return stream
+
+    def _iterate(self) -> ExportedStream:
+        stream = self._take()
         self._iterated.add(ref(stream, self._iterated.discard))
         if self._is_released:
             stream.release()

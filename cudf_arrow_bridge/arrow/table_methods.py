@@ -170,7 +170,7 @@ class TableMethods(DescribedArray):
         `__arrow_c_device_array__`.
         """
         check_keywords(kwargs)
-        return self._stream_of_one(requested_schema).device_stream_capsule()
+        return self._stream_of_one(requested_schema).__arrow_c_device_stream__()
 
     @_only_of_tables
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from .._core.stream.stream_import import AsyncReader
+from ..arrow.device_array_stream import DeviceArrayStream
 from ..arrow.foreign_streams import open_stream
 from ..arrow.sources import SourceArray
 from .blocking_calls import ThreadReader, call_on_thread
@@ -25,6 +26,9 @@ class StreamSource(ThreadReader):
     """The arrays of an object with a stream protocol, which a thread reads."""
 
     def __init__(self, source: Any, prefetch: int) -> None:
+        if isinstance(source, DeviceArrayStream):
+            # Others could claim or release it before the thread begins.
+            source = source._take()
         arrays = _arrays_of(source)
         super().__init__(partial(next, arrays, None), prefetch, arrays.close)
 

@@ -344,3 +344,45 @@ WRONG_CALLS = {
 def test_wrong_argument_is_rejected_at_once(kind, message, source, options):
     with pytest.raises(kind, match=message):
         cab.from_arrow_device_async(source, **options)
+
+
+def structs():
+    return pa.chunked_array([[{"a": 1, "b": "x"}], [{"a": 2, "b": None}, None]])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [structs, lambda: later(map(cab.from_arrow_device, structs().chunks))],
+    ids=["chunked array", "async series"],
+)
+def test_columns_of_structs_become_series(source):
+    async def main():
+        return [each async for each in cab.from_arrow_device_async(source())]
+
+    found = run(main())
+    assert [(type(each), len(each)) for each in found] == [(cudf.Series, 1), (cudf.Series, 2)]
+
+
+def test_stream_is_claimed_by_the_import_that_starts_first():
+    stream = cab.to_arrow_device_stream(frames(3))
+
+    async def main():
+        imports = [cab.from_arrow_device_async(stream) for _ in range(2)]
+        return await asyncio.gather(*map(anext, imports), return_exceptions=True)
+
+    first, second = run(main())
+    assert len(first) == len(batch(0))
+    assert isinstance(second, ValueError)
+
+
+def test_release_of_a_stream_does_not_end_imports_that_have_started():
+    stream = cab.to_arrow_device_stream(frames(3))
+
+    async def main():
+        imported = cab.from_arrow_device_async(stream)
+        reading = asyncio.ensure_future(anext(imported))
+        await asyncio.sleep(0)
+        stream.release()
+        return [len(await reading), *[len(each) async for each in imported]]
+
+    assert run(main()) == list(map(len, batches(3)))

@@ -307,7 +307,7 @@ cdef class ExportedStream:
         self.check_source()
         return device_type
 
-    def device_stream_capsule(self):
+    def __arrow_c_device_stream__(self):
         """Move the remaining batches into a capsule of an `ArrowDeviceArrayStream`.
 
         If its consumer releases it without reading a batch, they move back; see `is_at_start`.
@@ -315,7 +315,7 @@ cdef class ExportedStream:
         return self.move_out(False)
 
     def stream_capsule(self):
-        """Move the batches into a capsule of an `ArrowArrayStream`; see `device_stream_capsule`."""
+        """Move the batches into a capsule of an `ArrowArrayStream`, as for device arrays."""
         return self.move_out(True)
 
     cdef object move_out(self, bint to_host):
