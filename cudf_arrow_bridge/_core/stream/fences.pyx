@@ -23,6 +23,8 @@ cdef class FenceSet:
     Wraps `cudf_arrow_bridge::fence_set`.
     """
 
+    cdef core.fence_set fences
+
     def __cinit__(self):
         self.fences = core.fence_set.make()
 
