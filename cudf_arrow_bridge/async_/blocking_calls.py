@@ -16,7 +16,8 @@ from .._core.interpreter import enter_interpreter, leave_interpreter
 
 Result = TypeVar("Result")
 Outcome = tuple[Any, BaseException | None]
-_Call = tuple[asyncio.Future[Outcome], Callable[[], Any]]
+#: A future, and the function that is called, or then its outcome.
+_Call = list[Any]
 
 
 class BlockingCalls:
@@ -36,7 +37,7 @@ class BlockingCalls:
         """Return the future result and exception. A call whose future is cancelled is not begun."""
         # The exception is a result, because futures reject StopIteration.
         future: asyncio.Future[Outcome] = self._loop.create_future()
-        self._calls.put((future, function))
+        self._calls.put([future, function])
         return future
 
     def close(self) -> None:
@@ -50,12 +51,12 @@ def _make(calls: SimpleQueue[_Call | None], loop: asyncio.AbstractEventLoop, dev
     enter_thread(device)
     # At exit, the call in progress is awaited for a short time, and no other is begun.
     while (call := calls.get()) is not None and enter_interpreter():
-        future, function = call
-        if not future.cancelled():
+        if not call[0].cancelled():
+            call[1] = _outcome_of(call[1])
             # RuntimeError: the loop is closed.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_finish, future, _outcome_of(function))
-        del call, future, function
+                loop.call_soon_threadsafe(_finish, call)
+        del call
         leave_interpreter()
 
 
@@ -66,7 +67,10 @@ def _outcome_of(function: Callable[[], Any]) -> Outcome:
         return None, error
 
 
-def _finish(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
+def _finish(call: _Call) -> None:
+    future, outcome = call
+    # The thread still references the call, but must not keep the outcome.
+    call.clear()
     if not future.done():
         future.set_result(outcome)
 

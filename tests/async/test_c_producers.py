@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
+import time
 
 import pyarrow as pa
 import pytest
@@ -184,7 +185,16 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_array_that_contradicts_its_stream_is_an_error(edit):
+def test_array_that_contradicts_its_stream_is_an_error(edit, monkeypatch):
+    call_soon = asyncio.BaseEventLoop.call_soon_threadsafe
+
+    def late(*arguments):
+        call_soon(*arguments)
+        time.sleep(0.2)
+
+    # The thread that has read the array must not keep it.
+    monkeypatch.setattr(asyncio.BaseEventLoop, "call_soon_threadsafe", late)
+
     def script(p):
         sent(p, 2)
         p.wait_for_request()
