@@ -37,9 +37,8 @@ def _arrays_of(source: Any) -> Generator[SourceArray]:
     # Some libraries compute the whole stream here.
     stream = open_stream(source)
     try:
-        schema = stream.schema.__arrow_c_schema__()
         for array in stream.arrays:
-            yield SourceArray(schema, array, stream.kind, stream.labels, None)
+            yield SourceArray(stream.schema_capsule, array, stream.kind, stream.labels, None)
             del array
     finally:
         stream.release()

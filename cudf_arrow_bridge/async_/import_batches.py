@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
 
-from .._core.schema import Schema, check_same
+from .._core.schema import check_same
 from ..arrow.foreign_streams import SourceStream
 from ..arrow.options import Kind
 from ..arrow.sources import SourceArray, is_of_rapids, open_array
@@ -42,7 +42,11 @@ async def import_async(
     try:
         suspended = loop.time()
         while (array := await arrays.next()) is not None:
-            source = array_of_rapids(array) if is_of_rapids(array) else open_array(array)
+            source = (
+                array_of_rapids(array, copy=importer.copy)
+                if is_of_rapids(array)
+                else open_array(array)
+            )
             capsule = source.array_capsule
             if schema is None:
                 schema = source.schema_capsule

@@ -386,3 +386,12 @@ def test_release_of_a_stream_does_not_end_imports_that_have_started():
         return [len(await reading), *[len(each) async for each in imported]]
 
     assert run(main()) == list(map(len, batches(3)))
+
+
+def test_range_index_is_not_converted_if_copies_are_refused():
+    async def take():
+        async for _ in cab.from_arrow_device_async(later([cudf.RangeIndex(3)]), copy=False):
+            pass
+
+    with pytest.raises(ValueError, match="copy=False"):
+        run(take())
