@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,9 +16,11 @@ import pyarrow as pa
 
 from .._core.ipc.body import BodyBuffer, IpcBody
 from ..arrow.options import check_option
-from .metadata import Header, Pairs, pairs_of
+from ..cuda.residency import DeviceType
+from .metadata import Header
 
 if TYPE_CHECKING:
+    from .._core.ipc.body_decoder import BatchParts
     from .._core.protocols import Codec
 
 Compression = Literal["lz4", "zstd"]
@@ -53,56 +56,48 @@ def _compressed(codec: pa.Codec, buffer: BodyBuffer) -> bytes:
 
 
 def decompress(
-    header: Header, buffers: list[Any], check_size: Callable[[int], object]
-) -> tuple[list[Any], int]:
-    """Decompress the buffers of a message, or of its packed body; return also their size in bytes.
+    header: Header, parts: BatchParts, is_packed: bool, check_size: Callable[[int], object]
+) -> tuple[Header, list[Any]]:
+    """Decompress the buffers of a message; return them, and the metadata of a body of them.
 
-    The size is at least that of the body. `check_size` is called with it before memory is
-    allocated. Raise TypeError for other than host memory; ValueError if a buffer lies outside the
-    body, or does not match its size or its codec.
+    The size of this body is at least that of the compressed one. `check_size` is called with it
+    before memory is allocated. `is_packed` says that `parts` has one buffer with the whole body.
+    Raise TypeError for other than host memory; ValueError if buffers overlap, or one does not match
+    its size or its codec.
     """
     assert header.codec is not None
-    pairs = pairs_of(header.buffers)
-    if len(buffers) not in (1, len(pairs)):
-        raise ValueError(
-            f"expected {len(pairs)} buffers or a packed body, got {len(buffers)} buffers"
-        )
-    views = [_bytes_of(buffer) for buffer in buffers]
-    if len(views) == 1:
-        _check_apart(pairs)
+    if parts.has_bytes and parts.location[0] != DeviceType.CPU:
+        raise TypeError("a compressed body must be in host memory, and this one is not")
+    places = parts.places
+    stored = sorted(place for place in places if place[1])
+    if is_packed and any(one + size > other for (one, size), (other, _) in pairwise(stored)):
+        raise ValueError("compressed buffers overlap")  # each would be decompressed
     found = []
-    for i, (offset, size) in enumerate(pairs.tolist()):
-        view, first = (views[0], offset) if len(views) == 1 else (views[i], 0)
-        if first < 0 or size < 0 or first + size > len(view):
-            raise ValueError(
-                f"buffer {i}: expected bytes within the body of {len(view):,}, got "
-                f"{first:,} to {first + size:,}"
-            )
+    for i, (address, size) in enumerate(places):
         try:
-            found.append(_data_and_size(header.codec, view[first : first + size]))
+            found.append(_data_and_size(header.codec, pa.foreign_buffer(address, size, parts)))
         except ValueError as error:
             raise ValueError(f"buffer {i}: {error}") from error
-    total = max(header.body_length, sum(size for _, size, _ in found))
+    sizes = [size for _, size, _ in found]
+    total = max(header.body_length, sum(sizes))
     check_size(total)
     result: list[Any] = []
     for i, (data, size, is_compressed) in enumerate(found):
-        if not size or not is_compressed:
-            result.append(data if size else None)
-            continue
         try:
-            result.append(_decompressed(header.codec, data, size))
+            result.append(_decompressed(header.codec, data, size) if is_compressed else data)
         except MemoryError:
             raise
         except (OSError, pa.ArrowException) as error:
             raise ValueError(f"buffer {i}: {header.codec}: {error}") from error
-    return result, total
+    pairs = np.array([(0, size) for size in sizes], "<i8").tobytes()
+    return header._replace(body_length=total, buffers=pairs), result
 
 
-def _decompressed(name: Codec, data: memoryview, size: int) -> pa.Buffer:
+def _decompressed(name: Codec, data: pa.Buffer, size: int) -> pa.Buffer:
     """Decompress a buffer of `size` bytes; raise OSError if it has another number of bytes."""
     result = pa.allocate_buffer(size)
     # `pa.Codec.decompress` accepts less data in lz4 frames, and leaves the rest uninitialized.
-    with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), name) as stream:
+    with pa.CompressedInputStream(pa.BufferReader(data), name) as stream:
         count = stream.readinto(result)
         has_more = bool(stream.read(1))
     if count != size or has_more:
@@ -111,39 +106,17 @@ def _decompressed(name: Codec, data: memoryview, size: int) -> pa.Buffer:
     return result
 
 
-def _check_apart(pairs: Pairs) -> None:
-    """Raise ValueError if buffers of a body overlap, each of which would be decompressed."""
-    order = np.argsort(pairs[:, 0], kind="stable")
-    order = order[pairs[order, 1] > 0]
-    starts, sizes = pairs[order].T
-    overlapping = np.flatnonzero(np.diff(starts) < sizes[:-1])
-    if len(overlapping):
-        one, other = order[overlapping[0]], order[overlapping[0] + 1]
-        raise ValueError(f"buffers {one} and {other} overlap")
-
-
-def _bytes_of(buffer: Any) -> memoryview:
-    if buffer is None:
-        return memoryview(b"")
-    try:
-        return memoryview(buffer).cast("B")
-    except (BufferError, TypeError):
-        raise TypeError(
-            f"a compressed body must be in host memory, and this one is a {type(buffer).__name__}"
-        ) from None
-
-
-def _data_and_size(name: Codec, data: memoryview) -> tuple[memoryview, int, bool]:
+def _data_and_size(name: Codec, data: pa.Buffer) -> tuple[pa.Buffer | None, int, bool]:
     """Return the data of a buffer, its decompressed size, and whether it is compressed."""
     if not data:
-        return data, 0, False
+        return None, 0, False
     if len(data) < SIZE.size:
         raise ValueError(f"expected at least {SIZE.size} bytes, got {len(data)}")
     (size,) = SIZE.unpack_from(data)
-    rest = data[SIZE.size :]
+    rest = data.slice(SIZE.size)
     if size == NOT_COMPRESSED:
         return rest, len(rest), False
     most = len(rest) * MOST_BYTES[name]
     if not 0 <= size <= most:
         raise ValueError(f"expected an uncompressed size of 0 to {most:,} bytes, got {size:,}")
-    return rest, size, True
+    return (rest, size, True) if size else (None, 0, False)

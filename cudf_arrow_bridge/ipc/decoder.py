@@ -101,76 +101,60 @@ class ReadDictionaries:
     def __init__(self, decoder: BodyDecoder, ids: tuple[int, ...], options: ReadOptions) -> None:
         self._decoder = decoder
         self._ids = ids
-        self._indices: dict[int, list[int]] = {}
-        for index, dictionary_id in enumerate(ids):
-            self._indices.setdefault(dictionary_id, []).append(index)
         self._options = options
         #: The parts of each id: the first message, and the deltas to append.
         self._parts: dict[int, list[BatchParts]] = {}
-        #: The cached values of each index with their number of parts; None if they contain other
-        #: dictionaries.
-        self._joined: dict[int, tuple[int, ExportedArray]] = {}
-        #: All values, until the next dictionary message or another location.
-        self._values: list[ExportedArray | None] | None = None
-        #: The location of values without bytes.
-        self._location: Location | None = None
+        #: The values of each index, after the number of their parts, and their location and the
+        #: dictionaries within them.
+        self._joined: dict[int, tuple[int, list[Any], ExportedArray]] = {}
 
     def add(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
         """Add a dictionary message, which replaces the previous one or is appended to it."""
-        if dictionary_id not in self._indices:
+        if dictionary_id not in self._ids:
             known = ", ".join(map(str, self._ids)) or "none"
             raise ValueError(f"expected a dictionary with id {known}, got id {dictionary_id}")
-        if is_delta and dictionary_id in self._parts:
-            self._parts[dictionary_id].append(parts)
-        else:
-            self._parts[dictionary_id] = [parts]
-            for index in self._indices[dictionary_id]:
-                self._joined.pop(index, None)
-        self._values = None
+        if not (is_delta and dictionary_id in self._parts):
+            self._parts[dictionary_id] = []
+            for index, known_id in enumerate(self._ids):
+                if known_id == dictionary_id:
+                    self._joined.pop(index, None)
+        self._parts[dictionary_id].append(parts)
 
     def values(self, location: Location) -> list[ExportedArray | None]:
         """Return the values of each dictionary; None for a dictionary without a message.
 
         Values without bytes count as memory of `location`.
         """
-        if location != self._location:
-            self._location = location
-            self._joined.clear()
-            self._values = None
-        if self._values is None:
-            values: list[ExportedArray | None] = [None] * len(self._ids)
-            # Dictionaries within the values of others have greater indices.
-            for index in reversed(range(len(self._ids))):
-                parts = self._parts.get(self._ids[index])
-                if parts is not None:
-                    values[index] = self._join(index, parts, values, location)
-            self._values = values
-        return self._values
+        values: list[ExportedArray | None] = [None] * len(self._ids)
+        # Dictionaries within the values of others have greater indices.
+        for index in reversed(range(len(self._ids))):
+            if self._ids[index] in self._parts:
+                values[index] = self._join(index, values, location)
+        return values
 
     def _join(
-        self,
-        index: int,
-        parts: list[BatchParts],
-        values: list[ExportedArray | None],
-        location: Location,
+        self, index: int, values: list[ExportedArray | None], location: Location
     ) -> ExportedArray:
-        count, joined = self._joined.get(index, (0, None))
+        parts, options = self._parts[self._ids[index]], self._options
+        within = values[index + 1 : self._decoder.end_of_dictionary(index)]
         # Values are read when they are concatenated, so they must be valid.
-        checks = self._options.checks if len(parts) == 1 else "full"
-        if checks != self._options.checks and count == 1:
-            count, joined = 0, None
-        is_leaf = self._decoder.end_of_dictionary(index) == index + 1
-        # Only dictionaries within its values are used; a dictionary without others needs no list.
-        within = [] if is_leaf else values
-        arrays = [] if joined is None else [joined]
+        checks = options.checks if len(parts) == 1 else "full"
+        made_of = [location, *within]
+        known = self._joined.get(index)
+        arrays = []
+        count = 0
+        if known is not None and known[1] == made_of and (known[0] > 1 or checks == options.checks):
+            count = known[0]
+            arrays.append(known[2])
+        # A dictionary without others needs no list.
+        dictionaries = values if within else []
         arrays += [
-            self._decoder.decode(part, within, checks, self._options.stream, location, index)
+            self._decoder.decode(part, dictionaries, checks, options.stream, location, index)
             for part in parts[count:]
         ]
-        result = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays, within)
-        if is_leaf:
-            self._joined[index] = (len(parts), result)
-        return result
+        joined = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays, dictionaries)
+        self._joined[index] = len(parts), made_of, joined
+        return joined
 
     def _concatenate(
         self, index: int, arrays: list[ExportedArray], within: list[ExportedArray | None]
@@ -289,12 +273,16 @@ class MessageDecoder:
         return [source.take(size)]
 
     def _parts_of(self, header: Header, buffers: list[Any]) -> BatchParts:
-        options, size = self._options, header.body_length
+        options = self._options
         if header.codec is not None:
-            buffers, size = decompress(header, buffers, partial(self._check_size, header))
+            stored = BatchParts(header, buffers, self._adopt)
+            is_packed = len(buffers) == 1
+            check_size = partial(self._check_size, header)
+            header, buffers = decompress(header, stored, is_packed, check_size)
             if options.uploads:
                 target = options.stream, options.mr, options.chunk_size
                 buffers = [buffer and upload_memory(buffer, *target) for buffer in buffers]
+        size = header.body_length
         self._check_size(header, size)
         if header.kind == "dictionary":
             before = self._dictionary_bytes.get(header.dictionary_id, 0) if header.is_delta else 0

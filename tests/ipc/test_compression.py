@@ -65,9 +65,9 @@ def test_body_is_one_buffer_in_host_memory_or_all_buffers():
     schema, metadata, body = parts("lz4")
     buffers = [body[begin : begin + size] for begin, size in Metadata(metadata).buffers]
     assert read(schema, metadata, buffers).equals(BATCH)
-    with pytest.raises(ValueError, match=r"4 buffers.* 3 buffers"):
+    with pytest.raises(ValueError, match=r"expected 4 buffers.* got 3: "):
         read(schema, metadata, buffers[:3])
-    with pytest.raises(TypeError, match=r"host memory.*object"):
+    with pytest.raises(TypeError, match="an object of type object"):
         read(schema, metadata, [object(), *buffers[1:]])
 
 
@@ -78,5 +78,5 @@ def test_compressed_buffers_that_overlap_are_rejected():
     offset, size = Metadata(metadata).buffers[1]
     for start in (offset, offset + 8):
         shared = Metadata(metadata).patched(**{"buffer 6": start, "buffer 7": size})
-        with pytest.raises(ValueError, match=r"buffers 1 and 3 overlap"):
+        with pytest.raises(ValueError, match="compressed buffers overlap"):
             read((schema, []), shared, [body])

@@ -35,8 +35,7 @@ cdef class BatchParts:
         The metadata of the message.
     buffers
         Objects that `adopt` supports: all buffers, or one with the packed body. An absent buffer is
-        None or empty. Buffers of a message with a codec are decompressed; the metadata has their
-        compressed sizes.
+        None or empty.
     adopt
         A function that returns the address, size and owner of memory, and whether it has the buffer
         protocol.
@@ -79,7 +78,7 @@ cdef class BatchParts:
         if on_device and not (self.has_bytes or self.is_guessed):
             self.memory.location.device_type = core.ARROW_DEVICE_CUDA
             self.memory.location.device_id = core.get_current_cuda_device().value()
-        self.find_buffers(header.buffers, received, header.codec is not None)
+        self.find_buffers(header.buffers, received)
         self.variadic_counts = header.variadic_counts
         self.batch.length = header.length
         # The memory of a bytes object is at a multiple of 8.
@@ -98,6 +97,11 @@ cdef class BatchParts:
     def location(self) -> tuple[int, int]:
         """Arrow's device type and the device id of the memory."""
         return self.memory.location.device_type, self.memory.location.device_id
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The address and size of each buffer."""
+        return [(<uintptr_t>buffer.address, buffer.size) for buffer in self.buffers]
 
     cdef core.ipc_buffer adopt(self, object obj, object adopt, list owners) except *:
         """Return the memory of an object, and check that it is where the memory before is."""
@@ -134,15 +138,10 @@ cdef class BatchParts:
             self.is_guessed = True
         return buffer
 
-    cdef int find_buffers(
-        self,
-        bytes pairs,
-        vector[core.ipc_buffer]& received,
-        bint is_decompressed,
-    ) except -1:
+    cdef int find_buffers(self, bytes pairs, vector[core.ipc_buffer]& received) except -1:
         cdef const char* numbers = PyBytes_AsString(pairs)
         cdef int64_t count = len(pairs) // sizeof(int64_t[2])
-        cdef bint is_packed = received.size() == 1 and not is_decompressed
+        cdef bint is_packed = received.size() == 1
         cdef int64_t[2] pair
         cdef core.ipc_buffer buffer
         cdef core.ipc_buffer found
@@ -158,8 +157,6 @@ cdef class BatchParts:
             found = received[0 if is_packed else i]
             if not is_packed:
                 pair[0] = 0
-            if is_decompressed:
-                pair[1] = found.size
             if pair[0] < 0 or pair[1] < 0 or pair[1] > found.size - pair[0]:
                 raise ValueError(
                     f"buffer {i}: expected bytes within {found.size:,}, got {pair[0]:,} to "
