@@ -51,17 +51,12 @@ class PartialBody(Source):
     survives_fork = True
 
     def __init__(self, source: Source, ranges: Sequence[tuple[int, int]]) -> None:
-        super().__init__(lambda: None)
+        super().__init__()
         self._source = source
         self._start = source.position
         self._ranges = iter(ranges)
         self._rest = 0
-        self._size = sum(end - begin for begin, end in ranges)
-
-    @property
-    def size(self) -> int:
-        """The total size of the ranges in bytes."""
-        return self._size
+        self._known_size = sum(end - begin for begin, end in ranges)
 
     def _read(self, view: memoryview) -> int:
         while self._rest == 0:

@@ -267,9 +267,9 @@ def _read_footer(source: Source) -> Footer:
     if size < len(MAGIC) + TAIL_BYTES:
         raise ValueError(f"{size} bytes are too few for an Arrow file")
     source.seek(0)
-    head = source.read_exact(len(MAGIC), "the beginning of a file")
+    head = bytes(source.take(len(MAGIC), "the beginning of a file"))
     source.seek(size - TAIL_BYTES)
-    tail = source.read_exact(TAIL_BYTES, "the end of a file")
+    tail = bytes(source.take(TAIL_BYTES, "the end of a file"))
     for where, found in ((0, head), (size - len(MAGIC), tail[4:])):
         if found != MAGIC:
             hint = ": open_stream reads streams" if head[:4] == CONTINUATION else ""
@@ -282,7 +282,7 @@ def _read_footer(source: Source) -> Footer:
         most = end - len(MAGIC)
         raise ValueError(f"byte {end:,}: expected a footer of 1 to {most:,} bytes, got {length:,}")
     source.seek(end - length)
-    footer = read_footer(source.read_exact(length, "a footer"), end - length)
+    footer = read_footer(source.take(length, "a footer"), end - length)
     # Otherwise a small file could list one large message many times.
     for first, second in pairwise(sorted((*footer.dictionaries, *footer.batches))):
         if second.offset < first.offset + first.metadata_length + first.body_length:

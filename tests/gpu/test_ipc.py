@@ -198,7 +198,7 @@ def test_bodies_of_all_sources_are_uploaded(tmp_path, resource):
     stream = resolve_stream(side_stream())
     for each in sources(tmp_path / "data"):
         with open_source(each) as source:
-            source.read_exact(100, "something")
+            source.take(100, "something")
             memory = source.upload(len(DATA) - 100, stream, None, CHUNK)
         assert memory.size == len(DATA) - 100
         assert memory.__cuda_array_interface__["stream"] == stream.handle

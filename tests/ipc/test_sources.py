@@ -114,7 +114,7 @@ def test_errors_of_truncated_sources_report_the_position():
     with pytest.raises(ValueError, match=r"^byte 8: .*9 bytes$"):
         read_message(open_source(DATA[:17]))
     source = open_source(bytes(12_345))
-    source.read_exact(12_000, "something")
+    source.take(12_000, "something")
     with pytest.raises(ValueError, match=r"^byte 12,000: .*1,000 bytes.*345 bytes"):
         source.take(1000)
     with pytest.raises(ValueError, match=r"^byte 0: .*3 bytes$"):
@@ -135,7 +135,7 @@ def test_sources_in_memory_are_not_copied(tmp_path):
     for each in in_memory(DATA, tmp_path):
         source = open_source(each)
         whole = each if not hasattr(each, "read") else None
-        source.read_exact(70, "something")
+        source.take(70, "something")
         body = source.take(100)
         if whole is not None:
             assert address_of(body) == address_of(whole) + 70
@@ -229,13 +229,13 @@ def test_seek_counts_from_the_start_of_the_source(tmp_path):
         for each in (file, zipped, pa.BufferReader(b"xy" + DATA)):
             each.read(2)
             source = open_source(each)
-            assert source.read_exact(4, "a prefix") == DATA[:4]
+            assert source.take(4, "a prefix") == DATA[:4]
             assert source.size == len(DATA)
             source.seek(100)
-            assert source.read_exact(10, "something") == DATA[100:110]
+            assert source.take(10, "something") == DATA[100:110]
             assert source.position == 110
             source.seek(1)
-            assert source.read_exact(10, "something") == DATA[1:11]
+            assert source.take(10, "something") == DATA[1:11]
             for wrong in (-1, len(DATA) + 1):
                 with pytest.raises(ValueError, match=f"^byte {wrong:,}: the source has only"):
                     source.seek(wrong)

@@ -7,7 +7,6 @@ import contextlib
 import io
 import os
 import secrets
-import select
 import stat
 from collections.abc import Iterator
 from typing import Any
@@ -23,16 +22,6 @@ def raw_file_of(file: Any) -> io.FileIO | None:
     """
     raw = file.raw if type(file) in _BUFFERED else file
     return raw if type(raw) is io.FileIO else None
-
-
-def wait_for(file: Any, event: int) -> bool:
-    """Wait for an event of a raw file that does not block; return False for other objects."""
-    if type(file) is not io.FileIO:
-        return False
-    poll = select.poll()
-    poll.register(file, event)
-    poll.poll()
-    return True
 
 
 def check_binary(file: Any, method: str, what: str) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import select
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
@@ -15,7 +14,7 @@ from ..._core.ipc.body import ALIGNMENT, IpcBody
 from ..._core.ipc.body_transfer import download_to
 from ...arrow.options import path_of
 from ...cuda.residency import DeviceType
-from .files import check_binary, raw_file_of, replace_file, upload_file, wait_for
+from .files import check_binary, raw_file_of, replace_file, upload_file
 from .framing import Block, frame_metadata
 
 #: Buffers smaller than this are joined before an object writes them.
@@ -68,8 +67,6 @@ class Sink:
                 if written is None and not isinstance(self._file, io.RawIOBase):
                     break
                 if not written:
-                    if wait_for(self._file, select.POLLOUT):
-                        continue
                     raise BlockingIOError(
                         f"byte {self.position:,}: the sink does not block and accepts none of the "
                         f"next {len(rest):,} bytes"

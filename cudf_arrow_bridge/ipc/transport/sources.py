@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-import select
 import stat
-from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,7 @@ import pyarrow as pa
 from ..._core.ipc.body_transfer import upload_from, upload_memory
 from ...arrow.errors import check_process
 from ...arrow.options import path_of
-from .files import check_binary, raw_file_of, wait_for
+from .files import check_binary, raw_file_of
 
 if TYPE_CHECKING:
     from ..._core.ipc.body_transfer import DeviceMemory
@@ -33,12 +31,31 @@ STEP = 1 << 24
 
 
 class Source(AbstractContextManager["Source"]):
-    """A sequence of bytes to read; a context manager. `close` calls a function once."""
+    """A sequence of bytes to read; a context manager.
 
-    def __init__(self, close: Callable[[], object]) -> None:
+    Parameters
+    ----------
+    file
+        The object to read from, whose position is that of the source.
+    read
+        Fills the beginning of memory. Returns the number of bytes, 0 at the end, and None if there
+        are no bytes yet.
+    close
+        Called once, when the source is closed.
+    """
+
+    def __init__(
+        self,
+        file: Any = None,
+        read: Callable[[memoryview], int | None] = lambda view: 0,
+        close: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._file = file
+        self._read_some = read
         self._close: Callable[[], object] | None = close
         #: The position of the next byte, relative to the position when the source was opened.
         self.position = 0
+        self._known_size: int | None = None
         self._process = os.getpid()
 
     #: Whether a fork of the process can read on without moving the position of its parent.
@@ -49,19 +66,20 @@ class Source(AbstractContextManager["Source"]):
     @property
     def size(self) -> int | None:
         """The number of bytes from position 0 to the end; None if only reading can determine it."""
-        return None
+        if self._end() is None and getattr(self._file, "seekable", bool)():
+            here = self._file.tell()
+            self._file.seek(0, os.SEEK_END)
+            self._known_size = self._file.tell() - here + self.position
+            self._file.seek(here)
+        return self._end()
 
     def read_up_to(self, n: int) -> bytes:
         """Read `n` bytes, or fewer at the end."""
         data = bytearray(n)
         return bytes(data[: self._fill(memoryview(data))])
 
-    def read_exact(self, n: int, what: str) -> bytes:
-        """Read `n` bytes; raise ValueError with the name of the data if the source ends before."""
-        return bytes(self.take(n, what))
-
     def read_into(self, target: Any, what: str = "a body") -> None:
-        """Fill writable contiguous memory; raise ValueError as `read_exact` does."""
+        """Fill writable contiguous memory; raise ValueError as `take` does."""
         with memoryview(target) as view, view.cast("B") as flat:
             self._check(len(flat), what)
             start = self.position
@@ -72,7 +90,7 @@ class Source(AbstractContextManager["Source"]):
     def take(self, n: int, what: str = "a body") -> Any:
         """Return a buffer of `n` bytes, a slice of the memory of the source if `is_memory`.
 
-        Raise ValueError as `read_exact` does.
+        Raise ValueError with the name of the data if the source ends before.
         """
         self._check(n, what)
         start = self.position
@@ -91,7 +109,7 @@ class Source(AbstractContextManager["Source"]):
         """Read a body of `n` bytes into memory of the current device, through pinned memory.
 
         If the size of the source is unknown, the body is collected in host memory first. Raise
-        ValueError as `read_exact` does.
+        ValueError as `take` does.
         """
         self._check(n, "a body")
         if self.is_memory or self._end() is None:
@@ -152,14 +170,16 @@ class Source(AbstractContextManager["Source"]):
 
     def _end(self) -> int | None:
         """Return `size` if it is known without seeking to the end, otherwise None."""
-        return self.size
+        # Seeking to the end of a compressed file reads all of it.
+        return self._known_size
 
-    @abstractmethod
     def _read(self, view: memoryview) -> int | None:
-        """Fill the beginning of memory; return 0 at the end, None if there are no bytes yet."""
+        """Fill the beginning of memory; see `__init__`."""
+        return self._read_some(view)
 
     def _seek(self, position: int) -> None:
         """Move to a position, if reads do not use `position` itself."""
+        self._file.seek(position - self.position, os.SEEK_CUR)
 
 
 def copy_bytes(target: memoryview, source: memoryview) -> None:
@@ -183,65 +203,28 @@ class _Memory(Source):
     survives_fork = is_memory = True
 
     def __init__(self, memory: memoryview, close: Callable[[int], object] = lambda end: None):
-        super().__init__(lambda: close(self.position))
+        super().__init__(close=lambda: close(self.position))
         self._memory = memory.cast("B")
-
-    @property
-    def size(self) -> int:
-        return len(self._memory)
+        self._known_size = len(self._memory)
 
     def take(self, n: int, what: str = "a body") -> memoryview:
+        self._check(n, what)
         start = self.position
-        if n > len(self._memory) - start:
-            self._check(n, what)
         self.position = start + n
         return self._memory[start : self.position]
 
     def close(self) -> None:
         super().close()
         self._memory = memoryview(b"")  # drop the reference, so that the owner can be closed too
+        self._known_size = 0
 
     def _read(self, view: memoryview) -> int:
         rest = self._memory[self.position : self.position + len(view)]
         copy_bytes(view[: len(rest)], rest)
         return len(rest)
 
-
-class _Reader(Source):
-    """An object with a function that fills a buffer, possibly only in part."""
-
-    def __init__(
-        self,
-        read_into: Callable[[memoryview], int | None],
-        file: Any,
-        close: Callable[[], object] = lambda: None,
-    ) -> None:
-        super().__init__(close)
-        self._read_some = read_into
-        self._file = file
-        self._known_size: int | None = None
-
-    @property
-    def size(self) -> int | None:
-        if self._known_size is None and getattr(self._file, "seekable", bool)():
-            here = self._file.tell()
-            self._file.seek(0, os.SEEK_END)
-            self._known_size = self._file.tell() - here + self.position
-            self._file.seek(here)
-        return self._known_size
-
-    def _end(self) -> int | None:
-        # Seeking to the end of a compressed file reads all of it.
-        return self._known_size
-
-    def _read(self, view: memoryview) -> int | None:
-        while (count := self._read_some(view)) is None:
-            if not wait_for(self._file, select.POLLIN):
-                break
-        return count
-
     def _seek(self, position: int) -> None:
-        self._file.seek(position - self.position, os.SEEK_CUR)
+        pass
 
 
 class _RegularFile(Source):
@@ -253,15 +236,10 @@ class _RegularFile(Source):
     survives_fork = True
 
     def __init__(self, raw: io.FileIO, file: Any, close: Callable[[], object]) -> None:
-        super().__init__(close)
         # The caller may close the file, and another file may get the same descriptor.
         self._raw = raw
-        self._file = file
         self._origin: int = file.tell()
-
-    @property
-    def size(self) -> int:
-        return max(os.fstat(self._raw.fileno()).st_size - self._origin, 0)
+        super().__init__(file, close=close)
 
     def close(self) -> None:
         is_mine = self._close is not None and os.getpid() == self._process
@@ -269,8 +247,14 @@ class _RegularFile(Source):
             self._file.seek(self._origin + self.position)
         super().close()
 
+    def _end(self) -> int:
+        return max(os.fstat(self._raw.fileno()).st_size - self._origin, 0)
+
     def _read(self, view: memoryview) -> int:
         return os.preadv(self._raw.fileno(), [view], self._origin + self.position)
+
+    def _seek(self, position: int) -> None:
+        pass
 
 
 def _read_into(file: Any, view: memoryview) -> int | None:
@@ -302,11 +286,11 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
         memory = memoryview(source.getvalue())[start:] if is_bytes_io else source.read_buffer()
         return _Memory(memoryview(memory), lambda end: source.closed or source.seek(start + end))
     if callable(getattr(source, "recv_into", None)):
-        return _Reader(source.recv_into, source)
+        return Source(source, source.recv_into)
     if callable(getattr(source, "readinto", None)):
         return _open_file(source)
     check_binary(source, "read", "source")
-    return _Reader(lambda view: _read_into(source, view), source)
+    return Source(source, lambda view: _read_into(source, view))
 
 
 def is_read_once(source: Any) -> bool:
@@ -333,7 +317,7 @@ def _open_path(path: str | os.PathLike[str], memory_map: bool) -> Source:
 def _open_file(file: Any, close: Callable[[], object] = lambda: None) -> Source:
     raw = raw_file_of(file)
     if raw is None or not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
-        return _Reader(file.readinto, file, close)
+        return Source(file, file.readinto, close)
     if raw is not file:
         file.flush()
     return _RegularFile(raw, file, close)
