@@ -21,6 +21,7 @@ from cudf_arrow_bridge.arrow.types import FrameTypeError, support_of
 from cudf_arrow_bridge.cli import compare
 from cudf_arrow_bridge.cli.readers import SourceFile
 from cudf_arrow_bridge.cli.report import one_line
+from cudf_arrow_bridge.cuda.residency import DeviceType
 from cudf_arrow_bridge.from_arrow import from_arrow_device, from_arrow_device_stream
 from cudf_arrow_bridge.to_arrow import to_arrow_device, to_arrow_device_stream
 
@@ -63,7 +64,7 @@ class FileResult:
 class Stages:
     """The stages of a table's round trip; `exported` has the arrays of each column."""
 
-    exported: Sequence[Sequence[DeviceArray]]
+    exported: Sequence[Sequence[Any]]
     consumed: pa.RecordBatch
     returned: pa.RecordBatch
     consumer: str
@@ -86,12 +87,17 @@ def round_trip(source: SourceFile, rows: int | None, max_rows: int | None = None
     with timed("read"):
         batch = source.batch(rows)
     result = FileResult(str(source.path), source.format, batch.num_rows, seconds=seconds)
-    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+    first: dict[str, int] = {}
+    for index, (name, array) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
         types = str(array.type), support_of(array.type).cudf_type
         column = Column(name, *types, len(array), array.null_count)
         result.columns.append(column)
+        if first.setdefault(name, index) != index:
+            column.result, column.note = "unsupported", "a frame holds one column of each name"
 
-    stages, kept = run_supported(batch, result, timed, max_rows)
+    stages, kept = run_supported(batch, list(first.values()), result, timed, max_rows)
+    if kept and len(kept) < batch.num_columns and batch.schema.metadata:
+        result.notes.append("exported without the file's schema metadata")
     if stages is not None:
         result.consumer = stages.consumer
         with timed("compare"):
@@ -102,74 +108,58 @@ def round_trip(source: SourceFile, rows: int | None, max_rows: int | None = None
 
 
 def run_supported(
-    batch: pa.RecordBatch, result: FileResult, timed: Timed, max_rows: int | None
+    batch: pa.RecordBatch,
+    indices: Sequence[int],
+    result: FileResult,
+    timed: Timed,
+    max_rows: int | None,
 ) -> tuple[Stages | None, Sequence[int]]:
-    """Run the round trip with all columns or, if it fails, with those that each succeed alone."""
+    """Run the round trip with the columns or, if it fails, with those that each succeed alone.
 
-    def run(indices: Sequence[int]) -> Stages:
-        part = batch
-        if len(indices) < batch.num_columns:
-            # Drop the metadata of the schema, which may name columns that are not in this batch.
-            part = batch.select(indices).replace_schema_metadata(None)
-        return run_stages(part, timed, max_rows)
-
-    first: dict[str, int] = {}
-    for index, name in enumerate(batch.schema.names):
-        if first.setdefault(name, index) != index:
-            column = result.columns[index]
-            column.result, column.note = "unsupported", "a frame holds one column of each name"
-    kept = list(first.values())
-    stages: Stages | None = None
+    Return its stages and columns. The reports on the other columns get the errors.
+    """
+    part = batch
+    if len(indices) < batch.num_columns:
+        # Drop the metadata of the schema, which may name columns that are not in this batch.
+        part = batch.select(indices).replace_schema_metadata(None)
     try:
-        stages = run(kept)
-    except Exception:
-        kept = []
-        for index in first.values():
-            try:
-                run([index])
-                kept.append(index)
-            except Exception as error:
-                column, support = result.columns[index], support_of(batch.schema.field(index).type)
-                known = isinstance(error, FrameTypeError) or (
-                    isinstance(error, TypeError) and support.support == "unsupported"
-                )
-                column.result = "unsupported" if known or isinstance(error, LIMITS) else "failed"
-                column.note = one_line(error)
-        try:
-            stages = run(kept) if kept else None
-        except Exception as error:
-            for index in kept:
-                note = f"succeeds only without the other columns: {one_line(error)}"
+        return run_stages(part, timed, max_rows), indices
+    except Exception as error:
+        if len(indices) > 1:
+            note = f"succeeds only without the other columns: {one_line(error)}"
+            alone = [i for i in indices if run_supported(batch, [i], result, timed, max_rows)[1]]
+            if 0 < len(alone) < len(indices):
+                return run_supported(batch, alone, result, timed, max_rows)
+            for index in alone:
                 result.columns[index].note = note
-    if kept and len(kept) < batch.num_columns and batch.schema.metadata:
-        result.notes.append("exported without the file's schema metadata")
-    return stages, kept
+        else:
+            column, support = result.columns[indices[0]], support_of(part.schema.field(0).type)
+            known = isinstance(error, (FrameTypeError, *LIMITS)) or (
+                isinstance(error, TypeError) and support.support == "unsupported"
+            )
+            column.result = "unsupported" if known else "failed"
+            column.note = one_line(error)
+        return None, []
 
 
 def run_stages(batch: pa.RecordBatch, timed: Timed, max_rows: int | None) -> Stages:
     """Create a frame, export it, read it with a consumer, and import it again."""
-    frame: Any
+    is_stream = max_rows is not None
+    import_ = from_arrow_device_stream if is_stream else from_arrow_device
     with timed("frame"):
-        if max_rows is None:
-            frame = from_arrow_device(batch)
-        else:
-            reader = pa.Table.from_batches([batch]).to_reader(max_rows)
-            frame = from_arrow_device_stream(reader)
+        source = pa.Table.from_batches([batch]).to_reader(max_rows) if is_stream else batch
+        frame = import_(source)
     with timed("export"):
-        exported: DeviceArray | DeviceArrayStream
-        if max_rows is None:
-            exported = to_arrow_device(frame)
-            arrays = [exported]
-        else:
+        exported: Any
+        if is_stream:
             exported = to_arrow_device_stream(frame, max_rows=max_rows)
-            arrays = list(exported)
+        else:
+            exported = to_arrow_device(frame)
+        arrays = list(exported) if is_stream else [exported]
     with timed("consume"):
         consumed, consumer = consume(exported)
     with timed("back"):
-        if max_rows is None:
-            returned = from_arrow_device(exported)
-        else:
-            returned = from_arrow_device_stream(only(exported, "__arrow_c_device_stream__"))
+        returned = import_(only(exported, "__arrow_c_device_stream__") if is_stream else exported)
     again, _ = consume(to_arrow_device(returned))
     columns = list(zip(*(array.children for array in arrays), strict=True))
     return Stages(columns, consumed, again, consumer)
@@ -180,15 +170,13 @@ def consume(exported: DeviceArray | DeviceArrayStream) -> tuple[pa.RecordBatch, 
 
     pyarrow cannot read device memory, so it imports a copy in CPU memory.
     """
-    consumer = f"pyarrow {pa.__version__}"
-    if exported.device_type.name == "CPU":
-        is_array = isinstance(exported, DeviceArray)
-        protocol = "__arrow_c_device_array__" if is_array else "__arrow_c_stream__"
-        return compare.one_batch(pa.table(only(exported, protocol))), consumer
-    arrays = [exported] if isinstance(exported, DeviceArray) else exported
-    copies = [only(array.to_host(), "__arrow_c_device_array__") for array in arrays]
-    table = pa.Table.from_batches(map(pa.record_batch, copies), exported.schema)
-    return compare.one_batch(table), f"{consumer}, with a copy in CPU memory"
+    protocol = "__arrow_c_stream__"
+    on_host = exported.device_type == DeviceType.CPU
+    if isinstance(exported, DeviceArray):
+        protocol = "__arrow_c_device_array__" if on_host else "__arrow_c_array__"
+    table = pa.table(only(exported, protocol))
+    copied = "" if on_host else ", with a copy in CPU memory"
+    return compare.one_batch(table), f"pyarrow {pa.__version__}{copied}"
 
 
 def only(exported: Any, protocol: str) -> Any:
@@ -199,13 +187,12 @@ def only(exported: Any, protocol: str) -> Any:
 def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     """Fill in the report on a column of the round trip."""
     # By name, because the columns of an index may be at the end.
-    position = stages.consumed.schema.get_field_index(name)
-    position_returned = stages.returned.schema.get_field_index(name)
-    if position < 0 or position_returned < 0:
+    names = stages.consumed.schema.names
+    if name not in names or name not in stages.returned.schema.names:
         column.note = "missing from what came back"
         return
-    consumed = stages.consumed.column(position)
-    arrays = stages.exported[position]
+    consumed = stages.consumed.column(name)
+    arrays = stages.exported[names.index(name)]
     buffers = [buffer for array in arrays for buffer in array.buffers()]
     column.bytes = distinct_bytes(buffers)
     column.device = display.device(arrays[0])
@@ -215,8 +202,7 @@ def report(column: Column, name: str, source: pa.Array, stages: Stages) -> None:
     column.support = "converted" if reasons else "zero-copy"
     difference = compare.difference(source, consumed)
     if not difference:
-        returned = stages.returned.column(position_returned)
-        difference = compare.difference(source, returned)
+        difference = compare.difference(source, stages.returned.column(name))
         difference = difference and f"on the way back, {difference}"
     column.result = "mismatch" if difference else "match"
     if not compare.same_type(source.type, consumed.type):
