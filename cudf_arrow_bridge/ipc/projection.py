@@ -5,43 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body import ALIGNMENT
+from ..arrow.schemas import empty
 from ..frames.selected_columns import selected_positions
-from .metadata import Header, Pairs, StoredSchema, pairs_of
+from .metadata import (
+    Header,
+    Pairs,
+    StoredSchema,
+    pairs_of,
+    read_header,
+    read_schema,
+    schema_message,
+)
 from .transport.sources import Source
-
-
-class _Counts(NamedTuple):
-    """The numbers of nodes and buffers of a field in a record batch."""
-
-    nodes: int
-    buffers: int
-    """The number of buffers without the data buffers of views."""
-    views: int
-    """The number of arrays of views."""
-    dictionaries: int
-
-
-def _counts_of(arrow_type: pa.DataType) -> _Counts:
-    if isinstance(arrow_type, pa.BaseExtensionType):
-        return _counts_of(arrow_type.storage_type)
-    if pa.types.is_dictionary(arrow_type):
-        within = _counts_of(arrow_type.value_type).dictionaries
-        return _Counts(1, 2, 0, 1 + within)
-    # pyarrow also counts a bitmap for types that never have one.
-    has_no_bitmap = (
-        pa.types.is_null(arrow_type)
-        or pa.types.is_run_end_encoded(arrow_type)
-        or pa.types.is_union(arrow_type)
-    )
-    own = _Counts(1, arrow_type.num_buffers - has_no_bitmap, arrow_type.has_variadic_buffers, 0)
-    children = (_counts_of(arrow_type.field(i).type) for i in range(arrow_type.num_fields))
-    return _Counts(*map(sum, zip(own, *children, strict=True)))
 
 
 class PartialBody(Source):
@@ -80,8 +61,13 @@ class Projection:
     def __init__(self, stored: StoredSchema, columns: Any) -> None:
         whole = stored.schema
         self._positions = selected_positions(columns, whole)
-        self._fields = [_counts_of(field.type) for field in whole]
-        counts = [field.dictionaries for field in self._fields]
+        schemas = [pa.schema([field]) for field in whole]
+        #: pyarrow's metadata of a batch without rows, for each field of the whole schema.
+        self._fields = [
+            read_header(pa.ipc.read_message(empty(schema).serialize()).metadata)
+            for schema in schemas
+        ]
+        counts = [len(read_schema(schema_message(schema)).dictionary_ids) for schema in schemas]
         ids = _slices(stored.dictionary_ids, counts, self._positions, "dictionary ids")
         schema = pa.schema([whole.field(i) for i in self._positions], whole.metadata)
         self.stored = StoredSchema(schema, tuple(chain(*ids)))
@@ -125,11 +111,16 @@ class Projection:
     def _select(self, header: Header) -> tuple[bytes, Pairs, tuple[int, ...]]:
         """Return the nodes, buffers and variadic buffer counts of the selected columns."""
         fields, chosen = self._fields, self._positions
-        views = [field.views for field in fields]
+        views = [len(field.variadic_counts) for field in fields]
         own = _slices(header.variadic_counts, views, range(len(fields)), "variadic buffer counts")
-        counts = [field.buffers + sum(found) for field, found in zip(fields, own, strict=True)]
+        # The arrays of views in batches without rows have no data buffers.
+        counts = [
+            len(pairs_of(field.buffers)) + sum(found)
+            for field, found in zip(fields, own, strict=True)
+        ]
         nodes, buffers = pairs_of(header.nodes), pairs_of(header.buffers)
-        node_slices = _slices(nodes, [field.nodes for field in fields], chosen, "nodes")
+        node_counts = [len(pairs_of(field.nodes)) for field in fields]
+        node_slices = _slices(nodes, node_counts, chosen, "nodes")
         return (
             np.concatenate([nodes[:0], *node_slices]).tobytes(),
             np.concatenate([buffers[:0], *_slices(buffers, counts, chosen, "buffers")]),

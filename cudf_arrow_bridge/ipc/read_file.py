@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from threading import Lock
+from threading import RLock
 from typing import Any, Literal, overload
 
 import pyarrow as pa
@@ -15,15 +15,10 @@ from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
 from .from_messages import MessageStreamSource
-from .metadata import Footer, Header, read_footer, read_header
+from .metadata import Footer, Header, read_footer
 from .projection import PartialBody, Projection
-from .transport.framing import (
-    CHUNK_SIZE,
-    CONTINUATION,
-    MAGIC,
-    Block,
-    read_message,
-)
+from .read_stream import next_header
+from .transport.framing import CHUNK_SIZE, CONTINUATION, MAGIC, Block
 from .transport.sources import Source, open_source
 
 #: The data after the footer: its length and the magic bytes.
@@ -113,14 +108,13 @@ class _FileReader:
     ) -> None:
         self._file = source
         self._options = options
-        #: Guards the position of the source.
-        self._lock = Lock()
+        #: Guards the position of the source, and the dictionaries while they are read.
+        self._lock = RLock()
         self.footer = _read_footer(source)
         stored = self.footer.schema
         self._projection = None if columns is None else Projection(stored, columns)
         self._stored = stored if self._projection is None else self._projection.stored
         self._decoder = MessageDecoder(self._stored, options)
-        self._dictionary_lock = Lock()
         self._has_dictionaries = False
 
     def __del__(self) -> None:
@@ -140,26 +134,21 @@ class _FileReader:
         A file does not replace dictionaries: those of every batch are a prefix of those of the last
         one.
         """
-        with self._dictionary_lock:
-            if self._has_dictionaries:
-                return
-            known = set()
-            # Dictionaries that belong only to other columns are skipped.
-            skipped = {*self.footer.schema.dictionary_ids} - {*self._stored.dictionary_ids}
-            for block in self.footer.dictionaries:
-                with self._lock:
-                    header = _header_at(block, self._file)
-                    if header.kind == "dictionary" and header.dictionary_id in skipped:
-                        continue
-                    if header.kind == "dictionary" and not header.is_delta:
-                        if header.dictionary_id in known:
-                            raise ValueError(
-                                f"byte {block.offset:,}: a second dictionary has the id "
-                                f"{header.dictionary_id} and is not a delta"
-                            )
-                        known.add(header.dictionary_id)
-                    body = self._decoder.read_body(header, self._file)
-                self._decoder.read_array(header, body)
+        # Dictionaries that belong only to other columns are skipped.
+        skipped = {*self.footer.schema.dictionary_ids} - {*self._stored.dictionary_ids}
+        known = set()
+        with self._lock:
+            for block in () if self._has_dictionaries else self.footer.dictionaries:
+                header = _header_at(block, self._file)
+                if header.kind == "dictionary" and header.dictionary_id in skipped:
+                    continue
+                if header.dictionary_id in known and not header.is_delta:
+                    raise ValueError(
+                        f"byte {block.offset:,}: a second dictionary has the id "
+                        f"{header.dictionary_id} and is not a delta"
+                    )
+                known.add(header.dictionary_id)
+                self._decoder.read_array(header, self._file)
             self._has_dictionaries = True
 
     def _read(self, block: Block) -> tuple[Header, list[Any]]:
@@ -244,19 +233,14 @@ class DeviceArrayFile(DeviceArrayStream):
 
 def _header_at(block: Block, source: Source) -> Header:
     source.seek(block.offset)
-    metadata = read_message(source)
-    header = None if metadata is None else read_header(metadata)
-    here = source.position - block.offset
-    if header is None or here != block.metadata_length or header.kind == "schema":
-        raise ValueError(
-            f"byte {block.offset:,}: there is no batch with {block.metadata_length:,} bytes of "
-            "metadata, which the footer lists"
-        )
-    if header.body_length != block.body_length:
-        raise ValueError(
-            f"byte {block.offset:,}: expected a body of {block.body_length:,} bytes by the "
-            f"footer, got {header.body_length:,}"
-        )
+    header = next_header(source)
+    if header is None or header.kind == "schema":
+        raise ValueError(f"byte {block.offset:,}: there is no batch, which the footer lists")
+    found = block._replace(
+        metadata_length=source.position - block.offset, body_length=header.body_length
+    )
+    if found != block:
+        raise ValueError(f"byte {block.offset:,}: expected {block} by the footer, got {found}")
     return header
 
 

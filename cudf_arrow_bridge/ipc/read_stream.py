@@ -95,7 +95,7 @@ def open_stream(
 
 def _receive(source: Any, memory_map: bool) -> Iterator[Received]:
     with open_source(source, memory_map) as opened:
-        while (header := _next_header(opened)) is not None:
+        while (header := next_header(opened)) is not None:
             yield header, opened
 
 
@@ -105,19 +105,20 @@ def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
     Unsupported types are not an error.
     """
     with open_source(source) as opened:
-        first = _next_header(opened)
+        first = next_header(opened)
         if first is None:
             raise ValueError("the stream has no message with a schema")
         schema = read_schema(first.metadata).schema
         headers = []
-        while (header := _next_header(opened)) is not None:
+        while (header := next_header(opened)) is not None:
             opened.seek(opened.position + header.body_length)
             if header.kind == "batch":
                 headers.append(header)
         return schema, headers
 
 
-def _next_header(source: Source) -> Header | None:
+def next_header(source: Source) -> Header | None:
+    """Read the metadata of the next message; return None at the end."""
     metadata = read_message(source)
     if metadata is None:
         return None

@@ -76,7 +76,6 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[io.FileIO]:
         if isinstance(error, OSError) and error.filename == temporary:
             raise OSError(error.errno, error.strerror, given) from None
         raise
-    _flush_folder(folder)
 
 
 @contextlib.contextmanager
@@ -91,13 +90,3 @@ def upload_file(url: str) -> Iterator[Any]:
     filesystem, path = url_to_fs(url, skip_instance_cache=True)
     with filesystem.transaction, filesystem.open(path, "wb") as file:
         yield file
-
-
-def _flush_folder(folder: str) -> None:
-    """Flush a new directory entry to disk, if the file system supports fsync of directories."""
-    with contextlib.suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
