@@ -14,7 +14,7 @@ from .._core.stream.stream_import import StreamReader
 from .errors import object_error, quoted
 from .metadata import has_dictionary
 from .options import Kind
-from .schemas import empty, or_default, with_fields
+from .schemas import empty, fields_of, or_default, with_fields
 from .sources import STREAM_PROTOCOLS, SourceArray, open_array
 
 
@@ -190,5 +190,6 @@ def _with_large_strings(field: pa.Field) -> pa.Field:
     if pa.types.is_string(field.type):
         return field.with_type(pa.large_string())
     if pa.types.is_struct(field.type) or pa.types.is_list(field.type):
-        return field.with_type(with_fields(field.type, _with_large_strings))
+        fields = list(map(_with_large_strings, fields_of(field.type)))
+        return field.with_type(with_fields(field.type, fields))
     return field

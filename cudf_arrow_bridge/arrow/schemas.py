@@ -109,10 +109,9 @@ def _with_bool8(arrow_type: pa.DataType) -> pa.DataType:
     arrow_type = without_extension(arrow_type)
     if pa.types.is_boolean(arrow_type):
         return pa.bool8()
-    is_list = arrow_type.id in _LISTS or pa.types.is_fixed_size_list(arrow_type)
-    # Other types are not tensors.
-    is_tensor = is_list or pa.types.is_struct(arrow_type)
-    return with_fields(arrow_type, with_bool8) if is_tensor else arrow_type
+    if pa.types.is_map(arrow_type):
+        return arrow_type  # not a tensor
+    return with_fields(arrow_type, list(map(with_bool8, fields_of(arrow_type))))
 
 
 def copied(schema: Any) -> Schema:
@@ -129,47 +128,42 @@ _LISTS = {
 }
 
 
-def with_fields(arrow_type: pa.DataType, change: Callable[[pa.Field], pa.Field]) -> pa.DataType:
-    """Return a nested type with the result of a function for each of its fields.
-
-    The values of dictionaries and run-end encoded types are fields without a name. Other types are
-    returned unchanged.
-    """
-    if arrow_type.id in _LISTS:
-        return _LISTS[arrow_type.id](change(arrow_type.value_field))
-    if pa.types.is_fixed_size_list(arrow_type):
-        return pa.list_(change(arrow_type.value_field), arrow_type.list_size)
-    if pa.types.is_struct(arrow_type):
-        return pa.struct([change(field) for field in arrow_type])
-    if pa.types.is_map(arrow_type):
-        key, item = change(arrow_type.key_field), change(arrow_type.item_field)
-        return pa.map_(key, item, arrow_type.keys_sorted)
-    if pa.types.is_dictionary(arrow_type):
-        values = change(pa.field("", arrow_type.value_type))
-        return pa.dictionary(arrow_type.index_type, values.type, arrow_type.ordered)
-    if pa.types.is_run_end_encoded(arrow_type):
-        values = change(pa.field("", arrow_type.value_type))
-        return pa.run_end_encoded(arrow_type.run_end_type, values.type)
-    return arrow_type
-
-
 def _rename(arrow_type: pa.DataType, names: Iterator[tuple[str, ...]]) -> pa.DataType:
     """Return a type with other names of the keys and values of its maps."""
     if isinstance(arrow_type, pa.BaseExtensionType):
         # The storage of an extension type cannot be replaced. The next type needs the next names.
         _rename(arrow_type.storage_type, names)
         return arrow_type
-    if pa.types.is_union(arrow_type):
-        for field in arrow_type:
-            _rename(field.type, names)
-        return arrow_type
-    own = iter(next(names)) if pa.types.is_map(arrow_type) else None
+    is_map = pa.types.is_map(arrow_type)
+    own = next(names) if is_map else ()
+    if pa.types.is_dictionary(arrow_type):
+        values = _rename(arrow_type.value_type, names)
+        return pa.dictionary(arrow_type.index_type, values, arrow_type.ordered)
+    if pa.types.is_run_end_encoded(arrow_type):
+        values = _rename(arrow_type.value_type, names)
+        return pa.run_end_encoded(arrow_type.run_end_type, values)
+    fields = [field.with_type(_rename(field.type, names)) for field in fields_of(arrow_type)]
+    if is_map:
+        fields = [field.with_name(name) for field, name in zip(fields, own, strict=True)]
+    return with_fields(arrow_type, fields)
 
-    def rename(field: pa.Field) -> pa.Field:
-        field = field.with_type(_rename(field.type, names))
-        return field if own is None else field.with_name(next(own))
 
-    return with_fields(arrow_type, rename)
+def fields_of(arrow_type: pa.DataType) -> list[pa.Field]:
+    """Return the fields of a nested type; for a map, the key and the value."""
+    if pa.types.is_map(arrow_type):
+        return [arrow_type.key_field, arrow_type.item_field]
+    return [arrow_type.field(i) for i in range(arrow_type.num_fields)]
+
+
+def with_fields(arrow_type: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType:
+    """Return a struct, list or map type with other fields, and other types, also unions, unchanged."""
+    if pa.types.is_struct(arrow_type):
+        return pa.struct(fields)
+    if pa.types.is_map(arrow_type):
+        return pa.map_(*fields, arrow_type.keys_sorted)
+    if pa.types.is_fixed_size_list(arrow_type):
+        return pa.list_(*fields, arrow_type.list_size)
+    return _LISTS[arrow_type.id](*fields) if arrow_type.id in _LISTS else arrow_type
 
 
 def unique_positions(names: Sequence[Any]) -> dict[Any, int]:

@@ -16,7 +16,7 @@ from .._core.import_.columns import table_of
 from .._load import imports_of_extra
 from ..arrow.device_array import DeviceArray
 from ..arrow.metadata import storage_type_of
-from ..arrow.schemas import with_fields
+from ..arrow.schemas import fields_of, with_fields
 from ..cuda.residency import DeviceType, has_gpu
 from ..export.cudf_polars_private import evaluate, lazy_frame_class
 from ..export.sources.files import is_binary
@@ -183,7 +183,7 @@ def _supported_type(given: pa.DataType, metadata: dict[str, str] | None) -> pa.D
         return _supported_type(given.value_type, metadata)
     if pa.types.is_decimal32(given) or pa.types.is_decimal64(given):
         return pa.decimal128(given.precision, given.scale)
-    return with_fields(given, partial(_supported, metadata=metadata))
+    return with_fields(given, [_supported(field, metadata) for field in fields_of(given)])
 
 
 @dataclass(frozen=True)
