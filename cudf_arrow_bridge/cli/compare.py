@@ -9,7 +9,7 @@ from operator import eq
 
 import pyarrow as pa
 
-from cudf_arrow_bridge.arrow.schemas import empty
+from cudf_arrow_bridge.arrow.schemas import empty, fields_of, with_fields
 from cudf_arrow_bridge.arrow.types import support_of
 from cudf_arrow_bridge.ipc.equality import same_values
 
@@ -58,21 +58,18 @@ def same_type(left: pa.DataType, right: pa.DataType, equivalent: Equivalent = eq
     """
     if left.id != right.id:
         return equivalent(left, right)
-    if pa.types.is_struct(left):
-        return left.names == right.names and all(
-            same_type(a.type, b.type, equivalent) for a, b in zip(left, right, strict=True)
-        )
     if pa.types.is_dictionary(left):
         return (
             (left.index_type == right.index_type or equivalent(left, right))
             and left.ordered == right.ordered
             and same_type(left.value_type, right.value_type, equivalent)
         )
-    if pa.types.is_fixed_size_list(left) and left.list_size != right.list_size:
+    if pa.types.is_struct(left) and left.names != right.names:
         return False
-    if isinstance(left, (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.MapType)):
-        return same_type(left.field(0).type, right.field(0).type, equivalent)
-    return bool(left == right)
+    theirs = fields_of(right)
+    return with_fields(left, theirs) == right and all(
+        same_type(a.type, b.type, equivalent) for a, b in zip(fields_of(left), theirs, strict=True)
+    )
 
 
 def may_become(left: pa.DataType, right: pa.DataType) -> bool:

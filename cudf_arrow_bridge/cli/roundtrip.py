@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +14,7 @@ from cudf_arrow_bridge.cli import exits, report
 from cudf_arrow_bridge.cli.file_round_trip import Column, FileResult, round_trip
 from cudf_arrow_bridge.cli.readers import ReadError, open_file
 
+#: The headings of the first properties of `Column`.
 HEADINGS = ("Column", *report.TYPES, "Rows", "Nulls", "Bytes", "Device", "Support", "Result")
 
 
@@ -66,20 +67,7 @@ def code_of(columns: Sequence[Column]) -> int:
 
 def print_result(out: Console, result: FileResult) -> None:
     """Print the result of one file."""
-    rows = [
-        (
-            column.name,
-            column.arrow_type,
-            column.cudf_type,
-            f"{column.rows:,}",
-            f"{column.nulls:,}",
-            "-" if column.bytes is None else size(column.bytes),
-            column.device or "-",
-            column.support or "-",
-            column.result,
-        )
-        for column in result.columns
-    ]
+    rows = [[*map(cell, HEADINGS, astuple(column))] for column in result.columns]
     title = f"{result.file} ({result.format})"
     report.print_table(out, title, HEADINGS, rows, truncate_types=out.is_terminal)
     lines = [f"Note: {note}" for note in result.notes]
@@ -96,6 +84,13 @@ def print_result(out: Console, result: FileResult) -> None:
     lines.append(f"{matched} of {columns} matched after the round trip.")
     for line in lines:
         report.print_line(out, line)
+
+
+def cell(heading: str, value: Any) -> str:
+    """Return a property of a column as text."""
+    if isinstance(value, int):
+        return size(value) if heading == "Bytes" else f"{value:,}"
+    return "-" if value is None else value
 
 
 def duration(seconds: float) -> str:

@@ -117,8 +117,9 @@ def to_futures(
     """
     if client is None:
         client = default_client()
+    options = {"columns": columns, "filter": filter, "memory_map": memory_map}
     max_rows = check_max_rows(max_rows)
-    found = parts_or_stream(source, columns, filter, memory_map, max_rows, blocksize)
+    found = parts_or_stream(source, blocksize, max_rows, **options)
     if isinstance(found, DeviceArrayStream):
         return scatter(found, client)
     # Files may change, so earlier results must not be reused.
@@ -127,19 +128,14 @@ def to_futures(
 
 
 def parts_or_stream(
-    source: Any,
-    columns: Sequence[str] | None,
-    filter: pc.Expression | None,
-    memory_map: bool,
-    max_rows: int | None,
-    blocksize: int | str,
+    source: Any, blocksize: int | str, max_rows: int | None, **options: Any
 ) -> Sequence[DatasetSource] | DeviceArrayStream:
     """Return at least one part of files, for a task each, or a stream of another source.
 
     The parameters and errors are those of `to_futures`.
     """
     size = parse_bytes(blocksize)
-    opened = open_source(source, columns=columns, filter=filter, memory_map=memory_map).obj
+    opened = open_source(source, **options).obj
     parts = opened.split(size) if isinstance(opened, DatasetSource) else None
     if parts is None:
         return to_arrow_device_stream(opened, max_rows=max_rows)
@@ -233,8 +229,9 @@ def to_dataframe(
         _check_cudf()
     from dask.dataframe import from_delayed
 
+    options = {"columns": columns, "filter": filter, "memory_map": memory_map}
     max_rows = check_max_rows(max_rows)
-    found = parts_or_stream(source, columns, filter, memory_map, max_rows, blocksize)
+    found = parts_or_stream(source, blocksize, max_rows, **options)
     if not isinstance(found, DeviceArrayStream):
         meta = _meta_of(found[0].schema, target)
         frames = [delayed(read_frame)(part, target) for part in found]

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from .._core.export.array_exporter import ExportInput
 from .._core.import_.columns import types_of
 from .._core.protocols import ColumnMetadata
 from .._core.schema import SchemaSpec, cache_spec, cached_spec
 from ..arrow.metadata import from_field
+from ..arrow.schemas import fields_of
 from ..arrow.sources import is_instance
 from ..cuda.ordering import order
 from ..cuda.streams import resolve_stream
@@ -65,7 +69,10 @@ def input_of_container(obj: Any, stream: Stream) -> ExportInput:
     key = "polars", types_of(of_libcudf), fields
     spec = cached_spec(key)
     if spec is None:
-        spec = SchemaSpec([_metadata_of(name, dtype) for name, dtype in fields], {})
+        import polars
+
+        schema = polars.DataFrame(schema=fields).to_arrow().schema
+        spec = SchemaSpec(list(map(_metadata_of, schema)), {})
         cache_spec(key, spec, None)
     return ExportInput(
         "column" if is_column else "table",
@@ -76,24 +83,14 @@ def input_of_container(obj: Any, stream: Stream) -> ExportInput:
     )
 
 
-def _metadata_of(name: str, dtype: Any) -> ColumnMetadata:
-    import polars as pl
-
-    if isinstance(dtype, pl.Array):
-        # The lists of libcudf become lists of a fixed size again.
-        return from_field(pl.Series(name, [], dtype).to_frame().to_arrow().schema.field(0))
-    if isinstance(dtype, pl.Struct):
-        children = tuple(_metadata_of(field.name, field.dtype) for field in dtype.fields)
-    elif isinstance(dtype, pl.List):
-        children = (_metadata_of("item", dtype.inner),)
-    else:
-        children = ()
-    return ColumnMetadata(
-        name,
-        timezone=getattr(dtype, "time_zone", None) or "",
-        precision=getattr(dtype, "precision", None) or 0,
-        children=children,
-    )
+def _metadata_of(field: pa.Field) -> ColumnMetadata:
+    """Return the metadata of a column with the Arrow type of its polars type."""
+    found = from_field(field)
+    if pa.types.is_fixed_size_list(field.type):
+        return found  # The lists of libcudf become lists of a fixed size again.
+    # Other types have several forms in Arrow, and the export chooses one.
+    children = tuple(map(_metadata_of, fields_of(field.type)))
+    return replace(found, children=children, imported_schema=None)
 
 
 def take_partitions(result: Any) -> Iterator[Any]:

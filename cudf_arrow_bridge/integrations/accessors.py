@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
@@ -16,21 +14,6 @@ from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def _with_keywords_of(function: Callable[..., Any]) -> Callable[[_Method], _Method]:
-    """Set the signature of a method to the keywords of a function that takes the object first."""
-    signature = inspect.signature(function)
-    obj, *keywords = signature.parameters.values()
-    signature = signature.replace(parameters=[obj.replace(name="self"), *keywords])
-
-    def decorate(method: _Method) -> _Method:
-        setattr(method, "__signature__", signature)  # noqa: B010
-        return method
-
-    return decorate
 
 
 class ArrowDeviceAccessor:
@@ -48,18 +31,21 @@ class ArrowDeviceAccessor:
     def __init__(self, obj: Any) -> None:
         self._obj = obj
 
-    @_with_keywords_of(to_arrow_device)
     def export(self, **options: Any) -> DeviceArray:
         """Export the object, with the keywords of :func:`cudf_arrow_bridge.to_arrow_device`."""
         return to_arrow_device(self._obj, **options)
 
-    @_with_keywords_of(to_arrow_device_stream)
+    # For `inspect.signature`, and so for `help`.
+    export.__wrapped__ = to_arrow_device  # type: ignore[attr-defined]
+
     def export_stream(self, **options: Any) -> DeviceArrayStream:
         """Export the object in batches.
 
         The keywords are those of :func:`cudf_arrow_bridge.to_arrow_device_stream`.
         """
         return to_arrow_device_stream(self._obj, **options)
+
+    export_stream.__wrapped__ = to_arrow_device_stream  # type: ignore[attr-defined]
 
     @property
     def schema(self) -> pa.Schema | pa.Field:

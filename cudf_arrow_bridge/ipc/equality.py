@@ -7,15 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The classes of lists. Maps are compared as lists, because pyarrow cannot flatten maps.
-LISTS = (
-    pa.ListArray,
-    pa.LargeListArray,
-    pa.ListViewArray,
-    pa.LargeListViewArray,
-    pa.FixedSizeListArray,
-)
-
 
 def same_values(left: pa.Array, right: pa.Array) -> bool:
     """Return whether two arrays of the same or equivalent types have the same values and nulls.
@@ -63,13 +54,14 @@ def decoded(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         return decoded(array.dictionary).take(array.indices)
     if pa.types.is_map(array.type):
-        # pyarrow casts and views maps of null and run-end encoded values to invalid lists.
+        # pyarrow cannot flatten maps, and casts and views those of null and run-end encoded
+        # values to invalid lists.
         entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
         type_, buffers = pa.list_(entries.type), array.buffers()[:2]
         array = pa.Array.from_buffers(
             type_, len(array), buffers, offset=array.offset, children=[entries]
         )
-    if type(array) in LISTS:
+    if isinstance(array, pa.lib.BaseListArray):
         lengths = pc.list_value_length(array).fill_null(0)
         offsets = pa.array(np.append(0, np.cumsum(lengths, dtype=np.int64)))
         values = decoded(array.flatten())
