@@ -40,29 +40,19 @@ class Sink:
         """Write a message; its body starts at a multiple of 64 bytes, and each buffer is padded."""
         offset = self.position
         head = frame_metadata(metadata, offset)
-        if body is None:
-            self._write_pieces([head])
-        elif body.device_type == DeviceType.CPU:
-            pieces: list[Any] = [head]
+        pieces: list[Any] = [head]
+        if body is not None and body.device_type == DeviceType.CPU:
             for buffer in body.buffers(with_absent=False):
-                pieces.append(buffer)
-                if padding := -len(buffer) % ALIGNMENT:
-                    pieces.append(bytes(padding))
-            self._write_pieces(pieces)
-        else:
-            self._write_pieces([head])
-            download_to(lambda chunk: self._write_pieces([chunk]), body, chunk_size)
-        size = 0 if body is None else body.packed_size
-        self.position += len(head) + size
-        return Block(offset, len(head), size)
+                pieces += buffer, bytes(-len(buffer) % ALIGNMENT)
+        self.write(*pieces)
+        if body is not None and body.device_type != DeviceType.CPU:
+            download_to(self.write, body, chunk_size)
+        return Block(offset, len(head), self.position - offset - len(head))
 
-    def write(self, data: bytes) -> None:
-        """Write bytes outside of a message, such as the end-of-stream marker."""
-        self._write_pieces([data])
-        self.position += len(data)
-
-    def _write_pieces(self, pieces: list[Any]) -> None:
-        for rest in _joined(pieces):
+    def write(self, *pieces: Any) -> None:
+        """Write bytes, such as the end-of-stream marker outside of a message."""
+        for rest in _joined([piece for piece in pieces if len(piece)]):
+            end = self.position + len(rest)
             while (written := self._write(rest)) != len(rest):
                 if written is None and not isinstance(self._file, io.RawIOBase):
                     break
@@ -76,7 +66,9 @@ class Sink:
                         f"byte {self.position:,}: expected a sink that writes 0 to {len(rest):,} "
                         f"bytes, got {written:,}"
                     )
+                self.position += written
                 rest = memoryview(rest)[written:]
+            self.position = end
 
 
 def _joined(pieces: list[Any]) -> Iterator[Any]:
