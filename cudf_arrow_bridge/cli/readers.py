@@ -19,8 +19,7 @@ from cudf_arrow_bridge.arrow.options import path_of
 from cudf_arrow_bridge.cli.compare import one_batch
 from cudf_arrow_bridge.export.sources.formats import check_delimiter, format_of, parse_options
 from cudf_arrow_bridge.import_.streams import MAX_COLUMN_ROWS
-from cudf_arrow_bridge.ipc.read_file import file_headers
-from cudf_arrow_bridge.ipc.read_stream import stream_headers
+from cudf_arrow_bridge.ipc.read import file_headers, stream_headers
 
 
 class ReadError(Exception):

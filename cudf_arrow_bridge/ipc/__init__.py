@@ -3,8 +3,7 @@
 
 from .from_messages import from_messages
 from .messages import Message, messages
-from .read_file import DeviceArrayFile, open_file
-from .read_stream import open_stream
+from .read import DeviceArrayFile, open_file, open_stream
 from .write import write_file, write_stream
 
 __all__ = [

@@ -20,12 +20,13 @@ import pyarrow as pa
 from ..._core.ipc.body_transfer import upload_from, upload_memory
 from ...arrow.errors import check_process
 from ...arrow.options import path_of
-from .files import check_binary, raw_file_of
 
 if TYPE_CHECKING:
     from ..._core.ipc.body_transfer import DeviceMemory
     from ..._core.protocols import Stream
 
+# Exactly these classes: a subclass may change the bytes that it reads and writes.
+_BUFFERED = (io.BufferedWriter, io.BufferedReader, io.BufferedRandom)
 #: The size in bytes of the first allocation if the size of the source is unknown.
 STEP = 1 << 24
 
@@ -321,3 +322,23 @@ def _open_file(file: Any, close: Callable[[], object] = lambda: None) -> Source:
     if raw is not file:
         file.flush()
     return _RegularFile(raw, file, close)
+
+
+def raw_file_of(file: Any) -> io.FileIO | None:
+    """Return the ``FileIO`` that a file object is or buffers; None for other objects.
+
+    Compressed files and archive members also have ``fileno()``, but yield different bytes.
+    """
+    raw = file.raw if type(file) in _BUFFERED else file
+    return raw if type(raw) is io.FileIO else None
+
+
+def check_binary(file: Any, method: str, what: str) -> None:
+    """Raise TypeError unless an object is a binary file with the given method."""
+    if isinstance(file, io.TextIOBase):
+        raise TypeError(f"{what}: the file is a text file: open it in binary mode")
+    if not callable(getattr(file, method, None)):
+        raise TypeError(
+            f"{what}: expected a path, a binary file, a socket, or an object with "
+            f"{method}(), got an object of type {type(file).__name__}"
+        )

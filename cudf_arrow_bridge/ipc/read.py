@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`open_file`: random access to the batches of an Arrow IPC file."""
+"""`open_stream` and `open_file`: reading of Arrow IPC streams, and random access to files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,114 @@ from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
-from .from_messages import MessageStreamSource
-from .metadata import Footer, Header, read_footer
+from .from_messages import MessageStreamSource, stream_of_messages
+from .metadata import Footer, Header, read_footer, read_header, read_schema
 from .projection import PartialBody, Projection
-from .read_stream import next_header
-from .transport.framing import CHUNK_SIZE, CONTINUATION, MAGIC, Block
-from .transport.sources import Source, open_source
+from .transport.framing import CHUNK_SIZE, CONTINUATION, MAGIC, Block, read_message
+from .transport.sources import Source, is_read_once, open_source
 
 #: The data after the footer: its length and the magic bytes.
 TAIL_BYTES = 4 + len(MAGIC)
+
+
+def open_stream(
+    source: Any,
+    *,
+    stream: Any = None,
+    mr: Any = None,
+    device_type: Literal["cpu", "cuda"] | DeviceType | None = None,
+    validate: Checks = "minimal",
+    memory_map: bool = False,
+    chunk_size: int = CHUNK_SIZE,
+    max_bytes: int | None = None,
+) -> DeviceArrayStream:
+    """Read an Arrow IPC stream, one batch at a time.
+
+    Bodies are read to the memory that columns use. In host memory, bytes and memory-mapped files
+    are used in place, and other bodies are read once without further copies. Device memory is
+    filled through two pieces of pinned memory: while one is read, the other is copied. Up to four
+    threads copy bodies in host memory. pyarrow decompresses compressed bodies on the host.
+
+    Parameters
+    ----------
+    source
+        A path or its ``file:`` URL, an object with the buffer protocol, a ``pyarrow.Buffer``, a
+        socket, or a binary file.
+    stream : optional
+        The CUDA stream for copies to a device, which produces the arrays; see `to_arrow_device`.
+    mr : optional
+        The memory resource for device memory. None: rmm's current resource.
+    device_type : {"cpu", "cuda"} or DeviceType, optional
+        The memory for the arrays. None: the current device, or host memory without a GPU.
+    validate : {"sizes", "minimal", "full"}
+        The checks; see `from_messages`.
+    memory_map : bool
+        Whether to memory-map the file of a path; see `to_arrow_device_stream` for the risks.
+    chunk_size : int
+        The number of bytes that are copied to a device at a time.
+    max_bytes : int, optional
+        The largest number of bytes that a record batch may take, with the dictionaries that came
+        before it. A message takes its body, or its decompressed buffers if these have more bytes.
+        A message that would take more is an error before memory of that size is allocated.
+
+    Returns
+    -------
+    DeviceArrayStream
+        The record batches, each read when it is requested. Streams of bytes and paths can be
+        consumed repeatedly, others once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        See `from_messages`; also if the stream ends within a message.
+
+    Notes
+    -----
+    Source: Arrow columnar format, "IPC Streaming Format".
+
+    Examples
+    --------
+    >>> import io
+    >>> import pyarrow as pa
+    >>> sink = io.BytesIO()
+    >>> cab.ipc.write_stream(pa.table({"a": [1, 2, 3]}), sink)
+    >>> cab.from_arrow_device_stream(cab.ipc.open_stream(sink.getvalue()))
+       a
+    0  1
+    1  2
+    2  3
+    """
+    options = ReadOptions(stream, validate, mr, device_type, chunk_size, max_bytes, uploads=True)
+    single_use_reason = ""
+    if is_read_once(source):
+        single_use_reason = (
+            f"the stream can be read only once from an object of type {type(source).__name__}"
+        )
+    return stream_of_messages(lambda: _receive(source, memory_map), options, single_use_reason)
+
+
+def _receive(source: Any, memory_map: bool) -> Iterator[Received]:
+    with open_source(source, memory_map) as opened:
+        while (header := _next_header(opened)) is not None:
+            yield header, opened
+
+
+def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
+    """Return the schema of a stream that can seek, and the header of each batch. Reads no body.
+
+    Unsupported types are not an error.
+    """
+    with open_source(source) as opened:
+        first = _next_header(opened)
+        if first is None:
+            raise ValueError("the stream has no message with a schema")
+        schema = read_schema(first.metadata).schema
+        headers = []
+        while (header := _next_header(opened)) is not None:
+            opened.seek(opened.position + header.body_length)
+            if header.kind == "batch":
+                headers.append(header)
+        return schema, headers
 
 
 def open_file(
@@ -81,12 +180,7 @@ def open_file(
     [2, [3]]
     """
     options = ReadOptions(stream, validate, mr, device_type, chunk_size, max_bytes, uploads=True)
-    opened = open_source(source, memory_map)
-    try:
-        return DeviceArrayFile(opened, options, columns)
-    except BaseException:
-        opened.close()
-        raise
+    return DeviceArrayFile(_FileReader(open_source(source, memory_map), options, columns))
 
 
 def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
@@ -103,11 +197,9 @@ def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
 class _FileReader:
     """Reads the messages of a file, which is closed when nothing references the reader."""
 
-    def __init__(
-        self, source: Source, options: ReadOptions, columns: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str] | None) -> None:
         self._file = source
-        self._options = options
+        self.options = options
         #: Guards the position of the source, and the dictionaries while they are read.
         self._lock = RLock()
         self.footer = _read_footer(source)
@@ -157,7 +249,7 @@ class _FileReader:
             source = self._file
             header = _header_at(block, source)
             if self._projection is not None and header.kind == "batch":
-                if source.is_memory and not self._options.on_device:
+                if source.is_memory and not self.options.on_device:
                     header = self._projection.reduce(header)
                 else:
                     header, ranges = self._projection.pack(header)
@@ -182,7 +274,7 @@ class _FileReader:
         with self._lock:
             self._file.close()
             # Drop the dictionaries, which share the memory of the file.
-            self._decoder = MessageDecoder(self._stored, self._options)
+            self._decoder = MessageDecoder(self._stored, self.options)
 
 
 class DeviceArrayFile(DeviceArrayStream):
@@ -191,13 +283,11 @@ class DeviceArrayFile(DeviceArrayStream):
     ``len(file)`` is the number of batches, ``file[i]`` reads one batch, ``file[i:j]`` a list.
     """
 
-    def __init__(
-        self, source: Source, options: ReadOptions, columns: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, reader: _FileReader) -> None:
         # An iteration references the reader. The cycle of a file and its own iteration would not be
         # collected.
-        self._reader = reader = _FileReader(source, options, columns)
-        super().__init__(MessageStreamSource(reader.start), options.arguments)
+        self._reader = reader
+        super().__init__(MessageStreamSource(reader.start), reader.options.arguments)
 
     @property
     def num_rows(self) -> int:
@@ -233,7 +323,7 @@ class DeviceArrayFile(DeviceArrayStream):
 
 def _header_at(block: Block, source: Source) -> Header:
     source.seek(block.offset)
-    header = next_header(source)
+    header = _next_header(source)
     if header is None or header.kind == "schema":
         raise ValueError(f"byte {block.offset:,}: there is no batch, which the footer lists")
     found = block._replace(
@@ -275,3 +365,14 @@ def _read_footer(source: Source) -> Footer:
                 "footer"
             )
     return footer
+
+
+def _next_header(source: Source) -> Header | None:
+    """Read the metadata of the next message; return None at the end."""
+    metadata = read_message(source)
+    if metadata is None:
+        return None
+    try:
+        return read_header(metadata)
+    except ValueError as error:
+        raise ValueError(f"byte {source.position - len(metadata):,}: {error}") from error
