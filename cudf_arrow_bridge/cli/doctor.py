@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from importlib import metadata
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cudf_arrow_bridge._load import build_info, check_release, required_cudf
 from cudf_arrow_bridge.arrow.text import size
@@ -92,29 +93,27 @@ def own_version() -> str:
     return f"{build_info.__version__}, built against {built_against}"
 
 
-def _has_gpu() -> bool:
+def runtime(if_missing: str) -> Any:
+    """Return the CUDA runtime; raise MissingError without a GPU."""
     from cudf_arrow_bridge.cuda.residency import has_gpu
 
-    return has_gpu()
+    if not has_gpu():
+        raise MissingError(if_missing)
+    from cupy.cuda import runtime
+
+    return runtime
 
 
 def driver() -> str:
     """Check for a driver with this package's CUDA runtime, and return its version."""
-    if not _has_gpu():
-        raise MissingError("no driver or no device: frames are in host memory")
-    from cupy.cuda import runtime
-
-    number = runtime.driverGetVersion()
+    number = runtime("no driver or no device: frames are in host memory").driverGetVersion()
     return f"supports CUDA {number // 1000}.{number % 1000 // 10}"
 
 
 def devices() -> str:
     """Return the devices that the CUDA runtime can use."""
-    if not _has_gpu():
-        raise MissingError("none")
-    from cupy.cuda import runtime
-
-    properties = map(runtime.getDeviceProperties, range(runtime.getDeviceCount()))
+    cuda = runtime("none")
+    properties = map(cuda.getDeviceProperties, range(cuda.getDeviceCount()))
     return "; ".join(
         f"{index}: {device['name'].decode()}, {size(device['totalGlobalMem'])}"
         for index, device in enumerate(properties)
@@ -127,24 +126,20 @@ def small_round_trip() -> str:
 
     from cudf_arrow_bridge.arrow import display
     from cudf_arrow_bridge.cli import compare
-    from cudf_arrow_bridge.cli.file_round_trip import consume
-    from cudf_arrow_bridge.from_arrow import from_arrow_device
-    from cudf_arrow_bridge.to_arrow import to_arrow_device
+    from cudf_arrow_bridge.cli.file_round_trip import run_stages
 
     batch = pa.record_batch({"number": [1, None, 3], "text": ["a", "", None]})
-    exported = to_arrow_device(from_arrow_device(batch))
-    consumed, consumer = consume(exported)
-    for name, column, seen in zip(batch.schema.names, batch.columns, consumed.columns, strict=True):
-        difference = compare.difference(column, seen)
+    stages = run_stages(batch, lambda step: nullcontext(), None)
+    for name, *columns in zip(batch.schema.names, batch, stages.consumed, strict=True):
+        difference = compare.difference(*columns)
         if difference:
             raise RuntimeError(f"column {name}: {difference}")
-    return f"in {display.device(exported)} memory, read by {consumer}"
+    return f"in {display.device(stages.exported[0][0])} memory, read by {stages.consumer}"
 
 
 def compute() -> str:
     """Add numbers with cuDF, which needs a GPU."""
-    if not _has_gpu():
-        raise MissingError("needs a GPU; frames can be imported and exported without one")
+    runtime("needs a GPU; frames can be imported and exported without one")
     import cudf
 
     total = cudf.Series([1, 2, 3]).sum()

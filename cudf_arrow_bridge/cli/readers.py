@@ -46,12 +46,10 @@ class SourceFile:
     def summary(self) -> tuple[pa.Schema, int | None, tuple[str, ...] | None]:
         """Return the schema, the rows and the codecs of Arrow IPC bodies, without reading data."""
         with readable(self.path):
-            if self.format == "parquet":
-                with pq.ParquetFile(self._open()) as file:
-                    return file.schema_arrow, file.metadata.num_rows, None
-            if self.format in ("csv", "tsv"):
-                with self._open_csv() as reader:
-                    return reader.schema, None, None
+            if self.format in ("parquet", "csv", "tsv"):
+                schema, _ = self._batches()
+                is_csv = self.format != "parquet"
+                return schema, None if is_csv else pq.read_metadata(self._open()).num_rows, None
             read_headers = file_headers if self.format == "arrow-file" else stream_headers
             schema, headers = read_headers(self._open())
             codecs = {header.codec for header in headers if header.codec}
@@ -88,19 +86,18 @@ class SourceFile:
                 break
         return pa.Table.from_batches(taken, schema)
 
-    def _batches(self, rows: int | None) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    def _batches(self, rows: int | None = None) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
         if self.format == "parquet":
             file = pq.ParquetFile(self._open())
             return file.schema_arrow, file.iter_batches(batch_size=min(rows or 2**20, 2**20))
         if self.format == "arrow-file":
             reader = pa.ipc.open_file(self._open())
             return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
-        is_csv = self.format in ("csv", "tsv")
-        reader = self._open_csv() if is_csv else pa.ipc.open_stream(self._open())
+        if self.format == "arrow-stream":
+            reader = pa.ipc.open_stream(self._open())
+        else:
+            reader = csv.open_csv(self._open_text(), parse_options=parse_options(self.format))
         return reader.schema, reader
-
-    def _open_csv(self) -> csv.CSVStreamingReader:
-        return csv.open_csv(self._open_text(), parse_options=parse_options(self.format))
 
     def _open_text(self) -> Any:
         """Open a CSV file after a check of its delimiter."""
@@ -113,18 +110,15 @@ class SourceFile:
 def open_file(name: str) -> SourceFile:
     """Detect the format of a file, or of the file that a URL names."""
     with readable(name):
-        name = path_of(name)
-    if "://" in name:
-        with readable(name), fsspec.open(name) as file:
-            return SourceFile(name, format_of(name, file.read(8)))
-    path = Path(name)
-    with readable(path):
-        if path.is_dir():
-            raise ValueError("it is a directory; name the files in it")
-        if path.exists() and not path.is_file():
-            raise ValueError("it is not a regular file")
-        with path.open("rb") as file:
-            return SourceFile(path, format_of(path.name, file.read(8)))
+        path = path_of(name)
+        if "://" not in path:
+            path = Path(path)
+            if path.is_dir():
+                raise ValueError("it is a directory; name the files in it")
+            if path.exists() and not path.is_file():
+                raise ValueError("it is not a regular file")
+        with path.open("rb") if isinstance(path, Path) else fsspec.open(path) as file:
+            return SourceFile(path, format_of(str(path), file.read(8)))
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def test_doctor_exits_with_0_on_a_healthy_machine(capsys):
 @pytest.mark.parametrize(
     ("function", "probes"),
     [
-        ("from_arrow.from_arrow_device", ["round trip of a frame"]),
+        ("cli.file_round_trip.from_arrow_device", ["round trip of a frame"]),
         ("cuda.residency.has_gpu", ["CUDA driver", "devices", "computing on frames"]),
     ],
 )
@@ -69,7 +69,7 @@ def test_wrong_values_fail_the_round_trip_probe(monkeypatch, capsys):
         wrong = pa.record_batch({"number": [1, None, 4], "text": ["a", "", None]})
         return genuine(wrong if isinstance(source, pa.RecordBatch) else source, *args, **kwargs)
 
-    monkeypatch.setattr("cudf_arrow_bridge.from_arrow.from_arrow_device", altered)
+    monkeypatch.setattr("cudf_arrow_bridge.cli.file_round_trip.from_arrow_device", altered)
     code, found = findings(capsys)
     assert code == 1
     assert found["round trip of a frame"]["detail"] == "column number: row 2: 3 became 4"
