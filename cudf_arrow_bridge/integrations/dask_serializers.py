@@ -27,14 +27,14 @@ def _to_frames_in_place(array: DeviceArray) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _serialize(array: DeviceArray, to_host: bool) -> tuple[dict[str, Any], list[Any]]:
-    packed = pack(array, to_host=to_host)
+    packed, buffers = pack(array, to_host=to_host)
     labels = pickle.dumps(array._labels) if array._labels else b""
     # Over TCP, the first frame of a message that is not `bytes` is received together with the
     # preceding data, at any address, and each other frame into separate memory. So the first frame
     # is empty; otherwise misaligned bodies would have to be copied.
     frames: list[Any] = [memoryview(bytearray())]
-    frames += map(memoryview, packed.buffers) if to_host else packed.buffers
-    return {"header": packed.header, "labels": labels}, frames
+    frames += map(memoryview, buffers) if to_host else buffers
+    return {"header": packed, "labels": labels}, frames
 
 
 def _deserialize(header: dict[str, Any], frames: list[Any]) -> DeviceArray:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +19,7 @@ from ..cuda.residency import DeviceType
 from ..cuda.streams import Stream, resolve_stream
 from ..export.inputs import kind_and_schema
 from ..to_arrow import to_arrow_device_stream
+from .compression import compress
 from .decoder import dictionary_of
 from .equality import same_values
 from .metadata import batch_message, read_schema, schema_message
@@ -72,6 +73,15 @@ class MessageEncoder:
         self._describe = partial(describe_body, stream=stream, is_downloaded=is_downloaded)
         self._is_file = is_file
         self._written: dict[int, _Written] = {}
+
+    def messages(
+        self, arrays: Iterable[DeviceArray], codec: Codec | None = None
+    ) -> Iterator[EncodedBatch]:
+        """Yield the messages of arrays, with bodies that are compressed with a codec."""
+        for array in arrays:
+            # Compression reads each body on the host.
+            for batch in self.encode(array if codec is None else array.to_host(stream=self.stream)):
+                yield batch if codec is None else batch._replace(body=compress(batch.body, codec))
 
     def encode(self, array: DeviceArray) -> list[EncodedBatch]:
         """Return the messages of a batch, after the dictionaries that it needs."""

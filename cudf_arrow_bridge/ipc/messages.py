@@ -95,6 +95,5 @@ def messages(
     max_rows = check_max_rows(max_rows)
     arrays, encoder = encoder_of(source, stream, preserve_index, max_rows)
     yield Message(encoder.schema_metadata, [])
-    for array in arrays:
-        for batch in encoder.encode(array):
-            yield Message(batch.metadata(), batch.body.buffers())
+    for batch in encoder.messages(arrays):
+        yield Message(batch.metadata(), batch.body.buffers())

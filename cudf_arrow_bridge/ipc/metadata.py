@@ -24,7 +24,7 @@ import pyarrow as pa
 from .._core.ipc.body_decoder import BodyDecoder
 from .._core.ipc.flatbuffer import Flatbuffer, Table, read_fields
 from ..arrow.schemas import with_map_names
-from .transport.framing import Block
+from .transport.framing import Block, frame_metadata
 
 if TYPE_CHECKING:
     from .._core.protocols import BytesLike, Codec
@@ -46,9 +46,6 @@ CODECS: tuple[Codec, ...] = ("lz4_frame", "zstd")
 #: The key with which Arrow 0.17 marked compressed bodies, before the format supported them.
 EXPERIMENTAL_COMPRESSION = b"ARROW:experimental_compression"
 
-#: The prefix of the metadata of a message in a stream, and its length.
-PREFIX = struct.Struct("<Ii")
-CONTINUATION = 0xFFFFFFFF
 #: The size of the structs FieldNode and Buffer: two numbers of 64 bits.
 PAIR_BYTES = 16
 #: The struct Block.
@@ -74,9 +71,7 @@ class StoredSchema:
 
 def schema_message(schema: pa.Schema) -> bytes:
     """Return the metadata of a schema message, with dictionary ids counted from 0."""
-    message = schema.serialize()
-    _, size = PREFIX.unpack_from(message)
-    metadata: bytes = message.slice(PREFIX.size, size).to_pybytes()
+    metadata: bytes = pa.ipc.read_message(schema.serialize()).metadata.to_pybytes()
     return metadata
 
 
@@ -120,7 +115,7 @@ def _stored_schema(found: Table, metadata: bytes) -> StoredSchema:
     ids: list[int] = []
     map_names: list[tuple[str, ...]] = []
     read_fields(found.tables(fields), ids, map_names)
-    message = pa.py_buffer(PREFIX.pack(CONTINUATION, len(metadata)) + metadata)
+    message = pa.py_buffer(frame_metadata(metadata, 0))
     try:
         schema = with_map_names(pa.ipc.read_schema(message), map_names)
     except Exception as error:
@@ -324,8 +319,7 @@ def batch_message(
     return _message(2, header, body_length)
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
+class Footer(NamedTuple):
     """The footer of a file."""
 
     schema: StoredSchema

@@ -8,7 +8,7 @@ batch. Absent buffers are not sent.
 from __future__ import annotations
 
 from pickle import PickleBuffer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -34,24 +34,11 @@ WITH_BUFFERS = 5
 ON_DEVICE = (DeviceType.CUDA, DeviceType.CUDA_MANAGED)
 
 
-class Packed(NamedTuple):
-    """A packed array.
+def pack(array: DeviceArray, *, to_host: bool = True) -> tuple[tuple[Any, ...], list[Any]]:
+    """Pack an array into a header and the buffers that are not empty.
 
-    Attributes
-    ----------
-    header
-        The kind, the device type, whether each buffer is the packed body of a message, the rows
-        before the array in its stream, and the metadata of the messages.
-    buffers
-        The buffers that are not empty, in place.
-    """
-
-    header: tuple[Any, ...]
-    buffers: list[Any]
-
-
-def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
-    """Pack an array into a header and buffers.
+    The header has the kind, the device type, whether each buffer is the packed body of a message,
+    the rows before the array in its stream, and the metadata of the messages.
 
     Buffers are not copied, except those of slices that start within a byte or whose offsets do not
     start with 0. With `to_host`, device memory is copied to the host, one copy for each body,
@@ -72,7 +59,7 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> Packed:
             batch.body.wait()
             buffers += batch.body.buffers(with_absent=False)
     messages = (encoder.schema_metadata, *(batch.metadata() for batch in encoded))
-    return Packed((array._kind, device_type, is_packed, array._first_row, *messages), buffers)
+    return (array._kind, device_type, is_packed, array._first_row, *messages), buffers
 
 
 def unpack(

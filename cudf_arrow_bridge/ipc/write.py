@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..arrow.options import check_max_rows
-from .compression import Compression, check_compression, compress
-from .encoder import MessageEncoder, encoder_of
+from .compression import Compression, check_compression
+from .encoder import encoder_of
 from .metadata import make_footer
 from .transport.framing import CHUNK_SIZE, END_OF_STREAM, MAGIC, Block, check_chunk_size
-from .transport.sinks import Sink, open_sink
-
-if TYPE_CHECKING:
-    from .._core.protocols import Codec
-    from ..arrow.device_array import DeviceArray
+from .transport.sinks import open_sink
 
 
 def write_stream(
@@ -133,28 +128,13 @@ def _write(
         if is_file:
             out.write(MAGIC + bytes(2))
         out.write_message(encoder.schema_metadata, None, chunk_size)
-        blocks = _write_batches(arrays, encoder, codec, out, chunk_size)
+        #: The positions of the dictionaries and of the record batches.
+        blocks: tuple[list[Block], list[Block]] = ([], [])
+        for batch in encoder.messages(arrays, codec):
+            block = out.write_message(batch.metadata(codec), batch.body, chunk_size)
+            blocks[batch.dictionary is None].append(block)
+            del batch
         out.write(END_OF_STREAM)
         if is_file:
             footer = make_footer(encoder.schema_metadata, *blocks)
             out.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
-
-
-def _write_batches(
-    arrays: Iterable[DeviceArray],
-    encoder: MessageEncoder,
-    codec: Codec | None,
-    out: Sink,
-    chunk_size: int,
-) -> tuple[list[Block], list[Block]]:
-    """Write the messages of arrays; return the positions of dictionaries and of record batches."""
-    blocks: tuple[list[Block], list[Block]] = ([], [])
-    for array in arrays:
-        if codec is not None:
-            array = array.to_host(stream=encoder.stream)
-        for batch in encoder.encode(array):
-            if codec is not None:
-                batch = batch._replace(body=compress(batch.body, codec))
-            block = out.write_message(batch.metadata(codec), batch.body, chunk_size)
-            blocks[batch.dictionary is None].append(block)
-    return blocks

@@ -163,14 +163,14 @@ def test_unpack_of_misaligned_frames_releases_the_frames(array):
     """Spilled frames are in one piece of memory, at any address."""
     from cudf_arrow_bridge.ipc.pickling import pack, unpack
 
-    packed = pack(array["ints"])
-    whole = bytearray(b"".join([b"\0", *packed.buffers]))
+    header, buffers = pack(array["ints"])
+    whole = bytearray(b"".join([b"\0", *buffers]))
     frames, end = [], 1
-    for buffer in packed.buffers:
+    for buffer in buffers:
         frames.append(memoryview(whole)[end : end + buffer.nbytes])
         end += buffer.nbytes
     assert all(dask_comms.address_of(frame) % 8 for frame in frames)
-    found = unpack(packed.header, frames)
+    found = unpack(header, frames)
     frames.clear()
     whole.clear()  # fails if a view exists
     assert contents(found).equals(contents(array["ints"]))

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(cab.has_gpu(), reason="of host memory")
 
 SOURCE = pa.array(["a", "bcd", None])
 PACKED = pack(cab.to_arrow_device(SOURCE))
-MASK, OFFSETS, TEXT = (pa.py_buffer(buffer) for buffer in PACKED.buffers)
-*FLAGS, SCHEMA, BATCH = PACKED.header
+MASK, OFFSETS, TEXT = (pa.py_buffer(buffer) for buffer in PACKED[1])
+*FLAGS, SCHEMA, BATCH = PACKED[0]
 
 BUFFERS = {
     "missing": ([MASK, OFFSETS], "the messages need more buffers than these 2"),
@@ -39,7 +39,7 @@ BUFFERS = {
 def test_unpack_rejects_wrong_buffers(name):
     buffers, message = BUFFERS[name]
     with pytest.raises(ValueError, match=message):
-        unpack(PACKED.header, buffers)
+        unpack(PACKED[0], buffers)
     assert column_in(unpack(*PACKED)).equals(SOURCE)
 
 
@@ -62,11 +62,11 @@ def test_unpack_rejects_objects_without_memory(buffer):
     with pytest.raises(
         TypeError, match=f"expected .* got an object of type {type(buffer).__name__}$"
     ):
-        unpack(PACKED.header, [MASK, OFFSETS, buffer])
+        unpack(PACKED[0], [MASK, OFFSETS, buffer])
 
 
 HEADERS = {
-    "kind": (("frame", *PACKED.header[1:]), "expected the kind 'table' or 'column', got 'frame'"),
+    "kind": (("frame", *PACKED[0][1:]), "expected the kind 'table' or 'column', got 'frame'"),
     "no messages": ((*FLAGS, SCHEMA), "the last message is not a record batch"),
     "no schema": ((*FLAGS, BATCH), "the message is a batch, not a schema"),
     "two schemas": ((*FLAGS, SCHEMA, SCHEMA, BATCH), "the stream has a second schema"),
@@ -78,7 +78,7 @@ HEADERS = {
 def test_unpack_rejects_wrong_headers(name):
     header, message = HEADERS[name]
     with pytest.raises(ValueError, match=message):
-        unpack(header, PACKED.buffers)
+        unpack(header, PACKED[1])
 
 
 def test_unpack_rejects_a_column_header_with_two_columns():
@@ -89,9 +89,9 @@ def test_unpack_rejects_a_column_header_with_two_columns():
 
 def test_unpack_rejects_the_schema_of_another_array():
     for wrong in (pa.array([1]), pa.array([[1]]), pa.nulls(1), pa.array([{"a": 1}])):
-        *_, schema, _ = pack(cab.to_arrow_device(wrong)).header
+        *_, schema, _ = pack(cab.to_arrow_device(wrong))[0]
         with pytest.raises(ValueError, match=r"expected .* got |fewer .* than the schema needs"):
-            unpack((*FLAGS, schema, BATCH), PACKED.buffers)
+            unpack((*FLAGS, schema, BATCH), PACKED[1])
 
 
 def as_packed(batch):

@@ -189,7 +189,7 @@ def test_unpack_reads_packed_bodies(name):
         assert [len(buffer) for buffer in buffers] == [
             body.packed_size for body in bodies if body.packed_size
         ]
-        kind, device_type, _, *rest = pickling.pack(array).header
+        kind, device_type, _, *rest = pickling.pack(array)[0]
         found = pickling.unpack((kind, device_type, True, *rest), buffers)
         # `found` must not use the memory of the source.
         array.release()
