@@ -225,7 +225,7 @@ class MessageDecoder:
                 state.started, state.first_row = True, first_row
                 source = single_batch(schema, array)
             else:
-                batch = self._wrap(array, first_row)
+                batch = self.wrap(array, first_row)
                 exporter = StreamExporter(self._options.arguments, state, None, None)
                 (source,) = exporter.batch_sources(iter((batch,)))
                 del batch
@@ -234,12 +234,8 @@ class MessageDecoder:
             yield source
             del source
 
-    def read(self, header: Header, body: list[Any]) -> DeviceArray | None:
-        """Read one message; return a record batch if it is one; see `read_array`."""
-        array = self.read_array(header, body)
-        return None if array is None else self._wrap(array, 0)
-
-    def _wrap(self, array: ExportedArray, first_row: int) -> DeviceArray:
+    def wrap(self, array: ExportedArray, first_row: int = 0) -> DeviceArray:
+        """Return a record batch as a table that begins at a row of its stream."""
         return DeviceArray(array, self.schema, "table", (), first_row, self._options.arguments)
 
     def read_array(self, header: Header, body: list[Any] | Source) -> ExportedArray | None:

@@ -15,7 +15,6 @@ from ..arrow.schemas import empty
 from ..frames.selected_columns import selected_positions
 from .metadata import (
     Header,
-    Pairs,
     StoredSchema,
     pairs_of,
     read_header,
@@ -72,44 +71,8 @@ class Projection:
         schema = pa.schema([whole.field(i) for i in self._positions], whole.metadata)
         self.stored = StoredSchema(schema, tuple(chain(*ids)))
 
-    def reduce(self, header: Header) -> Header:
+    def select(self, header: Header) -> Header:
         """Return the metadata of a batch of the selected columns in the same body."""
-        nodes, pairs, counts = self._select(header)
-        return header._replace(nodes=nodes, buffers=pairs.tobytes(), variadic_counts=counts)
-
-    def pack(self, header: Header) -> tuple[Header, list[tuple[int, int]]]:
-        """Return the metadata of a batch of the selected columns in a body of only their buffers.
-
-        Also return the begins and ends of the ranges of the whole body in the new one.
-        """
-        nodes, pairs, counts = self._select(header)
-        size = header.body_length
-        offsets, sizes = pairs.T
-        if not ((offsets >= 0) & (sizes >= 0) & (offsets <= size - sizes)).all():
-            raise ValueError("a buffer is not within the body")
-        # Cut at multiples of the alignment, so that each buffer keeps it.
-        ends = offsets + sizes
-        starts = offsets // ALIGNMENT * ALIGNMENT
-        stops = np.minimum(ends + -ends % ALIGNMENT, size)
-        ranges: list[tuple[int, int]] = []
-        moved = pairs.copy()
-        length = 0
-        for i in np.argsort(starts, kind="stable").tolist():
-            start, stop = int(starts[i]), int(stops[i])
-            if ranges and start <= ranges[-1][1]:
-                start, last = ranges.pop()
-                length -= last - start
-                stop = max(stop, last)
-            ranges.append((start, stop))
-            moved[i, 0] += length - start
-            length += stop - start
-        packed = header._replace(
-            nodes=nodes, buffers=moved.tobytes(), variadic_counts=counts, body_length=length
-        )
-        return packed, ranges
-
-    def _select(self, header: Header) -> tuple[bytes, Pairs, tuple[int, ...]]:
-        """Return the nodes, buffers and variadic buffer counts of the selected columns."""
         fields, chosen = self._fields, self._positions
         views = [len(field.variadic_counts) for field in fields]
         own = _slices(header.variadic_counts, views, range(len(fields)), "variadic buffer counts")
@@ -121,11 +84,41 @@ class Projection:
         nodes, buffers = pairs_of(header.nodes), pairs_of(header.buffers)
         node_counts = [len(pairs_of(field.nodes)) for field in fields]
         node_slices = _slices(nodes, node_counts, chosen, "nodes")
-        return (
-            np.concatenate([nodes[:0], *node_slices]).tobytes(),
-            np.concatenate([buffers[:0], *_slices(buffers, counts, chosen, "buffers")]),
-            tuple(count for i in chosen for count in own[i]),
+        buffer_slices = _slices(buffers, counts, chosen, "buffers")
+        return header._replace(
+            nodes=np.concatenate([nodes[:0], *node_slices]).tobytes(),
+            buffers=np.concatenate([buffers[:0], *buffer_slices]).tobytes(),
+            variadic_counts=tuple(count for i in chosen for count in own[i]),
         )
+
+
+def pack(header: Header) -> tuple[Header, list[tuple[int, int]]]:
+    """Return the metadata of a batch in a body of only its buffers.
+
+    Also return the begins and ends of the ranges of the whole body in the new one.
+    """
+    size = header.body_length
+    pairs = pairs_of(header.buffers)
+    offsets, sizes = pairs.T
+    if not ((offsets >= 0) & (sizes >= 0) & (offsets <= size - sizes)).all():
+        raise ValueError("a buffer is not within the body")
+    # Cut at multiples of the alignment, so that each buffer keeps it.
+    ends = offsets + sizes
+    starts = offsets // ALIGNMENT * ALIGNMENT
+    stops = np.minimum(ends + -ends % ALIGNMENT, size)
+    ranges: list[tuple[int, int]] = []
+    moved = pairs.copy()
+    length = 0
+    for i in np.argsort(starts, kind="stable").tolist():
+        start, stop = int(starts[i]), int(stops[i])
+        if ranges and start <= ranges[-1][1]:
+            start, last = ranges.pop()
+            length -= last - start
+            stop = max(stop, last)
+        ranges.append((start, stop))
+        moved[i, 0] += length - start
+        length += stop - start
+    return header._replace(buffers=moved.tobytes(), body_length=length), ranges
 
 
 def _slices(numbers: Any, counts: Sequence[int], positions: Iterable[int], what: str) -> list[Any]:

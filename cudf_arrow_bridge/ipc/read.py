@@ -16,7 +16,7 @@ from ..cuda.residency import DeviceType
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
 from .from_messages import MessageStreamSource, stream_of_messages
 from .metadata import Footer, Header, read_footer, read_header, read_schema
-from .projection import PartialBody, Projection
+from .projection import PartialBody, Projection, pack
 from .transport.framing import CHUNK_SIZE, CONTINUATION, MAGIC, Block, read_message
 from .transport.sources import Source, is_read_once, open_source
 
@@ -249,20 +249,19 @@ class _FileReader:
             source = self._file
             header = _header_at(block, source)
             if self._projection is not None and header.kind == "batch":
-                if source.is_memory and not self.options.on_device:
-                    header = self._projection.reduce(header)
-                else:
-                    header, ranges = self._projection.pack(header)
+                header = self._projection.select(header)
+                if self.options.on_device or not source.is_memory:
+                    header, ranges = pack(header)
                     source = PartialBody(source, ranges)
             return header, self._decoder.read_body(header, source)
 
     def read(self, index: int) -> DeviceArray:
         """Read one batch."""
         self._read_dictionaries()
-        batch = self._decoder.read(*self._read(self.footer.batches[index]))
-        if batch is None:
+        array = self._decoder.read_array(*self._read(self.footer.batches[index]))
+        if array is None:
             raise ValueError(f"batch {index} is a dictionary, not a record batch")
-        return batch
+        return self._decoder.wrap(array)
 
     def num_rows(self) -> int:
         """Return the number of rows of all batches, read from their metadata."""

@@ -342,10 +342,8 @@ def _with_type(column: plc.Column, dtype: Any, stream: Any) -> plc.Column:
     if column.type() != dtype.plc_type:
         return cast(column, dtype.plc_type, stream)
     children = column.children()
-    if dtype.id() == plc.TypeId.LIST:
-        (offsets, values), (of_values,) = children, dtype.children
-        return with_children(column, [offsets, _with_type(values, of_values, stream)])
-    if dtype.id() == plc.TypeId.STRUCT:
-        pairs = zip(children, dtype.children, strict=True)
-        return with_children(column, [_with_type(*pair, stream) for pair in pairs])
-    return column
+    # Those before them have the offsets of lists and strings.
+    first = len(children) - len(dtype.children)
+    pairs = zip(children[first:], dtype.children, strict=True)
+    changed = [_with_type(child, of_child, stream) for child, of_child in pairs]
+    return with_children(column, [*children[:first], *changed])

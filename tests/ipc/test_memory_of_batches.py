@@ -54,8 +54,8 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
     made_on = stream if is_of_stream else resolve_stream(None)
     schema, body = messages_of(written(batch.schema, [batch]))
     reader = decoder.MessageDecoder(read_schema(schema[0]), options)
-    found = reader.read(read_header(body[0]), [Memory(body[1], made_on)])
-    assert pa.record_batch(found).equals(batch)
+    array = reader.read_array(read_header(body[0]), [Memory(body[1], made_on)])
+    assert pa.record_batch(reader.wrap(array)).equals(batch)
     assert freed_in_order == [is_of_stream]
 
 
