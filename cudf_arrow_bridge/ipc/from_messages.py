@@ -11,6 +11,7 @@ import pyarrow as pa
 from .._core.schema import Schema
 from .._core.stream.stream_export import ExportedStream, StreamState
 from ..arrow.device_array_stream import DeviceArrayStream
+from ..arrow.errors import single_use_reason
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
 from .metadata import read_header, read_schema
 
@@ -83,14 +84,9 @@ def from_messages(
     2  3
     """
     options = ReadOptions(stream, validate, mr, max_bytes=max_bytes)
-    single_use_reason = ""
-    if isinstance(messages, Iterator):
-        single_use_reason = (
-            f"messages can be consumed only once from an object of type {type(messages).__name__}"
-        )
-
+    source = messages if isinstance(messages, Iterator) else None
     # Unlike a generator, map keeps no reference to the message that it has returned.
-    return stream_of_messages(lambda: map(_receive, messages), options, single_use_reason)
+    return stream_of_messages(lambda: map(_receive, messages), options, source)
 
 
 def _receive(message: Any) -> Received:
@@ -111,12 +107,13 @@ def _receive(message: Any) -> Received:
 def stream_of_messages(
     receive: Callable[[], Iterator[Received]],
     options: ReadOptions,
-    single_use_reason: str = "",
+    single_use: Any,
 ) -> DeviceArrayStream:
     """Return the record batches of messages as a stream. Reads the schema immediately.
 
-    `receive` returns all messages. If it can be called only once, `single_use_reason` says why.
+    `receive` returns all messages. `single_use` is the object that it can read only once, or None.
     """
+    reason = "" if single_use is None else single_use_reason(type(single_use).__name__)
 
     def start() -> tuple[MessageDecoder, Iterator[Received]]:
         received = receive()
@@ -125,7 +122,7 @@ def stream_of_messages(
             raise ValueError("the stream has no message with a schema")
         return MessageDecoder(read_schema(first[0].metadata), options), received
 
-    source = MessageStreamSource(start, single_use_reason)
+    source = MessageStreamSource(start, reason)
     return DeviceArrayStream(source, options.arguments)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body_transfer import download_to, upload_memory
@@ -91,25 +92,22 @@ def unpack(
     if is_packed and on_device:
         buffers = [upload_memory(buffer, options.stream, None, CHUNK_SIZE) for buffer in buffers]
     decoder = MessageDecoder(stored, options)
-    array, position = None, 0
-    for metadata in messages:
-        message = read_header(metadata)
-        # Absent buffers, and packed bodies without bytes, are not sent.
-        sizes = [message.body_length] if is_packed else pairs_of(message.buffers)[:, 1].tolist()
-        body: list[Any] = []
-        for size in sizes:
-            if size and position == len(buffers):
-                raise ValueError(
-                    f"the messages need more buffers than these {len(buffers)}: expected "
-                    f"{position + 1} or more, got {len(buffers)}"
-                )
-            body.append(_aligned(buffers[position]) if size else None)
-            position += size != 0
+    headers = list(map(read_header, messages))
+    sizes = [
+        [header.body_length] if is_packed else pairs_of(header.buffers)[:, 1].tolist()
+        for header in headers
+    ]
+    # Absent buffers, and packed bodies without bytes, are not sent.
+    expected = sum(map(np.count_nonzero, sizes))
+    if expected != len(buffers):
+        raise ValueError(f"expected {expected} buffers, got {len(buffers)}")
+    aligned = map(_aligned, buffers)
+    array = None
+    for message, of_body in zip(headers, sizes, strict=True):
+        body = [next(aligned) if size else None for size in of_body]
         array = decoder.read_array(message, body)
     if array is None:
         raise ValueError("header: the last message is not a record batch")
-    if position != len(buffers):
-        raise ValueError(f"expected {position} buffers, got {len(buffers)}")
     schema = decoder.schema
     if kind == "column":
         if len(stored.schema) != 1:

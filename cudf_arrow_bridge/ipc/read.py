@@ -92,12 +92,8 @@ def open_stream(
     2  3
     """
     options = ReadOptions(stream, validate, mr, device_type, chunk_size, max_bytes, uploads=True)
-    single_use_reason = ""
-    if is_read_once(source):
-        single_use_reason = (
-            f"the stream can be read only once from an object of type {type(source).__name__}"
-        )
-    return stream_of_messages(lambda: _receive(source, memory_map), options, single_use_reason)
+    single_use = source if is_read_once(source) else None
+    return stream_of_messages(lambda: _receive(source, memory_map), options, single_use)
 
 
 def _receive(source: Any, memory_map: bool) -> Iterator[Received]:

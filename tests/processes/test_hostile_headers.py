@@ -22,7 +22,7 @@ MASK, OFFSETS, TEXT = (pa.py_buffer(buffer) for buffer in PACKED[1])
 *FLAGS, SCHEMA, BATCH = PACKED[0]
 
 BUFFERS = {
-    "missing": ([MASK, OFFSETS], "the messages need more buffers than these 2"),
+    "missing": ([MASK, OFFSETS], "expected 3 buffers, got 2"),
     "extra": ([MASK, OFFSETS, TEXT, TEXT], "expected 3 buffers, got 4"),
     "short": ([MASK, OFFSETS[:12], TEXT], "buffer 1: expected bytes within 12, got 0 to 16"),
     "absent": ([None, OFFSETS, TEXT], "buffer 0: expected bytes within 0, got 0 to 1"),
@@ -67,7 +67,7 @@ def test_unpack_rejects_objects_without_memory(buffer):
 
 HEADERS = {
     "kind": (("frame", *PACKED[0][1:]), "expected the kind 'table' or 'column', got 'frame'"),
-    "no messages": ((*FLAGS, SCHEMA), "the last message is not a record batch"),
+    "no messages": ((*FLAGS, SCHEMA), "expected 0 buffers, got 3"),
     "no schema": ((*FLAGS, BATCH), "the message is a batch, not a schema"),
     "two schemas": ((*FLAGS, SCHEMA, SCHEMA, BATCH), "the stream has a second schema"),
     "short metadata": ((*FLAGS, SCHEMA, BATCH[:-1]), "metadata byte"),
@@ -79,6 +79,8 @@ def test_unpack_rejects_wrong_headers(name):
     header, message = HEADERS[name]
     with pytest.raises(ValueError, match=message):
         unpack(header, PACKED[1])
+    with pytest.raises(ValueError, match="the last message is not a record batch"):
+        unpack((*FLAGS, SCHEMA), [])
 
 
 def test_unpack_rejects_a_column_header_with_two_columns():
