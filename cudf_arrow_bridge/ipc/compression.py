@@ -9,19 +9,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body import BodyBuffer, IpcBody
+from .._core.ipc.body_decoder import BatchParts
+from .._core.protocols import Codec
 from ..arrow.options import check_option
 from ..cuda.residency import DeviceType
 from .metadata import Header
-
-if TYPE_CHECKING:
-    from .._core.ipc.body_decoder import BatchParts
-    from .._core.protocols import Codec
 
 Compression = Literal["lz4", "zstd"]
 

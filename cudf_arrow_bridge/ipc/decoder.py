@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from .._core.export.array_exporter import BatchSource, ExportArguments, single_batch
+from .._core.export.exported_array import ExportedArray
 from .._core.ipc.body import BodyBuffer
-from .._core.ipc.body_decoder import BatchParts
+from .._core.ipc.body_decoder import BatchParts, BodyDecoder
 from .._core.ipc.body_transfer import DeviceMemory, upload_memory
+from .._core.stream.stream_export import StreamState
 from .._core.tensor import memory_of_dlpack
 from ..arrow.device_array import DeviceArray
 from ..arrow.options import check_max_bytes, check_option
@@ -28,11 +30,6 @@ from .compression import decompress
 from .metadata import Header, StoredSchema, read_header
 from .transport.framing import CHUNK_SIZE, check_chunk_size
 from .transport.sources import Source
-
-if TYPE_CHECKING:
-    from .._core.export.exported_array import ExportedArray
-    from .._core.ipc.body_decoder import BodyDecoder
-    from .._core.stream.stream_export import StreamState
 
 #: The checks of a batch before it is used; see `from_messages`.
 Checks = Literal["sizes", "minimal", "full"]

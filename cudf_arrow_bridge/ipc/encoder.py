@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from .._core.export.exported_array import ExportedArray
 from .._core.ipc.body import IpcBody, describe_body
+from .._core.protocols import Codec, Kind
 from .._core.schema import Schema, marks_table
 from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
@@ -23,10 +25,6 @@ from .compression import compress
 from .decoder import dictionary_of
 from .equality import same_values
 from .metadata import batch_message, read_schema, schema_message
-
-if TYPE_CHECKING:
-    from .._core.export.exported_array import ExportedArray
-    from .._core.protocols import Codec, Kind
 
 
 class EncodedBatch(NamedTuple):

@@ -16,18 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from struct import pack
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body_decoder import BodyDecoder
 from .._core.ipc.flatbuffer import Flatbuffer, Table, read_fields
+from .._core.protocols import BytesLike, Codec
 from ..arrow.schemas import with_map_names
 from .transport.framing import Block, frame_metadata
-
-if TYPE_CHECKING:
-    from .._core.protocols import BytesLike, Codec
 
 #: Two numbers for each row: offset and size of buffers, or length and null count of nodes.
 Pairs = np.ndarray[Any, np.dtype[np.int64]]

@@ -7,12 +7,14 @@ batch. Absent buffers are not sent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pickle import PickleBuffer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from .._core.ipc.body import IpcBody
 from .._core.ipc.body_transfer import download_to, upload_memory
 from .._core.schema import Schema
 from ..arrow.device_array import DeviceArray
@@ -22,11 +24,6 @@ from .decoder import MessageDecoder, ReadOptions
 from .encoder import MessageEncoder
 from .metadata import pairs_of, read_header, read_schema
 from .transport.framing import CHUNK_SIZE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .._core.ipc.body import IpcBody
 
 #: The first pickle protocol with out-of-band buffers.
 WITH_BUFFERS = 5

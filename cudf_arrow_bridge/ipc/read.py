@@ -333,8 +333,6 @@ def _read_footer(source: Source) -> Footer:
     size = source.size
     if size is None:
         raise TypeError("the file cannot seek")
-    if size < len(MAGIC) + TAIL_BYTES:
-        raise ValueError(f"{size} bytes are too few for an Arrow file")
     source.seek(0)
     head = bytes(source.take(len(MAGIC), "the beginning of a file"))
     source.seek(size - TAIL_BYTES)

@@ -12,18 +12,15 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ..._core.ipc.body_transfer import upload_from, upload_memory
+from ..._core.ipc.body_transfer import DeviceMemory, upload_from, upload_memory
+from ..._core.protocols import Stream
 from ...arrow.errors import check_process
 from ...arrow.options import path_of
-
-if TYPE_CHECKING:
-    from ..._core.ipc.body_transfer import DeviceMemory
-    from ..._core.protocols import Stream
 
 # Exactly these classes: a subclass may change the bytes that it reads and writes.
 _BUFFERED = (io.BufferedWriter, io.BufferedReader, io.BufferedRandom)
