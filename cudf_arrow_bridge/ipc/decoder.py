@@ -92,78 +92,6 @@ class ReadOptions:
         self.arguments = ExportArguments(self.stream, mr=mr)
 
 
-class ReadDictionaries:
-    """The values of all dictionaries of a schema, whose ids are listed depth first."""
-
-    def __init__(self, decoder: BodyDecoder, ids: tuple[int, ...], options: ReadOptions) -> None:
-        self._decoder = decoder
-        self._ids = ids
-        self._options = options
-        #: The parts of each id: the first message, and the deltas to append.
-        self._parts: dict[int, list[BatchParts]] = {}
-        #: The values of each index, after the number of their parts, and their location and the
-        #: dictionaries within them.
-        self._joined: dict[int, tuple[int, list[Any], ExportedArray]] = {}
-
-    def add(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
-        """Add a dictionary message, which replaces the previous one or is appended to it."""
-        if dictionary_id not in self._ids:
-            known = ", ".join(map(str, self._ids)) or "none"
-            raise ValueError(f"expected a dictionary with id {known}, got id {dictionary_id}")
-        if not (is_delta and dictionary_id in self._parts):
-            self._parts[dictionary_id] = []
-            for index, known_id in enumerate(self._ids):
-                if known_id == dictionary_id:
-                    self._joined.pop(index, None)
-        self._parts[dictionary_id].append(parts)
-
-    def values(self, location: Location) -> list[ExportedArray | None]:
-        """Return the values of each dictionary; None for a dictionary without a message.
-
-        Values without bytes count as memory of `location`.
-        """
-        values: list[ExportedArray | None] = [None] * len(self._ids)
-        # Dictionaries within the values of others have greater indices.
-        for index in reversed(range(len(self._ids))):
-            if self._ids[index] in self._parts:
-                values[index] = self._join(index, values, location)
-        return values
-
-    def _join(
-        self, index: int, values: list[ExportedArray | None], location: Location
-    ) -> ExportedArray:
-        parts, options = self._parts[self._ids[index]], self._options
-        within = values[index + 1 : self._decoder.end_of_dictionary(index)]
-        # Values are read when they are concatenated, so they must be valid.
-        checks = options.checks if len(parts) == 1 else "full"
-        made_of = [location, *within]
-        known = self._joined.get(index)
-        arrays = []
-        count = 0
-        if known is not None and known[1] == made_of and (known[0] > 1 or checks == options.checks):
-            count = known[0]
-            arrays.append(known[2])
-        # A dictionary without others needs no list.
-        dictionaries = values if within else []
-        arrays += [
-            self._decoder.decode(part, dictionaries, checks, options.stream, location, index)
-            for part in parts[count:]
-        ]
-        joined = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays, dictionaries)
-        self._joined[index] = len(parts), made_of, joined
-        return joined
-
-    def _concatenate(
-        self, index: int, arrays: list[ExportedArray], within: list[ExportedArray | None]
-    ) -> ExportedArray:
-        schema, options = self._decoder.dictionary_schema(index), self._options
-        stream = options.stream
-        on_host = [DeviceArray(array.to_host(stream), schema, "column") for array in arrays]
-        location = arrays[0].device_type, arrays[0].device_id
-        joined = pa.concat_arrays(map(pa.array, on_host))
-        return dictionary_of(joined, self._decoder, index, within, stream, location, options.mr)
-
-
 def dictionary_of(
     values: pa.Array,
     decoder: BodyDecoder,
@@ -194,12 +122,16 @@ class MessageDecoder:
         self._decoder = stored.decoder
         #: The schema of all batches.
         self.schema = self._decoder.schema
+        self._ids = stored.dictionary_ids
         count = self._decoder.num_dictionaries
-        if len(stored.dictionary_ids) != count:
+        if len(self._ids) != count:
             # For fields whose children do not match their types.
-            found = len(stored.dictionary_ids)
-            raise ValueError(f"schema: expected {count} dictionary ids, got {found}")
-        self._dictionaries = ReadDictionaries(self._decoder, stored.dictionary_ids, options)
+            raise ValueError(f"schema: expected {count} dictionary ids, got {len(self._ids)}")
+        #: The parts of the dictionary with each id: the first message, and the deltas to append.
+        self._parts: dict[int, list[BatchParts]] = {}
+        #: The values of the dictionary with each index, after the number of their parts, and their
+        #: location and the dictionaries within them.
+        self._joined: dict[int, tuple[int, list[Any], ExportedArray]] = {}
         self._adopt = partial(_adopt, options.stream)
         #: The location of the memory so far; without bytes so far, that of the first message.
         self._location: Location | None = None
@@ -245,11 +177,11 @@ class MessageDecoder:
         if parts.has_bytes or self._location is None:
             self._location = parts.location
         if header.kind == "dictionary":
-            self._dictionaries.add(header.dictionary_id, parts, header.is_delta)
+            self._add_dictionary(header.dictionary_id, parts, header.is_delta)
             return None
         return self._decoder.decode(
             parts,
-            self._dictionaries.values(self._location),
+            self._dictionaries(self._location),
             options.checks,
             options.stream,
             self._location,
@@ -284,6 +216,64 @@ class MessageDecoder:
             order(options.stream.handle, stream.handle)
         frees = options.on_device and self._frees(buffers)
         return BatchParts(header, buffers, self._adopt, options.on_device, frees)
+
+    def _add_dictionary(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
+        """Add a dictionary message, which replaces the previous one or is appended to it."""
+        if dictionary_id not in self._ids:
+            known = ", ".join(map(str, self._ids)) or "none"
+            raise ValueError(f"expected a dictionary with id {known}, got id {dictionary_id}")
+        if not (is_delta and dictionary_id in self._parts):
+            self._parts[dictionary_id] = []
+            for index, known_id in enumerate(self._ids):
+                if known_id == dictionary_id:
+                    self._joined.pop(index, None)
+        self._parts[dictionary_id].append(parts)
+
+    def _dictionaries(self, location: Location) -> list[ExportedArray | None]:
+        """Return the values of each dictionary; None for a dictionary without a message.
+
+        Values without bytes count as memory of `location`.
+        """
+        values: list[ExportedArray | None] = [None] * len(self._ids)
+        # Dictionaries within the values of others have greater indices.
+        for index in reversed(range(len(self._ids))):
+            if self._ids[index] in self._parts:
+                values[index] = self._join_dictionary(index, values, location)
+        return values
+
+    def _join_dictionary(
+        self, index: int, values: list[ExportedArray | None], location: Location
+    ) -> ExportedArray:
+        parts, options = self._parts[self._ids[index]], self._options
+        within = values[index + 1 : self._decoder.end_of_dictionary(index)]
+        # Values are read when they are concatenated, so they must be valid.
+        checks = options.checks if len(parts) == 1 else "full"
+        made_of = [location, *within]
+        known = self._joined.get(index)
+        arrays = []
+        count = 0
+        if known is not None and known[1] == made_of and (known[0] > 1 or checks == options.checks):
+            count = known[0]
+            arrays.append(known[2])
+        # A dictionary without others needs no list.
+        dictionaries = values if within else []
+        arrays += [
+            self._decoder.decode(part, dictionaries, checks, options.stream, location, index)
+            for part in parts[count:]
+        ]
+        joined = arrays[0] if len(arrays) == 1 else self._concatenate(index, arrays, dictionaries)
+        self._joined[index] = len(parts), made_of, joined
+        return joined
+
+    def _concatenate(
+        self, index: int, arrays: list[ExportedArray], within: list[ExportedArray | None]
+    ) -> ExportedArray:
+        schema, options = self._decoder.dictionary_schema(index), self._options
+        stream = options.stream
+        on_host = [DeviceArray(array.to_host(stream), schema, "column") for array in arrays]
+        location = arrays[0].device_type, arrays[0].device_id
+        joined = pa.concat_arrays(map(pa.array, on_host))
+        return dictionary_of(joined, self._decoder, index, within, stream, location, options.mr)
 
     def _check_size(self, header: Header, size: int) -> None:
         """Raise ValueError if a message of `size` bytes would exceed `max_bytes`."""
