@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -25,10 +25,8 @@ from cudf_arrow_bridge.cuda.residency import DeviceType
 from cudf_arrow_bridge.from_arrow import from_arrow_device, from_arrow_device_stream
 from cudf_arrow_bridge.to_arrow import to_arrow_device, to_arrow_device_stream
 
-LIMITS = (NotImplementedError, OverflowError)
-
-#: Times the step of a name.
-Timed = Callable[[str], AbstractContextManager[None]]
+#: The cuDF type of Arrow types that cuDF does not have; see `support_of`.
+UNSUPPORTED = "-"
 
 
 @dataclass
@@ -77,14 +75,7 @@ def round_trip(source: SourceFile, rows: int | None, max_rows: int | None = None
     `ReadError` if the file cannot be read or does not fit into one frame.
     """
     seconds: dict[str, float] = {}
-
-    @contextmanager
-    def timed(name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        seconds[name] = time.perf_counter() - start
-
-    with timed("read"):
+    with timed("read", seconds):
         batch = source.batch(rows)
     result = FileResult(str(source.path), source.format, batch.num_rows, seconds=seconds)
     first: dict[str, int] = {}
@@ -95,70 +86,78 @@ def round_trip(source: SourceFile, rows: int | None, max_rows: int | None = None
         if first.setdefault(name, index) != index:
             column.result, column.note = "unsupported", "a frame holds one column of each name"
 
-    stages, kept = run_supported(batch, list(first.values()), result, timed, max_rows)
+    def run(indices: Sequence[int]) -> Stages:
+        part = batch
+        if len(indices) < batch.num_columns:
+            # Drop the metadata of the schema, which may name columns that are not in this batch.
+            part = batch.select(indices).replace_schema_metadata(None)
+        return run_stages(part, seconds, max_rows)
+
+    stages, kept = run_supported(run, list(first.values()), result.columns)
     if kept and len(kept) < batch.num_columns and batch.schema.metadata:
         result.notes.append("exported without the file's schema metadata")
     if stages is not None:
         result.consumer = stages.consumer
-        with timed("compare"):
+        with timed("compare", seconds):
             for index in kept:
                 name = batch.schema.field(index).name
                 report(result.columns[index], name, batch[index], stages)
     return result
 
 
+@contextmanager
+def timed(step: str, seconds: dict[str, float]) -> Iterator[None]:
+    """Set the duration of a step, unless it fails."""
+    start = time.perf_counter()
+    yield
+    seconds[step] = time.perf_counter() - start
+
+
 def run_supported(
-    batch: pa.RecordBatch,
-    indices: Sequence[int],
-    result: FileResult,
-    timed: Timed,
-    max_rows: int | None,
+    run: Callable[[Sequence[int]], Stages], indices: Sequence[int], columns: Sequence[Column]
 ) -> tuple[Stages | None, Sequence[int]]:
-    """Run the round trip with the columns or, if it fails, with those that each succeed alone.
+    """Run the round trip with columns or, if it fails, with those that each succeed alone.
 
     Return its stages and columns. The reports on the other columns get the errors.
     """
-    part = batch
-    if len(indices) < batch.num_columns:
-        # Drop the metadata of the schema, which may name columns that are not in this batch.
-        part = batch.select(indices).replace_schema_metadata(None)
     try:
-        return run_stages(part, timed, max_rows), indices
+        return run(indices), indices
     except Exception as error:
+        note = one_line(error)
         if len(indices) > 1:
-            note = f"succeeds only without the other columns: {one_line(error)}"
-            alone = [i for i in indices if run_supported(batch, [i], result, timed, max_rows)[1]]
+            alone = [index for index in indices if run_supported(run, [index], columns)[1]]
             if 0 < len(alone) < len(indices):
-                return run_supported(batch, alone, result, timed, max_rows)
+                return run_supported(run, alone, columns)
             for index in alone:
-                result.columns[index].note = note
+                columns[index].note = f"succeeds only without the other columns: {note}"
         else:
-            column, support = result.columns[indices[0]], support_of(part.schema.field(0).type)
-            known = isinstance(error, (FrameTypeError, *LIMITS)) or (
-                isinstance(error, TypeError) and support.support == "unsupported"
+            column = columns[indices[0]]
+            known = isinstance(error, (FrameTypeError, NotImplementedError, OverflowError)) or (
+                isinstance(error, TypeError) and column.cudf_type == UNSUPPORTED
             )
-            column.result = "unsupported" if known else "failed"
-            column.note = one_line(error)
+            column.result, column.note = "unsupported" if known else "failed", note
         return None, []
 
 
-def run_stages(batch: pa.RecordBatch, timed: Timed, max_rows: int | None) -> Stages:
+def run_stages(
+    batch: pa.RecordBatch, seconds: dict[str, float], max_rows: int | None = None
+) -> Stages:
     """Create a frame, export it, read it with a consumer, and import it again."""
     is_stream = max_rows is not None
     import_ = from_arrow_device_stream if is_stream else from_arrow_device
-    with timed("frame"):
+    with timed("frame", seconds):
         source = pa.Table.from_batches([batch]).to_reader(max_rows) if is_stream else batch
         frame = import_(source)
-    with timed("export"):
+    with timed("export", seconds):
         exported: Any
         if is_stream:
             exported = to_arrow_device_stream(frame, max_rows=max_rows)
         else:
             exported = to_arrow_device(frame)
         arrays = list(exported) if is_stream else [exported]
-    with timed("consume"):
+    with timed("consume", seconds):
         consumed, consumer = consume(exported)
-    with timed("back"):
+    with timed("back", seconds):
         returned = import_(only(exported, "__arrow_c_device_stream__") if is_stream else exported)
     again, _ = consume(to_arrow_device(returned))
     columns = list(zip(*(array.children for array in arrays), strict=True))
