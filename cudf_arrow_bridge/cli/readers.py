@@ -19,7 +19,7 @@ from cudf_arrow_bridge.arrow.options import path_of
 from cudf_arrow_bridge.cli.compare import one_batch
 from cudf_arrow_bridge.export.sources.formats import check_delimiter, format_of, parse_options
 from cudf_arrow_bridge.import_.streams import MAX_COLUMN_ROWS
-from cudf_arrow_bridge.ipc.read import file_headers, stream_headers
+from cudf_arrow_bridge.ipc.read import schema_and_headers
 
 
 class ReadError(Exception):
@@ -50,8 +50,7 @@ class SourceFile:
                 schema, _ = self._batches()
                 is_csv = self.format != "parquet"
                 return schema, None if is_csv else pq.read_metadata(self._open()).num_rows, None
-            read_headers = file_headers if self.format == "arrow-file" else stream_headers
-            schema, headers = read_headers(self._open())
+            schema, headers = schema_and_headers(self._open(), self.format == "arrow-file")
             codecs = {header.codec for header in headers if header.codec}
             rows = sum(header.length for header in headers)
             return schema, rows, tuple(sorted(codecs))

@@ -225,8 +225,13 @@ def to_dataframe(
     """
     check_option("to", to, (None, "cudf", "pandas"))
     target: To = to or ("cudf" if has_gpu() else "pandas")
-    if target == "cudf":
-        _check_cudf()
+    if target == "cudf" and not has_gpu():
+        raise ValueError('to="cudf" needs a GPU: use to="pandas"')
+    if target == "cudf" and find_spec("dask_cudf") is None:
+        raise ImportError(
+            'to="cudf" needs dask_cudf: install dask-cudf-cu12 or dask-cudf-cu13, '
+            'as for cuDF, or use to="pandas"'
+        )
     from dask.dataframe import from_delayed
 
     options = {"columns": columns, "filter": filter, "memory_map": memory_map}
@@ -247,16 +252,6 @@ def to_dataframe(
     # The dtypes that pandas uses for nulls would fail the verification.
     frame: DataFrame | Series = from_delayed(frames, meta=meta, verify_meta=False)
     return frame
-
-
-def _check_cudf() -> None:
-    if not has_gpu():
-        raise ValueError('to="cudf" needs a GPU: use to="pandas"')
-    if find_spec("dask_cudf") is None:
-        raise ImportError(
-            'to="cudf" needs dask_cudf: install dask-cudf-cu12 or dask-cudf-cu13, '
-            'as for cuDF, or use to="pandas"'
-        )
 
 
 def _meta_of(schema: Any, to: To) -> Any:

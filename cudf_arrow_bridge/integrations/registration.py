@@ -6,6 +6,8 @@ from __future__ import annotations
 import importlib.abc
 import sys
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..arrow.higher_layers import higher_layers
@@ -26,10 +28,10 @@ def register_all() -> None:
 
     Register with these libraries now, or when they are imported.
     """
-    higher_layers.export = _export
-    higher_layers.export_again = _export_again
+    higher_layers.export = _function("..to_arrow", "to_arrow_device")
+    higher_layers.export_again = _function("..export.inputs", "export_again")
     higher_layers.from_tensor = _from_tensor
-    higher_layers.reduce = _reduce
+    higher_layers.reduce = _function("..ipc.pickling", "reduce")
     # cudf.pandas creates the proxies of cuDF's classes when it is activated.
     run_after_import("cudf.pandas._wrappers.pandas", _register_accessors_of_proxies)
     run_after_import("cudf", _register_accessors)
@@ -37,16 +39,9 @@ def register_all() -> None:
     run_after_import("dask_cuda.is_device_object", _register_device_objects)
 
 
-def _export(obj: Any) -> DeviceArray:
-    from ..to_arrow import to_arrow_device
-
-    return to_arrow_device(obj)
-
-
-def _export_again(array: DeviceArray, requested_schema: object) -> DeviceArray:
-    from ..export.inputs import export_again
-
-    return export_again(array, requested_schema)
+def _function(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports and calls another one, whose module takes long to import."""
+    return lambda *arguments: getattr(import_module(module, __package__), name)(*arguments)
 
 
 def _from_tensor(capsule: object, stream: Any, kind: Kind, schema: Any) -> DeviceArray:
@@ -55,12 +50,6 @@ def _from_tensor(capsule: object, stream: Any, kind: Kind, schema: Any) -> Devic
 
     columns = from_dlpack(capsule, stream=stream, to="pylibcudf", kind=kind)
     return to_arrow_device(columns, stream=stream, requested_schema=schema)
-
-
-def _reduce(array: DeviceArray, protocol: int) -> tuple[Any, ...]:
-    from ..ipc.pickling import reduce
-
-    return reduce(array, protocol)
 
 
 def _register_accessors() -> None:
@@ -93,12 +82,9 @@ def _register_serializers() -> None:
     from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
     from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
+    register = partial(import_module, ".dask_serializers", __package__)
     for dispatcher in (dask_serialize, dask_deserialize, cuda_serialize, cuda_deserialize, sizeof):
-        dispatcher.register_lazy("cudf_arrow_bridge", _import_serializers)
-
-
-def _import_serializers() -> None:
-    from . import dask_serializers  # noqa: F401
+        dispatcher.register_lazy("cudf_arrow_bridge", register)
 
 
 def _register_device_objects() -> None:

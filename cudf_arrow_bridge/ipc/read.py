@@ -102,24 +102,6 @@ def _receive(source: Any, memory_map: bool) -> Iterator[Received]:
             yield header, opened
 
 
-def stream_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
-    """Return the schema of a stream that can seek, and the header of each batch. Reads no body.
-
-    Unsupported types are not an error.
-    """
-    with open_source(source) as opened:
-        first = _next_header(opened)
-        if first is None:
-            raise ValueError("the stream has no message with a schema")
-        schema = read_schema(first.metadata).schema
-        headers = []
-        while (header := _next_header(opened)) is not None:
-            opened.seek(opened.position + header.body_length)
-            if header.kind == "batch":
-                headers.append(header)
-        return schema, headers
-
-
 def open_file(
     source: Any,
     *,
@@ -179,15 +161,25 @@ def open_file(
     return DeviceArrayFile(_FileReader(open_source(source, memory_map), options, columns))
 
 
-def file_headers(source: Any) -> tuple[pa.Schema, list[Header]]:
-    """Return the schema of a file and the header of each batch. Reads no body.
+def schema_and_headers(source: Any, is_file: bool) -> tuple[pa.Schema, list[Header]]:
+    """Return the schema of a file, or stream that can seek, and the header of each batch.
 
-    Unsupported types are not an error.
+    Reads no body. Unsupported types are not an error.
     """
     with open_source(source) as opened:
-        footer = _read_footer(opened)
-        headers = [_header_at(block, opened) for block in footer.batches]
-        return footer.schema.schema, headers
+        if is_file:
+            footer = _read_footer(opened)
+            headers = [_header_at(block, opened) for block in footer.batches]
+            return footer.schema.schema, headers
+        first = _next_header(opened)
+        if first is None:
+            raise ValueError("the stream has no message with a schema")
+        headers = []
+        while (header := _next_header(opened)) is not None:
+            opened.seek(opened.position + header.body_length)
+            if header.kind == "batch":
+                headers.append(header)
+        return read_schema(first.metadata).schema, headers
 
 
 class _FileReader:
