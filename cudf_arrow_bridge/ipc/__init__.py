@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow IPC without copies of bodies: metadata on the host, data on its device."""
 
-from .from_messages import from_messages
-from .messages import Message, messages
+from .messages import Message, from_messages, messages
 from .read import DeviceArrayFile, open_file, open_stream
 from .write import write_file, write_stream
 

@@ -36,7 +36,7 @@ class EncodedBatch(NamedTuple):
 
     def metadata(self, codec: Codec | None = None) -> bytes:
         """Return the flatbuffer, for buffers that are compressed with a codec."""
-        return batch_message(*self.body.numbers(), codec, self.dictionary)
+        return batch_message(self.body.numbers(), codec, self.dictionary)
 
 
 @dataclass

@@ -30,14 +30,15 @@ from .transport.framing import Block, frame_metadata
 #: Two numbers for each row: offset and size of buffers, or length and null count of nodes.
 Pairs = np.ndarray[Any, np.dtype[np.int64]]
 
+#: The numbers of a body; see `IpcBody.numbers`.
+BodyNumbers = tuple[int, bytes, bytes, bytes, int]
+#: The types of messages.
+MessageKind = Literal["schema", "dictionary", "batch"]
+
 #: Metadata versions, as numbers in flatbuffers.
 V4, V5 = 3, 4
-#: The types of messages, and those of other messages, which cuDF does not support.
-KINDS: dict[int, Literal["schema", "dictionary", "batch"]] = {
-    1: "schema",
-    2: "dictionary",
-    3: "batch",
-}
+#: The numbers of types, and those of other messages, which cuDF does not support.
+KINDS: dict[int, MessageKind] = {1: "schema", 2: "dictionary", 3: "batch"}
 TENSORS = {4: "a tensor", 5: "a sparse tensor"}
 #: The codecs of compressed bodies, in the order of their numbers.
 CODECS: tuple[Codec, ...] = ("lz4_frame", "zstd")
@@ -127,7 +128,7 @@ class Header(NamedTuple):
 
     metadata: bytes
     """The flatbuffer without the preceding length."""
-    kind: Literal["schema", "dictionary", "batch"]
+    kind: MessageKind
     """The type of the message."""
     body_length: int = 0
     """The size of the body in bytes."""
@@ -186,23 +187,14 @@ def read_header(metadata: BytesLike) -> Header:
     if not all(0 <= count <= most for count in counts):
         found_range = f"{min(counts)} to {max(counts)}"
         raise buffer.error(first, found_range, f"counts of view buffers from 0 to {most}")
-    return Header(
-        buffer.data,
-        kind,
-        body_length,
-        _size_in(batch, length, "length"),
-        batch.items(nodes, PAIR_BYTES)[1],
-        pairs,
-        counts,
-        _codec_of(batch.table(compression)),
-        dictionary_id,
-        is_delta,
-    )
+    rows = _size_in(batch, length, "length")
+    _, node_pairs = batch.items(nodes, PAIR_BYTES)
+    codec = _codec_of(batch.table(compression))
+    of_batch = (rows, node_pairs, pairs, counts, codec)
+    return Header(buffer.data, kind, body_length, *of_batch, dictionary_id, is_delta)
 
 
-def _read_message(
-    buffer: Flatbuffer,
-) -> tuple[Literal["schema", "dictionary", "batch"], int, Table]:
+def _read_message(buffer: Flatbuffer) -> tuple[MessageKind, int, Table]:
     """Return the type of a message, the size of its body, and its header."""
     version_slot, header_type, header_slot, body_length, custom_metadata = range(5)
     message = buffer.root()
@@ -290,19 +282,13 @@ def _message(code: int, header: Item, body_length: int = 0) -> bytes:
 
 
 def batch_message(
-    length: int,
-    nodes: bytes,
-    buffers: bytes,
-    variadic_counts: bytes,
-    body_length: int,
-    codec: Codec | None = None,
-    dictionary: tuple[int, bool] | None = None,
+    numbers: BodyNumbers, codec: Codec | None = None, dictionary: tuple[int, bool] | None = None
 ) -> bytes:
     """Return the metadata of a record batch or dictionary. Its size is a multiple of 8.
 
-    Nodes, buffers and counts consist of numbers of 64 bits; see `IpcBody.numbers`. A dictionary is
-    given by its id, and whether it is appended to the previous one.
+    A dictionary is given by its id, and whether it is appended to the previous one.
     """
+    length, nodes, buffers, variadic_counts, body_length = numbers
     header = table(
         pack("<q", length),
         vector(nodes, len(nodes) // PAIR_BYTES),

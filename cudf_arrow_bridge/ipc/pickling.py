@@ -118,12 +118,7 @@ def reduce(array: DeviceArray, protocol: int) -> tuple[Callable[..., Any], Any]:
     """Return the result of `DeviceArray.__reduce_ex__`: buffers are out of band in protocol 5."""
     header, buffers = pack(array)
     as_pickled = PickleBuffer if protocol >= WITH_BUFFERS else bytes
-    return restore, (header, array._labels, *map(as_pickled, buffers))
-
-
-def restore(header: tuple[Any, ...], labels: tuple[Any, ...], *buffers: Any) -> DeviceArray:
-    """Return the array of a pickle; see `unpack`."""
-    return unpack(header, list(buffers), labels)
+    return unpack, (header, list(map(as_pickled, buffers)), array._labels)
 
 
 def _aligned(buffer: Any) -> Any:

@@ -14,7 +14,7 @@ from ..arrow.device_array import DeviceArray
 from ..arrow.device_array_stream import DeviceArrayStream
 from ..cuda.residency import DeviceType
 from .decoder import Checks, MessageDecoder, ReadOptions, Received
-from .from_messages import MessageStreamSource, stream_of_messages
+from .messages import MessageStreamSource, stream_of_messages
 from .metadata import Footer, Header, read_footer, read_header, read_schema
 from .projection import PartialBody, Projection, pack
 from .transport.framing import CHUNK_SIZE, CONTINUATION, MAGIC, Block, read_message

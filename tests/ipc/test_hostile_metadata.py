@@ -160,7 +160,7 @@ def test_vtables_of_invalid_sizes_are_rejected(size):
 
 @pytest.mark.parametrize(("what", "number"), [("length", 0x1234567), ("body length", 0x89ABCDEF)])
 def test_negative_lengths_are_rejected(what, number):
-    data = batch_message(0x1234567, b"", b"", b"", 0x89ABCDEF)
+    data = batch_message((0x1234567, b"", b"", b"", 0x89ABCDEF))
     position = data.index(struct.pack("<q", number))
     changed = data.replace(struct.pack("<q", number), struct.pack("<q", -3))
     error = f"metadata byte {position}: expected a {what} of at least 0, got -3"

@@ -45,7 +45,7 @@ def test_tensors_are_refused():
 
 @pytest.mark.parametrize("columns", [1, 5000])
 def test_batch_messages_support_many_columns(columns):
-    metadata = batch_message(2, bytes(16 * columns), bytes(32 * columns), b"", 0)
+    metadata = batch_message((2, bytes(16 * columns), bytes(32 * columns), b"", 0))
     header = read_header(metadata)
     assert (len(header.nodes), len(header.buffers)) == (16 * columns, 32 * columns)
     assert len(metadata) < 48 * columns + 150
@@ -57,7 +57,8 @@ def test_batch_messages_support_many_columns(columns):
 def test_batch_messages_have_all_numbers(codec, dictionary, variadic):
     nodes, buffers = np.arange(6, dtype="<i8"), np.arange(10, 20, dtype="<i8")
     counts = np.array(variadic, "<i8").tobytes()
-    metadata = batch_message(7, nodes.tobytes(), buffers.tobytes(), counts, 640, codec, dictionary)
+    numbers = 7, nodes.tobytes(), buffers.tobytes(), counts, 640
+    metadata = batch_message(numbers, codec, dictionary)
     assert len(metadata) % 8 == 0
     header = read_header(metadata)
     assert header.kind == ("batch" if dictionary is None else "dictionary")
@@ -70,7 +71,7 @@ def test_batch_messages_have_all_numbers(codec, dictionary, variadic):
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, pa.py_buffer, np.frombuffer])
 def test_read_header_accepts_any_bytes_like_object(kind):
-    data = batch_message(1, bytes(16), bytes(32), b"", 0)
+    data = batch_message((1, bytes(16), bytes(32), b"", 0))
     given = np.frombuffer(data, np.int32) if kind is np.frombuffer else kind(data)
     header = read_header(given)
     assert header.length == 1

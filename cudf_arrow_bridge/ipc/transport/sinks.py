@@ -91,11 +91,15 @@ def open_sink(sink: Any) -> Iterator[Sink]:
     It gets the buffers in host memory without copies, except that small buffers are joined. An
     object that keeps a reference to a chunk of device data instead of copying the chunk gets a
     BufferError. Buffered files are flushed. A file at a path or URL is replaced on exit. After an
-    error it is unchanged; see `replace_file` and `upload_file`.
+    error it is unchanged, because the upload is aborted; see also `replace_file`.
     """
     sink = path_of(sink)
     if isinstance(sink, str) and "://" in sink:
-        with upload_file(sink) as file:
+        from fsspec.core import url_to_fs
+
+        # A transaction belongs to a filesystem instance. fsspec would reuse a cached instance.
+        filesystem, path = url_to_fs(sink, skip_instance_cache=True)
+        with filesystem.transaction, filesystem.open(path, "wb") as file:
             yield Sink(file.write)
     elif isinstance(sink, (str, os.PathLike)):
         with replace_file(sink) as file:
@@ -150,17 +154,3 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[io.FileIO]:
         if isinstance(error, OSError) and error.filename == temporary:
             raise OSError(error.errno, error.strerror, given) from None
         raise
-
-
-@contextlib.contextmanager
-def upload_file(url: str) -> Iterator[Any]:
-    """Yield an fsspec file that replaces the object at the URL on exit.
-
-    An error aborts the upload, and the old object stays.
-    """
-    from fsspec.core import url_to_fs
-
-    # A transaction belongs to a filesystem instance. fsspec would reuse a cached instance.
-    filesystem, path = url_to_fs(url, skip_instance_cache=True)
-    with filesystem.transaction, filesystem.open(path, "wb") as file:
-        yield file
