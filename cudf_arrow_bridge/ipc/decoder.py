@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from math import prod
 from typing import Any, Literal
@@ -214,7 +215,16 @@ class MessageDecoder:
             self._dictionary_bytes[header.dictionary_id] = before + size
         for stream in {buffer.stream for buffer in buffers if isinstance(buffer, BodyBuffer)}:
             order(options.stream.handle, stream.handle)
-        frees = options.on_device and self._frees(buffers)
+        # Whether all memory is freed in the order of the decoding stream.
+        frees = (
+            options.on_device
+            and not options.stream.is_freed_by_thread
+            and all(
+                isinstance(buffer, DeviceMemory) and buffer.stream is options.stream
+                for buffer in buffers
+                if buffer is not None
+            )
+        )
         return BatchParts(header, buffers, self._adopt, options.on_device, frees)
 
     def _add_dictionary(self, dictionary_id: int, parts: BatchParts, is_delta: bool) -> None:
@@ -288,29 +298,15 @@ class MessageDecoder:
             subject = "the record batch takes" if is_batch else "the dictionaries take"
             raise ValueError(f"{subject} {total:,} bytes, more than max_bytes={max_bytes}")
 
-    def _frees(self, buffers: list[Any]) -> bool:
-        """Return whether all memory is freed in the order of the decoding stream."""
-        stream = self._options.stream
-        return not stream.is_freed_by_thread and all(
-            isinstance(buffer, DeviceMemory) and buffer.stream is stream
-            for buffer in buffers
-            if buffer is not None
-        )
-
 
 def _adopt(stream: Stream, obj: Any) -> tuple[int, int, Any, bool]:
     """Return the address, size and owner of memory, and whether it has the buffer protocol.
 
     `stream` waits for the work that writes device memory.
     """
-    try:
+    with suppress(TypeError):
         memory = pa.py_buffer(obj)
-    except TypeError:
-        return (*_adopt_device_memory(stream, obj), False)
-    return memory.address, memory.size, memory, True
-
-
-def _adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
+        return memory.address, memory.size, memory, True
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is not None:
         owner, address = obj, interface["data"][0] or 0
@@ -330,4 +326,4 @@ def _adopt_device_memory(stream: Stream, obj: Any) -> tuple[int, int, Any]:
     size = prod(shape) * itemsize
     if size and strides is not None and tuple(strides) != row_major(shape, itemsize):
         raise ValueError(f"expected a contiguous buffer, got strides {strides}")
-    return address, size, owner
+    return address, size, owner, False

@@ -276,7 +276,11 @@ def open_source(source: Any, memory_map: bool = False) -> Source:
     if _has_buffer(source):
         return _Memory(memoryview(pa.py_buffer(source)))
     if isinstance(source, (str, os.PathLike)):
-        return _open_path(source, memory_map)
+        path = os.path.expanduser(path_of(source))
+        if memory_map:
+            return open_source(pa.memory_map(os.fsencode(path)))
+        file = open(path, "rb", buffering=0)  # noqa: SIM115  # closed by the source
+        return _open_file(file, file.close)
     is_bytes_io = type(source) is io.BytesIO
     if is_bytes_io or isinstance(source, (pa.BufferReader, pa.MemoryMappedFile)):
         start = source.tell()
@@ -302,14 +306,6 @@ def _has_buffer(source: Any) -> bool:
     except (TypeError, BufferError):
         return False
     return True
-
-
-def _open_path(path: str | os.PathLike[str], memory_map: bool) -> Source:
-    path = os.path.expanduser(path_of(path))
-    if memory_map:
-        return open_source(pa.memory_map(os.fsencode(path)))
-    file = open(path, "rb", buffering=0)  # noqa: SIM115  # closed by the source
-    return _open_file(file, file.close)
 
 
 def _open_file(file: Any, close: Callable[[], object] = lambda: None) -> Source:
