@@ -19,11 +19,10 @@ TYPES = ("Arrow type", "cuDF type")
 #: The columns whose cells are never wrapped, besides short names.
 NUMBERS = ("Rows", "Nulls", "Bytes")
 WORDS = ("Probe", "Status", "Device", "Support", "Result")
-#: The least width of the columns whose cells are wrapped, and of names that are wrapped at all.
-LEAST_WIDTH = 8
-NAME_WIDTH = 16
-#: The columns that are omitted on a narrow terminal, the first ones first.
-OMITTED = ("Device", "cuDF type", "Nulls", "Bytes", "Arrow type", "Rows", "Note", "Support")
+#: The length of cells that are not wrapped.
+SHORT = 16
+#: The least width of a terminal for which tables are made.
+LEAST_WIDTH = 80
 COLOURS = {
     "match": "green", "ok": "green", "zero-copy": "green", "converted": "yellow",
     "depends": "yellow", "unsupported": "yellow", "optional": "yellow",
@@ -40,7 +39,9 @@ def console() -> Console:
             raise  # rich calls this in its handler of the error, which `main` then handles.
 
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return PipeConsole(width=width, highlight=False, emoji=False, markup=False)
+    out = PipeConsole(width=width, highlight=False, emoji=False, markup=False)
+    out.width = max(out.width, LEAST_WIDTH)
+    return out
 
 
 def print_table(
@@ -53,49 +54,31 @@ def print_table(
 ) -> None:
     """Print a table; its text is not interpreted as markup, and control characters are escaped.
 
-    If the table is too wide, columns of `OMITTED` are left out and names and types are wrapped, or
-    types truncated.
+    If the table is too wide, long names and types are wrapped, or types truncated.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     rows = [list(map(printable, row)) for row in rows]
-    shown = fitting(headings, rows, out.width)
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading, is_whole in shown.items():
+    for heading, *column in zip(headings, *rows, strict=True):
         result.add_column(
             heading,
             justify="right" if heading in NUMBERS else "left",
-            no_wrap=is_whole,
+            # Names are wrapped only if they are long, and types and notes before them.
+            no_wrap=heading in NUMBERS + WORDS or max(map(len, column), default=0) <= SHORT,
             overflow="fold",
         )
     for row in rows:
-        texts = (Text(cell, COLOURS.get(cell, "")) for cell in row)
-        cells = dict(zip(headings, texts, strict=True))
-        for heading in TYPES if truncate_types else ():
-            # Of the cell, since rich does not reduce the width of a column that is not wrapped.
-            cells[heading].no_wrap, cells[heading].overflow = True, "ellipsis"
-        result.add_row(*(cells[heading] for heading in shown))
+        cells = [Text(cell, COLOURS.get(cell, "")) for cell in row]
+        for heading, cell in zip(headings, cells, strict=True):
+            if truncate_types and heading in TYPES:
+                # Of the cell, since rich does not reduce a column that is not wrapped.
+                cell.no_wrap, cell.overflow = True, "ellipsis"
+        result.add_row(*cells)
     print_line(out, title, "bold")
     out.print(result)
-
-
-def fitting(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> dict[str, bool]:
-    """Return the headings of the columns that fit a width, and whether they are never wrapped."""
-    from rich.cells import cell_len
-
-    least, whole = {}, {}
-    for heading, *cells in zip(headings, *rows, strict=True):
-        longest = max(map(cell_len, (heading, *cells)))
-        limit = NAME_WIDTH if heading == "Column" else LEAST_WIDTH
-        whole[heading] = heading in NUMBERS + WORDS or longest <= limit
-        least[heading] = longest if whole[heading] else LEAST_WIDTH
-    for heading in OMITTED:
-        # Each column has a space on both sides.
-        if sum(least.values()) + 2 * len(least) > width:
-            least.pop(heading, None)
-    return {heading: whole[heading] for heading in least}
 
 
 def print_line(out: Console, line: str, style: str = "") -> None:
