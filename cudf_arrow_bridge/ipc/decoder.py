@@ -15,7 +15,7 @@ import pyarrow as pa
 from .._core.export.array_exporter import BatchSource, ExportArguments, single_batch
 from .._core.export.exported_array import ExportedArray
 from .._core.ipc.body import BodyBuffer
-from .._core.ipc.body_decoder import BatchParts, BodyDecoder
+from .._core.ipc.body_decoder import BatchParts
 from .._core.ipc.body_transfer import DeviceMemory, upload_memory
 from .._core.stream.stream_export import StreamState
 from .._core.tensor import memory_of_dlpack
@@ -39,7 +39,7 @@ Checks = Literal["sizes", "minimal", "full"]
 Received = tuple[Header, list[Any] | Source]
 #: Arrow's device type, and the device id.
 Location = tuple[int, int]
-_CPU: Location = (DeviceType.CPU, -1)
+CPU: Location = (DeviceType.CPU, -1)
 
 
 class ReadOptions:
@@ -93,26 +93,17 @@ class ReadOptions:
         self.arguments = ExportArguments(self.stream, mr=mr)
 
 
-def dictionary_of(
-    values: pa.Array,
-    decoder: BodyDecoder,
-    index: int,
-    within: list[ExportedArray | None],
-    stream: Stream,
-    location: Location = _CPU,
-    mr: Any = None,
-) -> ExportedArray:
-    """Return values as the dictionary with an index of a schema, with their own types.
+def parts_of(values: pa.Array, stream: Stream, to_device: Any = None) -> BatchParts:
+    """Return values as a batch of one column with their own types.
 
-    An import would convert the types that cuDF does not have.
+    An import would convert the types that cuDF does not have. `to_device` has the arguments of
+    `upload_memory`, or is None for a body in host memory.
     """
     message = pa.ipc.read_message(pa.record_batch([values], [""]).serialize())
     body = message.body
-    if location != _CPU and body:
-        body = upload_memory(body, stream, mr, CHUNK_SIZE)
-    adopt = partial(_adopt, stream)
-    parts = BatchParts(read_header(message.metadata), [body], adopt)
-    return decoder.decode(parts, within, "sizes", stream, location, index)
+    if to_device is not None and body:
+        body = upload_memory(body, *to_device)
+    return BatchParts(read_header(message.metadata), [body], partial(_adopt, stream))
 
 
 class MessageDecoder:
@@ -282,8 +273,9 @@ class MessageDecoder:
         stream = options.stream
         on_host = [DeviceArray(array.to_host(stream), schema, "column") for array in arrays]
         location = arrays[0].device_type, arrays[0].device_id
-        joined = pa.concat_arrays(map(pa.array, on_host))
-        return dictionary_of(joined, self._decoder, index, within, stream, location, options.mr)
+        to_device = None if location == CPU else (stream, options.mr, options.chunk_size)
+        parts = parts_of(pa.concat_arrays(map(pa.array, on_host)), stream, to_device)
+        return self._decoder.decode(parts, within, "sizes", stream, location, index)
 
     def _check_size(self, header: Header, size: int) -> None:
         """Raise ValueError if a message of `size` bytes would exceed `max_bytes`."""

@@ -22,7 +22,7 @@ from ..cuda.streams import Stream, resolve_stream
 from ..export.inputs import kind_and_schema
 from ..to_arrow import to_arrow_device_stream
 from .compression import compress
-from .decoder import dictionary_of
+from .decoder import CPU, parts_of
 from .equality import same_values
 from .metadata import batch_message, read_schema, schema_message
 
@@ -138,8 +138,8 @@ class MessageEncoder:
         written = map(self._written.get, range(self._stored.decoder.num_dictionaries))
         within = [None if known is None else known.values for known in written]
         appended = after.slice(len(before))
-        array = dictionary_of(appended, self._stored.decoder, index, within, self.stream)
-        return self._describe(array, False)
+        parts, decode = parts_of(appended, self.stream), self._stored.decoder.decode
+        return self._describe(decode(parts, within, "sizes", self.stream, CPU, index), False)
 
     def _on_host(self, index: int, written: _Written) -> pa.Array:
         if written.on_host is None:

@@ -179,7 +179,7 @@ def test_delta_of_a_dictionary_is_uploaded_with_the_given_resource(monkeypatch):
         return source
 
     monkeypatch.setattr(decoder, "upload_memory", upload_memory)
-    monkeypatch.setattr(decoder, "_CPU", None)  # as if all memory were on a device
+    monkeypatch.setattr(decoder, "CPU", None)  # as if all memory were on a device
     words = [pa.array(values).dictionary_encode() for values in (["a"], ["a", "b"])]
     batches = [pa.record_batch([array], ["a"]) for array in words]
     resource = rmm.mr.CudaMemoryResource()

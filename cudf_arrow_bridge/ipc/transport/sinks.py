@@ -127,11 +127,9 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[io.FileIO]:
     given = os.fspath(path)
     path = os.path.realpath(os.path.expanduser(path))
     old = None
-    with contextlib.suppress(FileNotFoundError):
-        file = open(os.open(path, os.O_WRONLY), "wb", buffering=0)  # noqa: SIM115
-        old = os.fstat(file.fileno())
-    if old is not None:
-        with file:
+    if os.path.exists(path):
+        with open(os.open(path, os.O_WRONLY), "wb", buffering=0) as file:
+            old = os.fstat(file.fileno())
             if not stat.S_ISREG(old.st_mode):
                 yield file
                 return
