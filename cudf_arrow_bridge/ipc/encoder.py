@@ -151,16 +151,11 @@ class MessageEncoder:
 
 
 def encoder_of(
-    source: Any,
-    stream: Any,
-    preserve_index: bool | None,
-    max_rows: int | None,
-    is_file: bool = False,
-    is_downloaded: bool = False,
+    source: Any, stream: Any, preserve_index: bool | None, max_rows: int | None, **flags: bool
 ) -> tuple[DeviceArrayStream, MessageEncoder]:
     """Return the arrays of a source of `to_arrow_device_stream`, and the encoder for them.
 
-    Device arrays are unchanged.
+    Device arrays are unchanged. The flags are those of `MessageEncoder`.
     """
     arrays = source
     if not isinstance(source, DeviceArrayStream) or max_rows is not None:
@@ -168,8 +163,7 @@ def encoder_of(
             source, stream=stream, preserve_index=preserve_index, max_rows=max_rows
         )
     schema = arrays._schema_handle()
-    encoding_stream = resolve_stream(stream)
-    return arrays, MessageEncoder(schema, _kind_of(source), encoding_stream, is_file, is_downloaded)
+    return arrays, MessageEncoder(schema, _kind_of(source), resolve_stream(stream), **flags)
 
 
 def _kind_of(source: Any) -> Kind | None:

@@ -123,7 +123,8 @@ def _write(
 ) -> None:
     codec = check_compression(compression)
     check_chunk_size(chunk_size)
-    arrays, encoder = encoder_of(source, stream, preserve_index, max_rows, is_file, True)
+    flags = {"is_file": is_file, "is_downloaded": True}
+    arrays, encoder = encoder_of(source, stream, preserve_index, max_rows, **flags)
     with open_sink(sink) as out:
         if is_file:
             out.write(MAGIC + bytes(2))
