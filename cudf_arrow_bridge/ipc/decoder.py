@@ -193,17 +193,15 @@ class MessageDecoder:
         options = self._options
         if header.codec is not None:
             stored = BatchParts(header, buffers, self._adopt)
-            is_packed = len(buffers) == 1
             check_size = partial(self._check_size, header)
-            header, buffers = decompress(header, stored, is_packed, check_size)
+            header, buffers = decompress(header, stored, len(buffers) == 1, check_size)
             if options.uploads:
                 target = options.stream, options.mr, options.chunk_size
                 buffers = [buffer and upload_memory(buffer, *target) for buffer in buffers]
-        size = header.body_length
-        self._check_size(header, size)
+        self._check_size(header, header.body_length)
         if header.kind == "dictionary":
             before = self._dictionary_bytes.get(header.dictionary_id, 0) if header.is_delta else 0
-            self._dictionary_bytes[header.dictionary_id] = before + size
+            self._dictionary_bytes[header.dictionary_id] = before + header.body_length
         for stream in {buffer.stream for buffer in buffers if isinstance(buffer, BodyBuffer)}:
             order(options.stream.handle, stream.handle)
         # Whether all memory is freed in the order of the decoding stream.

@@ -196,9 +196,7 @@ def _receive(message: Any) -> Received:
 
 
 def stream_of_messages(
-    receive: Callable[[], Iterator[Received]],
-    options: ReadOptions,
-    single_use: Any,
+    receive: Callable[[], Iterator[Received]], options: ReadOptions, single_use: Any
 ) -> DeviceArrayStream:
     """Return the record batches of messages as a stream. Reads the schema immediately.
 

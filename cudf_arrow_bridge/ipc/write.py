@@ -66,7 +66,7 @@ def write_stream(
     [1, 2, 3]
     """
     max_rows = check_max_rows(max_rows)
-    _write(source, sink, stream, preserve_index, max_rows, compression, chunk_size, False)
+    _write(source, sink, False, compression, chunk_size, stream, preserve_index, max_rows)
 
 
 def write_file(
@@ -108,23 +108,17 @@ def write_file(
     [1, 2, 3]
     """
     max_rows = check_max_rows(max_rows)
-    _write(source, sink, stream, preserve_index, max_rows, compression, chunk_size, True)
+    _write(source, sink, True, compression, chunk_size, stream, preserve_index, max_rows)
 
 
 def _write(
-    source: Any,
-    sink: Any,
-    stream: Any,
-    preserve_index: bool | None,
-    max_rows: int | None,
-    compression: Compression | None,
-    chunk_size: int,
-    is_file: bool,
+    source: Any, sink: Any, is_file: bool, compression: Any, chunk_size: int, *arguments: Any
 ) -> None:
+    """Write a stream or file; the other arguments are those of `encoder_of`."""
     codec = check_compression(compression)
     check_chunk_size(chunk_size)
     flags = {"is_file": is_file, "is_downloaded": True}
-    arrays, encoder = encoder_of(source, stream, preserve_index, max_rows, **flags)
+    arrays, encoder = encoder_of(source, *arguments, **flags)
     with open_sink(sink) as out:
         if is_file:
             out.write(MAGIC + bytes(2))
