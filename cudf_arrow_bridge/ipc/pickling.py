@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pickle import PickleBuffer
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body import IpcBody
@@ -95,7 +94,7 @@ def unpack(
         for header in headers
     ]
     # Absent buffers, and packed bodies without bytes, are not sent.
-    expected = sum(map(np.count_nonzero, sizes))
+    expected = sum(size != 0 for of_body in sizes for size in of_body)
     if expected != len(buffers):
         raise ValueError(f"expected {expected} buffers, got {len(buffers)}")
     aligned = map(_aligned, buffers)

@@ -60,13 +60,15 @@ class Projection:
     def __init__(self, stored: StoredSchema, columns: Any) -> None:
         whole = stored.schema
         self._positions = selected_positions(columns, whole)
-        schemas = [pa.schema([field]) for field in whole]
+        of_types = {each: pa.schema([("", each)]) for each in whole.types}
+        headers = {
+            each: read_header(pa.ipc.read_message(empty(schema).serialize()).metadata)
+            for each, schema in of_types.items()
+        }
+        stored_of = {each: read_schema(schema_message(found)) for each, found in of_types.items()}
         #: pyarrow's metadata of a batch without rows, for each field of the whole schema.
-        self._fields = [
-            read_header(pa.ipc.read_message(empty(schema).serialize()).metadata)
-            for schema in schemas
-        ]
-        counts = [len(read_schema(schema_message(schema)).dictionary_ids) for schema in schemas]
+        self._fields = [headers[each] for each in whole.types]
+        counts = [len(stored_of[each].dictionary_ids) for each in whole.types]
         ids = _slices(stored.dictionary_ids, counts, self._positions, "dictionary ids")
         schema = pa.schema([whole.field(i) for i in self._positions], whole.metadata)
         self.stored = StoredSchema(schema, tuple(chain(*ids)))
