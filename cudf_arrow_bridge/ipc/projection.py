@@ -5,23 +5,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from .._core.ipc.body import ALIGNMENT
-from ..arrow.schemas import empty
 from ..frames.selected_columns import selected_positions
-from .metadata import (
-    Header,
-    StoredSchema,
-    pairs_of,
-    read_header,
-    read_schema,
-    schema_message,
-)
+from .metadata import Header, StoredSchema, pairs_of
 from .transport.sources import Source
+
+
+class _Counts(NamedTuple):
+    """The numbers of nodes and buffers of a field in a record batch."""
+
+    nodes: int
+    buffers: int
+    """The number of buffers without the data buffers of views."""
+    views: int
+    """The number of arrays of views."""
+    dictionaries: int
+
+
+def _counts_of(arrow_type: pa.DataType) -> _Counts:
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return _counts_of(arrow_type.storage_type)
+    if pa.types.is_dictionary(arrow_type):
+        within = _counts_of(arrow_type.value_type).dictionaries
+        return _Counts(1, 2, 0, 1 + within)
+    # pyarrow also counts a bitmap for types that never have one.
+    has_no_bitmap = (
+        pa.types.is_null(arrow_type)
+        or pa.types.is_run_end_encoded(arrow_type)
+        or pa.types.is_union(arrow_type)
+    )
+    own = _Counts(1, arrow_type.num_buffers - has_no_bitmap, arrow_type.has_variadic_buffers, 0)
+    children = (_counts_of(arrow_type.field(i).type) for i in range(arrow_type.num_fields))
+    return _Counts(*map(sum, zip(own, *children, strict=True)))
 
 
 class PartialBody(Source):
@@ -60,15 +80,8 @@ class Projection:
     def __init__(self, stored: StoredSchema, columns: Any) -> None:
         whole = stored.schema
         self._positions = selected_positions(columns, whole)
-        of_types = {each: pa.schema([("", each)]) for each in whole.types}
-        headers = {
-            each: read_header(pa.ipc.read_message(empty(schema).serialize()).metadata)
-            for each, schema in of_types.items()
-        }
-        stored_of = {each: read_schema(schema_message(found)) for each, found in of_types.items()}
-        #: pyarrow's metadata of a batch without rows, for each field of the whole schema.
-        self._fields = [headers[each] for each in whole.types]
-        counts = [len(stored_of[each].dictionary_ids) for each in whole.types]
+        self._fields = [_counts_of(each) for each in whole.types]
+        counts = [field.dictionaries for field in self._fields]
         ids = _slices(stored.dictionary_ids, counts, self._positions, "dictionary ids")
         schema = pa.schema([whole.field(i) for i in self._positions], whole.metadata)
         self.stored = StoredSchema(schema, tuple(chain(*ids)))
@@ -76,16 +89,11 @@ class Projection:
     def select(self, header: Header) -> Header:
         """Return the metadata of a batch of the selected columns in the same body."""
         fields, chosen = self._fields, self._positions
-        views = [len(field.variadic_counts) for field in fields]
+        views = [field.views for field in fields]
         own = _slices(header.variadic_counts, views, range(len(fields)), "variadic buffer counts")
-        # The arrays of views in batches without rows have no data buffers.
-        counts = [
-            len(pairs_of(field.buffers)) + sum(found)
-            for field, found in zip(fields, own, strict=True)
-        ]
+        counts = [field.buffers + sum(found) for field, found in zip(fields, own, strict=True)]
         nodes, buffers = pairs_of(header.nodes), pairs_of(header.buffers)
-        node_counts = [len(pairs_of(field.nodes)) for field in fields]
-        node_slices = _slices(nodes, node_counts, chosen, "nodes")
+        node_slices = _slices(nodes, [field.nodes for field in fields], chosen, "nodes")
         buffer_slices = _slices(buffers, counts, chosen, "buffers")
         return header._replace(
             nodes=np.concatenate([nodes[:0], *node_slices]).tobytes(),

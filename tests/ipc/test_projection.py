@@ -83,6 +83,41 @@ def test_open_file_with_columns_reads_the_same_columns_as_pyarrow(path, columns,
         assert batch.equals(other)
 
 
+class Tagged(pa.ExtensionType):
+    def __init__(self):
+        super().__init__(pa.int8(), "tests.tagged")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage, serialized):
+        return cls()
+
+
+def other_columns():
+    codes, numbers, ends = pa.array([0, 0], pa.int8()), pa.array([1, 2]), pa.array([1, 2])
+    yield pa.ExtensionArray.from_storage(Tagged(), codes)
+    dense = pa.UnionArray.from_dense(codes, pa.array([0, 1], pa.int32()), [numbers])
+    for union in (pa.UnionArray.from_sparse(codes, [numbers]), dense):
+        yield pa.ExtensionArray.from_storage(pa.opaque(union.type, "name", "vendor"), union)
+    lists = pa.DictionaryArray.from_arrays(codes, pa.array([[1]]))
+    for values in (pa.RunEndEncodedArray.from_arrays(ends, numbers), lists):
+        yield pa.RunEndEncodedArray.from_arrays(ends, values)
+
+
+@pytest.mark.parametrize("other", list(other_columns()), ids=lambda other: str(other.type))
+def test_open_file_reads_columns_beside_others_of_any_type(other):
+    """pyarrow cannot make empty arrays of these types, or use them as keys."""
+    pa.register_extension_type(Tagged())
+    try:
+        data = written(pa.table({"x": other, "n": [1, 2]}), max_chunksize=2)
+        with cab.ipc.open_file(data, columns=["n"]) as file:
+            assert file[0].to_arrow().to_pydict() == {"n": [1, 2]}
+    finally:
+        pa.unregister_extension_type("tests.tagged")
+
+
 @given(st.data())
 def test_open_file_selects_columns_of_random_files(data):
     size = data.draw(st.integers(0, 30))
