@@ -158,7 +158,13 @@ def open_file(
     [2, [3]]
     """
     options = ReadOptions(stream, validate, mr, device_type, chunk_size, max_bytes, uploads=True)
-    return DeviceArrayFile(_FileReader(open_source(source, memory_map), options, columns))
+    opened = open_source(source, memory_map)
+    try:
+        return DeviceArrayFile(_FileReader(opened, options, columns))
+    except BaseException:
+        # The traceback references the reader, which would close it later.
+        opened.close()
+        raise
 
 
 def schema_and_headers(source: Any, is_file: bool) -> tuple[pa.Schema, list[Header]]:

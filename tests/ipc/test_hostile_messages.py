@@ -89,6 +89,20 @@ def test_file_cut_at_any_byte_is_rejected(tmp_path):
         assert len(file) == 2
 
 
+@pytest.mark.parametrize("columns", [None, ["zz"]])
+def test_rejected_file_is_not_moved_later(columns, tmp_path):
+    data = FILE if columns else FILE[:-1]
+    (path := tmp_path / "file.arrow").write_bytes(data)
+    with open(path, "rb") as opened:
+        for file in (opened, io.BytesIO(data)):
+            with pytest.raises((ValueError, KeyError)) as error:
+                cab.ipc.open_file(file, columns=columns)
+            file.seek(5)
+            del error
+            gc.collect()
+            assert file.tell() == 5
+
+
 def test_open_stream_reads_no_bytes_after_the_end_of_the_stream():
     """The bytes after the end of the stream stay in the source."""
     source = io.BytesIO(STREAM + b"more")
