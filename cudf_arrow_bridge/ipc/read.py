@@ -228,12 +228,13 @@ class _FileReader:
                 header = _header_at(block, self._file)
                 if header.kind == "dictionary" and header.dictionary_id in skipped:
                     continue
-                if header.dictionary_id in known and not header.is_delta:
-                    raise ValueError(
-                        f"byte {block.offset:,}: a second dictionary has the id "
-                        f"{header.dictionary_id} and is not a delta"
-                    )
-                known.add(header.dictionary_id)
+                if header.kind == "dictionary" and not header.is_delta:
+                    if header.dictionary_id in known:
+                        raise ValueError(
+                            f"byte {block.offset:,}: a second dictionary has the id "
+                            f"{header.dictionary_id} and is not a delta"
+                        )
+                    known.add(header.dictionary_id)
                 self._decoder.read_array(header, self._file)
             self._has_dictionaries = True
 
@@ -331,6 +332,8 @@ def _read_footer(source: Source) -> Footer:
     size = source.size
     if size is None:
         raise TypeError("the file cannot seek")
+    if size < len(MAGIC) + TAIL_BYTES:
+        raise ValueError(f"{size} bytes are too few for an Arrow file")
     source.seek(0)
     head = bytes(source.take(len(MAGIC), "the beginning of a file"))
     source.seek(size - TAIL_BYTES)

@@ -179,6 +179,9 @@ def test_file_with_two_dictionaries_of_one_id_is_rejected():
     data, dictionaries, blocks, stored = file_of(messages, schema)
     file = cab.ipc.open_file(with_footer(data, dictionaries[:1], blocks, stored))
     assert file[0].to_pylist() == [{"a": "a"}, {"a": "b"}]
+    # A record batch that is listed as a dictionary is not one.
+    file = cab.ipc.open_file(with_footer(data, [dictionaries[0], blocks[1]], blocks[:1], stored))
+    assert file[0].to_pylist() == [{"a": "a"}, {"a": "b"}]
     file = cab.ipc.open_file(with_footer(data, dictionaries, blocks, stored))
     match = f"byte {dictionaries[1].offset:,}: a second dictionary has the id 0 and is not a delta"
     for read in (lambda: file[0], lambda: list(file)):

@@ -79,7 +79,8 @@ def test_stream_cut_at_any_byte_raises_unless_a_message_ends_there(make):
 
 def test_file_cut_at_any_byte_is_rejected(tmp_path):
     for size in range(len(FILE)):
-        with in_time(20), pytest.raises(ValueError, match=r"\w"):
+        match = "bytes are too few" if size < 16 else r"\w"
+        with in_time(20), pytest.raises(ValueError, match=match):
             cab.ipc.open_file(FILE[:size])
         for memory_map in (False, True) if size % 16 == 0 else ():
             (path := tmp_path / "cut.arrow").write_bytes(FILE[:size])
