@@ -19,10 +19,9 @@ TYPES = ("Arrow type", "cuDF type")
 #: The columns whose cells are never wrapped, besides short names.
 NUMBERS = ("Rows", "Nulls", "Bytes")
 WORDS = ("Probe", "Status", "Device", "Support", "Result")
-#: The length of cells that are not wrapped.
-SHORT = 16
-#: The least width of a terminal for which tables are made.
-LEAST_WIDTH = 80
+#: The length of names that are not wrapped, and the least width of columns that are.
+NAME_WIDTH = 16
+LEAST_WIDTH = 6
 COLOURS = {
     "match": "green", "ok": "green", "zero-copy": "green", "converted": "yellow",
     "depends": "yellow", "unsupported": "yellow", "optional": "yellow",
@@ -39,9 +38,7 @@ def console() -> Console:
             raise  # rich calls this in its handler of the error, which `main` then handles.
 
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    out = PipeConsole(width=width, highlight=False, emoji=False, markup=False)
-    out.width = max(out.width, LEAST_WIDTH)
-    return out
+    return PipeConsole(width=width, highlight=False, emoji=False, markup=False)
 
 
 def print_table(
@@ -54,31 +51,40 @@ def print_table(
 ) -> None:
     """Print a table; its text is not interpreted as markup, and control characters are escaped.
 
-    If the table is too wide, long names and types are wrapped, or types truncated.
+    If the table is too wide, long names and types are wrapped, or types truncated. If it is still
+    too wide, its lines are longer than those of the terminal.
     """
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     rows = [list(map(printable, row)) for row in rows]
     result = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading, *column in zip(headings, *rows, strict=True):
+    # Each column has a space on both sides.
+    least = 2 * len(headings)
+    for heading, *cells in zip(headings, *rows, strict=True):
+        longest = max(map(cell_len, (heading, *cells)))
+        limit = NAME_WIDTH if heading == "Column" else LEAST_WIDTH
+        is_whole = heading in NUMBERS + WORDS or longest <= limit
+        least += longest if is_whole else LEAST_WIDTH
         result.add_column(
             heading,
             justify="right" if heading in NUMBERS else "left",
-            # Names are wrapped only if they are long, and types and notes before them.
-            no_wrap=heading in NUMBERS + WORDS or max(map(len, column), default=0) <= SHORT,
+            no_wrap=is_whole,
             overflow="fold",
         )
     for row in rows:
-        cells = [Text(cell, COLOURS.get(cell, "")) for cell in row]
-        for heading, cell in zip(headings, cells, strict=True):
+        texts = [Text(cell, COLOURS.get(cell, "")) for cell in row]
+        for heading, text in zip(headings, texts, strict=True):
             if truncate_types and heading in TYPES:
                 # Of the cell, since rich does not reduce a column that is not wrapped.
-                cell.no_wrap, cell.overflow = True, "ellipsis"
-        result.add_row(*cells)
+                text.no_wrap, text.overflow = True, "ellipsis"
+        result.add_row(*texts)
+    if least > out.width:
+        result.width = least  # otherwise rich would cut off numbers and words
     print_line(out, title, "bold")
-    out.print(result)
+    out.print(result, crop=False)
 
 
 def print_line(out: Console, line: str, style: str = "") -> None:

@@ -99,6 +99,19 @@ def test_tables_on_terminals_have_whole_names_and_numbers(command, width, on_ter
         assert all(heading in shown for heading in roundtrip.HEADINGS) == (width >= 120)
 
 
+@pytest.mark.parametrize("width", [20, 80, 90])
+def test_names_numbers_and_words_are_whole_if_they_do_not_fit(width):
+    out = io.StringIO()
+    words = ["1,234,567,890"] * 2 + ["1,234.5 GiB", "CUDA:0", "unsupported", "mismatch"]
+    rows = [[name, "t" * 30, "c" * 30, *words] for name in ("sixteen_letters_", "表" * 8)]
+    console = Console(file=out, width=width)
+    report.print_table(console, "", roundtrip.HEADINGS, rows, truncate_types=True)
+    lines = out.getvalue().splitlines()
+    for name, *_ in rows:
+        (line,) = (line for line in lines if line.startswith(f" {name} "))
+        assert line.endswith("  ".join(["ttttt…", "ccccc…", *words]) + " ")
+
+
 def test_long_names_notes_and_paths_are_wrapped_on_a_terminal(tmp_path, on_terminal):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"name" * 20: [True], "b": [1]}), path)
