@@ -77,14 +77,18 @@ class MessageEncoder:
     ) -> Iterator[EncodedBatch]:
         """Yield the messages of arrays, with bodies that are compressed with a codec."""
         for array in arrays:
-            # Compression reads each body on the host.
-            for batch in self.encode(array if codec is None else array.to_host(stream=self.stream)):
+            # Compression reads each body on the host, without keeping device memory alive.
+            data = array._array if codec is None else array._array.to_host(self.stream)
+            del array
+            for batch in self.encode(data):
                 yield batch if codec is None else batch._replace(body=compress(batch.body, codec))
+            # Do not keep the batch alive while the next one is made.
+            del data, batch
 
-    def encode(self, array: DeviceArray) -> list[EncodedBatch]:
+    def encode(self, array: ExportedArray) -> list[EncodedBatch]:
         """Return the messages of a batch, after the dictionaries that it needs."""
         found: list[EncodedBatch] = []
-        body = self._describe(array._array, self._is_table)
+        body = self._describe(array, self._is_table)
         self._add_dictionaries(body, iter(range(len(self._stored.dictionary_ids))), found)
         return [*found, EncodedBatch(body)]
 

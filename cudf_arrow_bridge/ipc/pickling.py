@@ -46,7 +46,7 @@ def pack(array: DeviceArray, *, to_host: bool = True) -> tuple[tuple[Any, ...], 
     device_type = array._array.device_type
     is_packed = to_host and device_type != DeviceType.CPU
     encoder = MessageEncoder(array._arrow_schema, array._kind, stream, is_downloaded=is_packed)
-    encoded = encoder.encode(array)
+    encoded = encoder.encode(array._array)
     buffers: list[Any]
     if is_packed:
         buffers = [_download(batch.body) for batch in encoded if batch.body.packed_size]

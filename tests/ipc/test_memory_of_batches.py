@@ -16,6 +16,7 @@ from cudf_arrow_bridge._core.ipc.body_decoder import BodyDecoder
 from cudf_arrow_bridge.cuda.residency import DeviceType
 from cudf_arrow_bridge.cuda.streams import resolve_stream
 from cudf_arrow_bridge.ipc import decoder
+from cudf_arrow_bridge.ipc.encoder import encoder_of
 from cudf_arrow_bridge.ipc.metadata import StoredSchema, read_header, read_schema
 from testing.ipc.metadata import messages_of
 from testing.ipc.samples import written
@@ -57,6 +58,22 @@ def test_batch_is_freed_in_stream_order_if_its_body_has_the_stream(is_of_stream,
     array = reader.read_array(read_header(body[0]), [Memory(body[1], made_on)])
     assert pa.record_batch(reader.wrap(array)).equals(batch)
     assert freed_in_order == [is_of_stream]
+
+
+@pytest.mark.parametrize("codec", [None, "lz4_frame"])
+def test_writers_keep_no_array_whose_message_is_made(codec):
+    arrays = []
+
+    def array_of(i):
+        assert not any(array() for array in arrays)
+        array = cab.to_arrow_device(pa.record_batch({"a": [i]}))
+        arrays.append(weakref.ref(array))
+        return array
+
+    _, encoder = encoder_of(pa.record_batch({"a": [0]}), None, None, None)
+    for _ in encoder.messages(map(array_of, range(3)), codec):
+        assert not any(array() for array in arrays)
+    assert len(arrays) == 3
 
 
 def test_suspended_iteration_keeps_no_message():

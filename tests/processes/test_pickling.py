@@ -184,7 +184,7 @@ def test_unpack_reads_packed_bodies(name):
     batches = PACKED[name]
     for array, batch in zip(adopted(batches[0].schema, batches), batches, strict=True):
         encoder = MessageEncoder(array._arrow_schema, "table", resolve_stream(None))
-        bodies = [message.body for message in encoder.encode(array)]
+        bodies = [message.body for message in encoder.encode(array._array)]
         buffers = [packed(body) for body in bodies if body.packed_size]
         assert [len(buffer) for buffer in buffers] == [
             body.packed_size for body in bodies if body.packed_size
