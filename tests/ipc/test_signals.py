@@ -21,7 +21,9 @@ from testing.processes import forks, in_fork, sums_of
 TABLE = pa.table({"a": np.arange(1 << 20)})
 
 
-def files(ends):
+def files(ends, blocks):
+    for end in ends:
+        os.set_blocking(end, blocks)
     reader, writer = ends
     return open(reader, "rb", buffering=0), open(writer, "wb", buffering=0)
 
@@ -32,8 +34,9 @@ def buffered():
 
 
 CONNECTIONS = {
-    "pipe": lambda: files(os.pipe()),
-    "socket": lambda: files([end.detach() for end in socket.socketpair()]),
+    "pipe": lambda: files(os.pipe(), True),
+    "pipe that does not block": lambda: files(os.pipe(), False),
+    "socket": lambda: files([end.detach() for end in socket.socketpair()], True),
 }
 
 
@@ -64,6 +67,7 @@ def interrupted_once(end_wait):
 
 
 def read_all(file):
+    os.set_blocking(file.fileno(), True)
     while file.read(1 << 20):
         pass
 
@@ -107,6 +111,7 @@ def test_signal_ends_a_blocked_read(connection, num_bytes):
     reader, writer = CONNECTIONS[connection]()
 
     def write():
+        os.set_blocking(writer.fileno(), True)
         with memoryview(beginning) as rest:
             while rest:
                 rest = rest[writer.write(rest) :]

@@ -209,11 +209,13 @@ def test_bodies_start_at_multiples_of_64_bytes(length):
         assert sink.position == len(writer.data)
 
 
+@pytest.mark.parametrize("blocks", [True, False])
 @pytest.mark.parametrize("connect", [os.pipe, lambda: [end.detach() for end in narrow_sockets()]])
-def test_pieces_of_any_size_pass_through_a_small_connection(connect):
+def test_pieces_of_any_size_pass_through_a_small_connection(connect, blocks):
     """There are partial writes within pieces."""
     ends = connect()
     reader, writer = ends if connect is os.pipe else reversed(ends)
+    os.set_blocking(writer, blocks)
     sizes = [0, 5000, 1, 64, 300_000, 63, 0]
     pieces = [bytes([i % 251]) * size for i, size in enumerate(sizes)]
     thread = ReadingThread(reader)

@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import secrets
+import select
 import stat
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -17,7 +18,7 @@ from ..._core.ipc.body_transfer import download_to
 from ...arrow.options import path_of
 from ...cuda.residency import DeviceType
 from .framing import Block, frame_metadata
-from .sources import check_binary, raw_file_of
+from .sources import check_binary, raw_file_of, wait_for
 
 #: Buffers smaller than this are joined before an object writes them.
 SMALL = 4096
@@ -59,6 +60,8 @@ class Sink:
                 if written is None and not isinstance(self._file, io.RawIOBase):
                     break
                 if not written:
+                    if wait_for(self._file, select.POLLOUT):
+                        continue
                     raise BlockingIOError(
                         f"byte {self.position:,}: the sink does not block and accepts none of the "
                         f"next {len(rest):,} bytes"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -143,6 +144,8 @@ class Source(AbstractContextManager["Source"]):
         while rest := view[self.position - start :]:
             count = self._read(rest)
             if count is None:
+                if wait_for(self._file, select.POLLIN):
+                    continue
                 raise BlockingIOError(
                     f"byte {self.position:,}: the source does not block and has no bytes yet"
                 )
@@ -324,6 +327,16 @@ def raw_file_of(file: Any) -> io.FileIO | None:
     """
     raw = file.raw if type(file) in _BUFFERED else file
     return raw if type(raw) is io.FileIO else None
+
+
+def wait_for(file: Any, event: int) -> bool:
+    """Wait for an event of a raw file that does not block; return False for other objects."""
+    if type(file) is not io.FileIO:
+        return False
+    poll = select.poll()
+    poll.register(file, event)
+    poll.poll()
+    return True
 
 
 def check_binary(file: Any, method: str, what: str) -> None:
