@@ -113,7 +113,7 @@ def _data_and_size(name: Codec, data: pa.Buffer) -> tuple[pa.Buffer | None, int,
     (size,) = SIZE.unpack_from(data)
     rest = data.slice(SIZE.size)
     if size == NOT_COMPRESSED:
-        return rest, len(rest), False
+        return rest or None, len(rest), False
     most = len(rest) * MOST_BYTES[name]
     if not 0 <= size <= most:
         raise ValueError(f"expected an uncompressed size of 0 to {most:,} bytes, got {size:,}")

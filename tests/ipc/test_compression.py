@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cudf_arrow_bridge as cab
+from cudf_arrow_bridge.ipc import decoder
 from testing.ipc import samples as ipc_samples
 from testing.ipc.metadata import Metadata, messages_of
 
@@ -69,6 +70,25 @@ def test_body_is_one_buffer_in_host_memory_or_all_buffers():
         read(schema, metadata, buffers[:3])
     with pytest.raises(TypeError, match="an object of type object"):
         read(schema, metadata, [object(), *buffers[1:]])
+
+
+def test_empty_buffers_with_the_marker_of_uncompressed_ones_are_absent(monkeypatch):
+    """Otherwise they would count as memory of the host."""
+    found = []
+
+    class Parts(decoder.BatchParts):
+        def __init__(self, header, buffers, *rest):
+            super().__init__(header, buffers, *rest)
+            found.append(buffers)
+
+    monkeypatch.setattr(decoder, "BatchParts", Parts)
+    empty = BATCH.slice(0, 0)
+    stream = ipc_samples.written(BATCH.schema, [empty], compression="lz4")
+    (schema, _), (metadata, _) = messages_of(stream)
+    marked = Metadata(metadata).patched(**{"buffer 3": 8, "buffer 7": 8})
+    marker = struct.pack("<q", -1)
+    assert read((schema, []), marked, [b"", marker, b"", marker]).equals(empty)
+    assert found[-1] == [None] * 4
 
 
 def test_compressed_buffers_that_overlap_are_rejected():
