@@ -79,6 +79,13 @@ def test_failed_write_keeps_the_old_file_and_creates_no_file(path):
     assert names_in(path.parent) == ["table.arrow"]
 
 
+def test_write_flushes_the_file_and_then_its_folder(path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda fd: flushed.append(os.fstat(fd).st_ino))
+    write_file(TABLE, path)
+    assert flushed == [path.stat().st_ino, path.parent.stat().st_ino]
+
+
 @pytest.mark.parametrize(("mode", "expected"), [(0o664, 0o664), (0o200, 0o200), (0o6755, 0o755)])
 def test_write_keeps_the_mode_of_the_file_without_setuid_and_setgid(path, mode, expected):
     path.chmod(mode)

@@ -130,9 +130,11 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[io.FileIO]:
     given = os.fspath(path)
     path = os.path.realpath(os.path.expanduser(path))
     old = None
-    if os.path.exists(path):
-        with open(os.open(path, os.O_WRONLY), "wb", buffering=0) as file:
-            old = os.fstat(file.fileno())
+    with contextlib.suppress(FileNotFoundError):
+        file = open(os.open(path, os.O_WRONLY), "wb", buffering=0)  # noqa: SIM115
+        old = os.fstat(file.fileno())
+    if old is not None:
+        with file:
             if not stat.S_ISREG(old.st_mode):
                 yield file
                 return
@@ -155,3 +157,10 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[io.FileIO]:
         if isinstance(error, OSError) and error.filename == temporary:
             raise OSError(error.errno, error.strerror, given) from None
         raise
+    # Also flush the new directory entry, if the file system supports it.
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
