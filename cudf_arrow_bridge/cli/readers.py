@@ -46,10 +46,11 @@ class SourceFile:
     def summary(self) -> tuple[pa.Schema, int | None, tuple[str, ...] | None]:
         """Return the schema, the rows and the codecs of Arrow IPC bodies, without reading data."""
         with readable(self.path):
-            if self.format in ("parquet", "csv", "tsv"):
-                schema, _ = self._batches()
-                is_csv = self.format != "parquet"
-                return schema, None if is_csv else pq.read_metadata(self._open()).num_rows, None
+            if self.format == "parquet":
+                with pq.ParquetFile(self._open()) as file:
+                    return file.schema_arrow, file.metadata.num_rows, None
+            if self.format in ("csv", "tsv"):
+                return self._batches()[0], None, None
             schema, headers = schema_and_headers(self._open(), self.format == "arrow-file")
             codecs = {header.codec for header in headers if header.codec}
             rows = sum(header.length for header in headers)

@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -49,6 +50,20 @@ def test_unsupported_types_have_a_reason(tmp_path, capsys):
     assert wide["note"]
     assert "two fields of one name" in twice["note"]
     assert fine["support"] == "zero-copy"
+
+
+def test_footer_of_a_parquet_file_of_a_url_is_read_once(monkeypatch, capsys):
+    store = fsspec.filesystem("memory")
+    store.pipe("/footer.parquet", SAMPLE.read_bytes())
+    opened, open_in_store = [], type(store)._open
+
+    def count(self, *args, **kwargs):
+        opened.append(self)
+        return open_in_store(self, *args, **kwargs)
+
+    monkeypatch.setattr(type(store), "_open", count)
+    assert inspected("memory://footer.parquet", capsys)["format"] == "parquet"
+    assert len(opened) == 2  # once for the format
 
 
 def test_data_of_a_parquet_file_is_not_read(tmp_path, capsys):
