@@ -75,7 +75,7 @@ def print_result(out: Console, result: FileResult) -> None:
         outcome = column.support if column.result == "match" else column.result
         if column.note:
             lines.append(f"{outcome}: {column.name} ({column.arrow_type}): {column.note}")
-    times = ", ".join(f"{name} {taken * 1e3:,.1f} ms" for name, taken in result.seconds.items())
+    times = ", ".join(f"{name} {duration(taken)}" for name, taken in result.seconds.items())
     lines.append(f"Time: {times}.")
     if result.consumer:
         lines.append(f"Consumer: {result.consumer}.")
@@ -84,6 +84,15 @@ def print_result(out: Console, result: FileResult) -> None:
     lines.append(f"{matched} of {columns} matched after the round trip.")
     for line in lines:
         report.print_line(out, line)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in a readable unit."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.1f} ms"
+    return f"{seconds * 1e6:.0f} µs"
 
 
 def cell(heading: str, value: Any) -> str:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..arrow.device_array import DeviceArray
@@ -14,6 +16,13 @@ from ..to_arrow import to_arrow_device, to_arrow_device_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a method with the keywords of a function that takes the object."""
+    signature = inspect.signature(function)
+    obj, *keywords = signature.parameters.values()
+    return signature.replace(parameters=[obj.replace(name="self"), *keywords])
 
 
 class ArrowDeviceAccessor:
@@ -35,8 +44,7 @@ class ArrowDeviceAccessor:
         """Export the object, with the keywords of :func:`cudf_arrow_bridge.to_arrow_device`."""
         return to_arrow_device(self._obj, **options)
 
-    # For `inspect.signature`, and so for `help`.
-    export.__wrapped__ = to_arrow_device  # type: ignore[attr-defined]
+    export.__signature__ = _signature_of(to_arrow_device)  # type: ignore[attr-defined]
 
     def export_stream(self, **options: Any) -> DeviceArrayStream:
         """Export the object in batches.
@@ -45,7 +53,7 @@ class ArrowDeviceAccessor:
         """
         return to_arrow_device_stream(self._obj, **options)
 
-    export_stream.__wrapped__ = to_arrow_device_stream  # type: ignore[attr-defined]
+    export_stream.__signature__ = _signature_of(to_arrow_device_stream)  # type: ignore[attr-defined]
 
     @property
     def schema(self) -> pa.Schema | pa.Field:

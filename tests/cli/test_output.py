@@ -122,6 +122,11 @@ def test_long_names_notes_and_paths_are_wrapped_on_a_terminal(tmp_path, on_termi
     assert f"{path} (parquet)" in "".join(lines)[:500].replace(".parquet(", ".parquet (")
 
 
+def test_durations_have_readable_units():
+    found = [roundtrip.duration(seconds) for seconds in (2.5, 0.0123, 4.2e-6)]
+    assert found == ["2.50 s", "12.3 ms", "4 µs"]
+
+
 @pytest.mark.parametrize("form", ["parquet", "arrows", "csv"])
 @pytest.mark.parametrize("options", [[], ["--rows", "1"]], ids=["all", "rows"])
 def test_files_whose_names_are_not_utf8_are_read(form, options, tmp_path, capsys):

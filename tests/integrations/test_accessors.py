@@ -105,6 +105,8 @@ def test_export_methods_have_the_signatures_of_the_functions(name, function):
     (_, *keywords) = inspect.signature(function).parameters.values()
     assert list(signature.parameters.values()) == keywords
     assert signature.return_annotation == inspect.signature(function).return_annotation
+    unbound = inspect.signature(getattr(accessors.ArrowDeviceAccessor, name))
+    assert next(iter(unbound.parameters)) == "self"
 
 
 def test_export_methods_apply_their_options():
