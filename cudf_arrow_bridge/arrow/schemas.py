@@ -156,7 +156,7 @@ def fields_of(arrow_type: pa.DataType) -> list[pa.Field]:
 
 
 def with_fields(arrow_type: pa.DataType, fields: Sequence[pa.Field]) -> pa.DataType:
-    """Return a struct, list or map type with other fields, and other types, also unions, unchanged."""
+    """Return a struct, list or map type with other fields, and any other type unchanged."""
     if pa.types.is_struct(arrow_type):
         return pa.struct(fields)
     if pa.types.is_map(arrow_type):
