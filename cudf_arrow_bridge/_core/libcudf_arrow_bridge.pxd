@@ -296,15 +296,8 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         size_type size
         vector[copied_buffer] copied
         shared_ptr[const void] owner
-        data_type type
-        size_type null_count
-        const void* data
+        column_view borrowed
         int64_t data_size
-        const void* mask
-        int64_t mask_size
-        const void* offsets
-        int64_t offsets_size
-        data_type offsets_type
 
     cdef cppclass imported_table:
         vector[imported_column] columns
@@ -314,11 +307,8 @@ cdef extern from "cudf_arrow_bridge/import.hpp" namespace "cudf_arrow_bridge" no
         array_importer(const ArrowSchema&) except +libcudf_exception_handler
         const shared_schema& schema() noexcept
         bool has_schema(const ArrowSchema&) noexcept
-        imported_column column(
-            ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
-        ) except +libcudf_exception_handler
-        imported_table table(
-            ArrowDeviceArray*, const import_options&, stream_ref, device_async_resource_ref
+        imported_table import_array(
+            ArrowDeviceArray*, bool, const import_options&, stream_ref, device_async_resource_ref
         ) except +libcudf_exception_handler
 
     bool can_share(const vector[column_view]&) except +libcudf_exception_handler

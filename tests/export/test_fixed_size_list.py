@@ -144,6 +144,14 @@ def test_unused_lists_may_have_other_lengths():
         assert found.to_pylist() == part.to_pylist()
 
 
+@pytest.mark.parametrize("element", [pa.binary(2), pa.list_(pa.uint8(), 2)], ids=str)
+def test_elements_of_no_lists_are_not_refused_as_copies(element):
+    column = to_plc(pa.array([[[1, 2], None]], pa.list_(pa.list_(pa.uint8()))).slice(1))
+    requested = pa.field("", pa.list_(element))
+    found = read(cab.to_arrow_device(column, requested_schema=requested, copy=False))
+    assert (found.type, found.to_pylist()) == (requested.type, [])
+
+
 @pytest.mark.parametrize(
     ("array", "requested", "size", "path"),
     [
@@ -187,8 +195,10 @@ def test_lists_of_negative_length_have_no_fixed_size():
         cab.to_arrow_device(column, requested_schema=pa.list_(pa.int32(), 2))
 
 
-def test_more_elements_than_a_column_holds_are_an_error():
-    column = to_plc(pa.array([None] * 3, pa.list_(pa.int8())))
-    requested = pa.field("", pa.list_(pa.int8(), 1_000_000_000))
-    with pytest.raises(OverflowError, match="3000000000"):
+@pytest.mark.parametrize("type_", [pa.list_(pa.uint8(), 10**9), pa.binary(10**9)], ids=str)
+def test_more_elements_than_a_column_holds_are_an_error(type_):
+    column = to_plc(pa.array([None] * 3, pa.list_(pa.uint8())))
+    requested = pa.field("", type_)
+    unit = "list elements" if type_.num_fields else "bytes"
+    with pytest.raises(OverflowError, match=f"{unit}, got 3000000000"):
         cab.to_arrow_device(column, requested_schema=requested)

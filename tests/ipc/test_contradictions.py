@@ -78,6 +78,27 @@ def test_full_validation_rejects_a_null_count_of_zero_over_nulls(type_):
     refused(messages, "column 'n': expected a null count of 3, got 0", validate="full")
 
 
+@pytest.mark.parametrize(
+    ("values", "sent"),
+    [
+        (pa.nulls(7), [(5, 5)]),
+        (pa.RunEndEncodedArray.from_arrays([5, 7], [1, 2]), [(5, 0), (1, 0), (1, 0)]),
+    ],
+    ids=["null", "runs"],
+)
+@pytest.mark.parametrize("null_count", [0, 3, 7])
+@pytest.mark.parametrize("validate", ["sizes", "minimal", "full"])
+def test_null_counts_of_fields_without_masks_are_ignored(values, sent, null_count, validate):
+    """Also if the field has more rows than its struct."""
+    batch = pa.record_batch({"s": pa.StructArray.from_arrays([values], ["x"])})
+    changed = messages_with([batch], length=5, **{"node 0": 5, "node 3": null_count})
+    (array,) = cab.ipc.from_messages(changed, validate=validate)
+    metadata = list(cab.ipc.messages(array))[-1].metadata
+    assert Metadata(metadata).nodes == [(5, 0), *sent]
+    assert array.to_host().to_pylist() == batch.slice(0, 5).to_pylist()
+    assert f"{sent[0][1]} nulls" in repr(array["s"].children[0])
+
+
 def test_mask_of_a_column_without_nulls_may_be_short_or_without_zeros():
     batch = pa.record_batch({"n": pa.array([1, None, 3], pa.int8())})
     ones = lambda body: np.full(len(body), 0xFF, "uint8")  # noqa: E731

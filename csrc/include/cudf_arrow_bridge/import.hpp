@@ -7,6 +7,7 @@
 #include <cudf_arrow_bridge/visibility.hpp>
 
 #include <cudf/column/column.hpp>
+#include <cudf/column/column_view.hpp>
 #include <cudf/table/table_view.hpp>
 
 #include <rmm/resource_ref.hpp>
@@ -64,8 +65,7 @@ struct import_options {
  * it, and `offset` skips them as in any slice of libcudf. `storage->null_count()` counts the nulls
  * of the imported rows only.
  *
- * With `import_options::borrow`, `storage` may be null. The column then has the fields of a
- * `cudf::column_view` and the sizes of its buffers.
+ * With `import_options::borrow`, `storage` may be null. The column is then a view.
  */
 struct CUDF_ARROW_BRIDGE_EXPORT imported_column {
   std::unique_ptr<cudf::column> storage{};  ///< rows `[0, offset + size)`; null: borrowed
@@ -78,15 +78,8 @@ struct CUDF_ARROW_BRIDGE_EXPORT imported_column {
   /// Keeps the producer's array alive; null: not borrowed. After the destruction of all copies, the
   /// array is released when the work that is then enqueued on the stream of the import is done.
   std::shared_ptr<void const> owner{};
-  cudf::data_type type{};          ///< of a borrowed column, as are all following fields
-  cudf::size_type null_count{0};   ///< null rows among the imported ones
-  void const* data{nullptr};       ///< values, or the characters of a string column
-  std::int64_t data_size{0};       ///< bytes
-  void const* mask{nullptr};       ///< null: no row is null
-  std::int64_t mask_size{0};       ///< bytes
-  void const* offsets{nullptr};    ///< of a string column; begins with row 0 of the buffers
-  std::int64_t offsets_size{0};    ///< bytes
-  cudf::data_type offsets_type{};  ///< INT32 or INT64
+  cudf::column_view borrowed{};  ///< the imported rows of a borrowed column
+  std::int64_t data_size{0};     ///< size in bytes of the data buffer of a borrowed column
 
   /// @return A view of the imported rows; valid during the lifetime of `storage` or `owner`
   [[nodiscard]] cudf::column_view view() const;
@@ -207,17 +200,13 @@ class CUDF_ARROW_BRIDGE_EXPORT array_importer {
   /// @return Whether the schema is equal to this one, as `equal_schemas` says
   [[nodiscard]] bool has_schema(ArrowSchema const& schema) const;
 
-  /// Like `from_arrow_device_column`.
-  [[nodiscard]] imported_column column(ArrowDeviceArray* array,
-                                       import_options const& options,
-                                       cuda::stream_ref stream,
-                                       rmm::device_async_resource_ref mr) const;
-
-  /// Like `from_arrow_device_table`.
-  [[nodiscard]] imported_table table(ArrowDeviceArray* array,
-                                     import_options const& options,
-                                     cuda::stream_ref stream,
-                                     rmm::device_async_resource_ref mr) const;
+  /// Like `from_arrow_device_table` if `is_table`. Otherwise like `from_arrow_device_column`; the
+  /// result then has one column.
+  [[nodiscard]] imported_table import_array(ArrowDeviceArray* array,
+                                            bool is_table,
+                                            import_options const& options,
+                                            cuda::stream_ref stream,
+                                            rmm::device_async_resource_ref mr) const;
 
  private:
   struct state;

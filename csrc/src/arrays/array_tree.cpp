@@ -11,10 +11,67 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
+
+std::int64_t row_buffer::size(std::int64_t rows) const noexcept
+{
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  if (bits > 0 && rows > (most - 7) / bits - more_rows) { return most; }
+  return bytes_for_bits((rows + more_rows) * bits);
+}
+
+std::vector<row_buffer> array_node::row_buffers() const
+{
+  auto const bits = offset_width(layout) * 8;
+  switch (layout) {
+    case array_layout::null:
+    case array_layout::runs: return {};
+    case array_layout::validity:
+    case array_layout::fixed_lists: return {{"validity", 1}};
+    case array_layout::fixed: return {{"validity", 1}, {"data", per_row}};
+    case array_layout::views: return {{"validity", 1}, {"views", 128}};
+    case array_layout::list_views32:
+    case array_layout::list_views64: return {{"validity", 1}, {"offsets", bits}, {"sizes", bits}};
+    default: return {{"validity", 1}, {"offsets", bits, 1}};
+  }
+}
+
+std::vector<data_size> array_node::data_sizes(bool host) const
+{
+  auto result = std::vector<data_size>{};
+  if (layout == array_layout::string32 || layout == array_layout::string64) {
+    auto const width  = offset_width(layout);
+    auto const* first = static_cast<std::byte const*>(buffers[1]);
+    auto const* last  = first == nullptr ? nullptr : first + (offset + length) * width;
+    result.push_back({2, {last, width}});
+  } else if (layout == array_layout::views) {
+    auto const last   = std::size_t{num_view_buffers} - 1;
+    auto const* sizes = static_cast<std::int64_t const*>(view_buffers[last]);
+    // They may be in host memory also for arrays on a device.
+    auto const is_on_host = host || (last > 2 && locate(sizes).device_type == ARROW_DEVICE_CPU);
+    for (auto i = std::size_t{2}; i < last; ++i) {
+      result.push_back({i, {sizes++, 8, is_on_host}});
+    }
+  }
+  return result;
+}
+
+void array_node::slice(std::int64_t begin, std::int64_t size)
+{
+  if (layout == array_layout::null || null_count == length || size == 0) {
+    null_count = size;
+  } else if (null_count != 0 && size != length) {
+    null_count = -1;
+  }
+  if (has_offsets(layout) && size != length) { per_row = 0; }
+  offset += begin;
+  length = size;
+}
 
 array_tree::~array_tree()
 {
@@ -86,104 +143,6 @@ array_tree::place array_tree::place_of(device_array const& handle)
 {
   if (handle.tree_ == nullptr) { throw std::invalid_argument{"the array is released"}; }
   return {handle.tree_, handle.node_};
-}
-
-namespace {
-
-void slice_node(array_node& node, std::int64_t offset, std::int64_t length)
-{
-  if (node.null_count == node.length) {
-    node.null_count = length;
-  } else if (node.null_count != 0 && length != node.length) {
-    node.null_count = -1;
-  }
-  if (has_offsets(node.layout) && length != node.length) { node.per_row = 0; }
-  // pyarrow rejects arrays with an offset and without rows. The children of structs have rows.
-  node.offset = length == 0 && node.num_children == 0 ? 0 : node.offset + offset;
-  node.length = length;
-}
-
-}  // namespace
-
-std::shared_ptr<array_tree const> slice_tree(std::shared_ptr<array_tree const> const& source,
-                                             std::size_t node,
-                                             std::int64_t offset,
-                                             std::int64_t length,
-                                             bool is_table)
-{
-  auto tree  = array_tree::derive(source);
-  auto& root = tree->nodes[node];
-  if (is_table) {
-    for (std::size_t i = 0; i < root.num_children; ++i) {
-      slice_node(tree->nodes[root.first_child + i], root.offset + offset, length);
-    }
-    root.offset = 0;
-    root.length = length;
-  } else {
-    slice_node(root, offset, length);
-  }
-  auto const guard = guard_device(tree->location);
-  auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const mr    = host ? host_memory_resource() : rmm::mr::get_current_device_resource_ref();
-  tree->count_unknown_nulls({host, tree->stream_here(), mr});
-  return tree;
-}
-
-std::shared_ptr<array_tree const> select_children(std::shared_ptr<array_tree const> const& source,
-                                                  std::size_t node,
-                                                  std::span<std::size_t const> positions)
-{
-  auto tree         = array_tree::derive(source);
-  auto const first  = tree->add_nodes(positions.size());
-  auto const& whole = source->nodes[node];
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    tree->nodes[first + i] = source->nodes[whole.first_child + positions[i]];
-  }
-  tree->nodes[node].first_child  = first;
-  tree->nodes[node].num_children = positions.size();
-  return tree;
-}
-
-namespace {
-
-void view_node(array_tree& tree,
-               std::size_t index,
-               parsed_tree const& types,
-               ArrowArray const& array)
-{
-  auto const& type = types.type;
-  auto& node = tree.nodes[index] = {};
-  node.layout                    = type.layout;
-  node.length                    = array.length;
-  node.null_count                = array.null_count;
-  node.offset                    = array.offset;
-  if (node.layout == array_layout::views) {
-    tree.add_view_buffers(node, static_cast<std::size_t>(array.n_buffers));
-  }
-  for (std::size_t i = 0; i < node.num_buffers(); ++i) { node.buffer(i) = array.buffers[i]; }
-  if (node.layout == array_layout::fixed) { node.per_row = type.element_bits; }
-  if (node.layout == array_layout::fixed_lists) { node.per_row = type.list_size; }
-  node.num_children = static_cast<std::size_t>(array.n_children);
-  node.first_child  = tree.add_nodes(node.num_children);
-  for (std::size_t i = 0; i < node.num_children; ++i) {
-    view_node(tree, node.first_child + i, types.children[i], *array.children[i]);
-  }
-  if (array.dictionary != nullptr) {
-    node.dictionary = tree.add_nodes(1);
-    view_node(tree, node.dictionary, types.children[0], *array.dictionary);
-  }
-}
-
-}  // namespace
-
-std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
-                                            ArrowArray const& array,
-                                            memory_location const& location)
-{
-  auto tree      = std::make_unique<array_tree>();
-  tree->location = location;
-  view_node(*tree, tree->add_nodes(1), types, array);
-  return tree;
 }
 
 }  // namespace cudf_arrow_bridge::detail

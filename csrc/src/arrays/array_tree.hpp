@@ -3,7 +3,6 @@
 
 #include "base/array_layout.hpp"
 #include "base/copy_log.hpp"
-#include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/ordering/process.hpp"
@@ -29,13 +28,29 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
+
+/// A buffer that has a fixed number of bits for each row.
+struct row_buffer {
+  std::string_view name;
+  std::int64_t bits;          ///< for each row
+  std::int64_t more_rows{0};  ///< 1 for offsets, of which there is one more than rows
+
+  /// @return The size in bytes for a number of rows; the largest integer if it would overflow
+  [[nodiscard]] std::int64_t size(std::int64_t rows) const noexcept;
+};
+
+/// The place of the size of a data buffer, which an array stores: the last offset of strings, or
+/// one of the sizes of the data buffers of views.
+struct data_size {
+  std::size_t buffer;
+  stored_integer place;
+};
 
 /// One array of a tree: the contents of its C struct. Value-initialized, it is an empty
 /// array of Arrow's null type.
@@ -76,6 +91,18 @@ struct array_node : tree_links {
 
   [[nodiscard]] void const*& buffer(std::size_t index)
   { return layout == array_layout::views ? view_buffers[index] : buffers[index]; }
+
+  /// @return The first buffers of the array. The data buffers of strings and views, and the sizes
+  /// of the latter, follow
+  [[nodiscard]] std::vector<row_buffer> row_buffers() const;
+
+  /// @param host Whether the array is in host memory
+  /// @return The sizes of the data buffers of strings or views. A producer may omit the one offset
+  /// of strings without rows; the place is then null.
+  [[nodiscard]] std::vector<data_size> data_sizes(bool host) const;
+
+  /// Reduces the array to some of its rows. Their null count is unknown if it depends on the mask.
+  void slice(std::int64_t begin, std::int64_t size);
 };
 
 /// A column, table or tensor in Arrow's layout, exported, copied or viewed: immutable once built,
@@ -83,9 +110,9 @@ struct array_node : tree_links {
 struct array_tree {
   std::deque<array_node> nodes;  ///< the root is node 0
   memory_location location;
-  std::shared_ptr<void const> owner;                         ///< keeps the source's buffers alive
-  std::shared_ptr<array_tree const> derived_from;            ///< owns all buffers, if not null
-  std::vector<rmm::device_buffer> conversions;               ///< buffers that the export created
+  std::shared_ptr<void const> owner;               ///< keeps the source's buffers alive
+  std::shared_ptr<array_tree const> derived_from;  ///< owns all buffers, if not null
+  std::vector<rmm::device_buffer> conversions;     ///< buffers that were created for this tree
   std::vector<std::unique_ptr<cudf::column const>> columns;  ///< columns that the export created
   /// Created before the export; may be null.
   std::shared_ptr<std::vector<copied_buffer> const> copied;
@@ -95,8 +122,8 @@ struct array_tree {
   /// Whether the memory of `owner` is also freed in the order of `stream`.
   bool is_freed_in_order{false};
   mutable std::mutex sizes_mutex;  ///< guards `sizes` and `lengths`, also while they are read
-  /// The sizes of data that are stored in device memory, by their addresses. They are read for all
-  /// nodes when the first of them is needed.
+  /// The sizes of data that the arrays store, by their addresses. They are read for all nodes when
+  /// the first of them is needed.
   mutable std::optional<std::unordered_map<void const*, std::int64_t>> sizes;
   /// The lengths of lists that were exported as tensors, by their first offset and their number.
   mutable std::map<std::pair<void const*, std::int64_t>, list_lengths> lengths;
@@ -157,30 +184,6 @@ struct array_tree {
   std::vector<std::unique_ptr<void const*[]>>
     view_buffers_;  ///< memory of all nodes' `view_buffers`
 };
-
-/**
- * @brief Returns a tree in which a node has only some of its rows, over the same buffers.
- *
- * Counts nulls if needed, which synchronizes for device memory. The result keeps `source` alive. If
- * the array is a table, its columns are sliced.
- */
-std::shared_ptr<array_tree const> slice_tree(std::shared_ptr<array_tree const> const& source,
-                                             std::size_t node,
-                                             std::int64_t offset,
-                                             std::int64_t length,
-                                             bool is_table);
-
-/// Returns a tree in which a node has only the children at some positions, in this order, over the
-/// same buffers. The result keeps `source` alive.
-std::shared_ptr<array_tree const> select_children(std::shared_ptr<array_tree const> const& source,
-                                                  std::size_t node,
-                                                  std::span<std::size_t const> positions);
-
-/// Describes an array, which has been validated for `types`, as a tree over its own buffers. Copies
-/// and owns nothing.
-std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
-                                            ArrowArray const& array,
-                                            memory_location const& location);
 
 /**
  * @brief Copies a tree within host memory, to host memory from a device, or to a device.

@@ -4,7 +4,6 @@
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
-#include "cuda/transfer/read_back.hpp"
 #include "validate/validate.hpp"
 
 #include <rmm/cuda_device.hpp>
@@ -12,15 +11,15 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
-
-constexpr std::int64_t view_bytes = 16;
 
 /// The number of rows before a slice that are copied with it, so that masks begin with a byte.
 std::int64_t rows_kept_before(array_node const& node,
@@ -55,25 +54,15 @@ class tree_copier {
   void add(
     std::size_t to, array_node const& from, std::int64_t begin, std::int64_t size, bool is_field)
   {
-    auto const start = from.offset + begin;
-    auto& node = target_.nodes[to] = from;
-    if (from.layout == array_layout::views) {
-      // Arrays without rows need no data.
-      auto const least = static_cast<std::uint32_t>(num_buffers(from.layout));
-      auto const count = size == 0 ? least : from.num_view_buffers;
-      target_.add_view_buffers(node, count);
-      std::copy_n(from.view_buffers, count, node.view_buffers);
-    }
-    node.offset = rows_kept_before(from, start, size, is_field);
-    node.length = size;
-    node.copied.fill(copy_reason::asked);
-    if (size != from.length && node.null_count > 0) {
-      node.null_count = size == 0 || node.layout == array_layout::null ? size : -1;
-    }
-    if (has_offsets(node.layout) && size != from.length) { node.per_row = 0; }
-    auto const first = start - node.offset;
-    auto const count = size + node.offset;
+    auto rows = from;
+    rows.slice(begin, size);
+    rows.offset = rows_kept_before(from, rows.offset, size, is_field);
 
+    auto const first = from.offset + begin - rows.offset;
+    auto const count = size + rows.offset;
+    auto& node = target_.nodes[to] = rows;
+    node.copied.fill(copy_reason::asked);
+    node.buffers     = {};
     node.first_child = target_.add_nodes(node.num_children);
     for (std::size_t i = 0; i < node.num_children; ++i) {
       auto const& child = source_.nodes[from.first_child + i];
@@ -94,7 +83,9 @@ class tree_copier {
       node.dictionary    = target_.add_nodes(1);
       add(node.dictionary, values, 0, values.length, false);
     }
-    copy_buffers(to, first, count);
+    rows.offset = first;
+    rows.length = count;
+    copy_buffers(to, rows);
   }
 
   /// Copies the buffers whose size is stored in memory, after it has been read.
@@ -108,71 +99,45 @@ class tree_copier {
   }
 
  private:
-  /// A buffer whose size is stored in memory: in the last offset of strings, or in the sizes of
-  /// views.
+  /// A data buffer whose size is stored in memory.
   struct sized_buffer {
     std::size_t node;
-    std::size_t slot;
-    std::byte const* size;
-    std::int64_t width;  ///< width of the size in bytes
-    bool is_on_host;     ///< where the size is
+    std::byte const* source;
+    data_size size;
   };
 
   /// Copies the buffers whose size is known.
-  void copy_buffers(std::size_t to, std::int64_t first, std::int64_t count)
+  /// @param rows Node of the source, reduced to the rows to copy
+  void copy_buffers(std::size_t to, array_node const& rows)
   {
-    auto& node          = target_.nodes[to];
-    auto const add_copy = [&](std::size_t slot, std::int64_t skip, std::int64_t size) {
-      auto const* source = static_cast<std::byte const*>(std::exchange(node.buffer(slot), nullptr));
-      if (source != nullptr && size > 0) { copy_buffer(to, slot, source + skip, size); }
+    auto& node       = target_.nodes[to];
+    auto const count = rows.length;
+    auto const at    = [&](std::size_t slot) {
+      return static_cast<std::byte const*>(rows.first_buffer()[slot]);
     };
-    auto const add_offsets = [&](std::int64_t width) {
-      if (count > 0) {
-        add_copy(1, first * width, (count + 1) * width);
-      } else {
-        // A producer may omit the one offset of an array without rows.
-        node.buffers[1] = target_.conversions.emplace_back(zeros(width, exec_)).data();
-      }
-    };
-    auto const add_string = [&](std::int64_t width) {
-      auto const* offsets = static_cast<std::byte const*>(node.buffers[1]);
-      if (count > 0) {
-        sized_.push_back({to, 2, offsets + (first + count) * width, width, from_host_});
-      } else {
-        node.buffers[2] = nullptr;
-      }
-      add_offsets(width);
-    };
-    auto const add_views = [&] {
-      auto const last   = std::size_t{node.num_view_buffers} - 1;
-      auto const* sizes = static_cast<std::byte const*>(node.view_buffers[last]);
-      // They may be in host memory also for arrays on a device.
-      auto const is_on_host =
-        from_host_ || (last > 2 && locate(sizes).device_type == ARROW_DEVICE_CPU);
-      for (std::size_t slot = 2; slot < last; ++slot) {
-        sized_.push_back({to, slot, sizes + (slot - 2) * sizeof(std::int64_t), 8, is_on_host});
-      }
-      add_copy(1, first * view_bytes, count * view_bytes);
-      add_copy(last, 0, static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t)));
-    };
-    if (num_buffers(node.layout) > 0) { add_copy(0, first / 8, bytes_for_bits(count)); }
-    switch (node.layout) {
-      case array_layout::fixed:
-        add_copy(1, first / 8 * node.per_row, bytes_for_bits(count * node.per_row));
-        break;
-      case array_layout::offsets32:
-      case array_layout::offsets64: add_offsets(offset_width(node.layout)); break;
-      case array_layout::string32:
-      case array_layout::string64: add_string(offset_width(node.layout)); break;
-      case array_layout::list_views32:
-      case array_layout::list_views64: {
+    if (node.layout == array_layout::views) {
+      // Arrays without rows need no data.
+      auto const least = static_cast<std::uint32_t>(num_buffers(node.layout));
+      target_.add_view_buffers(node, count == 0 ? least : rows.num_view_buffers);
+    }
+    if (count == 0) {
+      // A producer may omit the one offset of an array without rows.
+      if (has_offsets(node.layout)) {
         auto const width = offset_width(node.layout);
-        add_copy(1, first * width, count * width);
-        add_copy(2, first * width, count * width);
-        break;
+        node.buffers[1]  = target_.conversions.emplace_back(zeros(width, exec_)).data();
       }
-      case array_layout::views: add_views(); break;
-      default: break;
+      return;
+    }
+    auto slot = std::size_t{0};
+    for (auto const& part : rows.row_buffers()) {
+      copy_buffer(to, slot, at(slot), rows.offset * part.bits / 8, part.size(count));
+      ++slot;
+    }
+    auto const sizes = rows.data_sizes(from_host_);
+    for (auto const& size : sizes) { sized_.push_back({to, at(size.buffer), size}); }
+    if (node.layout == array_layout::views) {
+      auto const last = std::size_t{node.num_view_buffers} - 1;
+      copy_buffer(to, last, at(last), 0, std::ssize(sizes) * 8);
     }
   }
 
@@ -182,34 +147,24 @@ class tree_copier {
     auto const size_of_near = is_far_ ? sized_.size() * sizeof(std::int64_t) : 0;
     auto near               = rmm::device_buffer{size_of_near, exec_.stream, exec_.scratch().mr};
     auto* next              = static_cast<std::byte*>(near.data());
-    auto reads              = device::read_back{exec_.stream};
+    auto places             = std::vector<stored_integer>{};
     for (auto const& buffer : sized_) {
-      if (buffer.is_on_host) { continue; }
-      auto const* size = buffer.size;
-      if (is_far_) {
-        copy(next, size, static_cast<std::size_t>(buffer.width));
-        size = std::exchange(next, next + sizeof(std::int64_t));
+      auto& place = places.emplace_back(buffer.size.place);
+      if (is_far_ && !place.is_on_host) {
+        copy(next, place.address, static_cast<std::size_t>(place.width));
+        place.address = std::exchange(next, next + sizeof(std::int64_t));
       }
-      reads.add(size, buffer.width);
     }
-    if (!reads.is_empty()) {
-      reads.enqueue();
-      reads.wait();
-    }
-    auto num_read = std::size_t{0};
-    for (auto const& buffer : sized_) {
-      auto const size    = buffer.is_on_host
-                             ? read_offset(buffer.size, 0, buffer.width, true, exec_.stream)
-                             : reads.at(num_read++);
-      auto& pointer      = target_.nodes[buffer.node].buffer(buffer.slot);
-      auto const* source = static_cast<std::byte const*>(std::exchange(pointer, nullptr));
-      check_string_data(size, source, column_path{});
-      if (size > 0) { copy_buffer(buffer.node, buffer.slot, source, size); }
+    auto const sizes = read_integers(places, from_host_, exec_.stream);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      auto const& [node, source, size] = sized_[i];
+      check_string_data(sizes[i], source, column_path{});
+      copy_buffer(node, size.buffer, source, 0, sizes[i]);
     }
   }
 
   /// Enqueues a copy from the device of the source.
-  void copy(void* target, std::byte const* source, std::size_t size)
+  void copy(void* target, void const* source, std::size_t size)
   {
     auto const stream = exec_.stream.get();
     auto const from   = is_far_ ? locate(source) : memory_location{};
@@ -226,8 +181,14 @@ class tree_copier {
                                      stream));
   }
 
-  void copy_buffer(std::size_t node, std::size_t slot, std::byte const* source, std::int64_t bytes)
+  /// Copies bytes of a buffer, if it is present and they are not empty.
+  void copy_buffer(std::size_t node,
+                   std::size_t slot,
+                   std::byte const* source,
+                   std::int64_t begin,
+                   std::int64_t bytes)
   {
+    if (source == nullptr || bytes == 0) { return; }
     auto const size = static_cast<std::size_t>(bytes);
     // libcudf copies masks in whole blocks.
     auto& buffer = target_.conversions.emplace_back(
@@ -235,9 +196,9 @@ class tree_copier {
                 : rmm::device_buffer{size, exec_.stream, exec_.mr});
     target_.nodes[node].buffer(slot) = buffer.data();
     if (from_host_) {
-      std::memcpy(buffer.data(), source, size);
+      std::memcpy(buffer.data(), source + begin, size);
     } else {
-      copy(buffer.data(), source, size);
+      copy(buffer.data(), source + begin, size);
     }
   }
 

@@ -193,23 +193,32 @@ rmm::device_buffer zeros(std::int64_t size, execution const& exec)
   return result;
 }
 
-rmm::device_buffer copy_zero_padded(void const* bytes,
-                                    std::int64_t count,
-                                    std::int64_t begin,
-                                    std::int64_t size,
-                                    execution const& exec)
+std::vector<std::int64_t> read_integers(std::span<stored_integer const> places,
+                                        bool host,
+                                        cuda::stream_ref stream)
 {
-  auto result  = zeros(size, exec);
-  auto* target = static_cast<std::byte*>(result.data()) + begin;
-  copy_memory(target, bytes, count, exec);
+  auto batch = device::read_back{stream};
+  for (auto const& [address, width, is_on_host] : places) {
+    if (!host && !is_on_host) { batch.add(address, width); }
+  }
+  if (!batch.is_empty()) {
+    batch.enqueue();
+    batch.wait();
+  }
+  auto result   = std::vector<std::int64_t>{};
+  auto num_read = std::size_t{0};
+  for (auto const& [address, width, is_on_host] : places) {
+    auto const is_read = !host && !is_on_host;
+    result.push_back(is_read ? batch.at(num_read++) : read_integer(address, width));
+  }
   return result;
 }
 
 std::int64_t read_offset(
   void const* offsets, std::int64_t index, std::int64_t width, bool host, cuda::stream_ref stream)
 {
-  auto const* source = static_cast<std::byte const*>(offsets) + index * width;
-  return host ? read_integer(source, width) : device::read_integer(source, width, stream);
+  auto const place = stored_integer{static_cast<std::byte const*>(offsets) + index * width, width};
+  return read_integers({&place, 1}, host, stream).front();
 }
 
 offset_ends read_ends(void const* offsets,
@@ -219,12 +228,9 @@ offset_ends read_ends(void const* offsets,
 {
   auto const* last = static_cast<std::byte const*>(offsets) + size * width;
   if (exec.host) { return {read_integer(offsets, width), read_integer(last, width)}; }
-  auto batch             = device::read_back{exec.stream};
-  auto const first_index = batch.add(offsets, width);
-  auto const last_index  = batch.add(last, width);
-  batch.enqueue();
-  batch.wait();
-  return {batch.at(first_index), batch.at(last_index)};
+  auto const places = std::array{stored_integer{offsets, width}, stored_integer{last, width}};
+  auto const found  = read_integers(places, false, exec.stream);
+  return {found.front(), found.back()};
 }
 
 rmm::device_buffer lengths_between(offset_range const& offsets, execution const& exec)

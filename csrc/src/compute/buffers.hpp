@@ -154,12 +154,17 @@ rmm::device_buffer interleave(plain_columns const& columns, execution const& exe
 /// `size` bytes of zeros.
 rmm::device_buffer zeros(std::int64_t size, execution const& exec);
 
-/// A buffer of `size` bytes with a copy of `count` bytes at byte `begin`, and zeros elsewhere.
-rmm::device_buffer copy_zero_padded(void const* bytes,
-                                    std::int64_t count,
-                                    std::int64_t begin,
-                                    std::int64_t size,
-                                    execution const& exec);
+/// The place of an integer in memory.
+struct stored_integer {
+  void const* address;
+  std::int64_t width;      ///< bytes: 2, 4 or 8
+  bool is_on_host{false};  ///< in host memory, also if other memory is on a device
+};
+
+/// Reads integers. Waits once if there are any in device memory.
+std::vector<std::int64_t> read_integers(std::span<stored_integer const> places,
+                                        bool host,
+                                        cuda::stream_ref stream);
 
 /// Reads the offset, size or run end at `index`, of `width` (2, 4 or 8) bytes. Waits for the copy
 /// from device memory.

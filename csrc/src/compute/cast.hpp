@@ -49,12 +49,6 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec);
 /// device memory.
 value_range sizes_of_lists(cudf::column_view const& column, execution const& exec);
 
-/// The bytes of a LIST<UINT8> column whose valid rows have `size` elements, with `size` zeros for
-/// each null row. Waits on device memory.
-rmm::device_buffer pad_lists(cudf::column_view const& column,
-                             cudf::size_type size,
-                             execution const& exec);
-
 /// Lists of a fixed size in a child column.
 struct lists_of_size {
   std::int32_t const* begins;  ///< the child's row where each list begins
@@ -85,7 +79,6 @@ namespace device {
 decltype(detail::encode_dictionary) encode_dictionary;
 decltype(detail::cast_column) cast_column;
 decltype(detail::has_whole_days) has_whole_days;
-decltype(detail::pad_lists) pad_lists;
 decltype(detail::rows_of_lists) rows_of_lists;
 
 /// The range of a column with at least one valid row. Also does the reads that were added to

@@ -94,23 +94,6 @@ value_range sizes_of_lists(cudf::column_view const& column, execution const& exe
                   exec);
 }
 
-rmm::device_buffer pad_lists(cudf::column_view const& column,
-                             cudf::size_type size,
-                             execution const& exec)
-{
-  if (!exec.host) { return device::pad_lists(column, size, exec); }
-  auto const* offsets = offsets_of(column);
-  auto const* bytes   = child_of(column, 1).head<std::byte>() + child_of(column, 1).offset();
-  auto result         = zeros(std::int64_t{column.size()} * size, exec);
-  auto* out           = static_cast<std::byte*>(result.data());
-  for (cudf::size_type row = 0; row < column.size() && size > 0; ++row, out += size) {
-    if (!is_null_row(column, row)) {
-      std::copy_n(bytes + load<std::int32_t>(offsets, row), size, out);
-    }
-  }
-  return result;
-}
-
 rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
 {
   if (!exec.host) { return device::rows_of_lists(lists, exec); }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -27,58 +26,7 @@ bool has_null_lists_or_strings(cudf::column_view const& column)
 bool may_be_dirty(cudf::column_view const& column)
 {
   return has_null_lists_or_strings(column) ||
-         (column.type().id() == type_id::STRUCT && column.null_count() > 0) ||
          std::any_of(column.child_begin(), column.child_end(), may_be_dirty);
-}
-
-/// Checks whether copies of one column are allowed.
-struct copy_permit {
-  copy_log const& copies;
-  column_path const& path;
-
-  void need(std::string_view reason) const { copies.need(reason, path); }
-};
-
-void push_struct_nulls(cudf::column& column, copy_permit const& permit, execution const& exec)
-{
-  auto const parent    = column.view();
-  auto const is_parent = parent.type().id() == type_id::STRUCT && parent.null_count() > 0;
-  for (cudf::size_type i = 0; i < column.num_children(); ++i) {
-    auto& child = column.child(i);
-    if (is_parent) {
-      if (auto pushed = push_nulls(parent, child.view(), exec)) {
-        permit.need(copy_reason::nulls_of_structs);
-        child.set_null_mask(std::move(pushed->mask), pushed->null_count);
-      }
-    }
-    push_struct_nulls(child, permit, exec);
-  }
-}
-
-std::unique_ptr<cudf::column> empty_null_rows(std::unique_ptr<cudf::column> column,
-                                              copy_permit const& permit,
-                                              execution const& exec)
-{
-  if (!may_be_dirty(column->view())) { return column; }
-  auto const null_count = column->null_count();
-  if (needs_emptying(column->view(), exec)) {
-    permit.need(copy_reason::null_rows);
-    // The copy is sanitized at all levels.
-    auto result = empty_nulls(column->view(), exec);
-    // The null count of the top level excludes rows before the first imported one.
-    result->set_null_count(null_count);
-    return result;
-  }
-  auto const type = column->type();
-  auto const size = column->size();
-  auto parts      = column->release();
-  for (auto& child : parts.children) { child = empty_null_rows(std::move(child), permit, exec); }
-  return std::make_unique<cudf::column>(type,
-                                        size,
-                                        std::move(*parts.data),
-                                        std::move(*parts.null_mask),
-                                        null_count,
-                                        std::move(parts.children));
 }
 
 }  // namespace
@@ -107,31 +55,31 @@ std::unique_ptr<cudf::column> empty_nulls(cudf::column_view const& column, execu
   return gather_rows(column, map, column_path{}, exec);
 }
 
-std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
-                                       cudf::column_view const& child,
-                                       execution const& exec)
-{
-  if (child.type().id() == type_id::EMPTY) { return std::nullopt; }
-  if (!exec.host) { return device::push_nulls(parent, child, exec); }
-  auto const size        = std::int64_t{child.size()};
-  auto const parent_bits = bit_range{parent.null_mask(), 0, size};
-  auto const is_nullable = child.null_mask() != nullptr;
-  auto mask = is_nullable ? valid_in_both({child.null_mask(), 0, size}, parent_bits, exec)
-                          : copy_bits(parent_bits, exec);
-  auto const null_count = count_nulls({mask.data(), 0, size}, exec);
-  if (is_nullable && null_count == child.null_count()) { return std::nullopt; }
-  return counted_mask{std::move(mask), null_count};
-}
-
 std::unique_ptr<cudf::column> sanitize(std::unique_ptr<cudf::column> column,
                                        copy_log const& copies,
                                        column_path const& path,
                                        execution const& exec)
 {
   if (!may_be_dirty(column->view())) { return column; }
-  auto const permit = copy_permit{copies, path};
-  push_struct_nulls(*column, permit, exec);
-  return empty_null_rows(std::move(column), permit, exec);
+  auto const null_count = column->null_count();
+  if (needs_emptying(column->view(), exec)) {
+    copies.need(copy_reason::null_rows, path);
+    // The copy is sanitized at all levels.
+    auto result = empty_nulls(column->view(), exec);
+    // The null count of the top level excludes rows before the first imported one.
+    result->set_null_count(null_count);
+    return result;
+  }
+  auto const type = column->type();
+  auto const size = column->size();
+  auto parts      = column->release();
+  for (auto& child : parts.children) { child = sanitize(std::move(child), copies, path, exec); }
+  return std::make_unique<cudf::column>(type,
+                                        size,
+                                        std::move(*parts.data),
+                                        std::move(*parts.null_mask),
+                                        null_count,
+                                        std::move(parts.children));
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -8,21 +8,18 @@
 #include <cudf/column/column_view.hpp>
 
 #include <memory>
-#include <optional>
 
 namespace cudf_arrow_bridge::detail {
 
 /**
- * @brief Rewrites null rows as libcudf expects them ("sanitized null masks" in its developer
- *   guide).
+ * @brief Empties null lists and strings, as libcudf expects them ("sanitized null masks" in its
+ *   developer guide).
  *
- * Children of null structs become null, which only rewrites masks. Null lists and strings become
- * empty, which copies the list or string column. Only columns with such rows are rewritten; others
- * are returned unchanged.
+ * Copies list and string columns with null rows that are not empty; returns others unchanged.
  *
  * Fixed-width columns cost nothing; for strings the lengths of null rows are checked. On device
- * memory this waits once for each child of a struct with nulls, to read whether its mask changes,
- * and once for each string or list column with nulls, to read whether all null rows are empty.
+ * memory this waits once for each string or list column with nulls, to read whether all null rows
+ * are empty.
  *
  * Lists of null columns are left as they are on device memory: libcudf cannot gather them.
  *
@@ -48,14 +45,8 @@ struct counted_mask {
   cudf::size_type null_count;
 };
 
-/// The mask of a struct's child with the nulls of the struct added; none if nothing changes.
-std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
-                                       cudf::column_view const& child,
-                                       execution const& exec);
-
 /// The implementations for device memory, with the same signatures.
 namespace device {
-decltype(detail::push_nulls) push_nulls;
 decltype(detail::empty_nulls) empty_nulls;
 bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec);
 }  // namespace device

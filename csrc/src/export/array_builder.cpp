@@ -111,11 +111,7 @@ void array_builder::fill(std::size_t index,
   if (column.type() != step.column) {
     fail_invalid(path, "the column's type is not the one of the schema");
   }
-  if (step.is_plain()) {
-    fill_rows(index, {column, rows, step, target, path});
-  } else {
-    prepare_and_fill(index, {column, rows, step, target, path});
-  }
+  prepare_and_fill(index, {column, rows, step, target, path});
 }
 
 void array_builder::prepare_and_fill(std::size_t index, export_level const& level)
@@ -148,9 +144,10 @@ void array_builder::prepare_and_fill(std::size_t index, export_level const& leve
     need(copy_reason::cast);
     made = cast_column(made ? made->view() : view_of(column, rows, exec_), step.cast, exec_);
   }
-  auto const outer  = std::exchange(in_copy_, reason);
-  auto const source = made ? made->view() : column;
-  auto source_rows  = made ? rows_of_converted(rows, source) : rows;
+  auto const outer   = std::exchange(in_copy_, reason);
+  auto const view    = made ? made->view() : cudf::column_view{};
+  auto const& source = made ? view : column;
+  auto source_rows   = made ? rows_of_converted(rows, source) : rows;
   if (made) { tree_.columns.push_back(std::move(made)); }
   if (step.forbids_nulls()) {
     if (has_own_nulls(source, source_rows, exec_)) {
@@ -193,11 +190,10 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
     case array_layout::string32:
     case array_layout::string64: fill_string(node, level, validity.begin); break;
     case array_layout::views: fill_views(node, level, validity.begin); break;
-    case array_layout::fixed_lists: fill_fixed_lists(node, level); break;
     case array_layout::validity: fill_struct(node, level, validity.begin); break;
     default:
       if (fixed_lists) {
-        fill_fixed_size(node, level);
+        fill_fixed_lists(node, level);
       } else {
         fill_values(node, level, validity.begin);
       }

@@ -77,7 +77,7 @@ class array_builder {
             schema_node const* target,
             column_path const& path);
 
-  /// Checks and casts a column as its step says, then fills the node from the result.
+  /// Checks and casts a column if its step says so, then fills the node from the result.
   void prepare_and_fill(std::size_t index, export_level const& level);
 
   /// Fills a node from a column that needs no more checks or casts.
@@ -95,7 +95,6 @@ class array_builder {
                             column_path const& path);
   void fill_string(array_node& node, export_level const& level, std::int64_t begin);
   void fill_views(array_node& node, export_level const& level, std::int64_t begin);
-  void fill_fixed_size(array_node& node, export_level const& level);
   void fill_fixed_lists(array_node& node, export_level const& level);
   void fill_list(array_node& node, export_level const& level, std::int64_t begin);
   void fill_struct(array_node& node, export_level const& level, std::int64_t begin);

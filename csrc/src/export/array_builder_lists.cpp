@@ -14,74 +14,6 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Lists share their elements if every list, including null lists, has its own elements. If null
-/// lists are empty, as in libcudf, the elements are gathered, with arbitrary elements for null
-/// lists.
-void array_builder::fill_fixed_lists(array_node& node, export_level const& level)
-{
-  auto const& [column, rows, step, target, path] = level;
-
-  auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index, path);
-  auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
-  auto const size     = step.list_size;
-  auto const count    = rows.size * size;
-  node.per_row        = size;
-  node.num_children   = 1;
-  node.first_child    = tree_.add_nodes(1);
-  if (count > max_offset) {
-    fail_too_many(path, count, max_offset, "list elements", "export fewer rows at a time");
-  }
-  auto used = used_rows(rows);
-  // A non-nullable field may be null in rows in which its parent struct is null. `rows.null_count`
-  // is 0 regardless.
-  if (step.forbids_nulls()) { used.null_count = -1; }
-  // The elements of unused rows do not matter.
-  auto const begin = (used.begin - rows.begin) * size;
-  auto elements    = column_rows{0, count, -1, begin, used.size * size};
-  auto ends        = offset_ends{0, 0};
-  auto in_place    = false;
-  if (used.size > 0) {
-    checked_offsets(&offsets, rows.begin + rows.size, path);
-    auto const lists = check_list_sizes(
-      column, used, step, static_cast<cudf::size_type>(size), "elements", path, exec_);
-    ends     = lists.ends;
-    in_place = lists.in_place;
-  }
-  auto const first = ends.first - begin;
-  if (count == 0 || (in_place && first >= 0 && first + count <= element.size())) {
-    elements.begin = element.offset() + (count == 0 ? 0 : first);
-    elements.used_begin += elements.begin;
-    auto const known    = element.null_count() == 0 || count == element.size();
-    elements.null_count = known ? element.null_count() : -1;
-    fill(node.first_child, element, elements, level_below(target, 0), column_path{path, "[]"});
-    return;
-  }
-  copies_.need(copy_reason::lengths, path);
-  auto made = std::unique_ptr<cudf::column>{};
-  if (ends.first == ends.last) {
-    made               = null_rows_like(element, static_cast<cudf::size_type>(count), exec_);
-    elements.used_size = 0;
-  } else {
-    auto const map      = rows_of_lists({offsets.begin<std::int32_t>() + rows.begin,
-                                         static_cast<cudf::size_type>(rows.size),
-                                         static_cast<cudf::size_type>(size),
-                                         static_cast<cudf::size_type>(ends.first),
-                                         static_cast<cudf::size_type>(ends.last - 1)},
-                                        exec_.scratch());
-    auto const map_rows = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
-                                            static_cast<cudf::size_type>(count),
-                                            map.data(),
-                                            nullptr,
-                                            0};
-    made                = gather_rows(element, map_rows, path, exec_);
-  }
-  elements.null_count = made->null_count();
-  auto const outer    = std::exchange(in_copy_, copy_reason::lengths);
-  auto const& kept    = *tree_.columns.emplace_back(std::move(made));
-  fill(node.first_child, kept.view(), elements, level_below(target, 0), column_path{path, "[]"});
-  in_copy_ = outer;
-}
-
 namespace {
 
 void check_bytes(std::int64_t size, column_path const& path)
@@ -118,20 +50,30 @@ bool has_null_bytes(cudf::column_view const& column, column_rows const& rows, ex
   return lists->child(cudf::lists_column_view::child_column_index).null_count() > 0;
 }
 
+/// Checks that a LIST column has bytes as elements, which are not null.
+void check_elements(cudf::column_view const& column,
+                    column_rows const& rows,
+                    column_path const& path,
+                    execution const& exec)
+{
+  auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
+  if (element.type().id() != cudf::type_id::UINT8) {
+    fail_invalid(path, "the schema has lists of bytes, and the column has lists of another type");
+  }
+  if (has_null_bytes(column, rows, exec)) {
+    fail_invalid(path, "bytes are null, which a binary type cannot represent");
+  }
+}
+
 byte_data bytes_of(cudf::column_view const& column,
                    column_rows const& rows,
                    column_path const& path,
                    execution const& exec)
 {
   if (column.type().id() == cudf::type_id::LIST) {
-    auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
-    if (element.type().id() != cudf::type_id::UINT8) {
-      fail_invalid(path, "the schema has lists of bytes, and the column has lists of another type");
-    }
-    if (has_null_bytes(column, rows, exec)) {
-      fail_invalid(path, "bytes are null, which a binary type cannot represent");
-    }
-    auto const* head = element.head<std::byte>();
+    check_elements(column, rows, path, exec);
+    auto const& element = child_of(column, cudf::lists_column_view::child_column_index);
+    auto const* head    = element.head<std::byte>();
     return {&child_of(column, cudf::lists_column_view::offsets_column_index, path),
             head == nullptr ? nullptr : head + element.offset()};
   }
@@ -144,7 +86,148 @@ byte_data bytes_of(cudf::column_view const& column,
 std::byte const* offset_address(cudf::column_view const& offsets, std::int64_t index)
 { return offsets.head<std::byte>() + (offsets.offset() + index) * width_of(offsets); }
 
+/// The used rows of a LIST column, each of which is null or has the same number of elements.
+struct sized_lists {
+  checked_rows rows;
+  offset_ends ends;  ///< of their elements
+  bool in_place;     ///< whether null rows also have that many elements
+};
+
+/**
+ * @brief Checks that all lists have a size, unless they are null or below a null struct.
+ *
+ * Reads the first and last offset. If they are not sufficient, or the lists were not imported with
+ * that size, reads all offsets. Waits for both on a device.
+ *
+ * @throws std::invalid_argument for lists of another size
+ *
+ * @param used Used rows of the column, at least one
+ * @param step Whether the lists were imported with that size
+ * @param unit "bytes" or "elements", for errors
+ */
+sized_lists check_list_sizes(cudf::column_view const& column,
+                             column_rows const& used,
+                             export_step const& step,
+                             cudf::size_type size,
+                             char const* unit,
+                             column_path const& path,
+                             execution const& exec)
+{
+  auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index);
+  auto const ends =
+    read_ends(offsets.begin<std::int32_t>() + used.begin, used.size, sizeof(std::int32_t), exec);
+  auto result      = sized_lists{{std::nullopt, view_of(column, used, exec)}, ends, false};
+  auto& rows       = result.rows;
+  auto const total = ends.last - ends.first;
+  auto const all   = used.size * size;
+  auto const valid = (used.size - rows.view.null_count()) * size;
+  if (!step.trusted || (total != all && total != valid)) {
+    auto fits = sizes_of_lists(rows.view, exec).is_only(size);
+    if (!fits && used.outer != nullptr) {
+      rows = rows_to_check(column, used, exec);
+      fits = sizes_of_lists(rows.view, exec).is_only(size);
+    }
+    if (!fits) {
+      fail_invalid(path,
+                   "not all lists have " + std::to_string(size) + ' ' + unit +
+                     ", the size in the " + (step.trusted ? "imported" : "requested") + " schema");
+    }
+  }
+  result.in_place = rows.view.null_count() == 0;
+  if (!result.in_place && total == all) {
+    auto const unmasked = cudf::column_view{rows.view.type(),
+                                            rows.view.size(),
+                                            nullptr,
+                                            nullptr,
+                                            0,
+                                            rows.view.offset(),
+                                            {rows.view.child_begin(), rows.view.child_end()}};
+    result.in_place     = sizes_of_lists(unmasked, exec).is_only(size);
+  }
+  return result;
+}
+
 }  // namespace
+
+/// Lists share their elements if every list, including null lists, has its own elements. If null
+/// lists are empty, as in libcudf, the elements are gathered, with arbitrary elements for null
+/// lists. Unused rows, mostly those before a slice, may be lists of any length; only used rows are
+/// checked. A fixed-size binary array has the bytes of its elements.
+void array_builder::fill_fixed_lists(array_node& node, export_level const& level)
+{
+  auto const& [column, rows, step, target, path] = level;
+
+  auto const is_binary = node.layout == array_layout::fixed;
+  auto const& offsets  = child_of(column, cudf::lists_column_view::offsets_column_index, path);
+  auto const& element  = child_of(column, cudf::lists_column_view::child_column_index, path);
+  auto const size      = is_binary ? step.element_bits / 8 : step.list_size;
+  auto const count     = rows.size * size;
+  node.per_row         = is_binary ? step.element_bits : size;
+  if (is_binary) { check_elements(column, rows, path, exec_); }
+  if (count > max_offset) {
+    auto const* what = is_binary ? "bytes" : "list elements";
+    fail_too_many(path, count, max_offset, what, "export fewer rows at a time");
+  }
+  auto used = used_rows(rows);
+  // A non-nullable field may be null in rows in which its parent struct is null. `rows.null_count`
+  // is 0 regardless.
+  if (step.forbids_nulls()) { used.null_count = -1; }
+  // The elements of unused rows do not matter.
+  auto const begin = (used.begin - rows.begin) * size;
+  auto elements    = column_rows{0, count, -1, begin, used.size * size};
+  auto ends        = offset_ends{0, 0};
+  auto in_place    = false;
+  if (used.size > 0) {
+    checked_offsets(&offsets, rows.begin + rows.size, path);
+    auto const* unit = is_binary ? "bytes" : "elements";
+    auto const lists =
+      check_list_sizes(column, used, step, static_cast<cudf::size_type>(size), unit, path, exec_);
+    ends     = lists.ends;
+    in_place = lists.in_place;
+  }
+  auto const fill_elements = [&](cudf::column_view const& source) {
+    if (is_binary) {
+      node.buffers[1] = row_of(source, elements.begin, 8);
+      node.copied[1]  = in_copy_;
+      return;
+    }
+    node.num_children = 1;
+    node.first_child  = tree_.add_nodes(1);
+    fill(node.first_child, source, elements, level_below(target, 0), column_path{path, "[]"});
+  };
+  auto const first = ends.first - begin;
+  if (count == 0 || (in_place && first >= 0 && first + count <= element.size())) {
+    elements.begin = element.offset() + (count == 0 ? 0 : first);
+    elements.used_begin += elements.begin;
+    auto const known    = element.null_count() == 0 || count == element.size();
+    elements.null_count = known ? element.null_count() : -1;
+    return fill_elements(element);
+  }
+  if (used.size > 0) { copies_.need(copy_reason::lengths, path); }
+  auto made = std::unique_ptr<cudf::column>{};
+  if (ends.first == ends.last) {
+    made               = null_rows_like(element, static_cast<cudf::size_type>(count), exec_);
+    elements.used_size = 0;
+  } else {
+    auto const map      = rows_of_lists({offsets.begin<std::int32_t>() + rows.begin,
+                                         static_cast<cudf::size_type>(rows.size),
+                                         static_cast<cudf::size_type>(size),
+                                         static_cast<cudf::size_type>(ends.first),
+                                         static_cast<cudf::size_type>(ends.last - 1)},
+                                        exec_.scratch());
+    auto const map_rows = cudf::column_view{cudf::data_type{cudf::type_id::INT32},
+                                            static_cast<cudf::size_type>(count),
+                                            map.data(),
+                                            nullptr,
+                                            0};
+    made                = gather_rows(element, map_rows, path, exec_);
+  }
+  elements.null_count = made->null_count();
+  auto const outer    = std::exchange(in_copy_, copy_reason::lengths);
+  auto const& kept    = *tree_.columns.emplace_back(std::move(made));
+  fill_elements(kept.view());
+  in_copy_ = outer;
+}
 
 /// @return Bytes to skip in the data buffer. It is not 0 if 64-bit offsets are narrowed and the
 /// last one exceeds 32 bits: offsets {5'000'000'000, 5'000'000'003} are exported as {0, 3}, and
@@ -222,43 +305,6 @@ void array_builder::fill_views(array_node& node, export_level const& level, std:
   tree_.add_view_buffers(node, node.buffers.size() + 1);
   std::copy(node.buffers.begin(), node.buffers.end(), node.view_buffers);
   node.view_buffers[3] = keep(copy_bytes(&view_bytes, sizeof(view_bytes), exec_));
-}
-
-/// Unused rows, mostly those before a slice, may be lists of any length. Only used rows are
-/// checked; for the others the array has arbitrary bytes of the buffer, or zeros.
-void array_builder::fill_fixed_size(array_node& node, export_level const& level)
-{
-  auto const& [column, rows, step, target, path] = level;
-
-  auto const bytes    = bytes_of(column, rows, path, exec_);
-  auto const& element = child_of(column, cudf::lists_column_view::child_column_index, path);
-  auto const width    = std::int64_t{step.element_bits} / 8;
-  node.per_row        = step.element_bits;
-  if (rows.size == 0) { return; }
-  checked_offsets(bytes.offsets, rows.begin + rows.size, path);
-  auto used = used_rows(rows);
-  // A non-nullable field may be null in rows in which its parent struct is null. Such rows are
-  // empty lists, which need padding. `rows.null_count` is 0 regardless, so the nulls are counted.
-  if (step.forbids_nulls()) { used.null_count = -1; }
-  if (used.size == 0) {
-    set_copied(node, copy_reason::no_rows, zeros(rows.size * width, exec_));
-    return;
-  }
-  auto const size   = static_cast<cudf::size_type>(width);
-  auto const lists  = check_list_sizes(column, used, step, size, "bytes", path, exec_);
-  auto const before = (used.begin - rows.begin) * width;
-  auto const first  = lists.ends.first - before;
-  if (lists.in_place && first >= 0 && first + rows.size * width <= element.size()) {
-    node.buffers[1] = bytes.head == nullptr ? nullptr : bytes.head + first;
-    return;
-  }
-  copies_.need(copy_reason::lengths, path);
-  auto const is_part = used.size < rows.size;
-  auto padded        = pad_lists(lists.rows.view, size, is_part ? exec_.scratch() : exec_);
-  if (is_part) {
-    padded = copy_zero_padded(padded.data(), used.size * width, before, rows.size * width, exec_);
-  }
-  set_copied(node, copy_reason::lengths, std::move(padded));
 }
 
 }  // namespace cudf_arrow_bridge::detail

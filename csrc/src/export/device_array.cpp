@@ -4,18 +4,19 @@
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/events.hpp"
-#include "cuda/transfer/read_back.hpp"
 
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 
 #include <rmm/detail/error.hpp>
+#include <rmm/mr/per_device_resource.hpp>
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -31,50 +32,30 @@ namespace {
 
 using detail::array_layout;
 using detail::array_node;
-using detail::bytes_for_bits;
-using detail::offset_width;
+using detail::array_tree;
 
-array_node const& node_of(std::shared_ptr<detail::array_tree const> const& tree, std::size_t node)
+array_node const& node_of(std::shared_ptr<array_tree const> const& tree, std::size_t node)
 {
   if (tree == nullptr) { throw std::invalid_argument{"the array is released"}; }
   return tree->nodes[node];
 }
 
-/// Calls a function with the address and the width of each size of data that an array stores: the
-/// last offset of strings, and the sizes of the data buffers of views.
-template <typename Function>
-void visit_sizes(array_node const& node, Function const& function)
-{
-  if (node.layout == array_layout::string32 || node.layout == array_layout::string64) {
-    auto const width    = offset_width(node.layout);
-    auto const* offsets = static_cast<std::byte const*>(node.buffers[1]);
-    function(offsets + (node.offset + node.length) * width, width);
-  } else if (node.layout == array_layout::views) {
-    auto const last   = std::size_t{node.num_view_buffers} - 1;
-    auto const* sizes = static_cast<std::int64_t const*>(node.view_buffers[last]);
-    for (auto i = std::size_t{2}; i < last; ++i) { function(sizes++, sizeof(std::int64_t)); }
-  }
-}
-
-/// Reads the sizes of all nodes of a tree in device memory with one synchronization. @return The
-/// sizes by their addresses
-std::unordered_map<void const*, std::int64_t> read_sizes(detail::array_tree const& tree)
+/// Reads the sizes of the data buffers of all nodes of a tree, on a device with one
+/// synchronization.
+/// @return The sizes by their addresses
+std::unordered_map<void const*, std::int64_t> read_sizes(array_tree const& tree)
 {
   auto const guard = detail::guard_device(tree.location);
-  auto reads       = detail::device::read_back{tree.stream_here()};
-  auto addresses   = std::vector<void const*>{};
+  auto const host  = tree.location.device_type == ARROW_DEVICE_CPU;
+  auto places      = std::vector<detail::stored_integer>{};
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-    visit_sizes(tree.nodes[i], [&](void const* size, std::int64_t width) {
-      // A producer may omit the one offset of an array without rows.
-      if (size == nullptr) { return; }
-      reads.add(size, width);
-      addresses.push_back(size);
-    });
+    for (auto const& [buffer, place] : tree.nodes[i].data_sizes(host)) {
+      if (place.address != nullptr) { places.push_back(place); }
+    }
   }
-  reads.enqueue();
-  reads.wait();
-  auto result = std::unordered_map<void const*, std::int64_t>{};
-  for (std::size_t i = 0; i < addresses.size(); ++i) { result[addresses[i]] = reads.at(i); }
+  auto const sizes = detail::read_integers(places, host, tree.stream_here());
+  auto result      = std::unordered_map<void const*, std::int64_t>{};
+  for (std::size_t i = 0; i < sizes.size(); ++i) { result[places[i].address] = sizes[i]; }
   return result;
 }
 
@@ -92,8 +73,7 @@ std::string_view reason_of(void const* address, std::vector<copied_buffer> const
 
 }  // namespace
 
-device_array::device_array(std::shared_ptr<detail::array_tree const> tree,
-                           std::size_t node) noexcept
+device_array::device_array(std::shared_ptr<array_tree const> tree, std::size_t node) noexcept
   : tree_{std::move(tree)}, node_{node}
 {
 }
@@ -102,7 +82,7 @@ unique_device_array device_array::to_arrow() const
 {
   detail::nvtx_range const range{__func__};
   node_of(tree_, node_);
-  return detail::array_tree::to_arrow(tree_, node_);
+  return array_tree::to_arrow(tree_, node_);
 }
 
 unique_array device_array::to_arrow_host() const
@@ -124,7 +104,7 @@ device_array device_array::to_host(cuda::stream_ref stream) const
   make_wait(stream);
   auto copy = detail::copy_tree(*tree_, node_, memory_location{}, stream, host_memory_resource());
   copy->count_unknown_nulls({true, stream, host_memory_resource()});
-  return detail::array_tree::handle(std::move(copy));
+  return array_tree::handle(std::move(copy));
 }
 
 device_array device_array::copy(std::shared_ptr<void const> owner,
@@ -137,7 +117,7 @@ device_array device_array::copy(std::shared_ptr<void const> owner,
   auto const to    = host ? detail::resource_of_host(mr) : detail::resource_on_device(place, mr);
   auto const guard = detail::guard_device(place);
   make_wait(stream);
-  return detail::array_tree::handle(
+  return array_tree::handle(
     detail::copy_on_same_device(tree_, node_, std::move(owner), {host, stream, to}));
 }
 
@@ -205,7 +185,27 @@ device_array device_array::slice(std::int64_t offset, std::int64_t length, bool 
     throw std::out_of_range{"expected a slice of " + std::to_string(rows) + " rows, got " +
                             std::to_string(length) + " rows from row " + std::to_string(offset)};
   }
-  return {detail::slice_tree(tree_, node_, offset, length, is_table), node_};
+  auto tree         = array_tree::derive(tree_);
+  auto& root        = tree->nodes[node_];
+  auto const reduce = [&](array_node& node, std::int64_t begin) {
+    node.slice(begin, length);
+    // pyarrow rejects arrays with an offset and without rows. The children of structs have rows.
+    if (length == 0 && node.num_children == 0) { node.offset = 0; }
+  };
+  if (is_table) {
+    for (std::size_t i = 0; i < root.num_children; ++i) {
+      reduce(tree->nodes[root.first_child + i], root.offset + offset);
+    }
+    root.offset = 0;
+    root.length = length;
+  } else {
+    reduce(root, offset);
+  }
+  auto const guard = detail::guard_device(tree->location);
+  auto const host  = tree->location.device_type == ARROW_DEVICE_CPU;
+  auto const mr    = host ? host_memory_resource() : rmm::mr::get_current_device_resource_ref();
+  tree->count_unknown_nulls({host, tree->stream_here(), mr});
+  return {std::move(tree), node_};
 }
 
 device_array device_array::select(std::span<std::size_t const> indices) const
@@ -219,7 +219,14 @@ device_array device_array::select(std::span<std::size_t const> indices) const
       throw std::out_of_range{"the array has no child " + std::to_string(index)};
     }
   }
-  return {detail::select_children(tree_, node_, indices), node_};
+  auto tree        = array_tree::derive(tree_);
+  auto const first = tree->add_nodes(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    tree->nodes[first + i] = tree_->nodes[node.first_child + indices[i]];
+  }
+  tree->nodes[node_].first_child  = first;
+  tree->nodes[node_].num_children = indices.size();
+  return {std::move(tree), node_};
 }
 
 device_array device_array::dictionary() const
@@ -232,7 +239,6 @@ std::vector<buffer_info> device_array::buffers() const
 {
   auto const& node = node_of(tree_, node_);
   auto const rows  = node.offset + node.length;
-  auto const width = offset_width(node.layout);
   auto result      = std::vector<buffer_info>{};
   auto const add   = [&](std::string_view name, std::int64_t size) {
     auto const i        = result.size();
@@ -242,44 +248,22 @@ std::vector<buffer_info> device_array::buffers() const
     auto const reason = copied.empty() ? reason_of(address, tree_->copied.get()) : copied;
     result.push_back({name, address, address == nullptr ? 0 : size, reason});
   };
-  auto const add_data = [&](void const* size, std::int64_t bytes) {
-    if (location().device_type == ARROW_DEVICE_CPU) {
-      add("data", detail::read_offset(size, 0, bytes, true, tree_->stream));
-      return;
-    }
+  for (auto const& part : node.row_buffers()) { add(part.name, part.size(rows)); }
+  auto const sizes = node.data_sizes(tree_->location.device_type == ARROW_DEVICE_CPU);
+  if (!sizes.empty()) {
     auto const lock = std::lock_guard{tree_->sizes_mutex};
     if (!tree_->sizes) {
       wait();
       tree_->sizes = read_sizes(*tree_);
     }
-    auto const found = tree_->sizes->find(size);
-    add("data", found == tree_->sizes->end() ? 0 : found->second);
-  };
-  if (node.num_buffers() == 0) { return result; }
-  add("validity", bytes_for_bits(rows));
-  switch (node.layout) {
-    case array_layout::fixed: add("data", bytes_for_bits(rows * node.per_row)); break;
-    case array_layout::offsets32:
-    case array_layout::offsets64: add("offsets", (rows + 1) * width); break;
-    case array_layout::string32:
-    case array_layout::string64:
-      add("offsets", (rows + 1) * width);
-      visit_sizes(node, add_data);
-      break;
-    case array_layout::list_views32:
-    case array_layout::list_views64:
-      add("offsets", rows * width);
-      add("sizes", rows * width);
-      break;
-    case array_layout::views: {
-      add("views", rows * 16);
-      visit_sizes(node, add_data);
-      auto const last = std::size_t{node.num_view_buffers} - 1;
-      auto const size = static_cast<std::int64_t>((last - 2) * sizeof(std::int64_t));
-      result.push_back({"sizes", node.view_buffers[last], size, node.copied[1]});
-      break;
+    for (auto const& [buffer, place] : sizes) {
+      auto const found = tree_->sizes->find(place.address);
+      add("data", found == tree_->sizes->end() ? 0 : found->second);
     }
-    default: break;
+  }
+  if (node.layout == array_layout::views) {
+    auto const size = std::ssize(sizes) * std::int64_t{sizeof(std::int64_t)};
+    result.push_back({"sizes", node.view_buffers[node.num_view_buffers - 1], size, node.copied[1]});
   }
   return result;
 }

@@ -144,48 +144,6 @@ cudf::column_view const& checked_offsets(cudf::column_view const* offsets,
                  std::to_string(offsets == nullptr ? 0 : offsets->size()));
 }
 
-sized_lists check_list_sizes(cudf::column_view const& column,
-                             column_rows const& used,
-                             export_step const& step,
-                             cudf::size_type size,
-                             char const* unit,
-                             column_path const& path,
-                             execution const& exec)
-{
-  auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index);
-  auto const ends =
-    read_ends(offsets.begin<std::int32_t>() + used.begin, used.size, sizeof(std::int32_t), exec);
-  auto result      = sized_lists{{std::nullopt, view_of(column, used, exec)}, ends, false};
-  auto& rows       = result.rows;
-  auto const total = ends.last - ends.first;
-  auto const all   = used.size * size;
-  auto const valid = (used.size - rows.view.null_count()) * size;
-  if (!step.trusted || (total != all && total != valid)) {
-    auto fits = sizes_of_lists(rows.view, exec).is_only(size);
-    if (!fits && used.outer != nullptr) {
-      rows = rows_to_check(column, used, exec);
-      fits = sizes_of_lists(rows.view, exec).is_only(size);
-    }
-    if (!fits) {
-      fail_invalid(path,
-                   "not all lists have " + std::to_string(size) + ' ' + unit +
-                     ", the size in the " + (step.trusted ? "imported" : "requested") + " schema");
-    }
-  }
-  result.in_place = rows.view.null_count() == 0;
-  if (!result.in_place && total == all) {
-    auto const unmasked = cudf::column_view{rows.view.type(),
-                                            rows.view.size(),
-                                            nullptr,
-                                            nullptr,
-                                            0,
-                                            rows.view.offset(),
-                                            {rows.view.child_begin(), rows.view.child_end()}};
-    result.in_place     = sizes_of_lists(unmasked, exec).is_only(size);
-  }
-  return result;
-}
-
 bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, execution const& exec)
 {
   auto const used      = used_rows(rows);

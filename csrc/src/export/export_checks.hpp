@@ -47,33 +47,6 @@ cudf::column_view const& checked_offsets(cudf::column_view const* offsets,
                                          std::int64_t end,
                                          column_path const& path);
 
-/// The used rows of a LIST column, each of which is null or has the same number of elements.
-struct sized_lists {
-  checked_rows rows;
-  offset_ends ends;  ///< of their elements
-  bool in_place;     ///< whether null rows also have that many elements
-};
-
-/**
- * @brief Checks that all lists have a size, unless they are null or below a null struct.
- *
- * Reads the first and last offset. If they are not sufficient, or the lists were not imported with
- * that size, reads all offsets. Waits for both on a device.
- *
- * @throws std::invalid_argument for lists of another size
- *
- * @param used Used rows of the column, at least one
- * @param step Whether the lists were imported with that size
- * @param unit "bytes" or "elements", for errors
- */
-sized_lists check_list_sizes(cudf::column_view const& column,
-                             column_rows const& used,
-                             export_step const& step,
-                             cudf::size_type size,
-                             char const* unit,
-                             column_path const& path,
-                             execution const& exec);
-
 /// Returns whether a used row is null in the column and in no enclosing struct.
 bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, execution const& exec);
 

@@ -7,7 +7,6 @@
 #include "cuda/location/location.hpp"
 #include "validate/validate.hpp"
 
-#include <cudf/utilities/error.hpp>
 #include <cudf/utilities/traits.hpp>
 
 #include <algorithm>
@@ -110,8 +109,8 @@ bool can_be_borrowed(parsed_type const& type)
 
 mask_range column_importer::find_mask(import_level const& level) const
 {
-  auto const& [types, array, rows, path] = level;
-  auto const nulls                       = [&]() -> cudf::size_type {
+  auto const& [types, array, rows, path, parent] = level;
+  auto const nulls                               = [&]() -> cudf::size_type {
     if (auto const stated = stated_null_count(array, rows)) { return *stated; }
     auto const* known = find_facts(facts_, types, &rows);
     return known != nullptr ? known->null_count
@@ -123,44 +122,59 @@ mask_range column_importer::find_mask(import_level const& level) const
 
 counted_mask column_importer::import_mask(import_level const& level) const
 {
+  auto mask = no_buffer();
+  if (num_buffers(level.type().layout) == 0) { return {std::move(mask), 0}; }
   auto const* known = find_facts(facts_, level.types, &level.rows);
   if (known != nullptr && known->mask) {
     auto const taken = [&] { return std::move(*known->mask); };
     return {make(copy_reason::nulls_of_structs, level.path, taken), known->null_count};
   }
   auto const source = find_mask(level);
-  if (source.null_count == 0) { return {no_buffer(), 0}; }
-  auto const copy = [&] { return copy_bits(source.bits, exec_); };
-  return {source.is_on_word() && can_read_mask(source)
-            ? take(source.first(), bytes_for_bits(source.bits.size))
-            : make(copy_reason::mask_position, level.path, copy),
-          source.null_count};
+  if (source.null_count > 0) {
+    auto const copy = [&] { return copy_bits(source.bits, exec_); };
+    mask            = source.is_on_word() && can_read_mask(source)
+                        ? take(source.first(), bytes_for_bits(source.bits.size))
+                        : make(copy_reason::mask_position, level.path, copy);
+  }
+  auto own = counted_mask{std::move(mask), source.null_count};
+  // The facts include the nulls of structs.
+  if (known != nullptr) { return own; }
+  auto const own_rows = row_mask{own.mask.data(), own.null_count};
+  auto made           = with_nulls(own_rows, level.parent, level.rows.num_rows(), level.path);
+  return made ? std::move(*made) : std::move(own);
 }
 
-column_parts column_importer::import_parts(import_level const& level, row_mask const& mask) const
+std::optional<counted_mask> column_importer::with_nulls(row_mask const& own,
+                                                        row_mask const& parent,
+                                                        cudf::size_type size,
+                                                        column_path const& path) const
 {
-  switch (level.type().layout) {
-    case array_layout::null: return {no_buffer(), {}};
-    case array_layout::fixed:
-      switch (level.type().column.id()) {
-        case cudf::type_id::LIST: return import_fixed_size_binary(level);
-        case cudf::type_id::DICTIONARY32: return import_dictionary(level, mask);
-        default: return import_values(level);
-      }
-    case array_layout::offsets32:
-    case array_layout::offsets64: return import_lists(level);
-    case array_layout::string32:
-    case array_layout::string64:
-      return level.type().column.id() == cudf::type_id::LIST ? import_binary(level)
-                                                             : import_strings(level);
-    case array_layout::validity: return import_fields(level);
-    case array_layout::fixed_lists: return import_fixed_size_lists(level);
-    case array_layout::views: return import_views(level, mask);
-    case array_layout::list_views32:
-    case array_layout::list_views64: return import_list_views(level, mask);
-    case array_layout::runs: return import_runs(level);
+  if (!sanitize_ || parent.null_count == 0) { return std::nullopt; }
+  auto const both  = own.null_count > 0
+                       ? valid_in_both({own.bits, 0, size}, {parent.bits, 0, size}, exec_.scratch())
+                       : no_buffer();
+  auto const* bits = both.is_empty() ? parent.bits : both.data();
+  auto const nulls = count_nulls({bits, 0, size}, exec_);
+  if (nulls == own.null_count) { return std::nullopt; }
+  // The copy is padded, as libcudf's masks are.
+  auto const copy = [&] { return copy_bits({bits, 0, size}, exec_); };
+  return counted_mask{make(copy_reason::nulls_of_structs, path, copy), nulls};
+}
+
+void column_importer::add_nulls(cudf::column& field,
+                                row_mask const& parent,
+                                column_path const& path) const
+{
+  // Columns of nulls have no mask.
+  if (parent.null_count == 0 || field.type().id() == cudf::type_id::EMPTY) { return; }
+  auto const own = row_mask{field.view().null_mask(), field.null_count()};
+  auto made      = with_nulls(own, parent, field.size(), path);
+  if (!made) { return; }
+  field.set_null_mask(std::move(made->mask), made->null_count);
+  if (field.type().id() != cudf::type_id::STRUCT) { return; }
+  for (cudf::size_type i = 0; i < field.num_children(); ++i) {
+    add_nulls(field.child(i), {field.view().null_mask(), field.null_count()}, path);
   }
-  throw cudf::logic_error{"no such layout"};
 }
 
 std::unique_ptr<cudf::column> column_importer::column(import_level const& level) const
@@ -172,14 +186,17 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
       level.type().column, size, no_buffer(), no_buffer(), size);
   }
   auto masked = import_mask(level);
-  auto parts  = import_parts(level, {masked.mask.data(), masked.null_count});
+  auto parts  = import_layout(*this, level, {masked.mask.data(), masked.null_count});
   if (parts.mask) { masked = std::move(*parts.mask); }
-  return std::make_unique<cudf::column>(level.type().column,
-                                        size,
-                                        std::move(parts.data),
-                                        std::move(masked.mask),
-                                        masked.null_count,
-                                        std::move(parts.children));
+  auto result = std::make_unique<cudf::column>(level.type().column,
+                                               size,
+                                               std::move(parts.data),
+                                               std::move(masked.mask),
+                                               masked.null_count,
+                                               std::move(parts.children));
+  // Other layouts keep the imported mask.
+  if (level.type().layout == array_layout::runs) { add_nulls(*result, level.parent, level.path); }
+  return result;
 }
 
 rmm::device_buffer column_importer::take(void const* memory, std::int64_t size) const
@@ -210,15 +227,6 @@ std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
     cudf::data_type{type}, static_cast<cudf::size_type>(size), std::move(data), no_buffer(), 0);
 }
 
-bool column_importer::borrow_values(import_level const& level, imported_column& result) const
-{
-  auto const width = level.type().element_bits / 8;
-  result.data =
-    static_cast<std::byte const*>(level.array.buffers[1]) + level.rows.storage_begin() * width;
-  result.data_size = level.rows.storage_size() * width;
-  return is_aligned(result.data, width) && has_only_bools(level);
-}
-
 bool column_importer::has_only_bools(import_level const& level) const
 {
   if (level.type().column.id() != cudf::type_id::BOOL8) { return true; }
@@ -228,42 +236,81 @@ bool column_importer::has_only_bools(import_level const& level) const
   return are_bools(bytes + level.rows.storage_begin(), level.rows.num_rows(), exec_);
 }
 
-bool column_importer::borrow_strings(import_level const& level, imported_column& result) const
+bool column_importer::borrow(import_level const& level, imported_column& result) const
 {
-  auto const width    = offset_width(level.type().layout);
-  result.offsets      = first_offset(level);
-  result.offsets_size = (level.rows.storage_size() + 1) * width;
-  result.offsets_type = cudf::data_type{width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32};
-  if (!is_aligned(result.offsets, width)) { return false; }
-  auto const ends = find_ends(level);
-  if (origin_of(level.type(), level.rows, ends) != 0) { return false; }
-  result.data_size = ends.last;
-  result.data      = level.array.buffers[2];
-  return true;
-}
-
-bool column_importer::borrow(import_level const& level,
-                             bool sanitize,
-                             imported_column& result) const
-{
-  auto const& [types, array, rows, path] = level;
+  auto const& [types, array, rows, path, parent] = level;
   if (rows.size == 0 || !can_be_borrowed(types.type)) { return false; }
   check_rows(rows.storage_size(), path);
   auto const mask = find_mask(level);
   if (!mask.is_on_word() || !can_read_mask(mask)) { return false; }
-  result.type        = types.type.column;
-  result.size        = rows.num_rows();  // with the leading rows, for `needs_emptying`
-  result.null_count  = mask.null_count;
-  result.mask        = mask.first();
-  result.mask_size   = bytes_for_bits(mask.bits.size);
-  auto const strings = types.type.layout != array_layout::fixed;
-  if (!(strings ? borrow_strings(level, result) : borrow_values(level, result))) { return false; }
-  auto const* known = find_facts(facts_, types, &rows);
-  auto const clean  = known != nullptr && known->is_clean;
-  if (sanitize && strings && !clean && needs_emptying(result.view(), exec_)) { return false; }
-  result.offset = static_cast<cudf::size_type>(rows.leading);
-  result.size   = static_cast<cudf::size_type>(rows.size);
+  auto const strings = has_offsets(types.type.layout);
+  auto const width   = strings ? offset_width(types.type.layout) : types.type.element_bits / 8;
+  auto const* first =
+    static_cast<std::byte const*>(array.buffers[1]) + rows.storage_begin() * width;
+  auto const* data = static_cast<void const*>(first);
+  auto children    = std::vector<cudf::column_view>{};
+  if (!is_aligned(first, width) || !has_only_bools(level)) { return false; }
+  if (strings) {
+    auto const ends = find_ends(level);
+    if (origin_of(types.type, rows, ends) != 0) { return false; }
+    auto const type  = width == 8 ? cudf::type_id::INT64 : cudf::type_id::INT32;
+    data             = array.buffers[2];
+    result.data_size = ends.last;
+    children.push_back(flat_view(type, rows.storage_size() + 1, first));
+  } else {
+    result.data_size = rows.storage_size() * width;
+  }
+  auto const view_of = [&](std::int64_t offset, std::int64_t size) {
+    return cudf::column_view{types.type.column,
+                             static_cast<cudf::size_type>(size),
+                             data,
+                             reinterpret_cast<cudf::bitmask_type const*>(mask.first()),
+                             mask.null_count,
+                             static_cast<cudf::size_type>(offset),
+                             children};
+  };
+  if (sanitize_ && strings && mask.null_count > 0) {
+    auto const* known = find_facts(facts_, types, &rows);
+    auto const clean  = known != nullptr && known->is_clean;
+    if (!clean && needs_emptying(view_of(0, rows.storage_size()), exec_)) { return false; }
+  }
+  result.borrowed = view_of(rows.leading, rows.size);
+  result.offset   = result.borrowed.offset();
+  result.size     = result.borrowed.size();
   return true;
+}
+
+std::byte const* first_offset(import_level const& level)
+{
+  return static_cast<std::byte const*>(level.array.buffers[1]) +
+         level.rows.storage_begin() * offset_width(level.type().layout);
+}
+
+offset_ends column_importer::find_ends(import_level const& level) const
+{
+  auto const size = level.rows.storage_size();
+  if (size == 0) { return {}; }
+  auto const* known = find_facts(facts_, level.types, &level.rows);
+  auto const ends =
+    known != nullptr && known->ends
+      ? *known->ends
+      : read_ends(first_offset(level), size, offset_width(level.type().layout), exec_);
+  check_ends(level.type().layout, level.array, ends.first, ends.last, level.path);
+  return ends;
+}
+
+std::int64_t origin_of(parsed_type const& type, row_range const& rows, offset_ends const& ends)
+{
+  auto const narrowed = type.column.id() == cudf::type_id::LIST && offset_width(type.layout) == 8;
+  return rows.sliced && !narrowed ? 0 : ends.first;
+}
+
+bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array)
+{
+  auto const& keys = *array.dictionary;
+  // Nested dictionaries, null arrays and runs may have nulls without a mask.
+  return has_mask(keys) || keys.dictionary != nullptr ||
+         num_buffers(types.children[0].type.layout) == 0;
 }
 
 bool has_mask(ArrowArray const& array)

@@ -86,7 +86,8 @@ struct import_level {
   parsed_tree const& types;  ///< types that the array was validated against
   ArrowArray const& array;
   row_range rows;
-  column_path path;  ///< names the column in errors
+  column_path path;             ///< names the column in errors
+  row_mask parent{nullptr, 0};  ///< of the struct whose field this is
 
   [[nodiscard]] parsed_type const& type() const { return types.type; }
 };
@@ -128,23 +129,18 @@ struct column_parts {
   std::optional<counted_mask> mask{};
 };
 
-/// INT32 offsets of lists, and the range of elements they cover.
-struct list_offsets {
-  std::unique_ptr<cudf::column> column;  ///< empty if there are no rows
-  std::int64_t begin;                    ///< index of the element that offset 0 refers to
-  std::int64_t size;                     ///< number of elements
-};
-
-/// Creates columns from a producer's struct. There is one `import_` function for each Arrow layout.
+/// Creates columns from a producer's struct.
 class column_importer {
  public:
   /// Each adopted buffer takes another share of the producer's struct. Missing facts are read, with
-  /// a wait for device memory. `copies` rejects or records buffers that are created.
+  /// a wait for device memory. `copies` rejects or records buffers that are created. With
+  /// `sanitize`, nulls of structs become nulls of their fields.
   column_importer(std::shared_ptr<foreign_array> const& share,
                   execution const& exec,
                   import_facts const& facts,
+                  bool sanitize,
                   copy_log& copies)
-    : share_{share}, exec_{exec}, facts_{facts}, copies_{copies}
+    : share_{share}, exec_{exec}, facts_{facts}, sanitize_{sanitize}, copies_{copies}
   {
   }
 
@@ -159,23 +155,15 @@ class column_importer {
    * @return Whether libcudf can use the buffers as they are and `sanitize` does not have to rewrite
    * null strings that are not empty. Otherwise `result` has unspecified fields.
    */
-  [[nodiscard]] bool borrow(import_level const& level,
-                            bool sanitize,
-                            imported_column& result) const;
+  [[nodiscard]] bool borrow(import_level const& level, imported_column& result) const;
 
- private:
+ protected:
   /// Returns an importer of the same array with another execution, which must outlive it.
   [[nodiscard]] column_importer with(execution const& exec) const
-  { return {share_, exec, facts_, copies_}; }
+  { return {share_, exec, facts_, sanitize_, copies_}; }
 
-  [[nodiscard]] mask_range find_mask(import_level const& level) const;
-  [[nodiscard]] counted_mask import_mask(import_level const& level) const;
-  [[nodiscard]] column_parts import_parts(import_level const& level, row_mask const& mask) const;
   /// Whether the bytes of an `arrow.bool8` array are 0 or 1, as libcudf requires.
   [[nodiscard]] bool has_only_bools(import_level const& level) const;
-  [[nodiscard]] bool is_aligned(void const* memory, std::int64_t width) const;
-  [[nodiscard]] bool borrow_values(import_level const& level, imported_column& result) const;
-  [[nodiscard]] bool borrow_strings(import_level const& level, imported_column& result) const;
 
   [[nodiscard]] rmm::device_buffer no_buffer() const
   { return rmm::device_buffer{0, exec_.stream, exec_.mr}; }
@@ -216,60 +204,29 @@ class column_importer {
   /// that are negative or descend. For device memory this waits, unless the facts have them.
   [[nodiscard]] offset_ends find_ends(import_level const& level) const;
 
-  /// The producer's offsets minus `origin`, as `type` (INT32 or INT64). Adopted if they are equal.
-  /// There must be at least one row.
-  [[nodiscard]] std::unique_ptr<cudf::column> import_offsets(import_level const& level,
-                                                             std::int64_t origin,
-                                                             cudf::type_id type) const;
-
-  /// INT32 offsets of a list or binary array. They begin at `origin_of`, so only the elements of
-  /// these rows are limited by `cudf::size_type`.
-  [[nodiscard]] list_offsets import_list_offsets(import_level const& level) const;
-
-  /// Offsets of lists of `list_size` elements each: {0, list_size, 2 * list_size, ...}.
-  [[nodiscard]] list_offsets make_offsets(import_level const& level, std::int64_t list_size) const;
-
-  [[nodiscard]] list_offsets no_offsets() const;
-
-  // layouts.cpp
-
-  /// Fixed-width values: adopted, or converted (bools, half floats, times of 32 bits).
-  [[nodiscard]] column_parts import_values(import_level const& level) const;
-  /// Strings, with offsets of either width.
-  [[nodiscard]] column_parts import_strings(import_level const& level) const;
-  /// Binary, with offsets of either width, as LIST<UINT8>.
-  [[nodiscard]] column_parts import_binary(import_level const& level) const;
-  /// Fixed-size binary as LIST<UINT8>.
-  [[nodiscard]] column_parts import_fixed_size_binary(import_level const& level) const;
-  /// Lists with offsets of either width, and maps.
-  [[nodiscard]] column_parts import_lists(import_level const& level) const;
-  [[nodiscard]] column_parts import_fixed_size_lists(import_level const& level) const;
-  [[nodiscard]] column_parts import_fields(import_level const& level) const;
-  /// Run-end encoded values, decoded: each value is repeated for its run. Sets the mask.
-  [[nodiscard]] column_parts import_runs(import_level const& level) const;
-  [[nodiscard]] column_parts bytes_in_lists(list_offsets&& offsets, void const* bytes) const;
-  [[nodiscard]] column_parts elements_in_lists(import_level const& level,
-                                               std::unique_ptr<cudf::column> offsets,
-                                               row_range const& elements) const;
-  [[nodiscard]] std::unique_ptr<cudf::column> decode_runs(import_level const& level) const;
-
-  /// String views, or binary views as LIST<UINT8>, whose bytes are copied to one buffer.
-  [[nodiscard]] column_parts import_views(import_level const& level, row_mask const& mask) const;
-  /// List views; the elements are gathered unless the lists are contiguous and in order.
-  [[nodiscard]] column_parts import_list_views(import_level const& level,
-                                               row_mask const& mask) const;
-
-  /// Indices and keys of a dictionary. Null keys are removed, with the mask set accordingly.
-  [[nodiscard]] column_parts import_dictionary(import_level const& level,
-                                               row_mask const& mask) const;
-  [[nodiscard]] std::unique_ptr<cudf::column> import_indices(import_level const& level) const;
-  [[nodiscard]] std::unique_ptr<cudf::column> import_keys(import_level const& level) const;
-
   std::shared_ptr<foreign_array> const& share_;
   execution const& exec_;
   import_facts const& facts_;
+  bool sanitize_;
   copy_log& copies_;
+
+ private:
+  [[nodiscard]] mask_range find_mask(import_level const& level) const;
+  [[nodiscard]] counted_mask import_mask(import_level const& level) const;
+  /// The mask of a field with the nulls of its struct added; none if nothing changes.
+  [[nodiscard]] std::optional<counted_mask> with_nulls(row_mask const& own,
+                                                       row_mask const& parent,
+                                                       cudf::size_type size,
+                                                       column_path const& path) const;
+  /// Adds the nulls of a struct to a field and its descendants.
+  void add_nulls(cudf::column& field, row_mask const& parent, column_path const& path) const;
+  [[nodiscard]] bool is_aligned(void const* memory, std::int64_t width) const;
 };
+
+/// Creates the data and the children of a column, with the mask of its rows.
+column_parts import_layout(column_importer const& columns,
+                           import_level const& level,
+                           row_mask const& mask);
 
 /// @return Whether a dictionary may have null keys, which make the rows that refer to them null
 bool may_have_null_keys(parsed_tree const& types, ArrowArray const& array);

@@ -31,7 +31,7 @@ void validate(detail::import_call const& call)
   detail::validate(call.types, call.array->array, call.path);
   if (call.array->device_type == ARROW_DEVICE_CPU) {
     auto const all_rows = call.options.validate == validation::full;
-    detail::validate_contents(call.types, call.array->array, all_rows, call.path);
+    detail::validate_contents(call.types, call.array->array, all_rows, true, call.path);
   }
 }
 
@@ -139,10 +139,11 @@ class array_import {
   /// Borrows a column if this is wanted and possible, otherwise creates it.
   void fill(imported_column& column, detail::import_level const& planned)
   {
-    auto const importer = detail::column_importer{source_.share, source_.exec, facts_, copies_};
     auto const sanitize = call_.options.sanitize;
+    auto const importer =
+      detail::column_importer{source_.share, source_.exec, facts_, sanitize, copies_};
     if (owner_) {
-      if (importer.borrow(planned, sanitize, column)) {
+      if (importer.borrow(planned, column)) {
         column.owner = owner_;
         return;
       }
@@ -177,22 +178,15 @@ imported_table import(detail::import_call const& call)
 
 cudf::column_view imported_column::view() const
 {
-  if (storage != nullptr) {
-    auto const whole = storage->view();
-    return {whole.type(),
-            size,
-            whole.head<void>(),
-            whole.null_mask(),
-            whole.type().id() == cudf::type_id::EMPTY ? size : whole.null_count(),
-            offset,
-            {whole.child_begin(), whole.child_end()}};
-  }
-  auto children = std::vector<cudf::column_view>{};
-  if (offsets != nullptr) {
-    children.emplace_back(offsets_type, offset + size + 1, offsets, nullptr, 0);
-  }
-  return {
-    type, size, data, static_cast<cudf::bitmask_type const*>(mask), null_count, offset, children};
+  if (storage == nullptr) { return borrowed; }
+  auto const whole = storage->view();
+  return {whole.type(),
+          size,
+          whole.head<void>(),
+          whole.null_mask(),
+          whole.type().id() == cudf::type_id::EMPTY ? size : whole.null_count(),
+          offset,
+          {whole.child_begin(), whole.child_end()}};
 }
 
 cudf::table_view imported_table::view() const
@@ -251,23 +245,15 @@ shared_schema const& array_importer::schema() const noexcept { return state_->ha
 bool array_importer::has_schema(ArrowSchema const& schema) const
 { return equal_schemas(state_->held, schema); }
 
-imported_column array_importer::column(ArrowDeviceArray* array,
-                                       import_options const& options,
-                                       cuda::stream_ref stream,
-                                       rmm::device_async_resource_ref mr) const
+imported_table array_importer::import_array(ArrowDeviceArray* array,
+                                            bool is_table,
+                                            import_options const& options,
+                                            cuda::stream_ref stream,
+                                            rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  auto result = import({state_->types, false, array, options, state_->path, stream, mr});
-  return std::move(result.columns.front());
-}
-
-imported_table array_importer::table(ArrowDeviceArray* array,
-                                     import_options const& options,
-                                     cuda::stream_ref stream,
-                                     rmm::device_async_resource_ref mr) const
-{
-  detail::nvtx_range const range{__func__};
-  return import({state_->types, true, array, options, state_->top, stream, mr});
+  auto const& path = is_table ? state_->top : state_->path;
+  return import({state_->types, is_table, array, options, path, stream, mr});
 }
 
 }  // namespace cudf_arrow_bridge

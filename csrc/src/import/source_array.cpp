@@ -79,6 +79,46 @@ void wait_for_producer(ArrowDeviceArray const& array, cuda::stream_ref stream)
   }
 }
 
+void view_node(array_tree& tree,
+               std::size_t index,
+               parsed_tree const& types,
+               ArrowArray const& array)
+{
+  auto const& type = types.type;
+  auto& node = tree.nodes[index] = {};
+  node.layout                    = type.layout;
+  node.length                    = array.length;
+  node.null_count                = array.null_count;
+  node.offset                    = array.offset;
+  if (node.layout == array_layout::views) {
+    tree.add_view_buffers(node, static_cast<std::size_t>(array.n_buffers));
+  }
+  for (std::size_t i = 0; i < node.num_buffers(); ++i) { node.buffer(i) = array.buffers[i]; }
+  if (node.layout == array_layout::fixed) { node.per_row = type.element_bits; }
+  if (node.layout == array_layout::fixed_lists) { node.per_row = type.list_size; }
+  node.num_children = static_cast<std::size_t>(array.n_children);
+  node.first_child  = tree.add_nodes(node.num_children);
+  for (std::size_t i = 0; i < node.num_children; ++i) {
+    view_node(tree, node.first_child + i, types.children[i], *array.children[i]);
+  }
+  if (array.dictionary != nullptr) {
+    node.dictionary = tree.add_nodes(1);
+    view_node(tree, node.dictionary, types.children[0], *array.dictionary);
+  }
+}
+
+/// Describes an array, which has been validated for `types`, as a tree over its own buffers. Copies
+/// and owns nothing.
+std::unique_ptr<array_tree const> view_tree(parsed_tree const& types,
+                                            ArrowArray const& array,
+                                            memory_location const& location)
+{
+  auto tree      = std::make_unique<array_tree>();
+  tree->location = location;
+  view_node(*tree, tree->add_nodes(1), types, array);
+  return tree;
+}
+
 /// Validates the contents of device memory on a copy in host memory. Memory of another device is
 /// first copied to the device `current`, because the stream may have no access to it.
 void validate_copy(import_call const& call,
@@ -90,7 +130,7 @@ void validate_copy(import_call const& call,
     near = copy_tree(*near, 0, current, call.stream, call.mr);
   }
   auto const copy = array_tree::to_arrow(copy_tree(*near, 0, {}, call.stream, call.mr), 0);
-  validate_contents(call.types, copy->array, true, call.path);
+  validate_contents(call.types, copy->array, true, true, call.path);
 }
 
 constexpr auto least_alone   = std::size_t{1} << 20;  ///< bytes; smaller buffers share a block

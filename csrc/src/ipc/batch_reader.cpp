@@ -11,23 +11,14 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
 
-constexpr std::int64_t bits_of_view = 128;
 /// Used if a batch without rows omits its one offset.
 constexpr std::int64_t zero_offset = 0;
-
-/// The size in bytes of `rows` rows of `bits` bits; a larger size than any buffer if it would
-/// overflow.
-std::int64_t bytes_of_rows(std::int64_t rows, std::int64_t bits)
-{
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  if (bits > 0 && rows > (most - 7) / bits) { return most; }
-  return bytes_for_bits(rows * bits);
-}
 
 /// Reads one batch; see `read_batch`.
 class batch_reader {
@@ -123,7 +114,11 @@ class batch_reader {
                    "expected a null count of 0 to " + std::to_string(node.length) + ", got " +
                      std::to_string(node.null_count));
     }
-    read_buffers(node, types.type, path);
+    if (num_buffers(node.layout) == 0) {
+      // Senders may state any count for arrays without a mask.
+      node.null_count = node.layout == array_layout::null ? node.length : 0;
+    }
+    read_buffers(node, path);
     if (types.schema->dictionary != nullptr) {
       read_dictionary(node, path);
     } else {
@@ -176,66 +171,62 @@ class batch_reader {
     }
   }
 
-  void read_buffers(array_node& node, parsed_type const& type, column_path const& path)
+  void read_buffers(array_node& node, column_path const& path)
   {
-    if (num_buffers(node.layout) == 0) { return; }
-    if (node.layout == array_layout::views) { return read_views(node, path); }
-    node.buffers[0]  = take_validity(node, path);
-    auto const width = offset_width(node.layout);
-    switch (node.layout) {
-      case array_layout::fixed:
-        node.buffers[1] = take("data", bytes_of_rows(node.length, type.element_bits), path).address;
-        break;
-      case array_layout::offsets32:
-      case array_layout::offsets64: read_offsets(node, path); break;
-      case array_layout::string32:
-      case array_layout::string64: {
-        read_offsets(node, path);
-        auto const data = take("data", 0, path);
-        node.buffers[2] = data.address;
-        node.set_extent(data.size);
-        break;
+    auto const is_views = node.layout == array_layout::views;
+    auto const num_data = is_views ? take_variadic_count(path) : 0;
+    if (is_views) { tree_->add_view_buffers(node, num_data + 3); }
+    auto slot = std::size_t{0};
+    for (auto const& part : node.row_buffers()) {
+      auto& buffer = node.buffer(slot);
+      if (slot == 0) {
+        buffer = take_validity(node, part, path);
+      } else if (has_offsets(node.layout)) {
+        buffer = take_offsets(node, part, path);
+      } else {
+        buffer = take(part.name, part.size(node.length), path).address;
       }
-      case array_layout::list_views32:
-      case array_layout::list_views64:
-        node.buffers[1] = take("offsets", bytes_of_rows(node.length, width * 8), path).address;
-        node.buffers[2] = take("sizes", bytes_of_rows(node.length, width * 8), path).address;
-        break;
-      default: break;
+      ++slot;
+    }
+    if (node.layout == array_layout::string32 || node.layout == array_layout::string64) {
+      auto const data = take("data", 0, path);
+      node.buffers[2] = data.address;
+      node.set_extent(data.size);
+    } else if (is_views) {
+      auto& sizes = kept_->sizes.emplace_back(std::make_unique<std::int64_t[]>(num_data));
+      for (std::size_t i = 0; i < num_data; ++i) {
+        auto const data          = take("data", 0, path);
+        node.view_buffers[2 + i] = data.address;
+        sizes[i]                 = data.size;
+      }
+      node.view_buffers[num_data + 2] = sizes.get();
     }
   }
 
   /// Takes a mask. Without nulls it may be omitted, and is only used to check that there are none.
-  void const* take_validity(array_node const& node, column_path const& path)
+  void const* take_validity(array_node const& node, row_buffer const& part, column_path const& path)
   {
-    auto const size = bytes_of_rows(node.length, 1);
-    auto const mask = take("validity", node.null_count == 0 ? 0 : size, path);
+    auto const size = part.size(node.length);
+    auto const mask = take(part.name, node.null_count == 0 ? 0 : size, path);
     return node.null_count > 0 || (keeps_masks_ && mask.size >= size) ? mask.address : nullptr;
   }
 
-  void read_offsets(array_node& node, column_path const& path)
+  void const* take_offsets(array_node const& node, row_buffer const& part, column_path const& path)
   {
-    auto const width = offset_width(node.layout);
+    auto const width = part.bits / 8;
     // An array without rows may omit its one offset.
     auto const is_left_out = node.length == 0 && next_buffer_ < batch_.buffers.size() &&
                              batch_.buffers[next_buffer_].size < width;
-    if (!is_left_out) {
-      auto const most = std::numeric_limits<std::int64_t>::max();
-      auto const rows = node.length == most ? most : node.length + 1;
-      node.buffers[1] = take("offsets", bytes_of_rows(rows, width * 8), path).address;
-      return;
-    }
+    if (!is_left_out) { return take(part.name, part.size(node.length), path).address; }
     ++next_buffer_;
-    if (tree_->location.device_type == ARROW_DEVICE_CPU) {
-      node.buffers[1] = &zero_offset;
-      return;
-    }
+    if (tree_->location.device_type == ARROW_DEVICE_CPU) { return &zero_offset; }
     auto const guard = guard_device(tree_->location);
     auto const exec  = execution{false, stream_, rmm::mr::get_current_device_resource_ref()};
-    node.buffers[1]  = tree_->conversions.emplace_back(zeros(width, exec)).data();
+    return tree_->conversions.emplace_back(zeros(width, exec)).data();
   }
 
-  void read_views(array_node& node, column_path const& path)
+  /// Takes the number of data buffers of an array of views.
+  std::size_t take_variadic_count(column_path const& path)
   {
     auto const left = static_cast<std::int64_t>(batch_.buffers.size()) -
                       static_cast<std::int64_t>(next_buffer_) - 2;
@@ -250,17 +241,7 @@ class batch_reader {
                    "expected 0 to " + std::to_string(std::max(left, std::int64_t{0})) +
                      " data buffers of views, got " + std::to_string(count));
     }
-    auto const num_data = static_cast<std::size_t>(count);
-    tree_->add_view_buffers(node, num_data + 3);
-    node.view_buffers[0] = take_validity(node, path);
-    node.view_buffers[1] = take("views", bytes_of_rows(node.length, bits_of_view), path).address;
-    auto& sizes          = kept_->sizes.emplace_back(std::make_unique<std::int64_t[]>(num_data));
-    for (std::size_t i = 0; i < num_data; ++i) {
-      auto const data          = take("data", 0, path);
-      node.view_buffers[2 + i] = data.address;
-      sizes[i]                 = data.size;
-    }
-    node.view_buffers[num_data + 2] = sizes.get();
+    return static_cast<std::size_t>(count);
   }
 
   void read_dictionary(array_node& node, column_path const& path)
@@ -302,16 +283,16 @@ class batch_reader {
   }
 
   /// Takes the next buffer, which must have `required` bytes. @return Null if it has none
-  ipc_buffer take(char const* name, std::int64_t required, column_path const& path)
+  ipc_buffer take(std::string_view name, std::int64_t required, column_path const& path)
   {
     if (next_buffer_ == batch_.buffers.size()) {
       fail_invalid(path,
-                   std::string{"the "} + name + " buffer, which the schema requires, is missing");
+                   "the " + std::string{name} + " buffer, which the schema requires, is missing");
     }
     auto const& buffer = batch_.buffers[next_buffer_++];
     if (buffer.size < required || buffer.size < 0) {
       fail_invalid(path,
-                   std::string{"expected a "} + name + " buffer of " + std::to_string(required) +
+                   "expected a " + std::string{name} + " buffer of " + std::to_string(required) +
                      " bytes, got " + std::to_string(buffer.size));
     }
     return buffer.size == 0 ? ipc_buffer{nullptr, 0} : buffer;

@@ -113,19 +113,6 @@ std::shared_ptr<array_tree const> without_values(std::shared_ptr<array_tree cons
   return tree;
 }
 
-/// The types of such a batch.
-parsed_tree without_values(parsed_tree types)
-{
-  static constexpr auto nulls =
-    ArrowSchema{"n", nullptr, nullptr, 0, 0, nullptr, nullptr, [](ArrowSchema*) {}, nullptr};
-  if (types.schema->dictionary != nullptr) {
-    types.children = {{&nulls, parse_type(nulls), {}}};
-    return types;
-  }
-  for (auto& child : types.children) { child = without_values(std::move(child)); }
-  return types;
-}
-
 }  // namespace
 
 void check_contents(std::shared_ptr<array_tree const> const& tree,
@@ -137,14 +124,14 @@ void check_contents(std::shared_ptr<array_tree const> const& tree,
   if (checks == body_checks::sizes) { return; }
   ends_checker{*tree, stream}.check(types, path);
   if (checks == body_checks::ends) { return; }
-  auto const checked = without_values(tree);
-  auto const on_host = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const host =
-    on_host ? checked : copy_tree(*checked, 0, memory_location{}, stream, host_memory_resource());
-  auto const array         = array_tree::to_arrow(host, 0);
-  auto const checked_types = without_values(types);
-  validate(checked_types, array->array, path);
-  validate_contents(checked_types, array->array, true, path);
+  auto array = array_tree::to_arrow(tree, 0);
+  validate(types, array->array, path);
+  if (tree->location.device_type != ARROW_DEVICE_CPU) {
+    auto const host =
+      copy_tree(*without_values(tree), 0, memory_location{}, stream, host_memory_resource());
+    array = array_tree::to_arrow(host, 0);
+  }
+  validate_contents(types, array->array, true, false, path);
 }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -7,7 +7,6 @@
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/events.hpp"
-#include "cuda/transfer/read_back.hpp"
 #include "validate/validate.hpp"
 
 #include <cudf_arrow_bridge/ipc.hpp>
@@ -17,6 +16,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <ranges>
 #include <string>
@@ -29,110 +29,100 @@ namespace {
 
 constexpr std::int64_t bytes_of_view = 16;
 
-/// The memory of a body: the array, and converted copies of some of its buffers.
-struct body_memory {
-  std::shared_ptr<array_tree const> tree;
-  std::vector<rmm::device_buffer> made;
-};
-
-/// The rows of one node in the body, counted from the start of the node's buffers.
-struct body_rows {
-  array_node const* node;
-  std::int64_t begin;
-  std::int64_t size;
-  std::size_t first_child{0};  ///< in the list of all rows
-  offset_ends ends{0, 0};      ///< of the offsets of these rows
-  std::int64_t null_count{0};
-  std::int64_t run_base{0};  ///< of run ends: the row at which these runs begin
-
-  [[nodiscard]] bool is_whole() const { return begin == 0 && size == node->length; }
-};
-
 /// First finds the rows of all nodes, level by level, then lists nodes and buffers depth first.
 class body_builder {
  public:
-  body_builder(array_tree const& tree,
-               body_memory& memory,
+  body_builder(std::shared_ptr<array_tree const> const& source,
                execution const& exec,
                bool clears_bits,
                ipc_body& body)
-    : tree_{tree}, memory_{memory}, exec_{exec}, clears_bits_{clears_bits}, body_{body}
-  {
-  }
+    : source_{source},
+      exec_{exec},
+      clears_bits_{clears_bits},
+      body_{body},
+      rows_{std::make_shared<array_tree>()}
+  { rows_->owner = source; }
 
-  void describe(array_node const& root, bool is_table)
+  /// @return The owner of the buffers
+  std::shared_ptr<array_tree const> describe(std::size_t root, bool is_table)
   {
-    rows_.push_back({&root, root.offset, root.length});
+    add_node(source_->nodes[root]);
     find_rows();
-    find_null_counts();
-    body_.length = root.length;
-    if (!is_table) { return list(rows_.front()); }
-    if (rows_.front().null_count > 0) {
+    rows_->count_unknown_nulls(exec_);
+    auto const& node = rows_->nodes.front();
+    body_.length     = node.length;
+    if (!is_table) {
+      list(0, 0);
+      return rows_;
+    }
+    if (node.null_count > 0) {
       fail_invalid(column_path{}, "rows of a record batch are null: send it as a column");
     }
-    list_children(rows_.front());
+    list_children(node);
+    return rows_;
   }
 
  private:
+  struct part {
+    array_node const& whole;  ///< node of the source
+    offset_ends ends{0, 0};   ///< of the offsets of the rows
+  };
+
+  /// @return The node, of which the body has all rows until it is sliced
+  array_node& add_node(array_node const& whole)
+  {
+    parts_.push_back({whole});
+    return rows_->nodes.emplace_back(whole);
+  }
+
   void find_rows()
   {
-    for (std::size_t level = 0; level < rows_.size();) {
-      auto const end = rows_.size();
-      find_ends(level, end);
-      for (; level < end; ++level) { add_children(level); }
+    for (std::size_t index = 0; index < parts_.size();) {
+      auto const end = parts_.size();
+      find_ends(index, end);
+      for (; index < end; ++index) { find_rows_of_children(index); }
     }
   }
 
   /// Reads the first and last offsets of all nodes of a level with one synchronization.
   void find_ends(std::size_t begin, std::size_t end)
   {
-    auto batch = device::read_back{exec_.stream};
-    auto reads = std::vector<std::pair<std::size_t, std::size_t>>{};
-    for (auto i = begin; i < end; ++i) {
-      auto& rows       = rows_[i];
-      auto const& node = *rows.node;
-      if (!has_offsets(node.layout) || rows.size == 0) { continue; }
-      if (rows.is_whole() && node.has_extent()) {
-        rows.ends = {0, node.extent()};
+    auto unknown = std::vector<std::size_t>{};
+    auto places  = std::vector<stored_integer>{};
+    for (auto index = begin; index < end; ++index) {
+      auto const& node = rows_->nodes[index];
+      if (!has_offsets(node.layout) || node.length == 0) { continue; }
+      if (node.has_extent()) {
+        parts_[index].ends = {0, node.extent()};
         continue;
       }
       auto const width  = offset_width(node.layout);
-      auto const* first = static_cast<std::byte const*>(node.buffers[1]) + rows.begin * width;
-      if (exec_.host) {
-        rows.ends = read_ends(first, rows.size, width, exec_);
-      } else {
-        reads.emplace_back(i, batch.add(first, width));
-        batch.add(first + rows.size * width, width);
-      }
+      auto const* first = static_cast<std::byte const*>(node.buffers[1]) + node.offset * width;
+      unknown.push_back(index);
+      places.push_back({first, width});
+      places.push_back({first + node.length * width, width});
     }
-    if (!batch.is_empty()) {
-      batch.enqueue();
-      batch.wait();
-    }
-    for (auto const& [i, number] : reads) {
-      rows_[i].ends = {batch.at(number), batch.at(number + 1)};
-    }
-    for (auto i = begin; i < end; ++i) {
-      check_offset_ends(rows_[i].ends.first, rows_[i].ends.last, column_path{});
+    auto const found = read_integers(places, exec_.host, exec_.stream);
+    for (std::size_t i = 0; i < unknown.size(); ++i) {
+      auto& ends = parts_[unknown[i]].ends = {found[2 * i], found[2 * i + 1]};
+      check_offset_ends(ends.first, ends.last, column_path{});
     }
   }
 
-  void add_children(std::size_t index)
+  void find_rows_of_children(std::size_t index)
   {
-    auto const rows          = rows_[index];
-    auto const& node         = *rows.node;
-    rows_[index].first_child = rows_.size();
-    auto const is_runs       = node.layout == array_layout::runs;
-    auto const runs          = is_runs ? find_runs(rows) : offset_ends{};
+    auto& node           = rows_->nodes[index];
+    auto const runs      = node.layout == array_layout::runs ? find_runs(index) : offset_ends{};
+    auto const in_source = std::exchange(node.first_child, parts_.size());
     for (std::size_t i = 0; i < node.num_children; ++i) {
-      auto const& child = tree_.nodes[node.first_child + i];
-      auto begin        = rows.begin;
-      auto size         = rows.size;
+      auto const& whole = source_->nodes[in_source + i];
+      auto begin        = node.offset;
+      auto size         = node.length;
       switch (node.layout) {
         case array_layout::offsets32:
         case array_layout::offsets64:
-          begin = rows.ends.first;
-          size  = rows.ends.last - rows.ends.first;
+          begin = parts_[index].ends.first;
+          size  = parts_[index].ends.last - begin;
           break;
         case array_layout::fixed_lists:
           begin *= node.per_row;
@@ -142,7 +132,7 @@ class body_builder {
         case array_layout::list_views32:
         case array_layout::list_views64:
           begin = 0;
-          size  = child.length;
+          size  = whole.length;
           break;
         case array_layout::runs:
           begin = runs.first;
@@ -150,20 +140,24 @@ class body_builder {
           break;
         default: break;
       }
-      if (begin + size > child.length) {
+      if (begin + size > whole.length) {
         fail_invalid(column_path{},
                      "expected at least " + std::to_string(begin + size) +
-                       " rows of a child, got " + std::to_string(child.length));
+                       " rows of a child, got " + std::to_string(whole.length));
       }
-      rows_.push_back({&child, child.offset + begin, size});
-      if (is_runs && i == 0) { rows_.back().run_base = rows.begin; }
+      add_node(whole).slice(begin, size);
     }
   }
 
+  /// Whether the body has all rows of a node, from the start of its buffers.
+  [[nodiscard]] bool is_whole(array_node const& node, std::size_t index) const
+  { return node.offset == 0 && node.length == parts_[index].whole.length; }
+
   /// Finds the runs of rows by binary search. In device memory each of its steps waits.
-  offset_ends find_runs(body_rows const& rows)
+  offset_ends find_runs(std::size_t index)
   {
-    auto const& ends  = tree_.nodes[rows.node->first_child];
+    auto const& node  = rows_->nodes[index];
+    auto const& ends  = source_->nodes[node.first_child];
     auto const search = [&](auto is_before) {
       auto const runs = std::views::iota(std::int64_t{0}, ends.length);
       return *std::ranges::partition_point(runs, is_before, [&](std::int64_t run) {
@@ -171,89 +165,71 @@ class body_builder {
           ends.buffers[1], ends.offset + run, ends.per_row / 8, exec_.host, exec_.stream);
       });
     };
-    if (rows.is_whole()) { return {0, ends.length}; }
-    if (rows.size == 0) { return {0, 0}; }
-    auto const last = rows.begin + rows.size;
-    return {search([&](auto end) { return end <= rows.begin; }),
+    if (is_whole(node, index)) { return {0, ends.length}; }
+    if (node.length == 0) { return {0, 0}; }
+    auto const last = node.offset + node.length;
+    return {search([&](auto end) { return end <= node.offset; }),
             search([&](auto end) { return end < last; }) + 1};
   }
 
-  void list(body_rows const& rows)
+  /// @param run_base Of run ends: the row at which these runs begin
+  void list(std::size_t index, std::int64_t run_base)
   {
-    auto const& node = *rows.node;
-    body_.nodes.push_back({rows.size, rows.null_count});
+    auto const& node = rows_->nodes[index];
+    auto const& ends = parts_[index].ends;
+    body_.nodes.push_back({node.length, node.null_count});
     if (num_buffers(node.layout) > 0) {
-      add_bits(rows.null_count == 0 ? nullptr : node.first_buffer()[0], rows, 1);
+      add_bits(node.null_count == 0 ? nullptr : node.first_buffer()[0], index, 1);
     }
     switch (node.layout) {
       case array_layout::fixed:
-        if (rows.run_base != 0) {
-          add_run_ends(rows);
+        if (run_base != 0) {
+          add_run_ends(node, run_base);
         } else {
-          add_bits(node.buffers[1], rows, node.per_row);
+          add_bits(node.buffers[1], index, node.per_row);
         }
         break;
       case array_layout::offsets32:
-      case array_layout::offsets64: add_offsets(rows); break;
+      case array_layout::offsets64: add_offsets(node, ends.first); break;
       case array_layout::string32:
       case array_layout::string64:
-        add_offsets(rows);
-        add(node.buffers[2], rows.ends.first, rows.ends.last - rows.ends.first);
+        add_offsets(node, ends.first);
+        add(node.buffers[2], ends.first, ends.last - ends.first);
         break;
-      case array_layout::views: add_views(rows); break;
+      case array_layout::views: add_views(node); break;
       case array_layout::list_views32:
       case array_layout::list_views64: {
         auto const width = offset_width(node.layout);
-        add(node.buffers[1], rows.begin * width, rows.size * width);
-        add(node.buffers[2], rows.begin * width, rows.size * width);
+        add(node.buffers[1], node.offset * width, node.length * width);
+        add(node.buffers[2], node.offset * width, node.length * width);
         break;
       }
       default: break;
     }
     if (node.dictionary != array_node::no_dictionary) {
-      body_.dictionaries.push_back(array_tree::handle(memory_.tree, node.dictionary));
+      body_.dictionaries.push_back(array_tree::handle(source_, node.dictionary));
     }
-    list_children(rows);
+    list_children(node);
   }
 
-  void list_children(body_rows const& rows)
+  void list_children(array_node const& node)
   {
-    for (std::size_t i = 0; i < rows.node->num_children; ++i) { list(rows_[rows.first_child + i]); }
-  }
-
-  /// Counts the nulls of nodes of which only some rows are included, with one synchronization.
-  void find_null_counts()
-  {
-    auto uncounted = std::vector<body_rows*>{};
-    auto masks     = std::vector<bit_range>{};
-    for (auto& rows : rows_) {
-      auto const& node = *rows.node;
-      if (node.layout == array_layout::null) {
-        rows.null_count = rows.size;
-      } else if (rows.size == 0 || node.null_count == 0 || num_buffers(node.layout) == 0 ||
-                 node.first_buffer()[0] == nullptr) {
-        rows.null_count = 0;
-      } else if (rows.size == node.length && node.null_count > 0) {
-        rows.null_count = node.null_count;
-      } else {
-        uncounted.push_back(&rows);
-        masks.push_back({node.first_buffer()[0], rows.begin, rows.size});
-      }
+    for (std::size_t i = 0; i < node.num_children; ++i) {
+      auto const are_run_ends = node.layout == array_layout::runs && i == 0;
+      list(node.first_child + i, are_run_ends ? node.offset : 0);
     }
-    if (masks.empty()) { return; }
-    auto const counts = count_nulls(masks, exec_);
-    for (std::size_t i = 0; i < counts.size(); ++i) { uncounted[i]->null_count = counts[i]; }
   }
 
   /// Adds a buffer of `bits` bits for each row. libcudf reads single bits in words of 32, so they
   /// are shared if they begin with a word and their last byte has no bits of other rows, or a
-  /// download clears these.
-  void add_bits(void const* buffer, body_rows const& rows, std::int64_t bits)
+  /// download clears these. The sender of a message has chosen the bits after all rows of a node.
+  void add_bits(void const* buffer, std::size_t index, std::int64_t bits)
   {
-    auto const range = bit_range{buffer, rows.begin * bits, rows.size * bits};
+    auto const& node = rows_->nodes[index];
+    auto const range = bit_range{buffer, node.offset * bits, node.length * bits};
     auto const bytes = bytes_for_bits(range.size);
     if (buffer == nullptr || range.size == 0) { return add(nullptr, 0, 0); }
-    auto const is_clear = ends_in_zeros(range, rows);
+    auto const is_clear = (source_->is_message && is_whole(node, index)) || ends_in_zeros(range);
     if (range.begin % (bits == 1 ? 32 : 8) == 0 && (is_clear || !clears_bits_)) {
       add(buffer, range.begin / 8, bytes);
     } else {
@@ -268,57 +244,52 @@ class body_builder {
 
   /// @return Whether the last byte of bits that begin with a byte is known to have only zeros after
   ///   them
-  [[nodiscard]] bool ends_in_zeros(bit_range const& range, body_rows const& rows) const
+  [[nodiscard]] bool ends_in_zeros(bit_range const& range) const
   {
     if (range.size % 8 == 0) { return true; }
-    // The sender of a message has chosen the bits after all rows of a node.
-    if (tree_.is_message && rows.is_whole()) { return true; }
     if (!exec_.host) { return false; }
     auto const* bytes = static_cast<std::uint8_t const*>(range.bits) + range.begin / 8;
     return bytes[range.size / 8] >> (range.size % 8) == 0;
   }
 
-  void add_offsets(body_rows const& rows)
+  void add_offsets(array_node const& node, std::int64_t base)
   {
-    auto const width = offset_width(rows.node->layout);
-    if (rows.size == 0) { return add_made(zeros(width, exec_), width); }
-    auto const* offsets = rows.node->buffers[1];
-    auto const begin    = rows.begin * width;
-    auto const count    = rows.size + 1;
-    if (rows.ends.first == 0) { return add(offsets, begin, count * width); }
-    auto const type = width == 4 ? cudf::type_id::INT32 : cudf::type_id::INT64;
-    add_made(rebase_offsets({static_cast<std::byte const*>(offsets) + begin, count, type},
-                            rows.ends.first,
-                            type,
-                            exec_),
-             count * width);
+    auto const width = offset_width(node.layout);
+    if (node.length == 0) { return add_made(zeros(width, exec_), width); }
+    if (base == 0) { return add(node.buffers[1], node.offset * width, (node.length + 1) * width); }
+    add_rebased(node, node.length + 1, width, base);
   }
 
   /// Adds run ends counted from the first row. The last may be larger than the number of rows.
-  void add_run_ends(body_rows const& rows)
+  void add_run_ends(array_node const& node, std::int64_t base)
+  { add_rebased(node, node.length, node.per_row / 8, base); }
+
+  /// Adds offsets or run ends minus `base`.
+  void add_rebased(array_node const& node,
+                   std::int64_t count,
+                   std::int64_t width,
+                   std::int64_t base)
   {
-    auto const width = rows.node->per_row / 8;
-    auto const* ends = static_cast<std::byte const*>(rows.node->buffers[1]) + rows.begin * width;
-    auto const type  = width == 2   ? cudf::type_id::INT16
-                       : width == 4 ? cudf::type_id::INT32
-                                    : cudf::type_id::INT64;
-    add_made(rebase_offsets({ends, rows.size, type}, rows.run_base, type, exec_),
-             rows.size * width);
+    auto const* first = static_cast<std::byte const*>(node.buffers[1]) + node.offset * width;
+    auto const type   = width == 2   ? cudf::type_id::INT16
+                        : width == 4 ? cudf::type_id::INT32
+                                     : cudf::type_id::INT64;
+    add_made(rebase_offsets({first, count, type}, base, type, exec_), count * width);
   }
 
-  void add_views(body_rows const& rows)
+  void add_views(array_node const& node)
   {
-    auto const& node = *rows.node;
-    auto const last  = std::size_t{node.num_view_buffers} - 1;
-    add(node.view_buffers[1], rows.begin * bytes_of_view, rows.size * bytes_of_view);
+    auto const sizes = node.data_sizes(exec_.host);
+    auto places      = std::vector<stored_integer>{};
+    for (auto const& [buffer, place] : sizes) { places.push_back(place); }
+    auto const found = read_integers(places, exec_.host, exec_.stream);
+    add(node.view_buffers[1], node.offset * bytes_of_view, node.length * bytes_of_view);
     // Messages do not contain the sizes of view buffers, because their metadata has the sizes of
     // all buffers.
-    for (std::size_t slot = 2; slot < last; ++slot) {
-      auto const size = read_offset(
-        node.view_buffers[last], static_cast<std::int64_t>(slot) - 2, 8, exec_.host, exec_.stream);
-      add(node.view_buffers[slot], 0, size);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      add(node.view_buffers[sizes[i].buffer], 0, found[i]);
     }
-    body_.variadic_counts.push_back(static_cast<std::int64_t>(last) - 2);
+    body_.variadic_counts.push_back(std::ssize(sizes));
   }
 
   void add(void const* buffer, std::int64_t skip, std::int64_t size)
@@ -328,14 +299,14 @@ class body_builder {
   }
 
   void add_made(rmm::device_buffer&& buffer, std::int64_t size)
-  { add(memory_.made.emplace_back(std::move(buffer)).data(), 0, size); }
+  { add(rows_->conversions.emplace_back(std::move(buffer)).data(), 0, size); }
 
-  array_tree const& tree_;
-  body_memory& memory_;
+  std::shared_ptr<array_tree const> const& source_;
   execution const& exec_;
   bool clears_bits_;  ///< whether the bits after bitmaps are cleared here
   ipc_body& body_;
-  std::vector<body_rows> rows_;
+  std::shared_ptr<array_tree> rows_;  ///< has the rows of the body, and copies of some buffers
+  std::vector<part> parts_;           ///< of the nodes of `rows_`
 };
 
 /// Keeps the source of enqueued copies alive until they are done, also if the body is destroyed
@@ -365,14 +336,12 @@ ipc_body describe_body(device_array const& array,
   auto const guard = detail::guard_device(tree->location);
   auto const exec  = detail::execution{host, stream, place};
   array.make_wait(stream);
-  auto memory   = std::make_shared<detail::body_memory>();
-  memory->tree  = tree;
   auto body     = ipc_body{};
   body.location = tree->location;
-  detail::body_builder{*tree, *memory, exec, host || !is_downloaded, body}.describe(
-    tree->nodes[node], is_table);
-  if (!host && !memory->made.empty()) { detail::keep_until_done(tree, node, stream); }
-  body.owner = std::move(memory);
+  auto const memory =
+    detail::body_builder{tree, exec, host || !is_downloaded, body}.describe(node, is_table);
+  if (!host && !memory->conversions.empty()) { detail::keep_until_done(tree, node, stream); }
+  body.owner = memory;
   return body;
 }
 

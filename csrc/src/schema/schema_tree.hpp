@@ -52,13 +52,6 @@ struct export_step {
   bool checks_below{false};  ///< whether values or nulls of a lower level are checked
 
   [[nodiscard]] bool forbids_nulls() const noexcept { return nulls != null_rule::allowed; }
-
-  /// @return Whether the column is exported without conversion at this level
-  [[nodiscard]] bool is_plain() const noexcept
-  {
-    return !decode && !forbids_nulls() && check == value_check::none &&
-           cast.id() == cudf::type_id::EMPTY;
-  }
 };
 
 /// One level of a schema, and the conversion of the export.

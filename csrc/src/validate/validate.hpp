@@ -105,10 +105,12 @@ void check_string_data(std::int64_t size, void const* data, column_path const& p
  * @throws std::invalid_argument naming the column and, with `all_rows`, the row
  *
  * @param array Array that has passed `validate`
+ * @param with_values Whether the values of dictionaries are checked
  */
 void validate_contents(parsed_tree const& types,
                        ArrowArray const& array,
                        bool all_rows,
+                       bool with_values,
                        column_path const& path);
 
 }  // namespace cudf_arrow_bridge::detail

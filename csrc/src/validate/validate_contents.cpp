@@ -207,6 +207,7 @@ void check_levels(parsed_tree const& types,
                   ArrowArray const& array,
                   level_rows rows,
                   bool all_rows,
+                  bool with_values,
                   column_path const& path)
 {
   auto const checker = level_checker{types, array, rows, path};
@@ -218,11 +219,10 @@ void check_levels(parsed_tree const& types,
     auto const& child       = *array.children[i];
     auto const child_path   = column_path{path, name_of_child(*types.schema, i)};
     auto const child_rows   = rows_of_child(type, array, rows, child);
-    check_levels(child_types, child, child_rows, all_rows, child_path);
+    check_levels(child_types, child, child_rows, all_rows, with_values, child_path);
   }
-  if (array.dictionary != nullptr) {
-    auto const& values = *array.dictionary;
-    check_levels(types.children[0], values, {values.offset, values.length}, all_rows, path);
+  if (array.dictionary != nullptr && with_values) {
+    validate_contents(types.children[0], *array.dictionary, all_rows, true, path);
   }
 }
 
@@ -255,7 +255,8 @@ level_rows rows_of_child(parsed_type const& type,
 void validate_contents(parsed_tree const& types,
                        ArrowArray const& array,
                        bool all_rows,
+                       bool with_values,
                        column_path const& path)
-{ check_levels(types, array, {array.offset, array.length}, all_rows, path); }
+{ check_levels(types, array, {array.offset, array.length}, all_rows, with_values, path); }
 
 }  // namespace cudf_arrow_bridge::detail

@@ -121,15 +121,16 @@ outcome import_and_compare(tree& target,
   auto const mr = rmm::device_async_resource_ref{host_memory_resource()};
   // Missing child pointers of a schema cannot be detected.
   if (!has_claimed_children(target)) { return outcome::not_provided; }
-  if (setup.as_table) {
-    auto const table = setup.prepared
-                         ? array_importer{schema}.table(&device, setup.options, stream, mr)
-                         : from_arrow_device_table(schema, &device, setup.options, stream, mr);
+  if (setup.prepared) {
+    auto const importer = array_importer{schema};
+    auto const table    = importer.import_array(&device, setup.as_table, setup.options, stream, mr);
     return examine(table.columns);
   }
-  auto const column = setup.prepared
-                        ? array_importer{schema}.column(&device, setup.options, stream, mr)
-                        : from_arrow_device_column(schema, &device, setup.options, stream, mr);
+  if (setup.as_table) {
+    auto const table = from_arrow_device_table(schema, &device, setup.options, stream, mr);
+    return examine(table.columns);
+  }
+  auto const column = from_arrow_device_column(schema, &device, setup.options, stream, mr);
   return examine(std::span{&column, 1});
 }
 

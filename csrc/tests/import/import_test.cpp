@@ -209,8 +209,8 @@ TEST(ArrayImporter, ImportsManyArrays)
     auto const values = batch_rows(size, 30);
     tracked source{produce(batch_type, values)};
     {
-      auto const table =
-        checked(importer.table(source.array.get(), {}, stream(), host_memory_resource()));
+      auto const table = checked(
+        importer.import_array(source.array.get(), true, {}, stream(), host_memory_resource()));
       EXPECT_EQ(table_rows(table, batch_type), values);
     }
     EXPECT_EQ(source.released, 1);
@@ -255,17 +255,16 @@ TEST(BorrowTable, SharesBuffersOfFlatValuesAndStrings)
   }
   auto table           = import_table(type, source.array, borrowing);
   auto const& borrowed = table.columns;
-  EXPECT_EQ((std::vector<void const*>{borrowed[0].mask,
-                                      borrowed[0].data,
-                                      borrowed[1].mask,
-                                      borrowed[1].offsets,
-                                      borrowed[1].data,
-                                      borrowed[3].mask,
-                                      borrowed[3].data}),
-            expected);
+  auto found           = std::vector<void const*>{};
+  for (auto const i : {0U, 1U, 3U}) {
+    auto const& view = borrowed[i].borrowed;
+    found.push_back(view.null_mask());
+    if (i == 1) { found.push_back(view.child(0).head<void>()); }
+    found.push_back(view.head<void>());
+  }
+  EXPECT_EQ(found, expected);
   EXPECT_EQ(borrowed[0].data_size, 70 * 4);
-  EXPECT_EQ(borrowed[0].mask_size, 9);
-  EXPECT_EQ(borrowed[1].offsets_size, 71 * 4);
+  EXPECT_EQ(borrowed[1].borrowed.child(0).size(), 71);
   EXPECT_EQ(borrowed[1].data_size, static_cast<std::int32_t const*>(expected[3])[70]);
   EXPECT_EQ(borrowed[3].data_size, 70 * 8);
   for (auto const i : {0U, 1U, 3U}) { EXPECT_EQ(borrowed[i].storage, nullptr); }
@@ -318,14 +317,17 @@ TEST(ArrayImporter, BorrowsOneColumn)
       auto const* data =
         source.array->array.n_buffers > 1 ? source.array->array.buffers[1] : nullptr;
       {
-        auto const column =
-          checked(importer.column(source.array.get(), borrowing, stream(), host_memory_resource()));
+        auto const table   = checked(importer.import_array(
+          source.array.get(), false, borrowing, stream(), host_memory_resource()));
+        auto const& column = table.columns.front();
         EXPECT_EQ(column.size, length);
         if (type.name == "int32" && slices.top.before == 0) { EXPECT_EQ(column.storage, nullptr); }
         expect_rows(column.view(), type, values);
         if (column.storage == nullptr && slices.top.before == 0) {
           EXPECT_EQ(source.released, 0);
-          EXPECT_EQ(column.offsets == nullptr ? column.data : column.offsets, data);
+          auto const& view = column.borrowed;
+          auto const& flat = view.num_children() > 0 ? view.child(0) : view;
+          EXPECT_EQ(flat.head<void>(), data);
         }
       }
       EXPECT_EQ(source.released, 1);
@@ -337,15 +339,17 @@ TEST(ArrayImporter, RejectsArraysThatDoNotMatchItsSchema)
 {
   auto const importer = array_importer{*make_schema(batch_type, "batch").get()};
   tracked other{produce(struct_of({flat("int8")}), rows(2, value{rows{number(1)}}))};
-  EXPECT_THROW((void)importer.table(other.array.get(), {}, stream(), host_memory_resource()),
-               std::invalid_argument);
+  EXPECT_THROW(
+    (void)importer.import_array(other.array.get(), true, {}, stream(), host_memory_resource()),
+    std::invalid_argument);
   EXPECT_FALSE(other.array.is_released());
-  EXPECT_THROW((void)importer.table(nullptr, {}, stream(), host_memory_resource()),
+  EXPECT_THROW((void)importer.import_array(nullptr, true, {}, stream(), host_memory_resource()),
                std::invalid_argument);
   tracked incomplete{produce(batch_type, batch_rows(2, 0))};
   auto* const first = std::exchange(incomplete.array->array.children[0], nullptr);
-  EXPECT_THROW((void)importer.table(incomplete.array.get(), {}, stream(), host_memory_resource()),
-               std::invalid_argument);
+  EXPECT_THROW(
+    (void)importer.import_array(incomplete.array.get(), true, {}, stream(), host_memory_resource()),
+    std::invalid_argument);
   incomplete.array->array.children[0] = first;
   auto released                       = ArrowSchema{};
   released.format                     = "i";

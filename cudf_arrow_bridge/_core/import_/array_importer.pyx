@@ -107,21 +107,11 @@ cdef class ArrayImporter:
         if c_array.device_type == core.ARROW_DEVICE_CPU and core.has_gpu():
             context.copies = True
         with nogil:
-            if is_table:
-                imported = move(
-                    self.importer.get().table(
-                        c_array, arguments.options, context.stream, resource
-                    )
+            imported = move(
+                self.importer.get().import_array(
+                    c_array, is_table, arguments.options, context.stream, resource
                 )
-            else:
-                imported.columns.push_back(
-                    move(
-                        self.importer.get().column(
-                            c_array, arguments.options, context.stream, resource
-                        )
-                    )
-                )
-                imported.num_rows = imported.columns[0].size
+            )
         return wrap_columns(imported, context), imported.num_rows, to_tuples(imported.columns)
 
 

@@ -332,33 +332,39 @@ cdef Column wrap_column(
 
 
 cdef Column wrap_borrowed(
-    core.imported_column& borrowed, ProducerMemory memory, list no_children
+    const column_view& view, size_t data_size, ProducerMemory memory, list no_children
 ):
+    """Return a column without children, over the data and the mask of a view."""
     cdef Column self = Column.__new__(Column)
-    self._data_type = wrap_type(borrowed.type)
-    self._size = borrowed.size
-    self._offset = borrowed.offset
-    self._null_count = borrowed.null_count
-    self._data = view_memory(borrowed.data, borrowed.data_size, memory)
-    self._mask = view_memory(borrowed.mask, borrowed.mask_size, memory)
-    if borrowed.offsets == NULL:
-        self._children = no_children
-    else:
-        self._children = [wrap_offsets(borrowed, memory, no_children)]
-        self._num_children = 1
+    self._data_type = wrap_type(view.type())
+    self._size = view.size()
+    self._offset = view.offset()
+    self._null_count = view.null_count()
+    self._data = view_memory(view.head[char](), data_size, memory)
+    if view.nullable():
+        self._mask = view_memory(
+            view.null_mask(), (<size_t>self._offset + <size_t>self._size + 7) // 8, memory
+        )
+    self._children = no_children
     hide_from_collector(self)
     return self
 
 
-cdef Column wrap_offsets(
-    core.imported_column& borrowed, ProducerMemory memory, list no_children
+cdef Column wrap_borrowed_column(
+    const core.imported_column& borrowed, ProducerMemory memory, list no_children
 ):
-    cdef Column self = Column.__new__(Column)
-    self._data_type = wrap_type(borrowed.offsets_type)
-    self._size = borrowed.offset + borrowed.size + 1
-    self._data = view_memory(borrowed.offsets, borrowed.offsets_size, memory)
-    self._children = no_children
-    hide_from_collector(self)
+    cdef Column self = wrap_borrowed(
+        borrowed.borrowed, borrowed.data_size, memory, no_children
+    )
+    cdef column_view offsets
+    cdef size_t width
+    if borrowed.borrowed.num_children() > 0:
+        offsets = borrowed.borrowed.child(0)
+        width = 8 if offsets.type().id() == type_id.INT64 else 4
+        self._children = [
+            wrap_borrowed(offsets, offsets.size() * width, memory, no_children)
+        ]
+        self._num_children = 1
     return self
 
 
@@ -378,5 +384,5 @@ cdef list wrap_columns(core.imported_table& table, ImportContext context):
             memory = ProducerMemory.__new__(ProducerMemory)
             memory.owner = context.released_in_order(column.owner)
             memory.context = context
-        columns.append(wrap_borrowed(dereference(column), memory, no_children))
+        columns.append(wrap_borrowed_column(dereference(column), memory, no_children))
     return columns

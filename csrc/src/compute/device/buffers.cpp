@@ -82,6 +82,18 @@ std::unique_ptr<cudf::column> sequence(cudf::size_type begin,
   return cudf::sequence(count, scalar(begin), scalar(step), exec.stream, exec.mr);
 }
 
+/// A buffer of `size` bytes that begins with a copy of `count` bytes and ends with zeros.
+rmm::device_buffer copy_zero_padded(void const* bytes,
+                                    std::int64_t count,
+                                    std::int64_t size,
+                                    execution const& exec)
+{
+  auto result = device::zeros(size, exec);
+  RMM_CUDA_TRY(cudaMemcpyAsync(
+    result.data(), bytes, static_cast<std::size_t>(count), cudaMemcpyDefault, exec.stream.get()));
+  return result;
+}
+
 /// A range of bits as libcudf requires it: in aligned words, with 32-bit bit indices. Arrow
 /// guarantees neither. The words are copied if the allocation ends within the last word, because
 /// libcudf reads it whole.
@@ -107,7 +119,7 @@ class whole_words {
     auto const size  = bytes_for_bits(end);
     auto const whole = (size + width - 1) / width * width;
     if (!ends_before(words_, static_cast<std::size_t>(whole))) { return; }
-    copy_  = copy_zero_padded(words_, size, 0, whole, exec.scratch());
+    copy_  = copy_zero_padded(words_, size, whole, exec.scratch());
     words_ = copy_.data();
   }
 
@@ -151,8 +163,7 @@ rmm::device_buffer copy_bits(bit_range const& range, execution const& exec)
   if (range.begin % 8 == 0) {
     // libcudf would read whole blocks of 64 bytes, which the producer may not have allocated.
     auto const* first = static_cast<std::byte const*>(range.bits) + range.begin / 8;
-    return copy_zero_padded(
-      first, bytes_for_bits(range.size), 0, padded_mask_size(range.size), exec);
+    return copy_zero_padded(first, bytes_for_bits(range.size), padded_mask_size(range.size), exec);
   }
   auto const words = whole_words{range, exec};
   return cudf::copy_bitmask(words.data(), words.begin(), words.end(), exec.stream, exec.mr);

@@ -4,7 +4,6 @@
 #include "compute/device/buffers.hpp"
 
 #include <cudf/binaryop.hpp>
-#include <cudf/copying.hpp>
 #include <cudf/dictionary/encode.hpp>
 #include <cudf/filling.hpp>
 #include <cudf/lists/lists_column_view.hpp>
@@ -86,21 +85,6 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec)
   auto const valid = cudf::column_view{
     int64, column.size(), rests.data(), days->view().null_mask(), column.null_count()};
   return detail::range_of(valid, exec).is_only(0);
-}
-
-rmm::device_buffer pad_lists(cudf::column_view const& column,
-                             cudf::size_type size,
-                             execution const& exec)
-{
-  auto const scratch = exec.scratch();
-  auto zeros =
-    make_column(cudf::data_type{cudf::type_id::UINT8}, size, device::zeros(size, scratch), scratch);
-  auto const filler = cudf::list_scalar{std::move(*zeros), true, exec.stream, scratch.mr};
-  auto const valid  = cudf::is_valid(column, exec.stream, scratch.mr);
-  auto padded       = cudf::copy_if_else(column, filler, valid->view(), exec.stream, exec.mr);
-  auto contents     = padded->release();
-  auto& elements    = contents.children[cudf::lists_column_view::child_column_index];
-  return std::move(*elements->release().data);
 }
 
 rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)

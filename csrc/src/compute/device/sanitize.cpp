@@ -4,26 +4,10 @@
 #include "base/child_column.hpp"
 
 #include <cudf/copying.hpp>
-#include <cudf/null_mask.hpp>
 
-#include <array>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail::device {
-
-std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
-                                       cudf::column_view const& child,
-                                       execution const& exec)
-{
-  auto const is_nullable = child.null_mask() != nullptr;
-  auto const masks       = std::array{parent.null_mask(), child.null_mask()};
-  auto const begins      = std::array<cudf::size_type, 2>{};
-  auto const count       = std::size_t{is_nullable ? 2U : 1U};
-  auto [mask, nulls]     = cudf::bitmask_and(
-    {masks.data(), count}, {begins.data(), count}, child.size(), exec.stream, exec.mr);
-  if (is_nullable && nulls == child.null_count()) { return std::nullopt; }
-  return counted_mask{std::move(mask), nulls};
-}
 
 bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec)
 {

@@ -60,15 +60,6 @@ bool has_whole_days(cudf::column_view const& column, execution const& exec)
     exec, [&](execution const& on_host) { return detail::has_whole_days(column, on_host); });
 }
 
-rmm::device_buffer pad_lists(cudf::column_view const& column,
-                             cudf::size_type size,
-                             execution const& exec)
-{
-  auto made = sim::wait_for(
-    exec, [&](execution const& on_host) { return detail::pad_lists(column, size, on_host); });
-  return sim::upload(std::move(made), exec);
-}
-
 rmm::device_buffer rows_of_lists(lists_of_size const& lists, execution const& exec)
 {
   auto const bytes = static_cast<std::size_t>(lists.count) * static_cast<std::size_t>(lists.size) *

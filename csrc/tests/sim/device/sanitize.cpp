@@ -9,16 +9,6 @@
 
 namespace cudf_arrow_bridge::detail::device {
 
-std::optional<counted_mask> push_nulls(cudf::column_view const& parent,
-                                       cudf::column_view const& child,
-                                       execution const& exec)
-{
-  auto made = sim::wait_for(
-    exec, [&](execution const& on_host) { return detail::push_nulls(parent, child, on_host); });
-  if (!made) { return std::nullopt; }
-  return counted_mask{sim::upload(std::move(made->mask), exec), made->null_count};
-}
-
 bool has_nonempty_nulls(cudf::column_view const& column, execution const& exec)
 {
   return sim::wait_for(

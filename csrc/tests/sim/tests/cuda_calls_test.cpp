@@ -81,7 +81,7 @@ TEST_F(CudaCalls, OfEachWay)
     auto const importer = array_importer{*schema.get()};
     auto export_table = [&] { return to_arrow_device(input, nullptr, {}, ref, pool_).to_arrow(); };
     auto import_table = [&](ArrowDeviceArray* array) {
-      return importer.table(array, {.borrow = true}, ref, pool_);
+      return importer.import_array(array, true, {.borrow = true}, ref, pool_);
     };
     for (auto const is_counted : {false, true}) {  // the first use creates events
       auto const each = [&](std::string const& name, auto&& way) {

@@ -3,6 +3,7 @@
 /// Exports report the kind and the device of their memory, and query CUDA once per allocation.
 #include "cuda/location/location.hpp"
 
+#include "ipc/produced_batch.hpp"
 #include "sim/tests/bridge_test.hpp"
 
 #include <cudf/table/table_view.hpp>
@@ -11,6 +12,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace cudf_arrow_bridge::test {
@@ -95,6 +97,18 @@ TEST_F(Location, ExportQueriesCudaOncePerAllocation)
   (void)to_arrow_device(cudf::table_view{columns}, two[0], {}, cudaStreamLegacy, pool_);
   EXPECT_EQ(sim::calls("cudaPointerGetAttributes"), runtime);
   EXPECT_EQ(sim::calls("cuPointerGetAttributes"), driver + 2);
+}
+
+TEST_F(Location, OfHostArraysIsNotQueried)
+{
+  auto const views   = as(cudf::type_id::STRING, "string_view", "vu");
+  auto const source  = produced_batch{views, rows(3, value{std::string(26, 'x')})};
+  auto const array   = source.decode();
+  auto const queries = sim::calls("cuPointerGetAttributes");
+  EXPECT_EQ(array.child(0).buffers().size(), 4);
+  (void)array.copy(nullptr, stream(), host_memory_resource());
+  (void)describe_body(array, true, stream(), host_memory_resource());
+  EXPECT_EQ(sim::calls("cuPointerGetAttributes"), queries);
 }
 
 TEST_F(Location, IsThatOfTheRuntimeIfTheDriverCannotTell)

@@ -190,6 +190,43 @@ TEST_F(Views, OfHostArraysAreDecodedOnTheDevice) { expect_decoded(false, {}); }
 TEST_F(Views, OfDeviceArraysAreCopiedWithTheirDataBuffers)
 { expect_decoded(true, {.copy = copy_policy::always}); }
 
+TEST_F(Views, InStructsGetTheNullsOfTheStructs)
+{
+  for (auto const& field : view_shapes()) {
+    auto const type   = struct_of({field, list_view_of(struct_of({field, flat("int8")}))});
+    auto const values = samples(type, 60, 40);
+    for_seeds(1, [&](cudaStream_t stream) {
+      auto source = tracked{produce(type, values, sliced())};
+      label_as_device(source);
+      expect_rows(import(source.array, type, stream), type, values, stream);
+    });
+  }
+}
+
+TEST_F(Views, NullKeysAddNoWaitBelowStructsWithNulls)
+{
+  auto const type     = struct_of({dictionary_of(flat("string"))});
+  auto const waits_of = [&](bool keeps_nulls) {
+    auto const stream = lasting_stream{};
+    auto source       = tracked{produce(type, samples(type, 60, 30))};
+    auto& top         = source.array->array;
+    if (!keeps_nulls) { top.buffers[0] = nullptr; }
+    auto const first_is_null = std::vector<std::uint8_t>(64, 0xFE);
+    auto& keys               = *top.children[0]->dictionary;
+    keys.buffers[0]          = first_is_null.data();
+    keys.null_count = top.null_count = -1;
+    label_as_device(source);
+    auto const before   = sim::host_syncs_here();
+    auto const imported = import(source.array, type, stream.get());
+    auto const result   = sim::host_syncs_here() - before;
+    EXPECT_EQ(imported.view().null_count() > 0, keeps_nulls);
+    EXPECT_EQ(imported.view().child(0).child(1).null_count(), 0);
+    settle();
+    return result;
+  };
+  EXPECT_EQ(waits_of(true), waits_of(false));
+}
+
 TEST_F(Views, OfDeviceArraysAreImportedWithFullValidation)
 { expect_decoded(true, {.validate = validation::full}); }
 
