@@ -247,16 +247,20 @@ rmm::device_buffer lengths_between(offset_range const& offsets, execution const&
                            type.id(),
                            exec);
   }
-  return with_width(type, [&]<typename T>(T) {
-    auto result = allocate(lists * width, exec);
-    auto* out   = static_cast<T*>(result.data());
+  auto result      = allocate(lists * width, exec);
+  auto const write = [&]<typename T>(T* out) {
     for (std::int64_t list = 0; list < lists; ++list) {
       // Offsets may be invalid, and the difference of signed integers must not overflow.
       auto const end = static_cast<std::uint64_t>(load<T>(offsets.first, list + 1));
       out[list] = static_cast<T>(end - static_cast<std::uint64_t>(load<T>(offsets.first, list)));
     }
-    return result;
-  });
+  };
+  if (type.id() == type_id::INT64) {
+    write(static_cast<std::int64_t*>(result.data()));
+  } else {
+    write(static_cast<std::int32_t*>(result.data()));
+  }
+  return result;
 }
 
 list_lengths read_lengths(offset_range const& offsets, execution const& exec)
