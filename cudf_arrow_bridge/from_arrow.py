@@ -363,9 +363,7 @@ def _find_source(
         has_levels = is_series and type(obj.index).__name__ != "RangeIndex"
         preserve_index = True if with_index and has_levels else None
         if is_cudf:
-            # For copy=True the import makes the copy.
-            copy = False if importer.copy is False else None
-            return array_of_rapids(obj, preserve_index, copy)
+            return array_of_rapids(obj, preserve_index, importer.copy)
         # Imported here because it imports cuDF.
         from .export.pandas_objects import arrow_of_pandas, table_of_pandas
 

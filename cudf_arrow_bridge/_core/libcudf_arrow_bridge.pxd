@@ -14,7 +14,7 @@ from pylibcudf.exception_handler cimport libcudf_exception_handler
 from pylibcudf.libcudf.column.column cimport column
 from pylibcudf.libcudf.column.column_view cimport column_view
 from pylibcudf.libcudf.table.table_view cimport table_view
-from pylibcudf.libcudf.types cimport data_type, size_type, type_id
+from pylibcudf.libcudf.types cimport size_type, type_id
 from rmm.librmm.memory_resource cimport device_async_resource_ref
 
 

@@ -69,7 +69,7 @@ class AsyncDeviceArrayStream(NotPicklable):
     def export_to(self, handler_address: int) -> None:
         """Export the batches to a C consumer through Arrow's asynchronous interface.
 
-        Returns immediately. Batches are created when the consumer requests them, on threads of the
+        Returns immediately. Batches are created when the consumer requests them, on a thread of the
         library; those of an async source on the running loop.
 
         Parameters

@@ -90,6 +90,8 @@ def array_of_rapids(
 
     Raise a ValueError if `copy` is False and a range index has to be converted to a column.
     """
+    # For copy=True the import makes the copy.
+    copy = False if copy is False else None
     arguments = export_arguments(None, None, None, False, copy, None)
     export_input = export_input_of(obj, preserve_index, arguments)
     return SourceArray.of_columns(InputExporter(export_input, arguments))

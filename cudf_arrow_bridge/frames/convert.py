@@ -70,7 +70,7 @@ def codes_of(dictionary: plc.Column) -> plc.Column:
 def check_codes(dictionary: plc.Column, path: str, stream: Any) -> None:
     """Check that each valid index of a dictionary column is in the bounds of its dictionary.
 
-    Synchronizes the stream for device memory.
+    Synchronizes the stream if there is a GPU.
 
     Raises
     ------

@@ -84,9 +84,7 @@ _CUDF_TYPES = {
 class _Level:
     """The Arrow field of one level of a column, its path for errors, and the options.
 
-    Conversions run on `stream`.
-
-    Only a column of a frame, the top level, has a dtype hint.
+    Conversions run on `stream`. Only a column of a frame, the top level, has a dtype hint.
     """
 
     field: pa.Field

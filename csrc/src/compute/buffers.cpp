@@ -255,7 +255,7 @@ rmm::device_buffer lengths_between(offset_range const& offsets, execution const&
       out[list] = static_cast<T>(end - static_cast<std::uint64_t>(load<T>(offsets.first, list)));
     }
   };
-  if (type.id() == type_id::INT64) {
+  if (type.id() == cudf::type_id::INT64) {
     write(static_cast<std::int64_t*>(result.data()));
   } else {
     write(static_cast<std::int32_t*>(result.data()));

@@ -76,7 +76,9 @@ class fact_reader {
     if (!known_null_count(types, array, rows)) {
       planned.nulls = count({array.buffers[0], rows.begin, rows.size});
     }
-    auto const mask = sanitize_ ? combine_masks(planned, parent_mask) : std::nullopt;
+    // The nulls of structs are added to runs after they have been decoded.
+    auto const combines = sanitize_ && type.layout != array_layout::runs;
+    auto const mask     = combines ? combine_masks(planned, parent_mask) : std::nullopt;
     if (has_offsets(type.layout)) { plan_offsets(planned, mask); }
     if (has_fixed_length(type) && mask) { planned.nonempty_nulls = count(*mask); }
     if (sanitize_ && type.column.id() == cudf::type_id::BOOL8 && type.element_bits == 8) {
