@@ -167,18 +167,20 @@ TEST(AsyncStreams, EndWhenTheyAreStoppedAndNothingIsRequested)
 {
   for (auto const is_requested : {false, true}) {
     auto handler     = recording_handler{};
-    auto const token = std::make_shared<int>(0);
+    auto is_released = std::atomic<bool>{false};
+    auto token       = std::shared_ptr<void>{nullptr, [&](void*) { is_released = true; }};
     if (is_requested) {
       handler.on_schema = [&](ArrowSchema*) {
         handler.request(1);
         return 0;
       };
     }
-    auto const stop =
-      to_arrow_async(device_array_stream{std::make_unique<told>(batch)}, &handler.c, [token] {});
+    auto const stop = to_arrow_async(device_array_stream{std::make_unique<told>(batch)},
+                                     &handler.c,
+                                     [token = std::move(token)] {});
     stop();
     // The callback is destroyed after the release of the handler.
-    ASSERT_TRUE(comes_true([&] { return token.use_count() == 1; }));
+    ASSERT_TRUE(comes_true([&] { return is_released.load(); }));
     auto expected = strings{"schema i -", "error 125 the source was stopped -", "release"};
     if (is_requested) { expected.insert(expected.begin() + 1, "task -"); }
     EXPECT_EQ(handler.calls, expected);
