@@ -45,7 +45,8 @@ def test_last_batch_is_released_before_the_footer_is_written(compression):
     gc.collect()  # what earlier tests left would be freed during this one
     before = pa.total_allocated_bytes()
     write_file(batches(), Sink(), compression=compression)
-    assert max(held) >= size > held[-1]
+    # Threads of earlier tests may free or allocate some memory meanwhile.
+    assert max(held) > size / 2 > held[-1]
 
 
 def write_all(sink):
