@@ -4,7 +4,6 @@
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
 #include <type_traits>
-#include <utility>
 
 namespace cudf_arrow_bridge {
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
 
-#include "compute/buffers.hpp"
-#include "cuda/location/location.hpp"
-
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
-#include <rmm/mr/per_device_resource.hpp>
 
 #include <cuda_runtime_api.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
 #include "arrays/foreign_array.hpp"
+#include "base/copy_log.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "validate/validate.hpp"
 
-#include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
@@ -221,8 +221,7 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
 {
   auto tree        = std::make_shared<array_tree>();
   tree->location   = target;
-  auto const host  = target.device_type == ARROW_DEVICE_CPU;
-  auto const exec  = execution{host, stream, host ? resource_of_host(mr) : mr};
+  auto const exec  = execution{target, stream, mr};
   auto copier      = tree_copier{source, *tree, exec};
   auto const& root = source.nodes[node];
   try {
@@ -242,8 +241,7 @@ std::shared_ptr<array_tree> copy_on_same_device(std::shared_ptr<array_tree const
                                                 std::shared_ptr<void const> owner,
                                                 execution const& exec)
 {
-  auto target = memory_location{};
-  if (!exec.host) { target = {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
+  auto const target = exec.host ? memory_location{} : current_location();
   // Copies may still be reading the source when this returns.
   auto structs     = array_tree::to_arrow(source, node);
   auto const share = foreign_array::own(structs.get(), exec.host, exec.stream);

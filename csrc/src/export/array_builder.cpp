@@ -10,9 +10,7 @@
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
 #include <cudf/lists/lists_column_view.hpp>
-#include <cudf/utilities/type_dispatcher.hpp>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -10,7 +10,6 @@
 #include <cudf/utilities/traits.hpp>
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {

@@ -9,7 +9,6 @@
 #include "compute/buffers.hpp"
 #include "compute/sanitize.hpp"
 
-#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 
 #include <cudf/column/column.hpp>

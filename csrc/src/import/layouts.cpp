@@ -3,7 +3,6 @@
 #include "compute/dictionary.hpp"
 #include "compute/gather.hpp"
 #include "import/column_importer.hpp"
-#include "validate/validate.hpp"
 
 #include <cudf/utilities/error.hpp>
 

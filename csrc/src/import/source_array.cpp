@@ -8,7 +8,6 @@
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "cuda/transfer/staging.hpp"
-#include "import/column_importer.hpp"
 #include "validate/validate.hpp"
 
 #include <cudf_arrow_bridge/import.hpp>
@@ -16,8 +15,6 @@
 #include <cudf_arrow_bridge/owners.hpp>
 
 #include <rmm/aligned.hpp>
-#include <rmm/cuda_device.hpp>
-#include <rmm/detail/error.hpp>
 #include <rmm/device_buffer.hpp>
 
 #include <cuda_runtime_api.h>
@@ -34,13 +31,6 @@
 
 namespace cudf_arrow_bridge::detail {
 namespace {
-
-/// @return The current device; CPU memory if there is no GPU
-memory_location current_location()
-{
-  if (!has_gpu()) { return {}; }
-  return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()};
-}
 
 /// Whether memory is on another device than the current one. Pinned memory is on none.
 bool is_far(memory_location const& location, memory_location const& current)
@@ -278,7 +268,7 @@ source_array open_source(import_call const& call)
     wait_for_producer(*array, stream);
     if (call.options.validate == validation::full) { validate_copy(call, location, current); }
   }
-  auto const exec = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
+  auto const exec = execution{on_host, stream, on_host ? resource_at(location, mr) : mr};
   auto const root = array->array;  // copied first, because the struct is moved below
   auto share      = foreign_array::own(array, on_host, stream);
   if (!copy_all || to_upload) { return {root, std::move(share), exec, to_upload}; }
@@ -323,9 +313,7 @@ struct selected_children {
 
 bool can_share(std::span<cudf::column_view const> columns)
 {
-  auto finder = detail::location_finder{};
-  for (auto const& column : columns) { finder.add(column); }
-  auto const location = finder.result();
+  auto const location = detail::locate_columns(columns);
   auto const current  = detail::current_location();
   if (location.device_type == ARROW_DEVICE_CPU) { return current == location; }
   return !detail::is_far(location, current);

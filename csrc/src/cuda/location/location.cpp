@@ -102,13 +102,10 @@ bool ends_before(void const* pointer, std::size_t size)
   return found.size > 0 && found.size - after < size;
 }
 
-rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr)
-{ return has_gpu() ? host_memory_resource() : mr; }
-
-rmm::device_async_resource_ref resource_on_device(memory_location const& location,
-                                                  rmm::device_async_resource_ref mr)
+rmm::device_async_resource_ref resource_at(memory_location const& location,
+                                           rmm::device_async_resource_ref mr)
 {
-  if (location.device_type == ARROW_DEVICE_CPU) { return mr; }
+  if (location.device_type == ARROW_DEVICE_CPU) { return has_gpu() ? host_memory_resource() : mr; }
   auto const device = rmm::cuda_device_id{static_cast<int>(location.device_id)};
   if (device == rmm::get_current_cuda_device()) { return mr; }
   auto const usual = rmm::mr::get_per_device_resource_ref(device);
@@ -117,37 +114,59 @@ rmm::device_async_resource_ref resource_on_device(memory_location const& locatio
   return mr;
 }
 
-memory_location location_finder::find(void const* pointer)
-{
-  auto const known = std::find_if(recent_.begin(), recent_.end(), [&](allocation const& one) {
-    return reinterpret_cast<std::uintptr_t>(pointer) - one.begin < one.size;
-  });
-  if (known != recent_.end()) { return known->location; }
-  newest_ = (newest_ + 1) % recent_.size();
-  return (recent_[newest_] = allocation_at(pointer)).location;
-}
-
-void location_finder::add(cudf::column_view const& column)
-{
-  if (!has_gpu()) { return; }
-  for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
-    if (buffer == nullptr) { continue; }
-    auto const location = find(buffer);
-    auto const expected = location_.value_or(location);
-    if (expected != location) {
-      throw std::invalid_argument{"the buffers are in " + to_string(expected) + " and in " +
-                                  to_string(location)};
-    }
-    location_ = location;
-  }
-  for (auto child = column.child_begin(); child != column.child_end(); ++child) { add(*child); }
-}
-
-memory_location location_finder::result() const
+memory_location current_location()
 {
   if (!has_gpu()) { return {}; }
-  return location_.value_or(
-    memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()});
+  return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()};
+}
+
+namespace {
+
+/// See `locate_columns`.
+class location_finder {
+ public:
+  void add(cudf::column_view const& column)
+  {
+    for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
+      if (buffer == nullptr) { continue; }
+      auto const location = find(buffer);
+      auto const expected = location_.value_or(location);
+      if (expected != location) {
+        throw std::invalid_argument{"the buffers are in " + to_string(expected) + " and in " +
+                                    to_string(location)};
+      }
+      location_ = location;
+    }
+    for (auto child = column.child_begin(); child != column.child_end(); ++child) { add(*child); }
+  }
+
+  /// @return The location of the buffers that were added; none if there are none
+  [[nodiscard]] std::optional<memory_location> const& result() const { return location_; }
+
+ private:
+  memory_location find(void const* pointer)
+  {
+    auto const known = std::find_if(recent_.begin(), recent_.end(), [&](allocation const& one) {
+      return reinterpret_cast<std::uintptr_t>(pointer) - one.begin < one.size;
+    });
+    if (known != recent_.end()) { return known->location; }
+    newest_ = (newest_ + 1) % recent_.size();
+    return (recent_[newest_] = allocation_at(pointer)).location;
+  }
+
+  std::array<allocation, 8> recent_{};  ///< replaced in turn
+  std::size_t newest_{0};               ///< index of the allocation found last
+  std::optional<memory_location> location_;
+};
+
+}  // namespace
+
+memory_location locate_columns(std::span<cudf::column_view const> columns)
+{
+  if (!has_gpu()) { return {}; }
+  auto finder = location_finder{};
+  for (auto const& column : columns) { finder.add(column); }
+  return finder.result().value_or(current_location());
 }
 
 namespace {
