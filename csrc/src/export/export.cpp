@@ -102,11 +102,7 @@ device_array export_counted(export_input const& input,
   auto const& exec        = place.exec;
   auto const host         = exec.host;
   auto builder            = array_builder{*tree, options, known, exec};
-  if (input.is_table) {
-    builder.add_table(input.columns, input.num_rows);
-  } else {
-    builder.add_column(input.columns.front());
-  }
+  builder.add(input);
   if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
     tree->location = location_of_all(*tree);
   }

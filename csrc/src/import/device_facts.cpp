@@ -86,9 +86,6 @@ class fact_reader {
       planned.greatest =
         reads_->add(keep(device::greatest_byte(first, rows.num_rows(), exec_.scratch())), 1);
     }
-    planned.needs_no_other_check = type.layout != array_layout::runs &&
-                                   type.layout != array_layout::list_views32 &&
-                                   type.layout != array_layout::list_views64;
     planned_.push_back(planned);
 
     if (array.dictionary != nullptr) {
@@ -135,7 +132,6 @@ class fact_reader {
     std::optional<std::size_t> combined_nulls{};  ///< count: nulls of `combined_mask`
     bit_range combined_mask{};  ///< own mask combined with those of enclosing structs
     std::optional<std::size_t> nonempty_nulls{};  ///< count: null rows that are not empty
-    bool needs_no_other_check{true};  ///< whether `sanitize` needs only `nonempty_nulls`
   };
 
   /// The null count stated by the producer or known from an earlier result.
@@ -207,8 +203,12 @@ class fact_reader {
       result.ends = offset_ends{reads_->at(*planned.ends), reads_->at(*planned.ends + 1)};
     }
     result.are_bools = !planned.greatest || reads_->at(*planned.greatest) <= 1;
-    result.is_clean  = planned.needs_no_other_check &&
-                       (!planned.nonempty_nulls || counts_[*planned.nonempty_nulls] == 0);
+    // The import decodes these and creates their nulls and offsets, which are not known yet.
+    auto const layout     = planned.types.type.layout;
+    auto const is_decoded = layout == array_layout::runs || layout == array_layout::list_views32 ||
+                            layout == array_layout::list_views64;
+    result.is_clean       = (planned.rows.storage_size() == 0 || !is_decoded) &&
+                            (!planned.nonempty_nulls || counts_[*planned.nonempty_nulls] == 0);
     if (planned.combined_nulls && counts_[*planned.combined_nulls] != nulls) {
       result.null_count = counts_[*planned.combined_nulls];
       result.mask = std::make_shared<rmm::device_buffer>(copy_bits(planned.combined_mask, exec_));
