@@ -36,8 +36,7 @@ class unique_struct {
   {
     if (this != &other) {
       reset();
-      value_                         = other.value_;
-      release_callback(other.value_) = nullptr;
+      other.move_to(&value_);
     }
     return *this;
   }

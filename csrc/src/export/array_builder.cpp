@@ -20,11 +20,30 @@
 namespace cudf_arrow_bridge::detail {
 namespace {
 
+using cudf::type_id;
+
 /// `rows` in `converted`, a column of only these rows, so that they begin at row 0.
 column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& made)
 {
   return {
     0, made.size(), made.null_count(), rows.used_begin - rows.begin, rows.used_size, rows.outer};
+}
+
+/// @return The type that values are cast to for Arrow; `EMPTY` if Arrow has the same values
+///
+/// @param column libcudf's type
+/// @param bits Width of a value in Arrow
+type_id stored_as(type_id column, std::int64_t bits)
+{
+  switch (column) {
+    case type_id::DURATION_DAYS: return type_id::DURATION_SECONDS;
+    case type_id::DURATION_SECONDS:
+    case type_id::DURATION_MILLISECONDS:
+    case type_id::DURATION_MICROSECONDS:
+    case type_id::DURATION_NANOSECONDS:
+      return bits == 32 ? type_id::INT32 : type_id::EMPTY;  // time32: less than a day, so it fits
+    default: return type_id::EMPTY;
+  }
 }
 
 }  // namespace
@@ -239,29 +258,6 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
     fill(node.first_child + i, child, child_rows, field, path_of(path, field, i));
   }
 }
-
-namespace {
-
-using cudf::type_id;
-
-/// @return The type that values are cast to for Arrow; `EMPTY` if Arrow has the same values
-///
-/// @param column libcudf's type
-/// @param bits Width of a value in Arrow
-type_id stored_as(type_id column, std::int64_t bits)
-{
-  switch (column) {
-    case type_id::DURATION_DAYS: return type_id::DURATION_SECONDS;
-    case type_id::DURATION_SECONDS:
-    case type_id::DURATION_MILLISECONDS:
-    case type_id::DURATION_MICROSECONDS:
-    case type_id::DURATION_NANOSECONDS:
-      return bits == 32 ? type_id::INT32 : type_id::EMPTY;  // time32: less than a day, so it fits
-    default: return type_id::EMPTY;
-  }
-}
-
-}  // namespace
 
 void array_builder::fill_values(array_node& node, export_level const& level, std::int64_t begin)
 {

@@ -171,10 +171,6 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
 {
   auto const size = level.rows.num_rows();
   check_rows(level.rows.storage_size(), level.path);
-  if (level.type().layout == array_layout::null) {
-    return std::make_unique<cudf::column>(
-      level.type().column, size, no_buffer(), no_buffer(), size);
-  }
   auto masked = import_mask(level);
   auto parts  = import_layout(*this, level, {masked.mask.data(), masked.null_count});
   if (parts.mask) { masked = std::move(*parts.mask); }

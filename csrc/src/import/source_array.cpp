@@ -238,6 +238,18 @@ class uploader {
   std::size_t total_{0};                  ///< bytes of all buffers
 };
 
+/// The private data of a selection: the whole array, and pointers to some of its children.
+struct selected_children {
+  unique_array whole;
+  std::vector<ArrowArray*> children;
+
+  static void release(ArrowArray* selection) noexcept
+  {
+    selection->release = nullptr;
+    delete static_cast<selected_children*>(selection->private_data);
+  }
+};
+
 }  // namespace
 
 source_array open_source(import_call const& call)
@@ -295,22 +307,6 @@ void upload(std::span<imported_column> columns,
 }  // namespace cudf_arrow_bridge::detail
 
 namespace cudf_arrow_bridge {
-namespace {
-
-/// The private data of a selection: the whole array, and pointers to some of its children.
-struct selected_children {
-  unique_array whole;
-  std::vector<ArrowArray*> children;
-
-  static void release(ArrowArray* selection) noexcept
-  {
-    selection->release = nullptr;
-    delete static_cast<selected_children*>(selection->private_data);
-  }
-};
-
-}  // namespace
-
 bool can_share(std::span<cudf::column_view const> columns)
 {
   auto const location = detail::locate_columns(columns);
@@ -325,13 +321,13 @@ void select_children(ArrowSchema const& schema,
 {
   auto& root = array->array;
   detail::check_counterpart(schema, root, column_path{});
-  auto selected = std::make_unique<selected_children>();
+  auto selected = std::make_unique<detail::selected_children>();
   selected->children.reserve(positions.size());
   for (auto const position : positions) { selected->children.push_back(root.children[position]); }
   auto result         = root;
   result.n_children   = std::ssize(positions);
   result.children     = selected->children.data();
-  result.release      = &selected_children::release;
+  result.release      = &detail::selected_children::release;
   selected->whole     = unique_array{&root};
   result.private_data = selected.release();
   root                = result;

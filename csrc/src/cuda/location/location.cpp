@@ -58,6 +58,86 @@ void check_device(rmm::cuda_device_id device, rmm::device_async_resource_ref mr)
   }
 }
 
+/// See `locate_columns`.
+class location_finder {
+ public:
+  void add(cudf::column_view const& column)
+  {
+    for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
+      if (buffer == nullptr) { continue; }
+      auto const location = find(buffer);
+      auto const expected = location_.value_or(location);
+      if (expected != location) {
+        throw std::invalid_argument{"the buffers are in " + to_string(expected) + " and in " +
+                                    to_string(location)};
+      }
+      location_ = location;
+    }
+    for (auto child = column.child_begin(); child != column.child_end(); ++child) { add(*child); }
+  }
+
+  /// @return The location of the buffers that were added; none if there are none
+  [[nodiscard]] std::optional<memory_location> const& result() const { return location_; }
+
+ private:
+  memory_location find(void const* pointer)
+  {
+    auto const known = std::find_if(recent_.begin(), recent_.end(), [&](allocation const& one) {
+      return reinterpret_cast<std::uintptr_t>(pointer) - one.begin < one.size;
+    });
+    if (known != recent_.end()) { return known->location; }
+    newest_ = (newest_ + 1) % recent_.size();
+    return (recent_[newest_] = allocation_at(pointer)).location;
+  }
+
+  std::array<allocation, 8> recent_{};  ///< replaced in turn
+  std::size_t newest_{0};               ///< index of the allocation found last
+  std::optional<memory_location> location_;
+};
+
+constexpr auto visible_devices = "CUDA_VISIBLE_DEVICES";
+constexpr auto require_gpu     = "CUDF_ARROW_BRIDGE_REQUIRE_GPU";
+
+std::string_view environment(char const* name)
+{
+  auto const* value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : std::string_view{value};
+}
+
+/// @return Whether a value of `CUDA_VISIBLE_DEVICES` makes any device visible. An empty list, or
+/// one whose first entry is no device (such as "-1"), hides all.
+bool names_a_device(std::string_view visible)
+{
+  return visible.starts_with("GPU-") || visible.starts_with("MIG-") ||
+         (!visible.empty() && visible.front() >= '0' && visible.front() <= '9');
+}
+
+std::string version(int number)
+{ return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
+
+/// @return Why there is no GPU, if no driver is installed or no device is present
+/// @throws rmm::cuda_error for any other reason
+std::string reason_for_no_gpu(cudaError_t status)
+{
+  auto const error = std::string{cudaGetErrorName(status)} + ", " + cudaGetErrorString(status);
+  if (status == cudaErrorInsufficientDriver) {
+    // The runtime returns this error also without a driver, and then reports driver version 0.
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess) { (void)cudaGetLastError(); }
+    if (driver == 0) { return "no CUDA driver is installed"; }
+    throw rmm::cuda_error{"the CUDA driver is too old: it supports CUDA " + version(driver) +
+                          ", this build needs CUDA " + version(CUDART_VERSION) + " (" + error +
+                          ")"};
+  }
+  auto const visible = environment(visible_devices);
+  if (status == cudaErrorNoDevice && !names_a_device(visible)) { return "no CUDA device is there"; }
+  auto setting = std::string{};
+  if (!visible.empty()) {
+    setting.append("; ").append(visible_devices).append("=").append(visible);
+  }
+  throw rmm::cuda_error{"CUDA finds no usable device: " + error + setting};
+}
+
 }  // namespace
 
 allocation allocation_at(void const* pointer)
@@ -120,47 +200,6 @@ memory_location current_location()
   return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()};
 }
 
-namespace {
-
-/// See `locate_columns`.
-class location_finder {
- public:
-  void add(cudf::column_view const& column)
-  {
-    for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
-      if (buffer == nullptr) { continue; }
-      auto const location = find(buffer);
-      auto const expected = location_.value_or(location);
-      if (expected != location) {
-        throw std::invalid_argument{"the buffers are in " + to_string(expected) + " and in " +
-                                    to_string(location)};
-      }
-      location_ = location;
-    }
-    for (auto child = column.child_begin(); child != column.child_end(); ++child) { add(*child); }
-  }
-
-  /// @return The location of the buffers that were added; none if there are none
-  [[nodiscard]] std::optional<memory_location> const& result() const { return location_; }
-
- private:
-  memory_location find(void const* pointer)
-  {
-    auto const known = std::find_if(recent_.begin(), recent_.end(), [&](allocation const& one) {
-      return reinterpret_cast<std::uintptr_t>(pointer) - one.begin < one.size;
-    });
-    if (known != recent_.end()) { return known->location; }
-    newest_ = (newest_ + 1) % recent_.size();
-    return (recent_[newest_] = allocation_at(pointer)).location;
-  }
-
-  std::array<allocation, 8> recent_{};  ///< replaced in turn
-  std::size_t newest_{0};               ///< index of the allocation found last
-  std::optional<memory_location> location_;
-};
-
-}  // namespace
-
 memory_location locate_columns(std::span<cudf::column_view const> columns)
 {
   if (!has_gpu()) { return {}; }
@@ -168,53 +207,6 @@ memory_location locate_columns(std::span<cudf::column_view const> columns)
   for (auto const& column : columns) { finder.add(column); }
   return finder.result().value_or(current_location());
 }
-
-namespace {
-
-constexpr auto visible_devices = "CUDA_VISIBLE_DEVICES";
-constexpr auto require_gpu     = "CUDF_ARROW_BRIDGE_REQUIRE_GPU";
-
-std::string_view environment(char const* name)
-{
-  auto const* value = std::getenv(name);
-  return value == nullptr ? std::string_view{} : std::string_view{value};
-}
-
-/// @return Whether a value of `CUDA_VISIBLE_DEVICES` makes any device visible. An empty list, or
-/// one whose first entry is no device (such as "-1"), hides all.
-bool names_a_device(std::string_view visible)
-{
-  return visible.starts_with("GPU-") || visible.starts_with("MIG-") ||
-         (!visible.empty() && visible.front() >= '0' && visible.front() <= '9');
-}
-
-std::string version(int number)
-{ return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
-
-/// @return Why there is no GPU, if no driver is installed or no device is present
-/// @throws rmm::cuda_error for any other reason
-std::string reason_for_no_gpu(cudaError_t status)
-{
-  auto const error = std::string{cudaGetErrorName(status)} + ", " + cudaGetErrorString(status);
-  if (status == cudaErrorInsufficientDriver) {
-    // The runtime returns this error also without a driver, and then reports driver version 0.
-    int driver = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess) { (void)cudaGetLastError(); }
-    if (driver == 0) { return "no CUDA driver is installed"; }
-    throw rmm::cuda_error{"the CUDA driver is too old: it supports CUDA " + version(driver) +
-                          ", this build needs CUDA " + version(CUDART_VERSION) + " (" + error +
-                          ")"};
-  }
-  auto const visible = environment(visible_devices);
-  if (status == cudaErrorNoDevice && !names_a_device(visible)) { return "no CUDA device is there"; }
-  auto setting = std::string{};
-  if (!visible.empty()) {
-    setting.append("; ").append(visible_devices).append("=").append(visible);
-  }
-  throw rmm::cuda_error{"CUDA finds no usable device: " + error + setting};
-}
-
-}  // namespace
 
 bool find_gpu()
 {
