@@ -6,11 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <stdexcept>
-#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 
 namespace cudf_arrow_bridge::detail {
 namespace {

@@ -2,17 +2,12 @@
 #include "export/export_checks.hpp"
 
 #include "base/child_column.hpp"
-#include "base/errors.hpp"
 #include "compute/cast.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
 
-#include <rmm/device_buffer.hpp>
-
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>

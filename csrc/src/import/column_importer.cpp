@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/column_importer.hpp"
 
-#include "arrays/foreign_array.hpp"
 #include "compute/host_access.hpp"
-#include "compute/sanitize.hpp"
 #include "cuda/location/location.hpp"
 #include "validate/validate.hpp"
 

@@ -2,15 +2,11 @@
 #include "import/source_array.hpp"
 
 #include "arrays/array_tree.hpp"
-#include "arrays/foreign_array.hpp"
-#include "base/errors.hpp"
-#include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "cuda/transfer/staging.hpp"
 #include "validate/validate.hpp"
 
-#include <cudf_arrow_bridge/import.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
 
@@ -23,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -5,8 +5,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
-
 namespace cudf_arrow_bridge::detail {
 namespace {
 
