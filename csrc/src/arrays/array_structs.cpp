@@ -35,24 +35,35 @@ void set_buffers(ArrowArray& array, array_node const& node)
   }
 }
 
-/// A reference to the tree that owns the buffers. Consumers may move each struct of an export, so
-/// each has one.
-using tree_share = std::shared_ptr<array_tree const>;
+/// The tree that owns the buffers of the structs of one export. Consumers may move each of these
+/// structs, so each has a share.
+struct exported_tree {
+  std::shared_ptr<array_tree const> tree;
+  std::atomic<std::size_t> num_shares{0};
+};
 
 /// Deallocator of one buffer of each struct.
 void drop_share(ArrowBufferAllocator* allocator, std::uint8_t*, std::int64_t) noexcept
-{ delete static_cast<tree_share*>(allocator->private_data); }
+{
+  auto* const exported = static_cast<exported_tree*>(allocator->private_data);
+  if (exported->num_shares.fetch_sub(1, std::memory_order_acq_rel) == 1) { delete exported; }
+}
 
 /// The callback of this library's copy of nanoarrow; null before the first export.
 std::atomic<void (*)(ArrowArray*)> release_of_exports{nullptr};
 
-void make_array(tree_share const& tree, std::size_t index, ArrowArray& array)
+void add_share(ArrowBufferAllocator& allocator, exported_tree& exported) noexcept
 {
-  auto const& node = tree->nodes[index];
+  exported.num_shares.fetch_add(1, std::memory_order_relaxed);
+  allocator = ArrowBufferDeallocator(&drop_share, &exported);
+}
+
+void make_array(exported_tree& exported, std::size_t index, ArrowArray& array)
+{
+  auto const& node = exported.tree->nodes[index];
   check(ArrowArrayInitFromType(&array, static_cast<ArrowType>(node.layout)));
   set_buffers(array, node);
-  ArrowArrayValidityBitmap(&array)->buffer.allocator =
-    ArrowBufferDeallocator(&drop_share, new tree_share{tree});
+  add_share(ArrowArrayValidityBitmap(&array)->buffer.allocator, exported);
   array.length     = node.length;
   array.offset     = node.offset;
   array.null_count = node.null_count;
@@ -67,12 +78,12 @@ void make_array(tree_share const& tree, std::size_t index, ArrowArray& array)
     }
     for (std::size_t i = 0; i < node.num_children; ++i) {
       // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): they are allocated.
-      make_array(tree, node.first_child + i, *array.children[i]);
+      make_array(exported, node.first_child + i, *array.children[i]);
     }
   }
   if (node.dictionary != tree_links::no_dictionary) {
     check(ArrowArrayAllocateDictionary(&array));
-    make_array(tree, node.dictionary, *array.dictionary);
+    make_array(exported, node.dictionary, *array.dictionary);
   }
 }
 
@@ -81,8 +92,13 @@ void make_array(tree_share const& tree, std::size_t index, ArrowArray& array)
 unique_device_array array_tree::to_arrow(std::shared_ptr<array_tree const> const& tree,
                                          std::size_t node)
 {
+  auto own             = ArrowBufferAllocator{};
+  auto* const exported = new exported_tree{tree};
+  add_share(own, *exported);
+  auto const drop = std::unique_ptr<ArrowBufferAllocator, void (*)(ArrowBufferAllocator*)>{
+    &own, [](auto* share) { drop_share(share, nullptr, 0); }};
   unique_device_array result;
-  make_array(tree, node, result->array);
+  make_array(*exported, node, result->array);
   release_of_exports  = result->array.release;
   result->device_type = tree->location.device_type;
   result->device_id   = tree->location.device_id;
@@ -98,7 +114,7 @@ array_tree const* array_tree::tree_of(ArrowArray const& array) noexcept
   auto const& allocator =
     ArrowArrayValidityBitmap(const_cast<ArrowArray*>(&array))->buffer.allocator;
   if (allocator.free != &drop_share) { return nullptr; }
-  return static_cast<tree_share const*>(allocator.private_data)->get();
+  return static_cast<exported_tree const*>(allocator.private_data)->tree.get();
 }
 
 }  // namespace cudf_arrow_bridge::detail
