@@ -132,14 +132,9 @@ sized_lists check_list_sizes(cudf::column_view const& column,
   }
   auto in_place = rows.view.null_count() == 0;
   if (!in_place && total == all) {
-    auto const unmasked = cudf::column_view{rows.view.type(),
-                                            rows.view.size(),
-                                            nullptr,
-                                            nullptr,
-                                            0,
-                                            rows.view.offset(),
-                                            {rows.view.child_begin(), rows.view.child_end()}};
-    in_place            = sizes_of_lists(unmasked, exec).is_only(size);
+    auto every       = used;
+    every.null_count = 0;  // so that null rows count as well
+    in_place         = sizes_of_lists(view_of(column, every, exec), exec).is_only(size);
   }
   return {ends, in_place};
 }

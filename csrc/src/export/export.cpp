@@ -101,8 +101,7 @@ device_array export_counted(export_input const& input,
   tree->location          = place.location;
   auto const& exec        = place.exec;
   auto const host         = exec.host;
-  auto builder            = array_builder{*tree, options, known, exec};
-  builder.add(input);
+  array_builder{*tree, options, known, exec}.add(input);
   if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
     tree->location = location_of_all(*tree);
   }
