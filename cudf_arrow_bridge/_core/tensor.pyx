@@ -21,7 +21,7 @@ from rmm.librmm.memory_resource cimport device_async_resource_ref
 from cudf_arrow_bridge._core cimport libcudf_arrow_bridge as core
 from cudf_arrow_bridge._core.arguments cimport policy_of, resolve_resource, resource_of, stream_of
 from cudf_arrow_bridge._core.capsules cimport device_array_from_capsule, schema_from_capsule
-from cudf_arrow_bridge._core.export.exported_array cimport DescribedArray, ExportedArray
+from cudf_arrow_bridge._core.export.exported_array cimport ExportedArray
 from cudf_arrow_bridge._core.import_.array_importer cimport ImportArguments
 from cudf_arrow_bridge._core.import_.columns cimport ImportContext, wrap_columns
 from cudf_arrow_bridge._core.interpreter cimport (
@@ -321,11 +321,7 @@ cdef Tensor exchanged_tensor(object obj, bint shares_copy):
     Without `shares_copy`, each call makes a new copy if a copy is necessary, since the consumer of
     a managed copy may write to it.
     """
-    cdef ExportedArray array
-    if isinstance(obj, DescribedArray):
-        array = (<DescribedArray>obj)._array
-    else:
-        array = obj._array
+    cdef ExportedArray array = obj._array
     cdef Tensor tensor = array.tensor
     if tensor is not None and (shares_copy or not tensor.tensor.is_copy()):
         return tensor

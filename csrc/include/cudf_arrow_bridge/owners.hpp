@@ -4,7 +4,6 @@
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
 #include <type_traits>
-#include <utility>
 
 namespace cudf_arrow_bridge {
 
@@ -37,8 +36,7 @@ class unique_struct {
   {
     if (this != &other) {
       reset();
-      value_                         = other.value_;
-      release_callback(other.value_) = nullptr;
+      other.move_to(&value_);
     }
     return *this;
   }

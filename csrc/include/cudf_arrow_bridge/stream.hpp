@@ -6,9 +6,6 @@
 #include <cudf_arrow_bridge/schema.hpp>
 #include <cudf_arrow_bridge/visibility.hpp>
 
-#include <cudf/column/column_view.hpp>
-#include <cudf/table/table_view.hpp>
-
 #include <rmm/resource_ref.hpp>
 
 #include <cuda/stream>

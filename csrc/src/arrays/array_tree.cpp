@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
 
-#include "compute/buffers.hpp"
-#include "cuda/location/location.hpp"
-
 #include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
-#include <rmm/mr/per_device_resource.hpp>
 
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <stdexcept>
-#include <vector>
 
 namespace cudf_arrow_bridge::detail {
 

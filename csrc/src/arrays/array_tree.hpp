@@ -2,12 +2,10 @@
 #pragma once
 
 #include "base/array_layout.hpp"
-#include "base/copy_log.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/ordering/events.hpp"
 #include "cuda/ordering/process.hpp"
 
-#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/export.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>

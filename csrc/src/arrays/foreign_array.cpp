@@ -5,7 +5,6 @@
 
 #include <cuda/memory_resource>
 
-#include <memory>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {

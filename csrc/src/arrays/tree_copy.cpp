@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays/array_tree.hpp"
 #include "arrays/foreign_array.hpp"
+#include "base/copy_log.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "validate/validate.hpp"
 
-#include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
@@ -91,7 +91,24 @@ class tree_copier {
   /// Copies the buffers whose size is stored in memory, after it has been read.
   void finish()
   {
-    copy_sized();
+    // The stream of this device cannot read all memory of another device, so its sizes are copied.
+    auto const size_of_near = is_far_ ? sized_.size() * sizeof(std::int64_t) : 0;
+    auto near               = rmm::device_buffer{size_of_near, exec_.stream, exec_.scratch().mr};
+    auto* next              = static_cast<std::byte*>(near.data());
+    auto places             = std::vector<stored_integer>{};
+    for (auto const& buffer : sized_) {
+      auto& place = places.emplace_back(buffer.size.place);
+      if (is_far_ && !place.is_on_host) {
+        copy(next, place.address, static_cast<std::size_t>(place.width));
+        place.address = std::exchange(next, next + sizeof(std::int64_t));
+      }
+    }
+    auto const sizes = read_integers(places, from_host_, exec_.stream);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      auto const& [node, source, size] = sized_[i];
+      check_string_data(sizes[i], source, column_path{});
+      copy_buffer(node, size.buffer, source, 0, sizes[i]);
+    }
     if (!from_host_ && to_host_) {
       auto const relaxed = relaxed_captures{};
       RMM_CUDA_TRY(cudaStreamSynchronize(exec_.stream.get()));
@@ -138,28 +155,6 @@ class tree_copier {
     if (node.layout == array_layout::views) {
       auto const last = std::size_t{node.num_view_buffers} - 1;
       copy_buffer(to, last, at(last), 0, std::ssize(sizes) * 8);
-    }
-  }
-
-  void copy_sized()
-  {
-    // The stream of this device cannot read all memory of another device, so its sizes are copied.
-    auto const size_of_near = is_far_ ? sized_.size() * sizeof(std::int64_t) : 0;
-    auto near               = rmm::device_buffer{size_of_near, exec_.stream, exec_.scratch().mr};
-    auto* next              = static_cast<std::byte*>(near.data());
-    auto places             = std::vector<stored_integer>{};
-    for (auto const& buffer : sized_) {
-      auto& place = places.emplace_back(buffer.size.place);
-      if (is_far_ && !place.is_on_host) {
-        copy(next, place.address, static_cast<std::size_t>(place.width));
-        place.address = std::exchange(next, next + sizeof(std::int64_t));
-      }
-    }
-    auto const sizes = read_integers(places, from_host_, exec_.stream);
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      auto const& [node, source, size] = sized_[i];
-      check_string_data(sizes[i], source, column_path{});
-      copy_buffer(node, size.buffer, source, 0, sizes[i]);
     }
   }
 
@@ -221,8 +216,7 @@ std::shared_ptr<array_tree> copy_tree(array_tree const& source,
 {
   auto tree        = std::make_shared<array_tree>();
   tree->location   = target;
-  auto const host  = target.device_type == ARROW_DEVICE_CPU;
-  auto const exec  = execution{host, stream, host ? resource_of_host(mr) : mr};
+  auto const exec  = execution{target, stream, mr};
   auto copier      = tree_copier{source, *tree, exec};
   auto const& root = source.nodes[node];
   try {
@@ -242,8 +236,7 @@ std::shared_ptr<array_tree> copy_on_same_device(std::shared_ptr<array_tree const
                                                 std::shared_ptr<void const> owner,
                                                 execution const& exec)
 {
-  auto target = memory_location{};
-  if (!exec.host) { target = {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
+  auto const target = exec.host ? memory_location{} : current_location();
   // Copies may still be reading the source when this returns.
   auto structs     = array_tree::to_arrow(source, node);
   auto const share = foreign_array::own(structs.get(), exec.host, exec.stream);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/scratch.hpp"
+#include "cuda/location/location.hpp"
 
 #include <cudf/column/column.hpp>
 #include <cudf/column/column_view.hpp>
@@ -34,6 +35,15 @@ struct execution {
       stream{on},
       mr{results},
       temporary{on_host ? nullptr : std::make_shared<scratch_resource>()}
+  {
+  }
+
+  /// Runs on the CPU for CPU memory, and allocates results by `resource_at`: construct this before
+  /// the device of the memory is made current.
+  execution(memory_location const& location,
+            cuda::stream_ref on,
+            rmm::device_async_resource_ref results)
+    : execution{location.device_type == ARROW_DEVICE_CPU, on, resource_at(location, results)}
   {
   }
 

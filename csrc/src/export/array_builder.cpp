@@ -10,16 +10,16 @@
 
 #include <cudf/dictionary/dictionary_column_view.hpp>
 #include <cudf/lists/lists_column_view.hpp>
-#include <cudf/utilities/type_dispatcher.hpp>
 
-#include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
+
+using cudf::type_id;
 
 /// `rows` in `converted`, a column of only these rows, so that they begin at row 0.
 column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& made)
@@ -28,67 +28,75 @@ column_rows rows_of_converted(column_rows const& rows, cudf::column_view const& 
     0, made.size(), made.null_count(), rows.used_begin - rows.begin, rows.used_size, rows.outer};
 }
 
+/// @return The type that values are cast to for Arrow; `EMPTY` if Arrow has the same values
+///
+/// @param column libcudf's type
+/// @param bits Width of a value in Arrow
+type_id stored_as(type_id column, std::int64_t bits)
+{
+  switch (column) {
+    case type_id::DURATION_DAYS: return type_id::DURATION_SECONDS;
+    case type_id::DURATION_SECONDS:
+    case type_id::DURATION_MILLISECONDS:
+    case type_id::DURATION_MICROSECONDS:
+    case type_id::DURATION_NANOSECONDS:
+      return bits == 32 ? type_id::INT32 : type_id::EMPTY;  // time32: less than a day, so it fits
+    default: return type_id::EMPTY;
+  }
+}
+
 }  // namespace
 
-array_validity array_builder::validity_of(cudf::column_view const& column,
-                                          column_rows const& rows,
-                                          bool compact,
-                                          column_path const& path)
+std::int64_t array_builder::fill_validity(array_node& node, export_level const& level, bool compact)
 {
-  auto const before = compact ? 0 : rows_before(column, rows);
-  auto const begin  = rows.begin - before;
-  auto const* mask  = reinterpret_cast<std::byte const*>(column.null_mask());
+  auto const& [column, rows, step, target, path] = level;
+
+  node.offset      = compact ? 0 : rows_before(column, rows);
+  auto const begin = rows.begin - node.offset;
+  auto const* mask = reinterpret_cast<std::byte const*>(column.null_mask());
   if (mask == nullptr || rows.null_count == 0 || rows.size == 0) {
-    return {nullptr, {}, 0, before, begin};
+    node.copied[0] = {};
+    return begin;
   }
+  node.null_count = rows.null_count;
   if (compact && !is_on_mask_block(begin)) {
     copies_.need(copy_reason::mask_position, path);
-    auto const* copy = keep(copy_bits({mask, begin, rows.size}, exec_));
-    return {copy, copy_reason::mask_position, rows.null_count, 0, begin};
+    node.buffers[0] = keep(copy_bits({mask, begin, rows.size}, exec_));
+    node.copied[0]  = copy_reason::mask_position;
+  } else {
+    node.buffers[0] = mask + begin / 8;
   }
-  return {mask + begin / 8, in_copy_, rows.null_count, before, begin};
+  return begin;
 }
 
-void array_builder::add_column(cudf::column_view const& column)
+void array_builder::add(export_input const& input)
 {
-  auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
-  auto const top     = column_path{};
-  auto const path    = target == nullptr ? top : column_path{top, target->schema->name};
-  copies_.collect([&] { fill(tree_.add_nodes(1), column, own_rows(column), target, path); });
-  copies_.check();
-  count_unknown_nulls();
-}
-
-void array_builder::add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows)
-{
-  auto const* target = schema_ == nullptr ? nullptr : &schema_->nodes.front();
-  if (target != nullptr && std::string_view{target->schema->format} != "+s") {
-    throw std::invalid_argument{"the schema has the format '" +
-                                std::string{target->schema->format} + "', not that of a table"};
+  auto const& columns = input.columns;
+  auto const* target  = schema_ == nullptr ? nullptr : &schema_->nodes.front();
+  auto const top      = column_path{};
+  auto first          = tree_.add_nodes(1);
+  if (input.is_table) {
+    if (target != nullptr && std::string_view{target->schema->format} != "+s") {
+      throw std::invalid_argument{"the schema has the format '" +
+                                  std::string{target->schema->format} + "', not that of a table"};
+    }
+    if (target != nullptr && target->num_children != columns.size()) {
+      throw std::invalid_argument{"expected a schema of " + std::to_string(columns.size()) +
+                                  " fields, got " + std::to_string(target->num_children)};
+    }
+    auto& root        = tree_.nodes[first];
+    root.layout       = array_layout::validity;
+    root.length       = input.num_rows;
+    root.num_children = columns.size();
+    root.first_child  = tree_.add_nodes(columns.size());
+    first             = root.first_child;
   }
-  if (target != nullptr && target->num_children != columns.size()) {
-    throw std::invalid_argument{"expected a schema of " + std::to_string(columns.size()) +
-                                " fields, got " + std::to_string(target->num_children)};
-  }
-  auto& root = tree_.nodes[tree_.add_nodes(1)] = {};
-  root.layout                                  = array_layout::validity;
-  root.length                                  = num_rows;
-  root.first_child                             = tree_.add_nodes(columns.size());
-  root.num_children                            = columns.size();
-  auto const top                               = column_path{};
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    auto const& column = columns[i];
-    copies_.collect([&] {
-      auto const* field = level_below(target, i);
-      fill(root.first_child + i, column, own_rows(column), field, path_of(top, field, i));
-    });
+    auto const* level = input.is_table ? level_below(target, i) : target;
+    auto const path   = input.is_table || target != nullptr ? path_of(top, level, i) : top;
+    copies_.collect([&] { fill(first + i, columns[i], own_rows(columns[i]), level, path); });
   }
   copies_.check();
-  count_unknown_nulls();
-}
-
-void array_builder::count_unknown_nulls()
-{
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
     auto& node = tree_.nodes[i];
     if (node.null_count >= 0) { continue; }
@@ -103,21 +111,10 @@ void array_builder::fill(std::size_t index,
                          schema_node const* target,
                          column_path const& path)
 {
-  if (target == nullptr) {
-    fill_rows(index, {column, rows, plain_step(column, path), target, path});
-    return;
-  }
-  auto const& step = target->step;
+  auto const step = target == nullptr ? plain_step(column, path) : target->step;
   if (column.type() != step.column) {
     fail_invalid(path, "the column's type is not the one of the schema");
   }
-  prepare_and_fill(index, {column, rows, step, target, path});
-}
-
-void array_builder::prepare_and_fill(std::size_t index, export_level const& level)
-{
-  auto const& [column, rows, step, target, path] = level;
-
   auto made       = std::unique_ptr<cudf::column>{};
   auto reason     = in_copy_;
   auto const need = [&](std::string_view why) {
@@ -179,23 +176,19 @@ void array_builder::fill_rows(std::size_t index, export_level const& level)
   auto const fixed_lists =
     node.layout == array_layout::fixed_lists ||
     (node.layout == array_layout::fixed && column.type().id() == cudf::type_id::LIST);
-  auto const validity = validity_of(column, rows, options_.compact || fixed_lists, path);
-  node.buffers[0]     = validity.mask;
-  node.copied[0]      = validity.copied;
-  node.null_count     = validity.null_count;
-  node.offset         = validity.offset;
+  auto const begin = fill_validity(node, level, options_.compact || fixed_lists);
   switch (node.layout) {
     case array_layout::offsets32:
-    case array_layout::offsets64: fill_list(node, level, validity.begin); break;
+    case array_layout::offsets64: fill_list(node, level, begin); break;
     case array_layout::string32:
-    case array_layout::string64: fill_string(node, level, validity.begin); break;
-    case array_layout::views: fill_views(node, level, validity.begin); break;
-    case array_layout::validity: fill_struct(node, level, validity.begin); break;
+    case array_layout::string64: fill_string(node, level, begin); break;
+    case array_layout::views: fill_views(node, level, begin); break;
+    case array_layout::validity: fill_struct(node, level, begin); break;
     default:
       if (fixed_lists) {
         fill_fixed_lists(node, level);
       } else {
-        fill_values(node, level, validity.begin);
+        fill_values(node, level, begin);
       }
   }
 }
@@ -265,29 +258,6 @@ void array_builder::fill_struct(array_node& node, export_level const& level, std
   }
 }
 
-namespace {
-
-using cudf::type_id;
-
-/// @return The type that values are cast to for Arrow; `EMPTY` if Arrow has the same values
-///
-/// @param column libcudf's type
-/// @param bits Width of a value in Arrow
-type_id stored_as(type_id column, std::int64_t bits)
-{
-  switch (column) {
-    case type_id::DURATION_DAYS: return type_id::DURATION_SECONDS;
-    case type_id::DURATION_SECONDS:
-    case type_id::DURATION_MILLISECONDS:
-    case type_id::DURATION_MICROSECONDS:
-    case type_id::DURATION_NANOSECONDS:
-      return bits == 32 ? type_id::INT32 : type_id::EMPTY;  // time32: less than a day, so it fits
-    default: return type_id::EMPTY;
-  }
-}
-
-}  // namespace
-
 void array_builder::fill_values(array_node& node, export_level const& level, std::int64_t begin)
 {
   auto const& column = level.column;
@@ -314,6 +284,8 @@ void array_builder::fill_values(array_node& node, export_level const& level, std
   }
 }
 
+/// The indices are shared if only their signedness differs from the schema's index type: they are
+/// not negative and less than the number of keys, so their bits are the same.
 void array_builder::fill_dictionary(array_node& node, export_level const& level, std::int64_t begin)
 {
   auto const& [column, rows, step, target, path] = level;
@@ -327,40 +299,28 @@ void array_builder::fill_dictionary(array_node& node, export_level const& level,
                  "expected at least " + std::to_string(begin + size) + " dictionary indices, got " +
                    std::to_string(indices.size()));
   }
-  auto const& keys = child_of(column, keys_index, path);
-  fill_indices(node, indices, begin, keys.size(), level);
-  node.dictionary    = tree_.add_nodes(1);
-  auto const* values = target == nullptr ? nullptr : &schema_->nodes[target->dictionary];
-  fill(node.dictionary, keys, own_rows(keys), values, path);
-}
-
-/// Fills in the indices in the schema's index type. They are shared if only signedness differs:
-/// indices are not negative and less than `num_keys`, so their bits are the same.
-void array_builder::fill_indices(array_node& node,
-                                 cudf::column_view const& indices,
-                                 std::int64_t begin,
-                                 std::int64_t num_keys,
-                                 export_level const& level)
-{
-  auto const& step  = level.step;
+  auto const& keys  = child_of(column, keys_index, path);
   auto const bits   = bits_of(indices.type());
   auto const* first = row_of(indices, begin, bits);
   node.per_row      = step.element_bits;
-  if (indices.type().id() != step.index && num_keys > max_keys(step.index)) {
-    fail_too_many(level.path,
-                  num_keys,
+  if (indices.type().id() != step.index && keys.size() > max_keys(step.index)) {
+    fail_too_many(path,
+                  keys.size(),
                   max_keys(step.index),
                   "dictionary values by the requested index type",
                   "request a wider type");
   }
   if (bits == step.element_bits) {
     node.buffers[1] = first;
-    return;
+  } else {
+    set_converted(node, copy_reason::index_width, path, [&] {
+      return cast_values(
+        first, static_cast<cudf::size_type>(size), indices.type().id(), step.index, exec_);
+    });
   }
-  auto const size = static_cast<cudf::size_type>(node.offset + node.length);
-  set_converted(node, copy_reason::index_width, level.path, [&] {
-    return cast_values(first, size, indices.type().id(), step.index, exec_);
-  });
+  node.dictionary    = tree_.add_nodes(1);
+  auto const* values = target == nullptr ? nullptr : &schema_->nodes[target->dictionary];
+  fill(node.dictionary, keys, own_rows(keys), values, path);
 }
 
 }  // namespace cudf_arrow_bridge::detail

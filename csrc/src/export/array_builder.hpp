@@ -13,7 +13,6 @@
 #include <cudf/column/column_view.hpp>
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 namespace cudf_arrow_bridge::detail {
@@ -25,15 +24,6 @@ struct export_level {
   export_step const& step;
   schema_node const* target;  ///< level of the schema to export as; null: the column's plain type
   column_path const& path;
-};
-
-/// Validity buffer of an array, and the array offset that follows from it.
-struct array_validity {
-  void const* mask;         ///< null: no row is null
-  std::string_view copied;  ///< why the mask is a copy, if it is
-  std::int64_t null_count;  ///< -1: unknown
-  std::int64_t offset;      ///< of the array: rows before the first one
-  std::int64_t begin;       ///< row of the column at which the array's other buffers begin
 };
 
 /// The address of row `index`, counted from the head of the data buffer, for values of `bits` bits
@@ -63,31 +53,25 @@ class array_builder {
   {
   }
 
-  /// Adds a column: the root and its descendants.
-  void add_column(cudf::column_view const& column);
-
-  /// Adds a record batch: a root of struct type without a mask, whose children are the columns.
-  void add_table(std::span<cudf::column_view const> columns, std::int64_t num_rows);
+  /// Adds a column, or a record batch: a root of struct type without a mask, whose children are the
+  /// columns.
+  void add(export_input const& input);
 
  private:
-  /// Fills a node and its descendants from rows of a column.
+  /// Fills a node and its descendants from rows of a column, which it checks and casts before if
+  /// the step of the schema says so.
   void fill(std::size_t index,
             cudf::column_view const& column,
             column_rows const& rows,
             schema_node const* target,
             column_path const& path);
 
-  /// Checks and casts a column if its step says so, then fills the node from the result.
-  void prepare_and_fill(std::size_t index, export_level const& level);
-
   /// Fills a node from a column that needs no more checks or casts.
   void fill_rows(std::size_t index, export_level const& level);
 
-  array_validity validity_of(cudf::column_view const& column,
-                             column_rows const& rows,
-                             bool compact,
-                             column_path const& path);
-  void count_unknown_nulls();
+  /// Sets the validity buffer and the array offset that follows from it.
+  /// @return The row of the column at which the array's other buffers begin
+  std::int64_t fill_validity(array_node& node, export_level const& level, bool compact);
   void fill_values(array_node& node, export_level const& level, std::int64_t begin);
   std::int64_t fill_offsets(array_node& node,
                             cudf::column_view const* offsets,
@@ -99,11 +83,6 @@ class array_builder {
   void fill_list(array_node& node, export_level const& level, std::int64_t begin);
   void fill_struct(array_node& node, export_level const& level, std::int64_t begin);
   void fill_dictionary(array_node& node, export_level const& level, std::int64_t begin);
-  void fill_indices(array_node& node,
-                    cudf::column_view const& indices,
-                    std::int64_t begin,
-                    std::int64_t num_keys,
-                    export_level const& level);
 
   [[nodiscard]] schema_node const* level_below(schema_node const* target, std::size_t index) const
   { return target == nullptr ? nullptr : &schema_->nodes[target->first_child + index]; }

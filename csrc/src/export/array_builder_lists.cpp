@@ -73,9 +73,8 @@ byte_data bytes_of(cudf::column_view const& column,
   if (column.type().id() == cudf::type_id::LIST) {
     check_elements(column, rows, path, exec);
     auto const& element = child_of(column, cudf::lists_column_view::child_column_index);
-    auto const* head    = element.head<std::byte>();
     return {&child_of(column, cudf::lists_column_view::offsets_column_index, path),
-            head == nullptr ? nullptr : head + element.offset()};
+            row_of(element, element.offset(), 8)};
   }
   auto const* offsets = column.num_children() > 0
                           ? &child_of(column, cudf::strings_column_view::offsets_column_index, path)
@@ -88,9 +87,8 @@ std::byte const* offset_address(cudf::column_view const& offsets, std::int64_t i
 
 /// The used rows of a LIST column, each of which is null or has the same number of elements.
 struct sized_lists {
-  checked_rows rows;
-  offset_ends ends;  ///< of their elements
-  bool in_place;     ///< whether null rows also have that many elements
+  offset_ends ends{0, 0};  ///< of their elements
+  bool in_place{false};    ///< whether null rows also have that many elements
 };
 
 /**
@@ -116,8 +114,7 @@ sized_lists check_list_sizes(cudf::column_view const& column,
   auto const& offsets = child_of(column, cudf::lists_column_view::offsets_column_index);
   auto const ends =
     read_ends(offsets.begin<std::int32_t>() + used.begin, used.size, sizeof(std::int32_t), exec);
-  auto result      = sized_lists{{std::nullopt, view_of(column, used, exec)}, ends, false};
-  auto& rows       = result.rows;
+  auto rows        = checked_rows{std::nullopt, view_of(column, used, exec)};
   auto const total = ends.last - ends.first;
   auto const all   = used.size * size;
   auto const valid = (used.size - rows.view.null_count()) * size;
@@ -133,18 +130,13 @@ sized_lists check_list_sizes(cudf::column_view const& column,
                      ", the size in the " + (step.trusted ? "imported" : "requested") + " schema");
     }
   }
-  result.in_place = rows.view.null_count() == 0;
-  if (!result.in_place && total == all) {
-    auto const unmasked = cudf::column_view{rows.view.type(),
-                                            rows.view.size(),
-                                            nullptr,
-                                            nullptr,
-                                            0,
-                                            rows.view.offset(),
-                                            {rows.view.child_begin(), rows.view.child_end()}};
-    result.in_place     = sizes_of_lists(unmasked, exec).is_only(size);
+  auto in_place = rows.view.null_count() == 0;
+  if (!in_place && total == all) {
+    auto every       = used;
+    every.null_count = 0;  // so that null rows count as well
+    in_place         = sizes_of_lists(view_of(column, every, exec), exec).is_only(size);
   }
-  return result;
+  return {ends, in_place};
 }
 
 }  // namespace
@@ -175,16 +167,14 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
   // The elements of unused rows do not matter.
   auto const begin = (used.begin - rows.begin) * size;
   auto elements    = column_rows{0, count, -1, begin, used.size * size};
-  auto ends        = offset_ends{0, 0};
-  auto in_place    = false;
+  auto lists       = sized_lists{};
   if (used.size > 0) {
     checked_offsets(&offsets, rows.begin + rows.size, path);
     auto const* unit = is_binary ? "bytes" : "elements";
-    auto const lists =
+    lists =
       check_list_sizes(column, used, step, static_cast<cudf::size_type>(size), unit, path, exec_);
-    ends     = lists.ends;
-    in_place = lists.in_place;
   }
+  auto const& ends         = lists.ends;
   auto const fill_elements = [&](cudf::column_view const& source) {
     if (is_binary) {
       node.buffers[1] = row_of(source, elements.begin, 8);
@@ -196,7 +186,7 @@ void array_builder::fill_fixed_lists(array_node& node, export_level const& level
     fill(node.first_child, source, elements, level_below(target, 0), column_path{path, "[]"});
   };
   auto const first = ends.first - begin;
-  if (count == 0 || (in_place && first >= 0 && first + count <= element.size())) {
+  if (count == 0 || (lists.in_place && first >= 0 && first + count <= element.size())) {
     elements.begin = element.offset() + (count == 0 ? 0 : first);
     elements.used_begin += elements.begin;
     auto const known    = element.null_count() == 0 || count == element.size();

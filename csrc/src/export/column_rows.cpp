@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 
 namespace cudf_arrow_bridge::detail {
 namespace {
@@ -84,7 +83,9 @@ cudf::column_view view_of(cudf::column_view const& column,
 
 void null_counts::add(cudf::column_view const& column, column_rows const& rows, bool compact)
 {
-  if (rows.null_count < 0 && column.null_mask() != nullptr) { add(mask_of(column, rows)); }
+  if (rows.null_count < 0 && column.null_mask() != nullptr) {
+    ranges_.push_back(mask_of(column, rows));
+  }
   if (column.type().id() != cudf::type_id::STRUCT) { return; }
   auto const before = compact ? 0 : rows_before(column, rows);
   for (auto const& field : std::span{column.child_begin(), column.child_end()}) {

@@ -100,9 +100,6 @@ cudf::column_view view_of(cudf::column_view const& column,
  */
 class null_counts {
  public:
-  /// Adds a range to count.
-  void add(bit_range const& range) { ranges_.push_back(range); }
-
   /// Adds the ranges that an export of `rows` has to count: the rows, and those of a struct's
   /// fields. The masks are not read here.
   void add(cudf::column_view const& column, column_rows const& rows, bool compact);

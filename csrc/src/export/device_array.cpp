@@ -112,13 +112,10 @@ device_array device_array::copy(std::shared_ptr<void const> owner,
                                 rmm::device_async_resource_ref mr) const
 {
   detail::nvtx_range const range{__func__};
-  auto const place = location();
-  auto const host  = place.device_type == ARROW_DEVICE_CPU;
-  auto const to    = host ? detail::resource_of_host(mr) : detail::resource_on_device(place, mr);
-  auto const guard = detail::guard_device(place);
+  auto const exec  = detail::execution{location(), stream, mr};
+  auto const guard = detail::guard_device(location());
   make_wait(stream);
-  return array_tree::handle(
-    detail::copy_on_same_device(tree_, node_, std::move(owner), {host, stream, to}));
+  return array_tree::handle(detail::copy_on_same_device(tree_, node_, std::move(owner), exec));
 }
 
 void device_array::make_wait(cuda::stream_ref stream) const

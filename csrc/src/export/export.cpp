@@ -21,14 +21,6 @@ namespace cudf_arrow_bridge {
 namespace detail {
 namespace {
 
-memory_location location_of(std::span<cudf::column_view const> columns)
-{
-  if (!has_gpu()) { return {}; }
-  auto finder = location_finder{};
-  for (auto const& column : columns) { finder.add(column); }
-  return finder.result();
-}
-
 /// The device to make current. Pinned and managed memory does not belong to one, so the current
 /// device stays.
 memory_location device_of(memory_location const& location)
@@ -67,11 +59,10 @@ struct columns_at_place {
   columns_at_place(std::span<cudf::column_view const> columns,
                    cuda::stream_ref stream,
                    rmm::device_async_resource_ref mr)
-    : location{location_of(columns)},
+    : location{locate_columns(columns)},
       exec{location.device_type == ARROW_DEVICE_CPU,
            stream,
-           location.device_type == ARROW_DEVICE_CPU ? resource_of_host(mr)
-                                                    : resource_on_device(device_of(location), mr)},
+           device_of(location) == location ? resource_at(location, mr) : mr},
       guard{guard_device(device_of(location))}
   {
     if (!exec.host) { require_no_capture(stream); }
@@ -110,12 +101,7 @@ device_array export_counted(export_input const& input,
   tree->location          = place.location;
   auto const& exec        = place.exec;
   auto const host         = exec.host;
-  auto builder            = array_builder{*tree, options, known, exec};
-  if (input.is_table) {
-    builder.add_table(input.columns, input.num_rows);
-  } else {
-    builder.add_column(input.columns.front());
-  }
+  array_builder{*tree, options, known, exec}.add(input);
   if (!host && tree->location.device_type != ARROW_DEVICE_CUDA) {
     tree->location = location_of_all(*tree);
   }

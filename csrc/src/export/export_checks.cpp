@@ -2,18 +2,12 @@
 #include "export/export_checks.hpp"
 
 #include "base/child_column.hpp"
-#include "base/errors.hpp"
 #include "compute/cast.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
-#include <cudf/utilities/type_dispatcher.hpp>
-
-#include <rmm/device_buffer.hpp>
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -157,7 +151,7 @@ bool has_own_nulls(cudf::column_view const& column, column_rows const& rows, exe
     auto const both   = valid_in_both(mask, outer.range, exec.scratch());
     auto const ranges = std::array{bit_range{both.data(), 0, used.size}, outer.range};
     auto const nulls  = count_nulls(ranges, exec);
-    if (nulls.front() == nulls.back()) { return false; }
+    return nulls.front() != nulls.back();
   }
   return is_always || used.null_count > 0 || count_nulls(mask, exec) > 0;
 }

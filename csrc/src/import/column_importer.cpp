@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/column_importer.hpp"
 
-#include "arrays/foreign_array.hpp"
 #include "compute/host_access.hpp"
-#include "compute/sanitize.hpp"
 #include "cuda/location/location.hpp"
 #include "validate/validate.hpp"
 
 #include <cudf/utilities/traits.hpp>
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -37,49 +34,40 @@ bool has_offsets_in_struct(parsed_tree const& types)
   return std::any_of(types.children.begin(), types.children.end(), has_offsets_in_struct);
 }
 
-/// Whether importing a row reads data at a position that is stored in the row: a view, an index, a
-/// run end. Rows before a slice may be invalid, so no leading rows are kept for such types.
-bool looks_up_rows(parsed_tree const& types, ArrowArray const& array)
+/// Whether offsets are not negative and ascend. For host memory only, because on a device the check
+/// would synchronize.
+bool has_sound_offsets(parsed_type const& type, ArrowArray const& array, level_rows rows)
 {
-  if (array.dictionary != nullptr) { return may_have_null_keys(types, array); }
-  switch (types.type.layout) {
+  auto const width   = offset_width(type.layout);
+  auto const* offset = static_cast<std::byte const*>(array.buffers[1]) + rows.begin * width;
+  auto previous      = std::int64_t{0};
+  for (auto row = std::int64_t{0}; row <= rows.size; ++row, offset += width) {
+    if (host::read_integer(offset, width) < previous) { return false; }
+    previous = host::read_integer(offset, width);
+  }
+  return true;
+}
+
+/// Whether rows before a slice, whose contents are unspecified, can be imported with it. They
+/// cannot if that reads data at a position that is stored in a row (a view, an index, a run end),
+/// or if their offsets may refer to no elements.
+bool can_keep_rows(parsed_tree const& types, ArrowArray const& array, level_rows rows, bool on_host)
+{
+  auto const& type = types.type;
+  if (array.dictionary != nullptr) { return !may_have_null_keys(types, array); }
+  switch (type.layout) {
     case array_layout::views:
     case array_layout::list_views32:
     case array_layout::list_views64:
-    case array_layout::runs: return true;
+    case array_layout::runs: return false;
     case array_layout::validity:
     case array_layout::fixed_lists: break;
-    default: return false;
+    default: return !on_host || !has_offsets(type.layout) || has_sound_offsets(type, array, rows);
   }
   for (std::size_t i = 0; i < types.children.size(); ++i) {
-    if (looks_up_rows(types.children[i], *array.children[i])) { return true; }
-  }
-  return false;
-}
-
-/// Whether the offsets of the rows before a slice, whose contents are unspecified, are not negative
-/// and ascend. For host memory only, because on a device the check would synchronize.
-bool has_sound_offsets(parsed_tree const& types, ArrowArray const& array, level_rows rows)
-{
-  auto const& type = types.type;
-  if (has_offsets(type.layout)) {
-    auto const width   = offset_width(type.layout);
-    auto const* offset = static_cast<std::byte const*>(array.buffers[1]) + rows.begin * width;
-    auto previous      = std::int64_t{0};
-    for (auto row = std::int64_t{0}; row <= rows.size; ++row, offset += width) {
-      if (host::read_integer(offset, width) < previous) { return false; }
-      previous = host::read_integer(offset, width);
-    }
-    return true;
-  }
-  auto const children_share_rows =
-    type.layout == array_layout::validity || type.layout == array_layout::fixed_lists;
-  if (!children_share_rows) { return true; }
-  for (std::size_t i = 0; i < types.children.size(); ++i) {
-    auto const& child = *array.children[i];
-    if (!has_sound_offsets(types.children[i], child, rows_of_child(type, array, rows, child))) {
-      return false;
-    }
+    auto const& child   = *array.children[i];
+    auto const its_rows = rows_of_child(type, array, rows, child);
+    if (!can_keep_rows(types.children[i], child, its_rows, on_host)) { return false; }
   }
   return true;
 }
@@ -181,10 +169,6 @@ std::unique_ptr<cudf::column> column_importer::column(import_level const& level)
 {
   auto const size = level.rows.num_rows();
   check_rows(level.rows.storage_size(), level.path);
-  if (level.type().layout == array_layout::null) {
-    return std::make_unique<cudf::column>(
-      level.type().column, size, no_buffer(), no_buffer(), size);
-  }
   auto masked = import_mask(level);
   auto parts  = import_layout(*this, level, {masked.mask.data(), masked.null_count});
   if (parts.mask) { masked = std::move(*parts.mask); }
@@ -217,14 +201,6 @@ rmm::device_buffer column_importer::take_aligned(void const* memory,
 {
   if (is_aligned(memory, width)) { return take(memory, size); }
   return make(copy_reason::alignment, path, [&] { return copy_bytes(memory, size, exec_); });
-}
-
-std::unique_ptr<cudf::column> column_importer::flat_column(cudf::type_id type,
-                                                           std::int64_t size,
-                                                           rmm::device_buffer&& data) const
-{
-  return std::make_unique<cudf::column>(
-    cudf::data_type{type}, static_cast<cudf::size_type>(size), std::move(data), no_buffer(), 0);
 }
 
 bool column_importer::has_only_bools(import_level const& level) const
@@ -340,8 +316,8 @@ row_range choose_rows(parsed_tree const& types,
   auto const needs_leading_row = in_word == 0 && first > 0 && has_offsets_in_struct(types);
   auto const leading           = needs_leading_row ? (masked ? word_bits : 1) : in_word;
   auto const fits              = size + leading <= max_rows;
-  auto const keep = size > 0 && leading > 0 && fits && !looks_up_rows(types, array) &&
-                    (!exec.host || has_sound_offsets(types, array, {first - leading, leading}));
+  auto const keep              = size > 0 && leading > 0 && fits &&
+                                 can_keep_rows(types, array, {first - leading, leading}, exec.host);
   return {first, size, keep ? leading : 0};
 }
 

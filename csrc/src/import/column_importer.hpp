@@ -9,7 +9,6 @@
 #include "compute/buffers.hpp"
 #include "compute/sanitize.hpp"
 
-#include <cudf_arrow_bridge/arrow_abi.hpp>
 #include <cudf_arrow_bridge/import.hpp>
 
 #include <cudf/column/column.hpp>
@@ -198,7 +197,8 @@ class column_importer {
   /// Creates a fixed-width column without nulls from a buffer.
   [[nodiscard]] std::unique_ptr<cudf::column> flat_column(cudf::type_id type,
                                                           std::int64_t size,
-                                                          rmm::device_buffer&& data) const;
+                                                          rmm::device_buffer&& data) const
+  { return make_column(cudf::data_type{type}, size, std::move(data), exec_); }
 
   /// The first and last offset of a level's stored rows; zeros if there are none. Rejects offsets
   /// that are negative or descend. For device memory this waits, unless the facts have them.

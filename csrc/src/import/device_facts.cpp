@@ -52,7 +52,7 @@ class fact_reader {
   {
     auto& planned =
       planned_.emplace_back(planned_reads{types, array, row_range{array.offset, array.length, 0}});
-    if (!known_null_count(types, array, planned.rows)) {
+    if (!known_null_count(planned)) {
       planned.nulls = count({array.buffers[0], planned.rows.begin, planned.rows.size});
     }
   }
@@ -73,7 +73,7 @@ class fact_reader {
       planned_.push_back(planned);
       return;
     }
-    if (!known_null_count(types, array, rows)) {
+    if (!known_null_count(planned)) {
       planned.nulls = count({array.buffers[0], rows.begin, rows.size});
     }
     // The nulls of structs are added to runs after they have been decoded.
@@ -86,9 +86,6 @@ class fact_reader {
       planned.greatest =
         reads_->add(keep(device::greatest_byte(first, rows.num_rows(), exec_.scratch())), 1);
     }
-    planned.needs_no_other_check = type.layout != array_layout::runs &&
-                                   type.layout != array_layout::list_views32 &&
-                                   type.layout != array_layout::list_views64;
     planned_.push_back(planned);
 
     if (array.dictionary != nullptr) {
@@ -135,17 +132,14 @@ class fact_reader {
     std::optional<std::size_t> combined_nulls{};  ///< count: nulls of `combined_mask`
     bit_range combined_mask{};  ///< own mask combined with those of enclosing structs
     std::optional<std::size_t> nonempty_nulls{};  ///< count: null rows that are not empty
-    bool needs_no_other_check{true};  ///< whether `sanitize` needs only `nonempty_nulls`
   };
 
   /// The null count stated by the producer or known from an earlier result.
-  std::optional<cudf::size_type> known_null_count(parsed_tree const& types,
-                                                  ArrowArray const& array,
-                                                  row_range const& rows) const
+  std::optional<cudf::size_type> known_null_count(planned_reads const& planned) const
   {
-    if (auto const stated = stated_null_count(array, rows)) { return stated; }
+    if (auto const stated = stated_null_count(planned.array, planned.rows)) { return stated; }
     // An earlier result was for a range that includes these rows, so 0 also applies to them.
-    auto const* known = find_facts(facts_, types);
+    auto const* known = find_facts(facts_, planned.types);
     if (known != nullptr && known->null_count == 0) { return 0; }
     return {};
   }
@@ -171,7 +165,7 @@ class fact_reader {
                                          std::optional<bit_range> const& parent_mask)
   {
     auto const& rows = planned.rows;
-    if (known_null_count(planned.types, planned.array, rows) == 0) {
+    if (known_null_count(planned) == 0) {
       // Without its own nulls, it has the nulls of the enclosing struct.
       if (parent_mask) { planned.combined_nulls = count(planned.combined_mask = *parent_mask); }
       return parent_mask;
@@ -200,15 +194,19 @@ class fact_reader {
 
   level_facts facts_of(planned_reads const& planned) const
   {
-    auto const stated = known_null_count(planned.types, planned.array, planned.rows).value_or(0);
-    auto const nulls  = planned.nulls ? counts_[*planned.nulls] : stated;
-    auto result       = level_facts{planned.rows, nulls, {}};
+    auto const nulls =
+      planned.nulls ? counts_[*planned.nulls] : known_null_count(planned).value_or(0);
+    auto result = level_facts{planned.rows, nulls, {}};
     if (planned.ends) {
       result.ends = offset_ends{reads_->at(*planned.ends), reads_->at(*planned.ends + 1)};
     }
     result.are_bools = !planned.greatest || reads_->at(*planned.greatest) <= 1;
-    result.is_clean  = planned.needs_no_other_check &&
-                       (!planned.nonempty_nulls || counts_[*planned.nonempty_nulls] == 0);
+    // The import decodes these and creates their nulls and offsets, which are not known yet.
+    auto const layout     = planned.types.type.layout;
+    auto const is_decoded = layout == array_layout::runs || layout == array_layout::list_views32 ||
+                            layout == array_layout::list_views64;
+    result.is_clean       = (planned.rows.storage_size() == 0 || !is_decoded) &&
+                            (!planned.nonempty_nulls || counts_[*planned.nonempty_nulls] == 0);
     if (planned.combined_nulls && counts_[*planned.combined_nulls] != nulls) {
       result.null_count = counts_[*planned.combined_nulls];
       result.mask = std::make_shared<rmm::device_buffer>(copy_bits(planned.combined_mask, exec_));

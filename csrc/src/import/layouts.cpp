@@ -3,7 +3,6 @@
 #include "compute/dictionary.hpp"
 #include "compute/gather.hpp"
 #include "import/column_importer.hpp"
-#include "validate/validate.hpp"
 
 #include <cudf/utilities/error.hpp>
 
@@ -58,7 +57,8 @@ class layout_importer : column_importer {
   [[nodiscard]] column_parts parts() const
   {
     switch (type_.layout) {
-      case array_layout::null: return {no_buffer(), {}};
+      case array_layout::null:
+        return {no_buffer(), {}, counted_mask{no_buffer(), rows_.num_rows()}};
       case array_layout::fixed:
         switch (type_.column.id()) {
           case type_id::LIST:

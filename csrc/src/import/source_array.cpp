@@ -2,22 +2,15 @@
 #include "import/source_array.hpp"
 
 #include "arrays/array_tree.hpp"
-#include "arrays/foreign_array.hpp"
-#include "base/errors.hpp"
-#include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "cuda/transfer/staging.hpp"
-#include "import/column_importer.hpp"
 #include "validate/validate.hpp"
 
-#include <cudf_arrow_bridge/import.hpp>
 #include <cudf_arrow_bridge/memory.hpp>
 #include <cudf_arrow_bridge/owners.hpp>
 
 #include <rmm/aligned.hpp>
-#include <rmm/cuda_device.hpp>
-#include <rmm/detail/error.hpp>
 #include <rmm/device_buffer.hpp>
 
 #include <cuda_runtime_api.h>
@@ -26,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -34,13 +26,6 @@
 
 namespace cudf_arrow_bridge::detail {
 namespace {
-
-/// @return The current device; CPU memory if there is no GPU
-memory_location current_location()
-{
-  if (!has_gpu()) { return {}; }
-  return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()};
-}
 
 /// Whether memory is on another device than the current one. Pinned memory is on none.
 bool is_far(memory_location const& location, memory_location const& current)
@@ -248,6 +233,18 @@ class uploader {
   std::size_t total_{0};                  ///< bytes of all buffers
 };
 
+/// The private data of a selection: the whole array, and pointers to some of its children.
+struct selected_children {
+  unique_array whole;
+  std::vector<ArrowArray*> children;
+
+  static void release(ArrowArray* selection) noexcept
+  {
+    selection->release = nullptr;
+    delete static_cast<selected_children*>(selection->private_data);
+  }
+};
+
 }  // namespace
 
 source_array open_source(import_call const& call)
@@ -278,7 +275,7 @@ source_array open_source(import_call const& call)
     wait_for_producer(*array, stream);
     if (call.options.validate == validation::full) { validate_copy(call, location, current); }
   }
-  auto const exec = execution{on_host, stream, on_host ? resource_of_host(mr) : mr};
+  auto const exec = execution{on_host, stream, on_host ? resource_at(location, mr) : mr};
   auto const root = array->array;  // copied first, because the struct is moved below
   auto share      = foreign_array::own(array, on_host, stream);
   if (!copy_all || to_upload) { return {root, std::move(share), exec, to_upload}; }
@@ -305,27 +302,9 @@ void upload(std::span<imported_column> columns,
 }  // namespace cudf_arrow_bridge::detail
 
 namespace cudf_arrow_bridge {
-namespace {
-
-/// The private data of a selection: the whole array, and pointers to some of its children.
-struct selected_children {
-  unique_array whole;
-  std::vector<ArrowArray*> children;
-
-  static void release(ArrowArray* selection) noexcept
-  {
-    selection->release = nullptr;
-    delete static_cast<selected_children*>(selection->private_data);
-  }
-};
-
-}  // namespace
-
 bool can_share(std::span<cudf::column_view const> columns)
 {
-  auto finder = detail::location_finder{};
-  for (auto const& column : columns) { finder.add(column); }
-  auto const location = finder.result();
+  auto const location = detail::locate_columns(columns);
   auto const current  = detail::current_location();
   if (location.device_type == ARROW_DEVICE_CPU) { return current == location; }
   return !detail::is_far(location, current);
@@ -337,13 +316,13 @@ void select_children(ArrowSchema const& schema,
 {
   auto& root = array->array;
   detail::check_counterpart(schema, root, column_path{});
-  auto selected = std::make_unique<selected_children>();
+  auto selected = std::make_unique<detail::selected_children>();
   selected->children.reserve(positions.size());
   for (auto const position : positions) { selected->children.push_back(root.children[position]); }
   auto result         = root;
   result.n_children   = std::ssize(positions);
   result.children     = selected->children.data();
-  result.release      = &selected_children::release;
+  result.release      = &detail::selected_children::release;
   selected->whole     = unique_array{&root};
   result.private_data = selected.release();
   root                = result;

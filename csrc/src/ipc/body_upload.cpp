@@ -30,9 +30,6 @@ void require_upload(std::size_t chunk_size, cuda::stream_ref stream)
   detail::finish_ready_releases();  // the pinned memory of earlier uploads can be used again
 }
 
-memory_location current_device()
-{ return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()}; }
-
 /// Fills memory of a device through two pieces of pinned memory.
 void upload_pieces(std::span<std::byte> target,
                    std::size_t chunk_size,
@@ -77,8 +74,11 @@ rmm::device_buffer upload_body(std::size_t size,
   detail::nvtx_range const range{__func__};
   require_upload(chunk_size, stream);
   auto memory = rmm::device_buffer{size, stream, mr};
-  upload_pieces(
-    {static_cast<std::byte*>(memory.data()), size}, chunk_size, read, current_device(), stream);
+  upload_pieces({static_cast<std::byte*>(memory.data()), size},
+                chunk_size,
+                read,
+                detail::current_location(),
+                stream);
   return memory;
 }
 
@@ -91,7 +91,7 @@ rmm::device_buffer upload_body(std::span<std::byte const> source,
   require_upload(chunk_size, stream);
   auto memory           = rmm::device_buffer{source.size(), stream, mr};
   auto* const target    = static_cast<std::byte*>(memory.data());
-  auto const location   = current_device();
+  auto const location   = detail::current_location();
   auto const piece_size = std::min(chunk_size, memory_piece);
   auto const threads    = num_threads(source.size(), piece_size, stream);
   auto const share      = threads == 0 ? 1 : (source.size() + threads - 1) / threads;

@@ -330,17 +330,14 @@ ipc_body describe_body(device_array const& array,
 {
   detail::nvtx_range const range{__func__};
   auto const [tree, node] = detail::array_tree::place_of(array);
-  auto const host         = tree->location.device_type == ARROW_DEVICE_CPU;
-  auto const place =
-    host ? detail::resource_of_host(mr) : detail::resource_on_device(tree->location, mr);
-  auto const guard = detail::guard_device(tree->location);
-  auto const exec  = detail::execution{host, stream, place};
+  auto const exec         = detail::execution{tree->location, stream, mr};
+  auto const guard        = detail::guard_device(tree->location);
   array.make_wait(stream);
   auto body     = ipc_body{};
   body.location = tree->location;
   auto const memory =
-    detail::body_builder{tree, exec, host || !is_downloaded, body}.describe(node, is_table);
-  if (!host && !memory->conversions.empty()) { detail::keep_until_done(tree, node, stream); }
+    detail::body_builder{tree, exec, exec.host || !is_downloaded, body}.describe(node, is_table);
+  if (!exec.host && !memory->conversions.empty()) { detail::keep_until_done(tree, node, stream); }
   body.owner = memory;
   return body;
 }

@@ -45,11 +45,7 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
 }
 
 bool is_on_host(cudf::column_view const& column)
-{
-  auto finder = location_finder{};
-  finder.add(column);
-  return finder.result().device_type == ARROW_DEVICE_CPU;
-}
+{ return locate_columns({&column, 1}).device_type == ARROW_DEVICE_CPU; }
 
 /// Empty for views of a column in device memory: views are created only on the CPU, because libcudf
 /// has no public algorithm for them.

@@ -15,7 +15,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace cudf_arrow_bridge {
 namespace {
@@ -184,13 +183,13 @@ DLManagedTensorVersioned* allocate_dlpack(DLTensor const* prototype,
       throw std::invalid_argument{"the tensor has more bytes than 64 bits can count"};
     }
   }
-  view.location       = location_of(prototype->device, nullptr);
-  auto const resource = type == ARROW_DEVICE_CPU ? host_memory_resource()
-                                                 : detail::resource_on_device(view.location, mr);
-  auto const guard    = detail::guard_device(view.location);
-  auto const tree     = std::make_shared<detail::array_tree>();
-  tree->owner         = std::move(owner);
-  tree->location      = view.location;
+  view.location = location_of(prototype->device, nullptr);
+  auto const resource =
+    type == ARROW_DEVICE_CPU ? host_memory_resource() : detail::resource_at(view.location, mr);
+  auto const guard = detail::guard_device(view.location);
+  auto const tree  = std::make_shared<detail::array_tree>();
+  tree->owner      = std::move(owner);
+  tree->location   = view.location;
   view.data =
     tree->conversions.emplace_back(static_cast<std::size_t>(size), stream, resource).data();
   tree->add_nodes(1);

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstdint>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include "base/nvtx.hpp"
 #include "base/parsed_type.hpp"
 #include "compute/buffers.hpp"
-#include "compute/cast.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/ordering/captures.hpp"
 #include "import/column_importer.hpp"
@@ -15,7 +14,6 @@
 
 #include <cudf/utilities/error.hpp>
 
-#include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
@@ -36,8 +34,6 @@ using detail::find_element;
 
 memory_location location_of(ArrowDeviceArray const& array)
 { return {array.device_type, array.device_id}; }
-
-bool is_host(memory_location const& location) { return location.device_type == ARROW_DEVICE_CPU; }
 
 cudaEvent_t const* event_of(ArrowDeviceArray const& array)
 { return static_cast<cudaEvent_t const*>(array.sync_event); }
@@ -349,19 +345,17 @@ shared_tensor to_tensor(ArrowSchema const& schema,
 {
   detail::nvtx_range const range{__func__};
   auto const location = location_of(*array);
-  auto const to       = detail::resource_on_device(location, mr);
+  auto const exec     = detail::execution{location, stream, mr};
   auto const guard    = detail::guard_device(location);
-  auto const exec     = detail::execution{
-    is_host(location), stream, is_host(location) ? detail::resource_of_host(to) : to};
-  auto const columns = tensor_reader{*array, exec}.columns(schema);
-  auto const& type   = *columns.type;
-  auto view          = tensor_view{columns.data.front(),
-                                   location,
-                                   type.kind,
-                                   type.bits,
-                                   columns.shape,
-                                   detail::row_major(columns.shape)};
-  auto shares        = columns.are_adjacent();
+  auto const columns  = tensor_reader{*array, exec}.columns(schema);
+  auto const& type    = *columns.type;
+  auto view           = tensor_view{columns.data.front(),
+                                    location,
+                                    type.kind,
+                                    type.bits,
+                                    columns.shape,
+                                    detail::row_major(columns.shape)};
+  auto shares         = columns.are_adjacent();
   if (tensor_reader::is_table(schema)) {
     auto const count = std::ssize(columns.data);
     view.shape.push_back(count);

@@ -12,8 +12,6 @@
 #include <cudf/column/column.hpp>
 #include <cudf/utilities/error.hpp>
 
-#include <rmm/detail/error.hpp>
-
 #include <nanoarrow/nanoarrow.hpp>
 
 #include <cstdlib>

@@ -22,16 +22,6 @@
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
-namespace {
-
-int open_descriptor()
-{
-  auto const descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (descriptor < 0) { throw std::system_error{errno, std::generic_category(), "eventfd"}; }
-  return descriptor;
-}
-
-}  // namespace
 
 /**
  * @brief The shared state of the handles of a `fence_set`: pending fences and results.
@@ -116,6 +106,13 @@ class fence_board {
     is_signalled_  = true;
     auto const one = std::uint64_t{1};
     (void)!write(descriptor_, &one, sizeof(one));
+  }
+
+  static int open_descriptor()
+  {
+    auto const descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (descriptor < 0) { throw std::system_error{errno, std::generic_category(), "eventfd"}; }
+    return descriptor;
   }
 
   int const descriptor_{open_descriptor()};

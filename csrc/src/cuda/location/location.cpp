@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/location/location.hpp"
 
-#include <cudf_arrow_bridge/memory.hpp>
-
-#include <rmm/cuda_device.hpp>
 #include <rmm/detail/error.hpp>
 #include <rmm/device_buffer.hpp>
 #include <rmm/error.hpp>
@@ -58,99 +55,42 @@ void check_device(rmm::cuda_device_id device, rmm::device_async_resource_ref mr)
   }
 }
 
-}  // namespace
-
-allocation allocation_at(void const* pointer)
-{
-  auto result = allocation{};
-  if (!has_gpu()) { return result; }
-  auto kind       = 0U;  // a `CUmemorytype`; stays 0 for memory that CUDA does not know
-  auto is_managed = 0U;
-  auto device     = 0;
-  auto names      = std::array{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                               CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                               CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                               CU_POINTER_ATTRIBUTE_RANGE_SIZE};
-  auto values     = std::array<void*, 5>{&kind, &is_managed, &device, &result.begin, &result.size};
-  if (auto const ask = pointer_attributes();
-      ask == nullptr ||
-      ask(names.size(), names.data(), values.data(), reinterpret_cast<std::uintptr_t>(pointer)) !=
-        CUDA_SUCCESS) {
-    auto attributes = cudaPointerAttributes{};
-    RMM_CUDA_TRY(cudaPointerGetAttributes(&attributes, pointer));
-    // The runtime numbers host and device memory as the driver does.
-    is_managed = attributes.type == cudaMemoryTypeManaged ? 1 : 0;
-    kind       = static_cast<unsigned int>(attributes.type);
-    device     = attributes.device;
-    result     = {};
-  }
-  if (is_managed != 0) {
-    result.location = {ARROW_DEVICE_CUDA_MANAGED, device};
-  } else if (kind == CU_MEMORYTYPE_DEVICE) {
-    result.location = {ARROW_DEVICE_CUDA, device};
-  } else if (kind == CU_MEMORYTYPE_HOST) {
-    result.location = {ARROW_DEVICE_CUDA_HOST, device};
-  }
-  return result;
-}
-
-bool ends_before(void const* pointer, std::size_t size)
-{
-  auto const found = allocation_at(pointer);
-  auto const after = reinterpret_cast<std::uintptr_t>(pointer) - found.begin;
-  return found.size > 0 && found.size - after < size;
-}
-
-rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr)
-{ return has_gpu() ? host_memory_resource() : mr; }
-
-rmm::device_async_resource_ref resource_on_device(memory_location const& location,
-                                                  rmm::device_async_resource_ref mr)
-{
-  if (location.device_type == ARROW_DEVICE_CPU) { return mr; }
-  auto const device = rmm::cuda_device_id{static_cast<int>(location.device_id)};
-  if (device == rmm::get_current_cuda_device()) { return mr; }
-  auto const usual = rmm::mr::get_per_device_resource_ref(device);
-  if (mr == rmm::mr::get_current_device_resource_ref()) { return usual; }
-  if (mr != usual) { check_device(device, mr); }
-  return mr;
-}
-
-memory_location location_finder::find(void const* pointer)
-{
-  auto const known = std::find_if(recent_.begin(), recent_.end(), [&](allocation const& one) {
-    return reinterpret_cast<std::uintptr_t>(pointer) - one.begin < one.size;
-  });
-  if (known != recent_.end()) { return known->location; }
-  newest_ = (newest_ + 1) % recent_.size();
-  return (recent_[newest_] = allocation_at(pointer)).location;
-}
-
-void location_finder::add(cudf::column_view const& column)
-{
-  if (!has_gpu()) { return; }
-  for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
-    if (buffer == nullptr) { continue; }
-    auto const location = find(buffer);
-    auto const expected = location_.value_or(location);
-    if (expected != location) {
-      throw std::invalid_argument{"the buffers are in " + to_string(expected) + " and in " +
-                                  to_string(location)};
+/// See `locate_columns`.
+class location_finder {
+ public:
+  void add(cudf::column_view const& column)
+  {
+    for (void const* buffer : {column.head<void>(), static_cast<void const*>(column.null_mask())}) {
+      if (buffer == nullptr) { continue; }
+      auto const location = find(buffer);
+      auto const expected = location_.value_or(location);
+      if (expected != location) {
+        throw std::invalid_argument{"the buffers are in " + to_string(expected) + " and in " +
+                                    to_string(location)};
+      }
+      location_ = location;
     }
-    location_ = location;
+    for (auto child = column.child_begin(); child != column.child_end(); ++child) { add(*child); }
   }
-  for (auto child = column.child_begin(); child != column.child_end(); ++child) { add(*child); }
-}
 
-memory_location location_finder::result() const
-{
-  if (!has_gpu()) { return {}; }
-  return location_.value_or(
-    memory_location{ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()});
-}
+  /// @return The location of the buffers that were added; none if there are none
+  [[nodiscard]] std::optional<memory_location> const& result() const { return location_; }
 
-namespace {
+ private:
+  memory_location find(void const* pointer)
+  {
+    auto const known = std::find_if(recent_.begin(), recent_.end(), [&](allocation const& one) {
+      return reinterpret_cast<std::uintptr_t>(pointer) - one.begin < one.size;
+    });
+    if (known != recent_.end()) { return known->location; }
+    newest_ = (newest_ + 1) % recent_.size();
+    return (recent_[newest_] = allocation_at(pointer)).location;
+  }
+
+  std::array<allocation, 8> recent_{};  ///< replaced in turn
+  std::size_t newest_{0};               ///< index of the allocation found last
+  std::optional<memory_location> location_;
+};
 
 constexpr auto visible_devices = "CUDA_VISIBLE_DEVICES";
 constexpr auto require_gpu     = "CUDF_ARROW_BRIDGE_REQUIRE_GPU";
@@ -196,6 +136,74 @@ std::string reason_for_no_gpu(cudaError_t status)
 }
 
 }  // namespace
+
+allocation allocation_at(void const* pointer)
+{
+  auto result = allocation{};
+  if (!has_gpu()) { return result; }
+  auto kind       = 0U;  // a `CUmemorytype`; stays 0 for memory that CUDA does not know
+  auto is_managed = 0U;
+  auto device     = 0;
+  auto names      = std::array{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                               CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                               CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                               CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  auto values     = std::array<void*, 5>{&kind, &is_managed, &device, &result.begin, &result.size};
+  if (auto const ask = pointer_attributes();
+      ask == nullptr ||
+      ask(names.size(), names.data(), values.data(), reinterpret_cast<std::uintptr_t>(pointer)) !=
+        CUDA_SUCCESS) {
+    auto attributes = cudaPointerAttributes{};
+    RMM_CUDA_TRY(cudaPointerGetAttributes(&attributes, pointer));
+    // The runtime numbers host and device memory as the driver does.
+    is_managed = attributes.type == cudaMemoryTypeManaged ? 1 : 0;
+    kind       = static_cast<unsigned int>(attributes.type);
+    device     = attributes.device;
+    result     = {};
+  }
+  if (is_managed != 0) {
+    result.location = {ARROW_DEVICE_CUDA_MANAGED, device};
+  } else if (kind == CU_MEMORYTYPE_DEVICE) {
+    result.location = {ARROW_DEVICE_CUDA, device};
+  } else if (kind == CU_MEMORYTYPE_HOST) {
+    result.location = {ARROW_DEVICE_CUDA_HOST, device};
+  }
+  return result;
+}
+
+bool ends_before(void const* pointer, std::size_t size)
+{
+  auto const found = allocation_at(pointer);
+  auto const after = reinterpret_cast<std::uintptr_t>(pointer) - found.begin;
+  return found.size > 0 && found.size - after < size;
+}
+
+rmm::device_async_resource_ref resource_at(memory_location const& location,
+                                           rmm::device_async_resource_ref mr)
+{
+  if (location.device_type == ARROW_DEVICE_CPU) { return has_gpu() ? host_memory_resource() : mr; }
+  auto const device = rmm::cuda_device_id{static_cast<int>(location.device_id)};
+  if (device == rmm::get_current_cuda_device()) { return mr; }
+  auto const usual = rmm::mr::get_per_device_resource_ref(device);
+  if (mr == rmm::mr::get_current_device_resource_ref()) { return usual; }
+  if (mr != usual) { check_device(device, mr); }
+  return mr;
+}
+
+memory_location current_location()
+{
+  if (!has_gpu()) { return {}; }
+  return {ARROW_DEVICE_CUDA, rmm::get_current_cuda_device().value()};
+}
+
+memory_location locate_columns(std::span<cudf::column_view const> columns)
+{
+  if (!has_gpu()) { return {}; }
+  auto finder = location_finder{};
+  for (auto const& column : columns) { finder.add(column); }
+  return finder.result().value_or(current_location());
+}
 
 bool find_gpu()
 {

@@ -8,10 +8,10 @@
 #include <rmm/cuda_device.hpp>
 #include <rmm/resource_ref.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace cudf_arrow_bridge::detail {
@@ -34,23 +34,16 @@ allocation allocation_at(void const* pointer);
 bool ends_before(void const* pointer, std::size_t size);
 
 /**
- * @brief The resource for host memory that a function allocates, if the caller passed one for the
- * results.
+ * @brief The resource for new buffers that have to be where existing buffers are.
  *
- * Without a GPU the caller's resource allocates host memory. With a GPU it allocates device memory.
- */
-rmm::device_async_resource_ref resource_of_host(rmm::device_async_resource_ref mr);
-
-/**
- * @brief The resource for new buffers that have to be on the device of existing buffers.
- *
- * If `mr` is the resource of the current device, the default, the resource of the memory's device
- * is used instead.
+ * CPU memory comes from `mr` without a GPU; with one, `mr` allocates device memory, and
+ * `host_memory_resource` is used instead. If `mr` is the resource of the current device, the
+ * default, the resource of the memory's device is used instead.
  *
  * @throws std::invalid_argument if `mr` allocates memory of another device
  */
-rmm::device_async_resource_ref resource_on_device(memory_location const& location,
-                                                  rmm::device_async_resource_ref mr);
+rmm::device_async_resource_ref resource_at(memory_location const& location,
+                                           rmm::device_async_resource_ref mr);
 
 /// Makes a device current during the lifetime of the result, because default streams belong to the
 /// current device. A negative number leaves the current device unchanged.
@@ -67,34 +60,23 @@ inline std::optional<rmm::cuda_set_device_raii> guard_device(memory_location con
   return guard_device(rmm::cuda_device_id{is_cpu ? -1 : static_cast<int>(location.device_id)});
 }
 
+/// @return The current device; CPU memory if there is no GPU
+memory_location current_location();
+
 /**
- * @brief Finds the kind and device of the memory that holds all buffers of some columns.
+ * @brief Finds the kind and device of the memory that holds all buffers of some columns and of
+ * their children.
  *
  * CUDA is asked once for consecutive buffers in a few allocations: all columns of a table from a
- * memory pool may be in one. The results are kept only during the lifetime of the finder, because
- * addresses may be freed and reused for another kind of memory.
+ * memory pool may be in one. The results are kept only during the call, because addresses may be
+ * freed and reused for another kind of memory.
+ *
+ * @throws std::invalid_argument if the buffers are in memory of several kinds or devices
+ * @throws rmm::cuda_error if CUDA fails
+ *
+ * @return The location of all buffers; if there are none, that of new columns
  */
-class location_finder {
- public:
-  /**
-   * @brief Adds the buffers of a column and of its children.
-   *
-   * @throws std::invalid_argument if their memory is of another kind or device than that added
-   * before
-   * @throws rmm::cuda_error if CUDA fails
-   */
-  void add(cudf::column_view const& column);
-
-  /// @return The location of all buffers; if there are none, that of new columns
-  [[nodiscard]] memory_location result() const;
-
- private:
-  memory_location find(void const* pointer);
-
-  std::array<allocation, 8> recent_{};       ///< replaced in turn
-  std::size_t newest_{0};                    ///< index of the allocation found last
-  std::optional<memory_location> location_;  ///< of the buffers added so far
-};
+memory_location locate_columns(std::span<cudf::column_view const> columns);
 
 /**
  * @brief Asks CUDA at each call whether this process can use a device.

@@ -5,8 +5,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
-
 namespace cudf_arrow_bridge::detail {
 namespace {
 
@@ -14,12 +12,6 @@ std::atomic<std::uint32_t> num_forks{0};
 
 [[maybe_unused]] int const registered =
   pthread_atfork(nullptr, nullptr, [] { num_forks.fetch_add(1, std::memory_order_relaxed); });
-
-}  // namespace
-
-process_id::process_id() noexcept : num_forks_{num_forks.load(std::memory_order_relaxed)} {}
-
-namespace {
 
 /// Unlike thread ids of the operating system, these numbers are never reused.
 std::uint64_t number_of_this_thread() noexcept
@@ -30,6 +22,8 @@ std::uint64_t number_of_this_thread() noexcept
 }
 
 }  // namespace
+
+process_id::process_id() noexcept : num_forks_{num_forks.load(std::memory_order_relaxed)} {}
 
 thread_id::thread_id() noexcept : number_{number_of_this_thread()} {}
 

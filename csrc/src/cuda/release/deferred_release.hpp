@@ -7,7 +7,6 @@
 
 #include <cuda/stream>
 
-#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <mutex>

@@ -6,17 +6,15 @@
 #include "cuda/ordering/process.hpp"
 #include "cuda/release/deferred_release.hpp"
 
+#include <rmm/aligned.hpp>
 #include <rmm/detail/error.hpp>
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <iterator>
-#include <memory>
 #include <mutex>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,9 +24,6 @@ namespace {
 constexpr std::size_t block_size     = std::size_t{1} << 16;  ///< granularity of allocations
 constexpr std::size_t pinned_size    = std::size_t{1} << 26;  ///< for uploads and message bodies
 constexpr std::size_t read_back_size = std::size_t{1} << 20;  ///< for values that are read back
-
-constexpr std::size_t whole_blocks(std::size_t size)
-{ return (size + block_size - 1) / block_size * block_size; }
 
 /**
  * @brief Pinned memory of this process, used by transfers in whole blocks.
@@ -125,7 +120,9 @@ class pinned_pool {
 }  // namespace
 
 pinned_memory::pinned_memory(std::size_t least, std::size_t most, transfer_kind kind)
-  : kind_{kind}, memory_{pinned_pool::of(kind).take(whole_blocks(least), whole_blocks(most))}
+  : kind_{kind},
+    memory_{
+      pinned_pool::of(kind).take(rmm::align_up(least, block_size), rmm::align_up(most, block_size))}
 {
 }
 
