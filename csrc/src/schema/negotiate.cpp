@@ -113,7 +113,7 @@ std::optional<chosen_type> as_dictionary(cudf::column_view const& column,
   result.step.layout       = array_layout::fixed;
   result.step.index        = index_type(wanted);
   result.step.element_bits = bits_of(cudf::data_type{result.step.index});
-  if (id != type_id::DICTIONARY32) { result.step.cast = cudf::data_type{type_id::DICTIONARY32}; }
+  if (!has_keys) { result.step.cast = cudf::data_type{type_id::DICTIONARY32}; }
   return result;
 }
 
@@ -307,16 +307,13 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
     return chosen_type{origin.format, {.column = column.type(), .layout = array_layout::null}};
   }
   // Runs and nested dictionaries are decoded. Their values keep their type.
-  auto const* values     = origin.format == std::string_view{"+r"}       ? child_schema(&origin, 1)
-                           : column.type().id() == type_id::DICTIONARY32 ? nullptr
-                                                                         : origin.dictionary;
-  auto const values_type = [&] {
-    return values == nullptr ? std::nullopt : restore(column, metadata, *values, exact, path);
-  };
-  auto result = negotiate(column, metadata, origin, schema_source::imported, path);
+  auto const* values = origin.format == std::string_view{"+r"}       ? child_schema(&origin, 1)
+                       : column.type().id() == type_id::DICTIONARY32 ? nullptr
+                                                                     : origin.dictionary;
+  auto result        = negotiate(column, metadata, origin, schema_source::imported, path);
   if (!result || (result->step.layout == array_layout::views && !exact) ||
       !holds_indices(column, result->step)) {
-    return values_type();
+    return values == nullptr ? std::nullopt : restore(column, metadata, *values, exact, path);
   }
   // A string column that was concatenated after its import may have more bytes than 32-bit offsets
   // can address.

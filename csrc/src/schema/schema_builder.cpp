@@ -80,9 +80,8 @@ bool has_sorted_keys(ArrowSchema const* schema)
 /// Fills the nodes of a tree from columns, their metadata and a requested schema.
 class schema_builder {
  public:
-  explicit schema_builder(std::size_t num_columns)
+  schema_builder()
   {
-    tree_->nodes.reserve(num_columns + 1);
     add_nodes(1);
     tree_->nodes.front().schema = tree_->schema.get();
     ArrowSchemaInit(tree_->schema.get());
@@ -316,7 +315,7 @@ shared_schema make_schema(cudf::column_view const& column,
 {
   detail::nvtx_range const range{__func__};
   detail::check_request(requested);
-  auto builder = detail::schema_builder{0};
+  auto builder = detail::schema_builder{};
   builder.set_column(column, metadata, requested);
   return detail::schema_access::handle(std::move(builder).build());
 }
@@ -334,7 +333,7 @@ shared_schema make_schema(cudf::table_view const& table,
   }
   detail::check_request(requested);
   detail::check_table_request(table, requested);
-  auto builder = detail::schema_builder{views.size()};
+  auto builder = detail::schema_builder{};
   builder.set_table(views, columns, metadata, requested);
   return detail::schema_access::handle(std::move(builder).build());
 }

@@ -59,9 +59,6 @@ void add_dictionary(ArrowSchema& schema)
   ArrowSchemaInit(schema.dictionary);
 }
 
-void copy_struct(ArrowSchema const& source, ArrowSchema& target)
-{ check(ArrowSchemaDeepCopy(&source, &target)); }
-
 void set_metadata(ArrowSchema& schema, key_value_metadata const& metadata)
 {
   if (metadata.empty()) { return; }
@@ -233,7 +230,7 @@ unique_schema shared_schema::to_arrow() const
 {
   detail::nvtx_range const range{__func__};
   unique_schema schema;
-  detail::copy_struct(detail::schema_access::struct_of(*this), *schema.get());
+  detail::check(ArrowSchemaDeepCopy(&detail::schema_access::struct_of(*this), schema.get()));
   return schema;
 }
 
@@ -247,7 +244,7 @@ shared_schema copy_schema(ArrowSchema const& schema)
 {
   detail::check_traversable(schema, column_path{});
   auto tree = std::make_shared<schema_tree>();
-  detail::copy_struct(schema, *tree->schema.get());
+  detail::check(ArrowSchemaDeepCopy(&schema, tree->schema.get()));
   normalize(*tree->schema.get());
   return detail::schema_access::handle(std::move(tree));
 }
