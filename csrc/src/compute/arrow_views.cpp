@@ -7,8 +7,6 @@
 
 #include <cudf_arrow_bridge/memory.hpp>
 
-#include <cudf/column/column.hpp>
-
 #include <nanoarrow/nanoarrow.h>
 
 #include <algorithm>
@@ -208,9 +206,7 @@ void check_on_device(list_view_rows const& rows, column_path const& path, execut
                                         flat_view(type, rows.size, rows.sizes),
                                         type,
                                         exec.scratch());
-    auto const* bits  = static_cast<cudf::bitmask_type const*>(rows.mask.bits);
-    return range_of({cudf::data_type{type}, rows.size, result.data(), bits, rows.mask.null_count},
-                    exec);
+    return range_of(flat_view(type, rows.size, result.data(), rows.mask), exec);
   };
   // The OR is negative if the offset or the size is. If neither is, a sum that is too great for the
   // type is negative.

@@ -9,7 +9,6 @@
 
 #include <cudf_arrow_bridge/arrow_abi.hpp>
 
-#include <cudf/column/column_factories.hpp>
 #include <cudf/filling.hpp>
 #include <cudf/interop.hpp>
 #include <cudf/lists/filling.hpp>
@@ -85,15 +84,13 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   if (rows.num_elements > max_rows) {
     fail_too_many(path, rows.num_elements, max_rows, "list elements");
   }
-  auto const type  = cudf::data_type{rows.width == 4 ? type_id::INT32 : type_id::INT64};
-  auto const* mask = static_cast<cudf::bitmask_type const*>(rows.mask.bits);
-  auto counts =
-    cast_to(type_id::INT32, {type, rows.size, rows.sizes, mask, rows.mask.null_count}, exec);
+  auto const type = rows.width == 4 ? type_id::INT32 : type_id::INT64;
+  auto counts = cast_to(type_id::INT32, flat_view(type, rows.size, rows.sizes, rows.mask), exec);
   if (rows.mask.null_count > 0) {
     auto const zero = cudf::numeric_scalar<size_type>{0, true, exec.stream, exec.scratch().mr};
     counts          = cudf::replace_nulls(counts->view(), zero, exec.stream, exec.scratch().mr);
   }
-  auto const starts = cast_to(type_id::INT32, flat_view(type.id(), rows.size, rows.offsets), exec);
+  auto const starts = cast_to(type_id::INT32, flat_view(type, rows.size, rows.offsets), exec);
   auto lists        = cudf::lists::sequences(starts->view(), counts->view(), exec.stream, exec.mr)
                         ->release()
                         .children;

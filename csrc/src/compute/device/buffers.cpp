@@ -2,7 +2,6 @@
 #include "compute/device/buffers.hpp"
 
 #include "base/errors.hpp"
-#include "compute/bits_on_device.hpp"
 #include "compute/buffers.hpp"
 #include "cuda/location/location.hpp"
 #include "cuda/transfer/staging.hpp"
@@ -23,7 +22,6 @@
 #include <cudf/table/table.hpp>
 #include <cudf/table/table_view.hpp>
 #include <cudf/transform.hpp>
-#include <cudf/unary.hpp>
 #include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/detail/error.hpp>
@@ -88,7 +86,7 @@ rmm::device_buffer copy_zero_padded(void const* bytes,
                                     std::int64_t size,
                                     execution const& exec)
 {
-  auto result = device::zeros(size, exec);
+  auto result = zeros(size, exec);
   RMM_CUDA_TRY(cudaMemcpyAsync(
     result.data(), bytes, static_cast<std::size_t>(count), cudaMemcpyDefault, exec.stream.get()));
   return result;
@@ -227,7 +225,7 @@ std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, exec
     }
     return counts;
   }
-  auto joined = device::zeros(size, exec.scratch());
+  auto joined = zeros(size, exec.scratch());
   for (auto const& copy : copies) {
     RMM_CUDA_TRY(cudaMemcpyAsync(static_cast<std::byte*>(joined.data()) + copy.target,
                                  static_cast<std::byte const*>(copy.mask) + copy.first,
@@ -307,9 +305,6 @@ rmm::device_buffer gather_strided(strided_values const& range, execution const& 
                                exec.mr);
   return take_data(std::move(gathered->release().front()));
 }
-
-rmm::device_buffer zeros(std::int64_t size, execution const& exec)
-{ return filled(static_cast<std::size_t>(size), 0, exec); }
 
 rmm::device_buffer combine(cudf::binary_operator operation,
                            cudf::column_view const& left,

@@ -8,7 +8,6 @@
 
 #include <rmm/device_buffer.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 namespace cudf_arrow_bridge::detail {
@@ -44,10 +43,10 @@ decltype(detail::copy_bits) copy_bits;
 decltype(detail::widen_halves) widen_halves;
 decltype(detail::gather_strided) gather_strided;
 decltype(detail::interleave) interleave;
-decltype(detail::zeros) zeros;
 decltype(detail::rebase_offsets) rebase_offsets;
 decltype(detail::count_up) count_up;
 cudf::size_type count_nulls(bit_range const& range, execution const& exec);
+std::vector<cudf::size_type> count_nulls(std::span<bit_range const> ranges, execution const& exec);
 
 /// `count` values for each value of an INT32 column: the value, and then values at a distance of
 /// `step`. Example: 4 and 9 with count 3 and step 2 become 4, 6, 8, 9, 11, 13.
@@ -55,9 +54,6 @@ std::unique_ptr<cudf::column> spread(cudf::column_view const& values,
                                      cudf::size_type count,
                                      cudf::size_type step,
                                      execution const& exec);
-
-/// `size` equal bytes.
-rmm::device_buffer filled(std::size_t size, int byte, execution const& exec);
 
 /// The data of `cudf::binary_operation` on two columns without nulls.
 rmm::device_buffer combine(cudf::binary_operator operation,
