@@ -247,12 +247,12 @@ gathered_lists lists_from_views(list_view_rows const& rows,
   if (!exec.host) {
     auto const aligned = [&](void const* numbers) {
       auto const* first = static_cast<std::byte const*>(numbers) + rows.begin * rows.width;
-      return aligned_bytes{first, rows.size * rows.width, rows.width, exec};
+      return align_bytes(first, rows.size * rows.width, rows.width, exec);
     };
     auto const offsets = aligned(rows.offsets);
     auto const sizes   = aligned(rows.sizes);
     auto const copied  = list_view_rows{
-      offsets.data(), sizes.data(), rows.width, 0, rows.size, rows.mask, rows.num_elements};
+      offsets.data, sizes.data, rows.width, 0, rows.size, rows.mask, rows.num_elements};
     check_on_device(copied, path, exec);
     return device::lists_from_views(copied, path, exec);
   }

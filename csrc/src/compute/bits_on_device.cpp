@@ -125,8 +125,8 @@ rmm::device_buffer nonempty_nulls(void const* mask,
 {
   auto const width  = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{offsets.type}));
   auto const rows   = static_cast<cudf::size_type>(offsets.count - 1);
-  auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
-  auto const* first = static_cast<std::byte const*>(copied.data());
+  auto const copied = align_bytes(offsets.first, offsets.count * width, width, exec);
+  auto const* first = static_cast<std::byte const*>(copied.data);
   auto const empty  = combine(binary_operator::EQUAL,
                               flat_view(offsets.type, rows, first),
                               flat_view(offsets.type, rows, first + width),

@@ -111,8 +111,8 @@ rmm::device_buffer cast_values(void const* values,
                                execution const& exec)
 {
   auto const width   = static_cast<std::int64_t>(cudf::size_of(cudf::data_type{from}));
-  auto const aligned = aligned_bytes{values, size * width, width, exec};
-  auto column = cast_column(flat_view(from, size, aligned.data()), cudf::data_type{to}, exec);
+  auto const aligned = align_bytes(values, size * width, width, exec);
+  auto column        = cast_column(flat_view(from, size, aligned.data), cudf::data_type{to}, exec);
   return std::move(*column->release().data);
 }
 
@@ -120,8 +120,8 @@ rmm::device_buffer widen_halves(void const* halves, cudf::size_type size, execut
 {
   if (!exec.host) {
     constexpr auto width = std::int64_t{sizeof(std::uint16_t)};
-    auto const aligned   = aligned_bytes{halves, size * width, width, exec};
-    return device::widen_halves(aligned.data(), size, exec);
+    auto const aligned   = align_bytes(halves, size * width, width, exec);
+    return device::widen_halves(aligned.data, size, exec);
   }
   return map_values<std::uint16_t, float>(halves, size, exec, half_to_float);
 }
@@ -236,8 +236,8 @@ rmm::device_buffer lengths_between(offset_range const& offsets, execution const&
   auto const width = static_cast<std::int64_t>(cudf::size_of(type));
   auto const lists = offsets.count - 1;
   if (!exec.host) {
-    auto const copied = aligned_bytes{offsets.first, offsets.count * width, width, exec};
-    auto const* first = static_cast<std::byte const*>(copied.data());
+    auto const copied = align_bytes(offsets.first, offsets.count * width, width, exec);
+    auto const* first = static_cast<std::byte const*>(copied.data);
     return device::combine(cudf::binary_operator::SUB,
                            flat_view(type.id(), lists, first + width),
                            flat_view(type.id(), lists, first),

@@ -51,11 +51,11 @@ string_buffers strings_from_views(view_rows const& rows,
   // In libcudf only `from_arrow_device_column` reads views. It truncates `ArrowArray.offset` to 32
   // bits, so pass a pointer to the first row instead. It does not read sizes of data buffers.
   constexpr auto width = std::int64_t{sizeof(ArrowBinaryView)};
-  auto const views = aligned_bytes{static_cast<std::byte const*>(rows.views) + rows.begin * width,
-                                   rows.size * width,
-                                   alignof(ArrowBinaryView),
-                                   exec};
-  auto buffers     = std::vector<void const*>{rows.mask.bits, views.data()};
+  auto const views     = align_bytes(static_cast<std::byte const*>(rows.views) + rows.begin * width,
+                                     rows.size * width,
+                                     alignof(ArrowBinaryView),
+                                     exec);
+  auto buffers         = std::vector<void const*>{rows.mask.bits, views.data};
   buffers.insert(buffers.end(), rows.data.begin(), rows.data.end());
   buffers.push_back(rows.data_sizes);
   auto schema            = ArrowSchema{};
@@ -104,8 +104,8 @@ std::unique_ptr<cudf::column> runs_of_rows(run_rows const& rows,
   auto const type    = rows.width == 2   ? type_id::INT16
                        : rows.width == 4 ? type_id::INT32
                                          : type_id::INT64;
-  auto const aligned = aligned_bytes{rows.ends, rows.num_runs * rows.width, rows.width, exec};
-  auto const ends = cast_to(type_id::INT64, flat_view(type, rows.num_runs, aligned.data()), exec);
+  auto const aligned = align_bytes(rows.ends, rows.num_runs * rows.width, rows.width, exec);
+  auto const ends    = cast_to(type_id::INT64, flat_view(type, rows.num_runs, aligned.data), exec);
   auto const first =
     cudf::numeric_scalar<std::int64_t>{rows.begin, true, exec.stream, exec.scratch().mr};
   auto const positions = cudf::sequence(rows.size, first, exec.stream, exec.scratch().mr);

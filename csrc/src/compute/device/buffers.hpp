@@ -12,25 +12,24 @@
 
 namespace cudf_arrow_bridge::detail {
 
-/// Device memory, copied if its address is misaligned for kernels.
-class aligned_bytes {
- public:
-  aligned_bytes(void const* bytes, std::int64_t size, std::int64_t alignment, execution const& exec)
-    : copy_{0, exec.stream, exec.scratch().mr}, first_{bytes}
-  {
-    if (reinterpret_cast<std::uintptr_t>(bytes) % static_cast<std::uintptr_t>(alignment) == 0) {
-      return;
-    }
-    copy_  = copy_bytes(bytes, size, exec.scratch());
-    first_ = copy_.data();
-  }
-
-  [[nodiscard]] void const* data() const { return first_; }
-
- private:
-  rmm::device_buffer copy_;
-  void const* first_;
+/// Memory that is aligned for kernels.
+struct aligned_bytes {
+  rmm::device_buffer copy;  ///< empty if no copy was needed
+  void const* data;
 };
+
+/// Copies device memory if its address is misaligned for kernels.
+inline aligned_bytes align_bytes(void const* bytes,
+                                 std::int64_t size,
+                                 std::int64_t alignment,
+                                 execution const& exec)
+{
+  auto const address    = reinterpret_cast<std::uintptr_t>(bytes);
+  auto const is_aligned = address % static_cast<std::uintptr_t>(alignment) == 0;
+  auto copy             = copy_bytes(bytes, is_aligned ? 0 : size, exec.scratch());
+  auto const* data      = is_aligned ? bytes : copy.data();
+  return {std::move(copy), data};
+}
 
 }  // namespace cudf_arrow_bridge::detail
 
