@@ -250,6 +250,7 @@ std::optional<chosen_type> negotiate(cudf::column_view const& column,
   auto const id     = column.type().id();
   if (id == type_id::STRUCT && row.column == type_id::STRUCT &&
       wanted.n_children != column.num_children()) {
+    if (source == schema_source::imported) { return std::nullopt; }
     fail_invalid(path,
                  "expected a requested schema of " + std::to_string(column.num_children()) +
                    " fields, got " + std::to_string(wanted.n_children));
@@ -296,10 +297,6 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
                                    bool exact,
                                    column_path const& path)
 {
-  auto const other_fields = column.type().id() == type_id::STRUCT &&
-                            has_children_of(origin, type_id::STRUCT, false) &&
-                            origin.n_children != column.num_children();
-  if (other_fields) { return std::nullopt; }
   auto const is_string = column.type().id() == type_id::STRING;
   if (is_string && std::string_view{origin.format} == "n") {
     // cuDF frames have strings instead of the null type.

@@ -116,7 +116,7 @@ struct requested_types {
   bool exact{false};  ///< whether the origin is storage of an extension type: restored exactly
 
   /// For use with `child`: drops a schema whose children do not match a column of type `parent`.
-  [[nodiscard]] requested_types below(cudf::type_id parent, bool is_map = false) const
+  [[nodiscard]] requested_types below(cudf::type_id parent, bool is_map) const
   {
     auto const fits = [=](ArrowSchema const* schema) {
       return schema != nullptr && has_children_of(*schema, parent, is_map);

@@ -44,20 +44,15 @@ std::vector<cudf::column_view> arrow_children(cudf::column_view const& column,
   }
 }
 
-bool is_on_host(cudf::column_view const& column)
-{
-  auto finder = location_finder{};
-  finder.add(column);
-  return finder.result().device_type == ARROW_DEVICE_CPU;
-}
-
 /// Empty for views of a column in device memory: views are created only on the CPU, because libcudf
 /// has no public algorithm for them.
 std::optional<chosen_type> without_views_on_device(std::optional<chosen_type> type,
                                                    cudf::column_view const& column)
 {
-  if (type && type->step.layout == array_layout::views && !is_on_host(column)) { type.reset(); }
-  return type;
+  if (!type || type->step.layout != array_layout::views) { return type; }
+  auto finder = location_finder{};
+  finder.add(column);
+  return finder.result().device_type == ARROW_DEVICE_CPU ? std::move(type) : std::nullopt;
 }
 
 /// Whether a type is that of a schema, and not that of its decoded values.
@@ -184,11 +179,8 @@ class schema_builder {
     tree_->nodes[index].step = step;
     if (step.index != cudf::type_id::EMPTY) {
       agreed &= fill_dictionary(index, column, children, metadata, asked, path);
-    } else if (step.layout == array_layout::validity) {
-      auto const below = asked.below(cudf::type_id::STRUCT);
-      agreed &= fill_children(index, children, metadata.children, below, path);
-    } else if (has_lists(step.layout)) {
-      auto const below = asked.below(cudf::type_id::LIST, type.format == "+m");
+    } else if (step.layout == array_layout::validity || has_lists(step.layout)) {
+      auto const below = asked.below(column.type().id(), type.format == "+m");
       agreed &= fill_children(index, children, metadata.children, below, path);
     }
     tree_->nodes[index].step.checks_below = checks_below(index);

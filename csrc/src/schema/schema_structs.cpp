@@ -176,12 +176,10 @@ void check_level(ArrowSchema const& expected,
   for (auto const* key : detail::extension_keys) {
     check_same(key, metadata_value(expected, key), metadata_value(found, key), path);
   }
-  if (expected.n_children != found.n_children) {
-    check_same("a number of children of",
-               std::to_string(expected.n_children),
-               std::to_string(found.n_children),
-               path);
-  }
+  check_same("a number of children of",
+             std::to_string(expected.n_children),
+             std::to_string(found.n_children),
+             path);
   for (std::int64_t i = 0; i < expected.n_children; ++i) {
     auto const& field      = *expected.children[i];
     auto const& other      = *found.children[i];
