@@ -322,12 +322,14 @@ std::optional<chosen_type> restore(cudf::column_view const& column,
   return result;
 }
 
-bool has_children_of(ArrowSchema const& schema, cudf::type_id parent, bool is_map)
+requested_types requested_types::below(cudf::type_id parent, bool is_map) const
 {
-  auto const format = std::string_view{schema.format};
-  if (parent == type_id::STRUCT) { return format == "+s"; }
-  if (format == "+m") { return is_map; }
-  return is_list_format(format);
+  auto const matching = [=](ArrowSchema const* schema) {
+    auto const format  = std::string_view{schema == nullptr ? "" : schema->format};
+    auto const is_list = format == "+m" ? is_map : is_list_format(format);
+    return (parent == type_id::STRUCT ? format == "+s" : is_list) ? schema : nullptr;
+  };
+  return {matching(wanted), matching(origin), exact};
 }
 
 std::int64_t max_keys(cudf::type_id index)

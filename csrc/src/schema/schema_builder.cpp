@@ -72,7 +72,7 @@ bool has_sorted_keys(ArrowSchema const* schema)
   return format == "+m" && (schema->flags & ARROW_FLAG_MAP_KEYS_SORTED) != 0;
 }
 
-/// Fills the nodes of a tree from columns, their metadata and a requested schema.
+/// Makes one schema from columns, their metadata and a requested schema.
 class schema_builder {
  public:
   schema_builder()
@@ -82,18 +82,19 @@ class schema_builder {
     ArrowSchemaInit(tree_->schema.get());
   }
 
-  void set_column(cudf::column_view const& column,
-                  column_metadata const& metadata,
-                  ArrowSchema const* wanted)
+  shared_schema of_column(cudf::column_view const& column,
+                          column_metadata const& metadata,
+                          ArrowSchema const* wanted)
   {
     auto const top = column_path{};
     fill(0, column, metadata, {wanted, metadata.origin}, column_path{top, metadata.name.c_str()});
+    return schema_access::handle(std::move(tree_));
   }
 
-  void set_table(std::span<cudf::column_view const> columns,
-                 std::vector<column_metadata> const& fields,
-                 key_value_metadata const& metadata,
-                 ArrowSchema const* wanted)
+  shared_schema of_table(std::span<cudf::column_view const> columns,
+                         std::vector<column_metadata> const& fields,
+                         key_value_metadata const& metadata,
+                         ArrowSchema const* wanted)
   {
     auto const top = column_path{};
     auto& root     = *tree_->schema.get();
@@ -104,9 +105,8 @@ class schema_builder {
     set_negotiated_metadata(root, metadata, wanted, agreed);
     tree_->nodes.front().step = {.column = cudf::data_type{cudf::type_id::STRUCT},
                                  .layout = array_layout::validity};
+    return schema_access::handle(std::move(tree_));
   }
-
-  [[nodiscard]] std::shared_ptr<schema_tree const> build() && { return std::move(tree_); }
 
  private:
   /// Appends sibling nodes.
@@ -307,9 +307,7 @@ shared_schema make_schema(cudf::column_view const& column,
 {
   detail::nvtx_range const range{__func__};
   detail::check_request(requested);
-  auto builder = detail::schema_builder{};
-  builder.set_column(column, metadata, requested);
-  return detail::schema_access::handle(std::move(builder).build());
+  return detail::schema_builder{}.of_column(column, metadata, requested);
 }
 
 shared_schema make_schema(cudf::table_view const& table,
@@ -325,9 +323,7 @@ shared_schema make_schema(cudf::table_view const& table,
   }
   detail::check_request(requested);
   detail::check_table_request(table, requested);
-  auto builder = detail::schema_builder{};
-  builder.set_table(views, columns, metadata, requested);
-  return detail::schema_access::handle(std::move(builder).build());
+  return detail::schema_builder{}.of_table(views, columns, metadata, requested);
 }
 
 }  // namespace cudf_arrow_bridge
