@@ -245,29 +245,18 @@ class schema_builder {
       if (known) { asked_below.origin = child.origin; }
       tree_->nodes[first + i].schema = below;
       agreed &= fill(first + i, children[i], child, asked_below, child_path);
-    }
-    check_order(first, children.size(), metadata, path);
-    return agreed;
-  }
-
-  /// Fields are matched by position, so a schema with a name at another position requests other
-  /// data.
-  void check_order(std::size_t first,
-                   std::size_t count,
-                   std::vector<column_metadata> const& metadata,
-                   column_path const& path) const
-  {
-    for (std::size_t i = 0; i < std::min(count, metadata.size()); ++i) {
-      auto const name = std::string{tree_->nodes[first + i].schema->name};
-      if (name == metadata[i].name) { continue; }
-      auto const moved = std::any_of(
-        metadata.begin(), metadata.end(), [&](auto const& field) { return field.name == name; });
-      if (moved) {
+      // Fields are matched by position, so a schema with a name at another position requests other
+      // data.
+      auto const name     = std::string_view{below->name};
+      auto const is_moved = known && name != child.name &&
+                            std::ranges::count(metadata, name, &column_metadata::name) > 0;
+      if (is_moved) {
         fail_invalid(path,
-                     "expected field '" + metadata[i].name + "' at position " + std::to_string(i) +
-                       " of a requested schema, got '" + name + "'");
+                     "expected field '" + child.name + "' at position " + std::to_string(i) +
+                       " of a requested schema, got '" + below->name + "'");
       }
     }
+    return agreed;
   }
 
   std::shared_ptr<schema_tree> tree_{std::make_shared<schema_tree>()};
