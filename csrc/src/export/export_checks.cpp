@@ -6,7 +6,6 @@
 #include "compute/cast.hpp"
 
 #include <cudf/lists/lists_column_view.hpp>
-#include <cudf/utilities/type_dispatcher.hpp>
 
 #include <rmm/device_buffer.hpp>
 
