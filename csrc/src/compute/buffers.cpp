@@ -184,7 +184,7 @@ rmm::device_buffer filled(std::int64_t size, int byte, execution const& exec)
   auto result = allocate(size, exec);
   if (exec.host) {
     std::fill_n(static_cast<std::byte*>(result.data()), size, static_cast<std::byte>(byte));
-  } else {
+  } else if (size > 0) {
     RMM_CUDA_TRY(cudaMemsetAsync(result.data(), byte, result.size(), exec.stream.get()));
   }
   return result;
